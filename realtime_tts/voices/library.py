@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from realtime_tts.voices import wire
 from realtime_tts.voices.encoding import VoiceWorker, WorkerLimits
 from realtime_tts.voices.errors import CannotClone, CannotStore, EncoderFailed, speaker_exists
-from realtime_tts.voices.file import CorruptVoiceError, VoiceRecord, write_voice
+from realtime_tts.voices.file import CorruptVoiceError, VoiceRecord, read_record, write_voice
 from realtime_tts.voices.stored import UPDATE_SECONDS, StoredRegistry, open_registry
 
 if TYPE_CHECKING:
@@ -56,13 +56,15 @@ class VoiceLibrary:
         body: Sequence[bytes],
         content_type: str,
         reserved: Collection[str],
+        check_name: Callable[[str], None] = lambda name: None,
     ) -> VoiceRecord:
-        """Make a voice from the pieces of a form, in a place. `reserved`: names that are taken."""
+        """Make a voice from the pieces of a form, in a place. `reserved`: names that are taken;
+        `check_name` raises VoiceRequestError for one that is not for who asks."""
         async with self._unfinished() as path:
             folder = str(self.registry.folder)
             job = wire.Job(content_type, folder, str(path), tuple(reserved))
             await worker.make(job, body)
-            return await asyncio.to_thread(self._add, path)
+            return await asyncio.to_thread(self._add, path, check_name)
 
     async def register(
         self,
@@ -118,8 +120,11 @@ class VoiceLibrary:
         finally:
             await asyncio.to_thread(path.unlink, missing_ok=True)
 
-    def _add(self, path: Path) -> VoiceRecord:
+    def _add(
+        self, path: Path, check_name: Callable[[str], None] = lambda name: None
+    ) -> VoiceRecord:
         try:
+            check_name(read_record(path).id)
             return self.registry.add(path)
         except CorruptVoiceError as error:
             raise EncoderFailed(f"the encoder wrote what is no voice: {error}") from None

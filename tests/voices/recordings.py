@@ -5,9 +5,8 @@ from __future__ import annotations
 import io
 import random
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 import soundfile
@@ -30,24 +29,6 @@ def encoded(
     return buffer.getvalue()
 
 
-@cache
-def good() -> dict[str, bytes]:
-    """What must be taken: every format, odd rates, odd channels."""
-    return {
-        "wav": encoded(voice()),
-        "wav float": encoded(voice(), subtype="FLOAT"),
-        "wav 24 bit 8 kHz": encoded(voice(rate=8_000), 8_000, subtype="PCM_24"),
-        "wav 192 kHz": encoded(voice(1.5, 192_000), 192_000),
-        "wav 11025 Hz, 6 channels": encoded(voice(rate=11_025, channels=6), 11_025),
-        "wav louder than full scale": encoded(voice() * 20, subtype="FLOAT"),
-        "wav from a pipe": with_data_size(encoded(voice()), 0xFFFFFFFF),
-        "flac": encoded(voice(), kind="FLAC"),
-        "mp3": encoded(voice(3.0, 44_100), 44_100, kind="MP3"),
-        "ogg vorbis": encoded(voice(rate=48_000), 48_000, kind="OGG", subtype="VORBIS"),
-        "ogg opus": encoded(voice(rate=48_000), 48_000, kind="OGG", subtype="OPUS"),
-    }
-
-
 def with_data_size(wav: bytes, size: int) -> bytes:
     at = wav.index(b"data") + 4
     return wav[:at] + struct.pack("<I", size) + wav[at + 4 :]
@@ -63,58 +44,15 @@ def flac_claiming(samples: int) -> bytes:
     return bytes(flac)
 
 
-@dataclass(frozen=True)
-class Hostile:
-    """`status` and a word of the message that the upload has to be answered with."""
-
-    name: str
-    data: bytes
-    status: int
-    says: str
+def with_one(odd: float) -> bytes:
+    """A recording one sample of which is odd."""
+    samples = voice()
+    samples[1000] = odd
+    return encoded(samples, subtype="FLOAT")
 
 
-@cache
-def hostile() -> tuple[Hostile, ...]:
-    return tuple(_hostile())
-
-
-def _hostile() -> Iterator[Hostile]:
-    nan, infinite = voice(), voice()
-    nan[1000], infinite[1000] = np.nan, np.inf
-    wav, flac, mp3 = encoded(voice()), encoded(voice(), kind="FLAC"), encoded(voice(), kind="MP3")
-    ogg = encoded(voice(rate=48_000), 48_000, kind="OGG", subtype="VORBIS")
-    opus = encoded(voice(rate=48_000), 48_000, kind="OGG", subtype="OPUS")
-    many = np.zeros((24_000, 64), np.float32)
-    yield Hostile("empty", b"", 422, "empty")
-    yield Hostile("one byte", b"\xff", 415, "WAV, FLAC, OGG or MP3")
-    yield Hostile("text", b"this is not audio at all" * 10, 415, "none of them")
-    yield Hostile("png", b"\x89PNG\r\n\x1a\n" + bytes(1000), 415, "none of them")
-    yield Hostile("aiff", encoded(voice(), kind="AIFF"), 415, "none of them")
-    yield Hostile("zip", b"PK\x03\x04" + bytes(1000), 415, "none of them")
-    yield Hostile("noise behind a flac's magic", b"fLaC" + noise(5000), 422, "decoded")
-    yield Hostile("noise behind an ogg's magic", b"OggS" + noise(5000), 422, "decoded")
-    yield Hostile("noise that might be mp3", b"\xff\xfb" + noise(5000), 422, "recording")
-    yield Hostile("wav header alone", wav[:44], 422, "truncated")
-    yield Hostile("wav without samples", encoded(np.zeros(0, np.float32)), 422, "at least 1 s")
-    yield Hostile("one sample", encoded(voice()[:1]), 422, "at least 1 s")
-    yield Hostile("half a second", encoded(voice(0.5)), 422, "at least 1 s")
-    yield Hostile("silent", encoded(voice() * 1e-5), 422, "silent")
-    yield Hostile("zeros", encoded(np.zeros(48_000, np.float32)), 422, "silent")
-    yield Hostile("NaN", encoded(nan, subtype="FLOAT"), 422, "NaN")
-    yield Hostile("infinity", encoded(infinite, subtype="FLOAT"), 422, "NaN")
-    yield Hostile("far too loud", encoded(voice() * 1e30, subtype="FLOAT"), 422, "full scale")
-    yield Hostile("truncated wav", wav[: len(wav) // 2], 422, "truncated")
-    yield Hostile("truncated flac", flac[: len(flac) // 2], 422, "truncated")
-    yield Hostile("truncated mp3", mp3[: len(mp3) // 2], 422, "truncated")
-    yield Hostile("truncated ogg", ogg[: len(ogg) // 2], 422, "truncated")
-    yield Hostile("truncated opus", opus[: len(opus) // 2], 422, "truncated")
-    yield Hostile("flac that claims 19 hours", flac_claiming(2**36 - 1), 422, "truncated")
-    yield Hostile("wav of 61 s", encoded(voice(61, 8_000), 8_000), 422, "longer than 60 s")
-    yield Hostile("flac of an hour of nothing", long_flac(), 422, "longer than 60 s")
-    yield Hostile("4 kHz", encoded(voice(rate=4_000), 4_000), 422, "sample rate")
-    yield Hostile("1 Hz", encoded(voice(), 1), 422, "sample rate")
-    yield Hostile("384 kHz", encoded(voice(), 384_000), 422, "sample rate")
-    yield Hostile("64 channels", encoded(many), 422, "channels")
+def half(data: bytes) -> bytes:
+    return data[: len(data) // 2]
 
 
 def long_flac() -> bytes:
@@ -141,3 +79,64 @@ def mutations(data: bytes, count: int, seed: int) -> Iterator[bytes]:
             else:
                 mutant[at:at] = mutant[at : at + 50]
         yield bytes(mutant)
+
+
+GOOD: dict[str, Callable[[], bytes]] = {
+    "wav": lambda: encoded(voice()),
+    "wav float": lambda: encoded(voice(), subtype="FLOAT"),
+    "wav 24 bit 8 kHz": lambda: encoded(voice(rate=8_000), 8_000, subtype="PCM_24"),
+    "wav 192 kHz": lambda: encoded(voice(1.5, 192_000), 192_000),
+    "wav 11025 Hz, 6 channels": lambda: encoded(voice(rate=11_025, channels=6), 11_025),
+    "wav louder than full scale": lambda: encoded(voice() * 20, subtype="FLOAT"),
+    "wav from a pipe": lambda: with_data_size(encoded(voice()), 0xFFFFFFFF),
+    "flac": lambda: encoded(voice(), kind="FLAC"),
+    "mp3": lambda: encoded(voice(3.0, 44_100), 44_100, kind="MP3"),
+    "ogg vorbis": lambda: encoded(voice(rate=48_000), 48_000, kind="OGG", subtype="VORBIS"),
+    "ogg opus": lambda: encoded(voice(rate=48_000), 48_000, kind="OGG", subtype="OPUS"),
+}
+"""What must be taken: every format, odd rates, odd channels; each encoded when it is asked for."""
+
+
+@dataclass(frozen=True)
+class Hostile:
+    """`status` and a word of the message that the upload has to be answered with."""
+
+    name: str
+    make: Callable[[], bytes]
+    status: int
+    says: str
+
+
+HOSTILE = (
+    Hostile("empty", lambda: b"", 422, "empty"),
+    Hostile("one byte", lambda: b"\xff", 415, "WAV, FLAC, OGG or MP3"),
+    Hostile("text", lambda: b"this is not audio at all" * 10, 415, "none of them"),
+    Hostile("png", lambda: b"\x89PNG\r\n\x1a\n" + bytes(1000), 415, "none of them"),
+    Hostile("aiff", lambda: encoded(voice(), kind="AIFF"), 415, "none of them"),
+    Hostile("zip", lambda: b"PK\x03\x04" + bytes(1000), 415, "none of them"),
+    Hostile("noise behind a flac's magic", lambda: b"fLaC" + noise(5000), 422, "decoded"),
+    Hostile("noise behind an ogg's magic", lambda: b"OggS" + noise(5000), 422, "decoded"),
+    Hostile("noise that might be mp3", lambda: b"\xff\xfb" + noise(5000), 422, "recording"),
+    Hostile("wav header alone", lambda: encoded(voice())[:44], 422, "truncated"),
+    Hostile("wav without samples", lambda: encoded(np.zeros(0, np.float32)), 422, "at least 1 s"),
+    Hostile("one sample", lambda: encoded(voice()[:1]), 422, "at least 1 s"),
+    Hostile("half a second", lambda: encoded(voice(0.5)), 422, "at least 1 s"),
+    Hostile("silent", lambda: encoded(voice() * 1e-5), 422, "silent"),
+    Hostile("zeros", lambda: encoded(np.zeros(48_000, np.float32)), 422, "silent"),
+    Hostile("NaN", lambda: with_one(np.nan), 422, "NaN"),
+    Hostile("infinity", lambda: with_one(np.inf), 422, "NaN"),
+    Hostile("far too loud", lambda: encoded(voice() * 1e30, subtype="FLOAT"), 422, "full scale"),
+    Hostile("truncated wav", lambda: half(encoded(voice())), 422, "truncated"),
+    Hostile("truncated flac", lambda: half(encoded(voice(), kind="FLAC")), 422, "truncated"),
+    Hostile("truncated mp3", lambda: half(encoded(voice(), kind="MP3")), 422, "truncated"),
+    Hostile("truncated ogg", lambda: half(GOOD["ogg vorbis"]()), 422, "truncated"),
+    Hostile("truncated opus", lambda: half(GOOD["ogg opus"]()), 422, "truncated"),
+    Hostile("flac that claims 19 hours", lambda: flac_claiming(2**36 - 1), 422, "truncated"),
+    Hostile("wav of 61 s", lambda: encoded(voice(61, 8_000), 8_000), 422, "longer than 60 s"),
+    Hostile("flac of an hour of nothing", long_flac, 422, "longer than 60 s"),
+    Hostile("4 kHz", lambda: encoded(voice(rate=4_000), 4_000), 422, "sample rate"),
+    Hostile("1 Hz", lambda: encoded(voice(), 1), 422, "sample rate"),
+    Hostile("384 kHz", lambda: encoded(voice(), 384_000), 422, "sample rate"),
+    Hostile("64 channels", lambda: encoded(np.zeros((24_000, 64), np.float32)), 422, "channels"),
+)
+"""What must be refused, each encoded when it is asked for."""

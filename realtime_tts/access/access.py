@@ -1,0 +1,159 @@
+"""Access: the keys of a server as one of its fronts sees them, always as they are stored."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from pathlib import Path
+
+from realtime_tts.access.account import Holder, KeyAccount
+from realtime_tts.access.exchange import Exchange
+from realtime_tts.access.fronts_table import FrontsTable
+from realtime_tts.access.key import Key, id_in
+from realtime_tts.access.key_file import KeyFile, Stamp
+from realtime_tts.access.rates import Rates
+from realtime_tts.access.usage import Usage
+from realtime_tts.config import AccessConfig
+from realtime_tts.errors import ConfigError
+from realtime_tts.logs import event
+
+log = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 0.5
+"""How often the file is looked at: a key that was revoked ends within a second."""
+_TELL_SECONDS = 0.1
+_PURPOSE = b"realtime-tts token"
+
+
+class Access:
+    """Made before the server listens: raises ConfigError for keys that cannot be read. `clock`:
+    seconds since 1970."""
+
+    def __init__(self, config: AccessConfig, clock: Callable[[], float] = time.time) -> None:
+        self.usage = Usage(config.usage_url, clock)
+        self.rates = Rates(clock)
+        self.holders: Callable[[], Iterable[Holder]] = tuple
+        """What is open at this front."""
+        self.on_revoked: Callable[[KeyAccount], None] = lambda account: None
+        """Called for a key that is no longer valid, to end what it has open."""
+        self._config = config
+        self._clock = clock
+        self._file = KeyFile(Path(config.keys))
+        self._accounts: dict[str, KeyAccount] = {}
+        self._failing = False
+        self._exchange = Exchange(self.rates.counters, config.limits_store)
+        self._stamp: Stamp | None = self._file.stamp()
+        self._apply(self._file.read())
+
+    # Who it is.
+
+    def account_of(self, shown: bytes) -> KeyAccount | None:
+        """Whose key was shown; None for what is no valid key."""
+        key_id = id_in(shown)
+        account = None if key_id is None else self.account(key_id)
+        return account if account is not None and account.key.is_of(shown) else None
+
+    def account(self, key_id: str) -> KeyAccount | None:
+        """Of a key that is valid now."""
+        account = self._accounts.get(key_id)
+        return None if account is None or account.key.expired(self._clock()) else account
+
+    def secret(self, key_id: str) -> bytes | None:
+        """What only servers with this key know, to make and to check tokens with. The key has 256
+        random bits, so nobody can find it out by trying, and no slow hash is needed."""
+        account = self.account(key_id)
+        if account is None:
+            return None
+        return hmac.digest(bytes.fromhex(account.key.digest), _PURPOSE, "sha256")
+
+    # How it is kept up to date.
+
+    def share(self, folder: Path, front: int) -> None:
+        """This is one of several fronts, which have a folder in common."""
+        self._exchange.fronts = FrontsTable(folder / "limits.db", front)
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """In this block keys are reloaded, usage is written and limits are shared."""
+        self.usage.start()
+        self._exchange.start()
+        watch = asyncio.create_task(self._watch(), name="keys")
+        telling = asyncio.create_task(self._tell_fronts(), name="keys-held")
+        try:
+            yield
+        finally:
+            watch.cancel()
+            telling.cancel()
+            await asyncio.gather(watch, telling, return_exceptions=True)
+            await asyncio.to_thread(self._exchange.stop)
+            await asyncio.to_thread(self.usage.stop)
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            found = await asyncio.to_thread(self._changed)
+            if found is not None:
+                self._apply(found)
+                event(log, logging.INFO, "keys.loaded", keys=len(found))
+            self._end_expired()
+
+    async def _tell_fronts(self) -> None:
+        while self._exchange.fronts is not None:
+            self._exchange.here = self._held()
+            await asyncio.sleep(_TELL_SECONDS)
+
+    def _changed(self) -> dict[str, Key] | None:
+        """The keys, if they are others than before. Garbage changes nothing: those that were read
+        last stay valid, and it is looked at again."""
+        try:
+            stamp = self._file.stamp()
+            if stamp == self._stamp:
+                return None
+            keys = self._file.read()
+        except (ConfigError, OSError) as error:
+            if not self._failing:
+                event(log, logging.ERROR, "keys.not_loaded", why=str(error))
+            self._failing = True
+            return None
+        self._stamp, self._failing = stamp, False
+        return keys
+
+    def _apply(self, keys: dict[str, Key]) -> None:
+        before, self._accounts = self._accounts, {}
+        for key in keys.values():
+            account = before.get(key.id)
+            if account is None or account.key.digest != key.digest:  # new, or another secret
+                account = self._made(key)
+            elif account.key != key:
+                account.renew(key)
+            self._accounts[key.id] = account
+        for account in before.values():
+            if self._accounts.get(account.id) is not account:
+                self._revoke(account)
+
+    def _made(self, key: Key) -> KeyAccount:
+        exchange = self._exchange
+        return KeyAccount(key, self.rates, self.usage, lambda: self.holders(), exchange.elsewhere)
+
+    def _held(self) -> dict[str, tuple[int, int]]:
+        """Sessions and turns that are open here, of each key that has some."""
+        held: dict[str, tuple[int, int]] = {}
+        for one in self.holders():
+            if one.account.id:
+                sessions, turns = held.get(one.account.id, (0, 0))
+                held[one.account.id] = sessions + one.sessions, turns + one.live_turns
+        return held
+
+    def _end_expired(self) -> None:
+        now = self._clock()
+        for account in {one.account for one in self.holders()}:
+            if isinstance(account, KeyAccount) and account.key.expired(now):
+                self._revoke(account)
+
+    def _revoke(self, account: KeyAccount) -> None:
+        event(log, logging.INFO, "keys.ended", key=account.id)
+        self.on_revoked(account)

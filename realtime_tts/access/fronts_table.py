@@ -1,0 +1,76 @@
+"""FrontsTable: what the fronts of one server tell each other of the keys: a small database in their
+private folder, which ends with the server. Used by one thread of each front."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+Held = Mapping[str, tuple[int, int]]
+"""Sessions and turns that are open, by the ids of keys."""
+
+_SILENT_SECONDS = 3.0
+"""What a front has told holds for so long: it may have ended."""
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS held (
+  front INTEGER, key TEXT, sessions INTEGER, turns INTEGER, at REAL, PRIMARY KEY (front, key));
+CREATE TABLE IF NOT EXISTS counters (name TEXT PRIMARY KEY, count INTEGER, ends REAL);
+"""
+
+
+class FrontsTable:
+    """`front`: the number of this one."""
+
+    def __init__(self, path: Path, front: int) -> None:
+        self._path, self._front = path, front
+        self._database: sqlite3.Connection | None = None
+
+    def exchange(self, here: Held) -> dict[str, tuple[int, int]]:
+        """Tell what is open here; gives what is open at the other fronts, of each key. Raises
+        sqlite3.Error, as the others do."""
+        now = time.time()
+        rows = [(self._front, key, *held, now) for key, held in here.items()]
+        with self._writing() as database:
+            database.execute("DELETE FROM held WHERE front = ?", (self._front,))
+            database.executemany("INSERT INTO held VALUES (?, ?, ?, ?, ?)", rows)
+            found = database.execute(
+                "SELECT key, sum(sessions), sum(turns) FROM held WHERE front != ? AND at > ? "
+                "GROUP BY key",
+                (self._front, now - _SILENT_SECONDS),
+            ).fetchall()
+        return {key: (sessions, turns) for key, sessions, turns in found}
+
+    def incr(self, name: str, expiry: int, amount: int = 1) -> int:
+        """Add to a counter, whose window begins with that if there is none; gives the sum."""
+        now = time.time()
+        with self._writing() as database:
+            database.execute("DELETE FROM counters WHERE ends <= ?", (now,))
+            row = database.execute(
+                "INSERT INTO counters VALUES (?, ?, ?) "
+                "ON CONFLICT (name) DO UPDATE SET count = count + excluded.count RETURNING count",
+                (name, amount, now + expiry),
+            ).fetchone()
+        return int(row[0])
+
+    def get_expiry(self, name: str) -> float:
+        """When the counter's window ends, in seconds since 1970."""
+        with self._writing() as database:
+            row = database.execute("SELECT ends FROM counters WHERE name = ?", (name,)).fetchone()
+        return time.time() if row is None else float(row[0])
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        if self._database is None:
+            self._database = sqlite3.connect(self._path, isolation_level=None)
+            self._database.execute("PRAGMA synchronous = OFF")  # it need not outlive the machine
+            self._database.executescript(_SCHEMA)
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._database
+        except BaseException:
+            self._database.execute("ROLLBACK")
+            raise
+        self._database.execute("COMMIT")

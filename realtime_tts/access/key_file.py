@@ -1,0 +1,99 @@
+"""KeyFile: the keys of a server, as JSON in a file that only its owner reads.
+
+It is replaced as a whole, so that a reader never sees half of it, and by one writer at a time. A
+file that cannot be read is left as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from realtime_tts.access.key import Key
+from realtime_tts.errors import ConfigError
+
+Stamp = tuple[int, int, int]
+
+
+class _Stored(msgspec.Struct, forbid_unknown_fields=True):
+    keys: list[Key]
+
+
+class KeyFile:
+    """The file at `path`. One that does not exist has no keys."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def stamp(self) -> Stamp | None:
+        """Changes whenever the file does; None if there is no file. Raises OSError."""
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+    def read(self) -> dict[str, Key]:
+        """The keys, by their ids. Raises ConfigError for a file that has something else."""
+        try:
+            data = self.path.read_bytes()
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise ConfigError(f"the keys in {self.path} cannot be read: {error.strerror}") from None
+        try:
+            keys = msgspec.json.decode(data, type=_Stored).keys
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ConfigError(
+                f"{self.path} is no file of keys, as `realtime-tts keys create` writes it: {error}"
+            ) from None
+        for what, values in (("id", [one.id for one in keys]), ("name", [k.name for k in keys])):
+            twice = [value for value, count in Counter(values).items() if count > 1]
+            if twice:
+                raise ConfigError(f"{self.path} has two keys with the {what} {twice[0]!r}")
+        return {key.id: key for key in keys}
+
+    def change(self, change: Callable[[dict[str, Key]], None]) -> None:
+        """Read the keys, change them, and write them again, while nobody else does.
+
+        Raises ConfigError, and whatever `change` does: then nothing is written.
+        """
+        with self._alone():
+            keys = self.read()
+            change(keys)
+            self._write(keys.values())
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        try:
+            folder = os.open(self.path.parent, os.O_RDONLY)
+        except OSError as error:
+            raise ConfigError(f"{self.path} cannot be written: {error.strerror}") from None
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(folder)
+
+    def _write(self, keys: Iterable[Key]) -> None:
+        data = msgspec.json.format(msgspec.json.encode(_Stored(list(keys))), indent=2)
+        try:
+            file, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
+            try:
+                with os.fdopen(file, "wb") as out:  # mkstemp gave it the mode 0600
+                    out.write(data + b"\n")
+                    out.flush()
+                    os.fsync(out.fileno())
+                os.replace(name, self.path)
+            except BaseException:
+                os.unlink(name)
+                raise
+        except OSError as error:
+            raise ConfigError(f"{self.path} cannot be written: {error.strerror}") from None

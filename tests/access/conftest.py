@@ -1,0 +1,62 @@
+"""Keys of customers, and servers that know them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from realtime_tts.access.key import Key, KeyLimits, digest_of, new_id, new_secret
+from realtime_tts.access.key_file import KeyFile
+from tests.server.conftest import speech as speech
+
+
+class Keys:
+    """A file of keys, and the secrets of those in it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.file = KeyFile(path)
+
+    def create(self, name: str, *, limits: dict[str, int] | None = None, **fields: Any) -> str:
+        """Add a key; gives its secret."""
+        key_id = new_id()
+        secret = new_secret(key_id)
+        key = Key(
+            id=key_id, name=name, digest=digest_of(secret.encode()), created=0.0,
+            limits=KeyLimits(**(limits or {})), **fields,
+        )  # fmt: skip
+        self.file.change(lambda keys: keys.__setitem__(key_id, key))
+        return secret
+
+    def replace(self, name: str, **fields: Any) -> None:
+        """Change what is stored of a key."""
+
+        def change(keys: dict[str, Key]) -> None:
+            key = next(one for one in keys.values() if one.name == name)
+            keys[key.id] = msgspec.structs.replace(key, **fields)
+
+        self.file.change(change)
+
+    def revoke(self, name: str) -> None:
+        def change(keys: dict[str, Key]) -> None:
+            key = next(one for one in keys.values() if one.name == name)
+            del keys[key.id]
+
+        self.file.change(change)
+
+    def id(self, name: str) -> str:
+        return next(one.id for one in self.file.read().values() if one.name == name)
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Keys:
+    return Keys(tmp_path / "keys.json")
+
+
+@pytest.fixture
+def bearer() -> Callable[[str], dict[str, str]]:
+    return lambda secret: {"Authorization": f"Bearer {secret}"}

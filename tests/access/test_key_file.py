@@ -1,0 +1,92 @@
+"""Keys in their file: what is stored, who may read it, and what happens to one that is broken."""
+
+from __future__ import annotations
+
+import json
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from realtime_tts.access.key import KeyLimits, id_in
+from realtime_tts.access.key_file import KeyFile
+from realtime_tts.errors import ConfigError
+from tests.access.conftest import Keys
+
+GOOD = {"id": "a1", "name": "acme", "digest": "0" * 64, "created": 1.0}
+
+
+def test_a_file_has_no_secret_and_is_for_its_owner_only(keys: Keys) -> None:
+    secret = keys.create("acme", limits={"turns": 3})
+    assert secret.split("_", 2)[2] not in keys.path.read_text()
+    assert secret not in keys.path.read_text()
+    assert stat.S_IMODE(keys.path.stat().st_mode) == 0o600
+    (key,) = keys.file.read().values()
+    assert key.is_of(secret.encode())
+    assert not key.is_of(secret[:-1].encode())
+    assert id_in(secret.encode()) == key.id
+    assert key.limits == KeyLimits(turns=3)
+
+
+def test_secrets_have_256_bits_and_no_two_are_alike(keys: Keys) -> None:
+    made = {keys.create(f"k{number}") for number in range(20)}
+    assert len(made) == 20
+    for secret in made:
+        _, _, random = secret.split("_", 2)
+        assert len(random) == 43, "32 bytes in base64url"
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "truncated"),
+        (b"\x00\xff\x00", "malformed"),
+        (b"\xff\xfe{", "malformed"),
+        (b"[]", "Expected `object`, got `array`"),
+        (b'{"keys": [{"id": "a"}]}', r"missing required field `name` - at `\$.keys\[0\]`"),
+        (json.dumps({"keys": [GOOD | {"digest": "secret"}]}).encode(), "digest"),
+        (json.dumps({"keys": [GOOD | {"limits": {"turns": 0}}]}).encode(), "limits.turns"),
+        (json.dumps({"keys": [GOOD | {"limits": {"turn": 1}}]}).encode(), "turn"),
+        (json.dumps({"keys": [GOOD | {"share": 0}]}).encode(), "share"),
+        (json.dumps({"keys": [GOOD, GOOD]}).encode(), "two keys with the id 'a1'"),
+        (json.dumps({"keys": [GOOD, GOOD | {"id": "b"}]}).encode(), "the name 'acme'"),
+    ],
+)
+def test_garbage_says_where_it_is_wrong_and_is_not_overwritten(
+    tmp_path: Path, content: bytes, told: str
+) -> None:
+    path = tmp_path / "keys.json"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match=told) as raised:
+        KeyFile(path).read()
+    assert str(path) in str(raised.value)
+    with pytest.raises(ConfigError):
+        KeyFile(path).change(lambda keys: keys.clear())
+    assert path.read_bytes() == content
+
+
+def test_a_change_that_fails_changes_nothing(keys: Keys) -> None:
+    keys.create("acme")
+    before = keys.path.read_bytes()
+
+    def fail(found: object) -> None:
+        keys.file.read().clear()
+        raise ConfigError("no")
+
+    with pytest.raises(ConfigError, match="^no$"):
+        keys.file.change(fail)
+    assert keys.path.read_bytes() == before
+    assert [path.name for path in keys.path.parent.iterdir()] == ["keys.json"]
+
+
+def test_of_many_who_write_at_once_none_is_lost(keys: Keys) -> None:
+    names = [f"k{number}" for number in range(30)]
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(keys.create, names))
+    assert sorted(key.name for key in keys.file.read().values()) == sorted(names)
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be written"):
+        KeyFile(tmp_path / "nowhere" / "keys.json").change(lambda keys: None)

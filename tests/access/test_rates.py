@@ -1,0 +1,175 @@
+"""Windows of keys, on a clock that the test turns."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from realtime_tts.access.exchange import Exchange
+from realtime_tts.access.fronts_table import FrontsTable
+from realtime_tts.access.key import Key, KeyLimits
+from realtime_tts.access.rates import Counters, Exceeded, Rates
+from realtime_tts.errors import ConfigError
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def key(name: str = "a", **limits: int) -> Key:
+    return Key(id=name, name=name, digest="0" * 64, created=0.0, limits=KeyLimits(**limits))
+
+
+def test_a_window_takes_so_many_and_says_when_the_next_one_begins() -> None:
+    clock = Clock()
+    rates, limited = Rates(clock), key(turns_per_minute=3)
+    for _ in range(3):
+        assert rates.take(limited, "turns", 1) is None
+        clock.now += 10
+    assert rates.take(limited, "turns", 1) == Exceeded("turns_per_minute", 3, 30.0)
+    clock.now += 29.9
+    assert rates.take(limited, "turns", 1) is not None
+    clock.now += 0.2
+    assert rates.take(limited, "turns", 1) is None
+
+
+def test_what_is_refused_costs_nothing() -> None:
+    clock = Clock()
+    rates, limited = Rates(clock), key(chars_per_minute=100, chars_per_day=150)
+    assert rates.take(limited, "chars", 90) is None
+    assert rates.take(limited, "chars", 11) is not None
+    assert rates.take(limited, "chars", 10) is None, "the eleven were not counted"
+    clock.now += 60
+    found = rates.take(limited, "chars", 51)
+    assert found is not None and found.limit == "chars_per_day"
+    assert found.seconds == pytest.approx(86_400 - 60)
+    assert rates.take(limited, "chars", 50) is None, "nor by the window that had room"
+
+
+def test_keys_and_units_have_windows_of_their_own() -> None:
+    rates = Rates(Clock())
+    one, other = key("a", turns_per_minute=1, chars_per_minute=1), key("b", turns_per_minute=1)
+    assert rates.take(one, "turns", 1) is None
+    assert rates.take(one, "chars", 1) is None
+    assert rates.take(other, "turns", 1) is None
+    assert rates.take(one, "turns", 1) is not None
+    assert rates.take(other, "chars", 10**9) is None
+
+
+def test_windows_that_are_over_are_forgotten() -> None:
+    clock = Clock()
+    rates = Rates(clock)
+    for number in range(9_000):
+        rates.take(key(f"k{number}", turns_per_minute=5), "turns", 1)
+        clock.now += 1
+    assert len(rates.counters.counters) < 5_000
+
+
+class Servers:
+    """Two processes, with what they have in common."""
+
+    def __init__(self, url: str | None, table: Path | None) -> None:
+        self.rates = [Rates(), Rates()]
+        self.held: list[dict[str, tuple[int, int]]] = [{}, {}]
+        self.exchanges = [Exchange(rates.counters, url) for rates in self.rates]
+        for number, exchange in enumerate(self.exchanges):
+            exchange.here = self.held[number]
+            if table is not None:
+                exchange.fronts = FrontsTable(table, number)
+
+    def exchange(self) -> None:
+        for _ in range(2):
+            for exchange in self.exchanges:
+                exchange.round()
+
+
+@pytest.fixture
+def redis() -> Iterator[str]:
+    program = shutil.which("redis-server") or shutil.which("valkey-server")
+    if program is None:
+        pytest.skip("needs redis-server or valkey-server (Debian: apt-get install redis-server)")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [program, "--port", str(port), "--save", "", "--bind", "127.0.0.1"],
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        for _ in range(200):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.05)
+        yield f"redis://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def check_shared_rates(servers: Servers) -> None:
+    limited = key(turns_per_minute=10)
+    one, other = servers.rates
+    for _ in range(6):
+        assert one.take(limited, "turns", 1) is None
+    for _ in range(2):
+        assert other.take(limited, "turns", 1) is None
+    servers.exchange()
+    # Each hears of the other's when it has something to tell.
+    assert one.take(limited, "turns", 1) is None
+    servers.exchange()
+    assert other.take(limited, "turns", 1) is None
+    servers.exchange()
+    found = other.take(limited, "turns", 1)
+    assert found is not None and 0 < found.seconds <= 60
+    one.take(limited, "turns", 1)
+    servers.exchange()
+    assert one.take(limited, "turns", 1) is not None
+
+
+def test_fronts_share_windows(tmp_path: Path) -> None:
+    check_shared_rates(Servers(None, tmp_path / "limits.db"))
+
+
+def test_servers_share_windows_in_redis(redis: str) -> None:
+    check_shared_rates(Servers(redis, None))
+
+
+def test_without_its_store_a_server_goes_by_its_own_counts_and_loses_none() -> None:
+    counters = Counters()
+    exchange = Exchange(counters, "redis://127.0.0.1:1")
+    counters.incr("window", 60, 5)
+    with pytest.raises(Exception, match="127.0.0.1:1"):
+        exchange.round()
+    assert counters.get("window") == 5
+    assert counters.take_unshared() == [("window", 5, 60)]
+
+
+def test_fronts_know_what_is_open_at_the_others_and_forget_one_that_is_silent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers = Servers(None, tmp_path / "limits.db")
+    servers.held[0]["a"] = (3, 1)
+    servers.held[1]["a"] = (2, 0)
+    servers.exchange()
+    assert [one.elsewhere("a") for one in servers.exchanges] == [(2, 0), (3, 1)]
+    assert servers.exchanges[0].elsewhere("b") == (0, 0)
+    later = time.time() + 4.0
+    monkeypatch.setattr("realtime_tts.access.fronts_table.time.time", lambda: later)
+    servers.exchanges[1].round()
+    assert servers.exchanges[1].elsewhere("a") == (0, 0), "the first has ended"
+
+
+@pytest.mark.parametrize("url", ["", "memory://", "redis", "http://x", "async+redis://x"])
+def test_a_store_that_is_none_is_told(url: str) -> None:
+    with pytest.raises(ConfigError, match="Redis or Valkey"):
+        Exchange(Counters(), url)

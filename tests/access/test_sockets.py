@@ -1,0 +1,307 @@
+"""Keys over real sockets: who is let in, what is refused, and what ends when a key does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import websockets
+
+from realtime_tts.config import AccessConfig, ServerConfig
+from tests.access.conftest import Keys
+from tests.server.conftest import until
+
+Bearer = Callable[[str], dict[str, str]]
+OWN = "the-servers-own-key"
+
+
+def config(keys: Keys, **fields: Any) -> ServerConfig:
+    return ServerConfig(port=0, access=AccessConfig(str(keys.path)), **fields)
+
+
+async def get(server: Any, path: str, headers: dict[str, str]) -> httpx2.Response:
+    async with httpx2.AsyncClient() as client:
+        return await client.get(server.running.url + path, headers=headers)
+
+
+async def say(server: Any, text: str, headers: dict[str, str], **fields: Any) -> httpx2.Response:
+    async with httpx2.AsyncClient(timeout=20) as client:
+        body = {"input": text, "model": "tts-1", "voice": "alto", "response_format": "pcm"} | fields
+        url = server.running.url + "/v1/audio/speech"
+        return await client.post(url, json=body, headers=headers)
+
+
+async def test_only_a_valid_key_comes_in(speech: Any, keys: Keys, bearer: Bearer) -> None:
+    secret = keys.create("acme")
+    over = keys.create("over", expires=time.time() - 1)
+    wrong = secret[:-1] + ("a" if secret[-1] != "a" else "b")
+    async with speech(config=config(keys, api_keys=(OWN,))) as server:
+        for shown, status in [(secret, 101), (OWN, 101), (wrong, 401), (over, 401), ("x", 401)]:
+            assert await server.status("websocket", "/v1/tts", bearer(shown)) == status
+        assert await server.status("websocket", "/v1/tts") == 401
+
+
+async def test_a_server_with_an_empty_file_of_keys_is_open_to_nobody(
+    speech: Any, keys: Keys, bearer: Bearer
+) -> None:
+    async with speech(config=config(keys)) as server:
+        assert await server.status("http", "/v1/voices") == 401
+        secret = keys.create("first")
+        await until(lambda: server.running.front.access.account_of(secret.encode()))
+        assert await server.status("http", "/v1/voices", bearer(secret)) == 200
+
+
+async def test_sockets_of_a_key_that_is_revoked_are_closed_with_4401(
+    speech: Any, keys: Keys, bearer: Bearer
+) -> None:
+    secret, other = keys.create("acme"), keys.create("other")
+    async with speech(config=config(keys)) as server:
+        async with (
+            server.talk(additional_headers=bearer(secret)) as ended,
+            server.talk(additional_headers=bearer(other)) as kept,
+        ):
+            await ended.send("text", turn_id="a", text="It is spoken for a long time. " * 50)
+            await ended.until("turn.started")
+            began = time.monotonic()
+            keys.revoke("acme")
+            seen = await ended.rest()
+            assert time.monotonic() - began < 2.0
+            assert ended.socket.close_code == 4401
+            told = [one for one in seen if isinstance(one, dict)]
+            error = next(one for one in told if one["type"] == "error")
+            assert (error["code"], error["fatal"], error["retryable"]) == (
+                "unauthorized", True, False,
+            )  # fmt: skip
+            assert told[-1]["type"] == "turn.done"
+            await kept.send("text", turn_id="b", text="Nobody else notices.", end=True)
+            assert (await kept.until("turn.done"))[-1]["reason"] == "complete"
+        assert await server.status("websocket", "/v1/tts", bearer(secret)) == 401
+        await server.settled()
+
+
+async def test_rotation_ends_the_old_secret_and_takes_the_new_one(
+    speech: Any, keys: Keys, bearer: Bearer
+) -> None:
+    from realtime_tts.cli import main
+
+    old = keys.create("acme")
+    async with speech(config=config(keys)) as server:
+        async with server.talk(additional_headers=bearer(old)) as talker:
+            before = keys.file.read()
+            assert (
+                await asyncio.to_thread(main, ["keys", "rotate", "acme", "--keys", str(keys.path)])
+                == 0
+            )
+            await talker.rest()
+            assert talker.socket.close_code == 4401
+        assert before.keys() == keys.file.read().keys(), "its usage and limits go on"
+        assert await server.status("http", "/v1/voices", bearer(old)) == 401
+
+
+async def test_a_key_that_expires_ends_its_sockets(speech: Any, keys: Keys, bearer: Bearer) -> None:
+    secret = keys.create("acme", expires=time.time() + 1.5)
+    async with speech(config=config(keys)) as server:
+        async with server.talk(additional_headers=bearer(secret)) as talker:
+            await talker.rest()
+            assert talker.socket.close_code == 4401
+
+
+async def test_a_socket_of_another_api_is_closed_so_too(
+    speech: Any, keys: Keys, bearer: Bearer
+) -> None:
+    secret = keys.create("acme")
+    async with speech(config=config(keys)) as server:
+        url = f"ws://127.0.0.1:{server.port}/v1/speak"
+        headers = {"Authorization": f"Token {secret}"}
+        async with websockets.connect(url, additional_headers=headers) as socket:
+            await socket.send(json.dumps({"type": "Speak", "text": "Good morning."}))
+            keys.revoke("acme")
+            with pytest.raises(websockets.ConnectionClosed):
+                while True:
+                    await socket.recv()
+            assert socket.close_code == 4401
+
+
+async def test_garbage_in_the_file_leaves_the_keys_as_they_were(
+    speech: Any, keys: Keys, bearer: Bearer, caplog: pytest.LogCaptureFixture
+) -> None:
+    secret = keys.create("acme")
+    async with speech(config=config(keys)) as server:
+        async with server.talk(additional_headers=bearer(secret)) as talker:
+            with caplog.at_level(logging.ERROR):
+                keys.path.write_text("{half a file")
+                await until(lambda: "keys.not_loaded" in caplog.text)
+            assert await server.status("http", "/v1/voices", bearer(secret)) == 200
+            await talker.send("text", text="Still here.", end=True)
+            assert (await talker.until("turn.done"))[-1]["reason"] == "complete"
+
+
+async def test_a_key_has_so_many_sessions_and_no_more(
+    speech: Any, keys: Keys, bearer: Bearer
+) -> None:
+    secret, other = keys.create("acme", limits={"sessions": 2}), keys.create("other")
+    async with speech(config=config(keys)) as server:
+        async with server.talk(additional_headers=bearer(secret)) as one:
+            async with server.talk(additional_headers=bearer(secret)):
+                with pytest.raises(websockets.InvalidStatus) as refused:
+                    await websockets.connect(
+                        server.running.websocket_url, additional_headers=bearer(secret)
+                    )
+                response = refused.value.response
+                assert response.status_code == 429
+                assert int(response.headers["retry-after"]) >= 1
+                error = json.loads(response.body)
+                assert error["code"] == "key_limit_reached"
+                assert "sessions" in error["message"]
+                assert error["retry_after_ms"] > 0
+                assert (await say(server, "Hello.", bearer(secret))).status_code == 429
+                async with server.talk(additional_headers=bearer(other)):
+                    pass
+            keys.replace("acme", limits={"sessions": 3})
+            await one.send("session.close")
+        await server.settled()
+
+
+async def test_turns_beyond_the_limit_are_errors_of_their_turn(
+    speech: Any, keys: Keys, bearer: Bearer
+) -> None:
+    secret = keys.create("acme", limits={"turns_per_minute": 2})
+    async with speech(config=config(keys)) as server:
+        async with server.talk(additional_headers=bearer(secret)) as talker:
+            for turn in ("a", "b"):
+                await talker.send("text", turn_id=turn, text="Hello.", end=True)
+                assert (await talker.until("turn.done"))[-1]["reason"] == "complete"
+            await talker.send("text", turn_id="c", text="Hello.", end=True)
+            error, done = await talker.until("turn.done")
+            assert (error["code"], error["turn_id"]) == ("key_limit_reached", "c")
+            assert error["retryable"] and 0 < error["retry_after_ms"] <= 60_000
+            assert "turns_per_minute" in error["message"]
+            assert (done["reason"], done["samples"]) == ("error", 0)
+        answer = await say(server, "Hello.", bearer(secret))
+        assert answer.status_code == 429
+        assert 1 <= int(answer.headers["retry-after"]) <= 60
+        assert secret not in answer.text
+
+
+async def test_characters_beyond_the_limit_end_the_turn(
+    speech: Any, keys: Keys, bearer: Bearer
+) -> None:
+    secret = keys.create("acme", limits={"chars_per_day": 20})
+    async with speech(config=config(keys)) as server:
+        async with server.talk(additional_headers=bearer(secret)) as talker:
+            await talker.send("text", turn_id="a", text="Twelve chars")
+            await talker.send("text", turn_id="a", text=" and more.")
+            seen = await talker.until("turn.done")
+            error = next(one for one in seen if isinstance(one, dict) and one["type"] == "error")
+            assert error["code"] == "key_limit_reached"
+            assert "chars_per_day" in error["message"]
+            assert seen[-1]["reason"] == "error"
+            await talker.send("turn.end", turn_id="a")
+            await talker.send("text", turn_id="b", text="12345678", end=True)
+            assert (await talker.until("turn.done"))[-1]["reason"] == "complete", "20 of 20"
+        answer = await say(server, "x" * 21, bearer(secret))
+        assert answer.status_code == 429
+        assert "retry-after" not in answer.headers, "no window could hold it, whenever it began"
+
+
+async def test_so_many_turns_speak_at_once(speech: Any, keys: Keys, bearer: Bearer) -> None:
+    secret = keys.create("acme", limits={"turns": 1})
+    async with speech(config=config(keys)) as server:
+        async with (
+            server.talk(additional_headers=bearer(secret)) as one,
+            server.talk(additional_headers=bearer(secret)) as two,
+        ):
+            await one.send("text", turn_id="a", text="A long text. " * 40)
+            await one.until("turn.started")
+            await two.send("text", turn_id="b", text="No.", end=True)
+            assert (await two.until("turn.done"))[-1]["reason"] == "error"
+            await one.send("interrupt", turn_id="a")
+            await one.until("turn.done")
+            await two.send("text", turn_id="c", text="Yes.", end=True)
+            assert (await two.until("turn.done"))[-1]["reason"] == "complete"
+
+
+async def test_a_key_speaks_with_its_voices_only(speech: Any, keys: Keys, bearer: Bearer) -> None:
+    secret = keys.create("acme", voices=("al*",))
+    async with speech(config=config(keys)) as server:
+        async with server.talk("?voice=alto", additional_headers=bearer(secret)) as talker:
+            await talker.send("session.start", voice="bass")
+            assert (await talker.next())["type"] == "error"
+            await talker.send("text", text="Spoken by one.", end=True)
+            assert (await talker.until("turn.done"))[-1]["reason"] == "complete"
+        assert (await say(server, "Hello.", bearer(secret), voice="bass")).status_code == 403
+        assert (await say(server, "Hello.", bearer(secret), voice="alto")).status_code == 200
+        async with websockets.connect(
+            server.running.websocket_url + "?voice=alto", additional_headers=bearer(secret)
+        ) as socket:
+            assert json.loads(await socket.recv())["voices"] == ["alto"]
+        for path in ("/v1/audio/voices", "/v1/voices"):
+            assert "bass" not in (await get(server, path, bearer(secret))).text, path
+            assert "bass" not in (await get(server, path, {"xi-api-key": secret})).text, path
+        listed = (await get(server, "/v1/voices", bearer(secret))).json()
+        assert listed["voices"] == ["alto"]
+        assert (await get(server, "/v1/voices/bass", bearer(secret))).status_code == 404
+
+
+async def test_a_key_is_for_pages_of_its_origins(speech: Any, keys: Keys, bearer: Bearer) -> None:
+    secret = keys.create("acme", origins=("https://acme.example",))
+    allowed = ("https://acme.example", "https://other.example")
+    async with speech(config=config(keys, allowed_origins=allowed)) as server:
+        for origin, status in zip(allowed, (200, 403), strict=True):
+            headers = bearer(secret) | {"Origin": origin}
+            assert await server.status("http", "/v1/voices", headers) == status
+        assert await server.status("http", "/v1/voices", bearer(secret)) == 200
+
+
+async def test_what_is_of_all_customers_is_for_admins(
+    speech: Any, keys: Keys, bearer: Bearer
+) -> None:
+    secret, admin = keys.create("acme"), keys.create("boss", admin=True)
+    async with speech(config=config(keys, api_keys=(OWN,))) as server:
+        for path in ("/metrics", "/v1/load"):
+            for shown, status in ((secret, 403), (admin, 200), (OWN, 200)):
+                assert await server.status("http", path, bearer(shown)) == status, path
+
+
+async def test_a_token_is_as_good_as_its_key_and_ends_with_it(
+    speech: Any, keys: Keys, bearer: Bearer
+) -> None:
+    secret = keys.create("acme", limits={"sessions": 1})
+    async with speech(config=config(keys)) as server:
+        async with httpx2.AsyncClient() as client:
+            url = server.running.url + "/v1/token"
+            token = (await client.post(url, headers=bearer(secret))).json()["token"]
+        assert secret not in token
+        async with server.talk(
+            subprotocols=["realtime-tts.v1", f"realtime-tts.key.{token}"]
+        ) as one:
+            assert await server.status("websocket", "/v1/tts", bearer(secret)) == 429
+            keys.revoke("acme")
+            await one.rest()
+            assert one.socket.close_code == 4401
+        assert await server.status("websocket", "/v1/tts", bearer(token)) == 401
+
+
+async def test_nothing_that_is_said_has_a_secret_in_it(
+    speech: Any, keys: Keys, bearer: Bearer, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    secret = keys.create("acme", limits={"turns_per_minute": 1})
+    with caplog.at_level(logging.DEBUG):
+        async with speech(config=config(keys, api_keys=(OWN,))) as server:
+            for _ in range(2):
+                await say(server, "Hello.", bearer(secret))
+            await say(server, "Hello.", bearer(secret + "x"))
+            usage = (await get(server, "/v1/usage", bearer(secret))).text
+            metrics = (await get(server, "/metrics", bearer(OWN))).text
+    said = caplog.text + repr([vars(record) for record in caplog.records]) + usage + metrics
+    assert keys.id("acme") in usage
+    assert secret.split("_", 2)[2] not in said
+    for path in await asyncio.to_thread(lambda: list(tmp_path.iterdir())):
+        assert secret.encode() not in await asyncio.to_thread(path.read_bytes)

@@ -1,0 +1,218 @@
+"""Usage: what is recorded, what `/v1/usage` says, and what a kill loses."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import sqlalchemy
+
+from realtime_tts.access.key import Key
+from realtime_tts.access.usage import Usage
+from realtime_tts.config import AccessConfig, ServerConfig
+from realtime_tts.errors import ConfigError
+from tests.access.conftest import Keys
+from tests.access.test_sockets import OWN, get, say
+from tests.fronts.running import serving, sessions
+
+Bearer = Callable[[str], dict[str, str]]
+DAY = 86_400.0
+
+
+def key(name: str) -> Key:
+    return Key(id=f"id-{name}", name=name, digest="0" * 64, created=0.0)
+
+
+def at(path: Path) -> str:
+    return f"sqlite:///{path}"
+
+
+async def test_a_key_sees_its_own_usage_and_an_admin_that_of_all(
+    speech: Any, keys: Keys, bearer: Bearer
+) -> None:
+    one, two = keys.create("one"), keys.create("two", limits={"turns_per_minute": 1})
+    admin = keys.create("boss", admin=True)
+    config = ServerConfig(port=0, api_keys=(OWN,), access=AccessConfig(str(keys.path)))
+    async with speech(config=config) as server:
+        samples = 0
+        async with server.talk(additional_headers=bearer(one)) as talker:
+            await talker.send("text", text="Good morning.", end=True)
+            samples += (await talker.until("turn.done"))[-1]["samples"]
+        answer = await say(server, "Good evening.", bearer(one))
+        samples += len(answer.content) // 2
+        statuses = [(await say(server, "Hello.", bearer(two))).status_code for _ in range(3)]
+        assert statuses == [200, 429, 429]
+
+        own = (await get(server, "/v1/usage", bearer(one))).json()
+        assert (own["key"], own["name"]) == (keys.id("one"), "one")
+        assert (own["turns"], own["characters"], own["refusals"]) == (2, 26, 0)
+        assert own["audio_seconds"] == pytest.approx(samples / 24_000, abs=0.001)
+        assert [sum(day["turns"] for day in own["days"]), len(own["days"])] == [2, 1]
+        for shown in (admin, OWN):
+            found = (await get(server, "/v1/usage", bearer(shown))).json()["keys"]
+            assert {each["name"]: each["turns"] for each in found} == {"one": 2, "two": 1}
+            assert {each["name"]: each["refusals"] for each in found} == {"one": 0, "two": 2}
+        unused = (await get(server, "/v1/usage?days=1", bearer(keys.create("new")))).status_code
+        assert unused == 401, "it was made this moment"
+        for days in ("0", "x", "367", "-1", "9" * 30):
+            answer = await get(server, f"/v1/usage?days={days}", bearer(one))
+            assert answer.status_code == 400, days
+
+
+async def test_a_server_without_keys_has_no_usage(speech: Any) -> None:
+    async with speech() as server:
+        assert await server.status("http", "/v1/usage") == 404
+
+
+def test_days_are_those_of_utc_and_old_ones_stay(tmp_path: Path) -> None:
+    now = [20_000 * DAY + 100.0]
+    usage = Usage(at(tmp_path / "u.db"), lambda: now[0])
+    usage.spoke(key("a"), 24_000, 10)
+    now[0] -= 200.0
+    usage.spoke(key("a"), 48_000, 20)
+    now[0] += 200.0
+    usage.write()
+    found = usage.days("id-a", 2)
+    assert [(row["turns"], row["characters"], row["audio_seconds"]) for row in found] == [
+        (1, 20, 2.0), (1, 10, 1.0),
+    ]  # fmt: skip
+    assert len(usage.days("id-a", 1)) == 1
+    assert usage.days("id-b", 2) == []
+    usage.stop()
+
+
+def check_many_writers(url: str) -> None:
+    writers = [Usage(url) for _ in range(4)]
+
+    def write(usage: Usage) -> None:
+        for _ in range(10):
+            usage.spoke(key("a"), 24_000, 3)
+            usage.refused(key("b"))
+            usage.write()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, writers))
+    (a,) = writers[0].days("id-a", 1)
+    (b,) = writers[1].days("id-b", 1)
+    assert (a["turns"], a["characters"], a["audio_seconds"], a["refusals"]) == (40, 120, 40.0, 0)
+    assert (b["turns"], b["refusals"]) == (0, 40)
+    for usage in writers:
+        usage.stop()
+
+
+def test_many_processes_add_up_in_sqlite(tmp_path: Path) -> None:
+    check_many_writers(at(tmp_path / "u.db"))
+
+
+def test_a_database_that_is_away_loses_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "later"
+    usage = Usage(at(folder / "u.db"))
+    usage.spoke(key("a"), 24_000, 5)
+    with pytest.raises(sqlalchemy.exc.OperationalError):
+        usage.write()
+    usage.spoke(key("a"), 24_000, 5)
+    with pytest.raises(OSError, match="database for usage"):
+        usage.days(None, 1)
+    folder.mkdir()
+    (row,) = usage.days("id-a", 1)
+    assert (row["turns"], row["characters"]) == (2, 10)
+    usage.stop()
+
+
+@pytest.mark.parametrize("url", ["", "u.db", "mysql://h/d", "oracle://h/d", "sqlite+nothing:///x"])
+def test_an_address_that_is_none_is_told_without_its_password(url: str) -> None:
+    with pytest.raises(ConfigError, match="database"):
+        Usage(url)
+
+
+@contextlib.contextmanager
+def postgresql(folder: Path) -> Iterator[str]:
+    """A server of its own, on a Unix socket."""
+    tools = Path(os.path.realpath(shutil.which("postgres") or "")).parent
+    owner = "postgres" if os.geteuid() == 0 else None
+    data = folder / "data"
+
+    def run(*words: str) -> None:
+        subprocess.run(words, check=True, user=owner, capture_output=True, cwd=folder)
+
+    if owner:
+        shutil.chown(folder, owner)
+    run(str(tools / "initdb"), "-D", str(data), "-U", "tts", "-A", "trust")
+    options = f"-k {folder} -c listen_addresses="
+    run(str(tools / "pg_ctl"), "-D", str(data), "-w", "-l", f"{folder}/log", "-o", options, "start")
+    try:
+        yield f"postgresql+psycopg://tts@/postgres?host={folder}"
+    finally:
+        run(str(tools / "pg_ctl"), "-D", str(data), "-m", "immediate", "stop")
+
+
+def test_many_processes_add_up_in_postgresql() -> None:
+    pytest.importorskip("psycopg", reason="needs psycopg (extra `keys`)")
+    if shutil.which("postgres") is None:
+        pytest.skip("needs PostgreSQL's server (Debian: apt-get install postgresql)")
+    with tempfile.TemporaryDirectory() as folder, postgresql(Path(folder)) as url:
+        check_many_writers(url)
+
+
+async def test_a_killed_server_loses_the_last_second_at_most(keys: Keys, bearer: Bearer) -> None:
+    secret = keys.create("acme")
+    access = (str(keys.path), None, None)
+    async with serving(access=access, fronts=2) as server:
+        headers = bearer(secret)
+        async with sessions(server, 4, additional_headers=headers) as opened:
+            for one in opened:
+                await one.say("Twelve chars")
+            for one in opened:
+                assert (await one.until("turn.done"))["reason"] == "complete"
+            await asyncio.sleep(1.0)
+            for process in (*server.fronts, server.main):
+                process.send_signal(signal.SIGKILL)
+    usage = Usage(at(Path(f"{keys.path}.usage.db")))
+    (row,) = await asyncio.to_thread(usage.days, keys.id("acme"), 2)
+    assert (row["turns"], row["characters"]) == (4, 48)
+    usage.stop()
+
+
+async def test_limits_hold_over_all_fronts_and_so_does_revocation(
+    keys: Keys, bearer: Bearer
+) -> None:
+    secret = keys.create("acme", limits={"sessions": 4, "turns_per_minute": 6})
+    headers = bearer(secret)
+    async with serving(access=(str(keys.path), None, None), fronts=2) as server:
+        async with sessions(server, 4, additional_headers=headers) as opened:
+            assert [server.sockets_of(front) for front in server.fronts] == [2, 2]
+            await asyncio.sleep(0.5)  # both fronts have heard of it
+            for _ in range(2):
+                path, started = "/v1/audio/speech", time.monotonic()
+                body = {"model": "tts-1", "voice": "alto", "input": "Hello."}
+                answer = await server.get(path, method="POST", json=body, headers=headers)
+                assert answer.status_code == 429, time.monotonic() - started
+            for number in range(12):
+                one = opened[number % 4]
+                done = len(one.of("turn.done"))
+                await one.say("Hello.")
+                async with asyncio.timeout(10):
+                    while len(one.of("turn.done")) == done:  # noqa: ASYNC110
+                        await asyncio.sleep(0.01)
+                await asyncio.sleep(0.25)
+            reasons = [done["reason"] for one in opened for done in one.of("turn.done")]
+            spoken = reasons.count("complete")
+            assert 6 <= spoken <= 7, "a front may not know of the other's last one"
+            keys.revoke("acme")
+            async with asyncio.timeout(3):
+                await asyncio.gather(*(one.task for one in opened))
+            assert {one.socket.close_code for one in opened} == {4401}
+        with pytest.raises(httpx2.HTTPStatusError):
+            (await server.get("/v1/voices", headers=headers)).raise_for_status()

@@ -1,0 +1,66 @@
+"""`realtime-tts keys`: what it prints, and what it refuses."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from realtime_tts.access.key import KeyLimits
+from realtime_tts.access.key_file import KeyFile
+from realtime_tts.cli import main
+
+
+def test_a_key_is_printed_once_and_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "keys.json"
+    words = ["--turns", "3", "--chars-per-day", "1000", "--voice", "a-*", "--register", "a-*"]
+    assert main(["keys", "create", "acme", "--keys", str(path), "--expires", "2h", *words]) == 0
+    said = capsys.readouterr()
+    secret = said.out.strip()
+    assert said.out == secret + "\n", "so that a script can take it"
+    (key,) = KeyFile(path).read().values()
+    assert key.is_of(secret.encode())
+    assert key.limits == KeyLimits(turns=3, chars_per_day=1_000)
+    assert key.expires == pytest.approx(time.time() + 7_200, abs=60)
+    assert (key.voices, key.register) == (("a-*",), ("a-*",))
+    assert main(["keys", "list", "--keys", str(path)]) == 0
+    listed = capsys.readouterr().out
+    assert key.id in listed and "acme" in listed
+    assert secret.split("_", 2)[2] not in listed + said.err
+    assert main(["keys", "rotate", key.id, "--keys", str(path)]) == 0
+    rotated = capsys.readouterr().out.strip()
+    assert KeyFile(path).read()[key.id].is_of(rotated.encode())
+    assert main(["keys", "revoke", "acme", "--keys", str(path)]) == 0
+    assert KeyFile(path).read() == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["create", "acme"], "already"),
+        (["create", ""], "1 to 64 characters"),
+        (["create", "b", "--turns", "0"], "--turns must be at least 1"),
+        (["create", "b", "--expires", "soon"], "2027-01-31"),
+        (["create", "b", "--share", "0"], "--share must be positive"),
+        (["revoke", "nobody"], "no key 'nobody'"),
+        (["rotate", "nobody"], "no key 'nobody'"),
+    ],
+)
+def test_what_cannot_be_is_said_and_changes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str
+) -> None:
+    path = tmp_path / "keys.json"
+    assert main(["keys", "create", "acme", "--keys", str(path)]) == 0
+    before = path.read_bytes()
+    assert main(["keys", *words, "--keys", str(path)]) == 2
+    assert told in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
+def test_flags_of_keys_need_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["serve", "--engine", "fake", "--port", "0", "--limits-store", "redis://127.0.0.1"]
+    assert main(words) == 2
+    assert "give --keys FILE, too" in capsys.readouterr().err

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from livekit.agents import APIConnectionError, APIError, APIStatusError, APITimeoutError, tts, utils
 from livekit.agents.voice.io import TimedString
 
 from realtime_tts.adapters.session_pool import Session
+from realtime_tts.adapters.tracing import current_traceparent
 from realtime_tts.adapters.utterance import Utterance
 from realtime_tts.client import Speech, TextSource
 from realtime_tts.client.handshake import is_final
@@ -40,6 +42,7 @@ class Attempt:
         self._deadline = deadline
         self._timeout = timeout
         self._turn_id = utils.shortuuid("tts_")
+        self._traceparent = current_traceparent()
         self._text_ended = False
         self._silent = True
 
@@ -82,7 +85,7 @@ class Attempt:
     def _speech(self, text: TextSource) -> Speech:
         """A turn of its own, with an id of the framework's."""
         turn_id, self._turn_id = self._turn_id, utils.shortuuid("tts_")
-        return Speech(lambda: self._client.turn(turn_id), text)
+        return Speech(partial(self._client.turn, turn_id, traceparent=self._traceparent), text)
 
     def _tell_words(self, utterance: Utterance) -> None:
         for word in utterance.take_words():

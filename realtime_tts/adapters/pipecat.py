@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from functools import partial
 from typing import Any, ClassVar
 
 from realtime_tts.adapters.link import Link
+from realtime_tts.adapters.tracing import current_traceparent, traceparent_of
 from realtime_tts.adapters.utterance import Playback, Utterance
 from realtime_tts.client import DEFAULT_SERVER, Backoff, RealtimeTTS
 from realtime_tts.errors import ClientError
@@ -168,7 +170,8 @@ class RealtimeTTSService(ContextService):
             if self._closed:
                 logger.warning(f"{self}: not spoken, the pipeline has ended: {text!r}")
                 utterance.stop()
-            speaking = self._speak(context_id, utterance, after=self._applying)
+            span = self._span_of(context_id)
+            speaking = self._speak(context_id, utterance, after=self._applying, span=span)
             self._spawn(speaking, f"speak {context_id}")
         utterance.add(text)
         if not self._push_text_frames:
@@ -187,10 +190,19 @@ class RealtimeTTSService(ContextService):
         elif self.audio_context_available(context_id):  # begun, but never given to run_tts
             await self._close_context(context_id)
 
+    def _span_of(self, context_id: str) -> str | None:
+        """Pipecat's own span of the context, which is not the current one; without, that."""
+        entry = getattr(self, "_tts_spans", {}).get(context_id)  # `traced_tts` keeps it there
+        return current_traceparent() if entry is None else traceparent_of(entry["span"])
+
     # Audio out
 
     async def _speak(
-        self, context_id: str, utterance: Utterance, after: asyncio.Task[None] | None
+        self,
+        context_id: str,
+        utterance: Utterance,
+        after: asyncio.Task[None] | None,
+        span: str | None,
     ) -> None:
         """An utterance from its first text to its last audio, `after` settings that come first."""
         resampler = Resampler(SAMPLE_RATE, self.sample_rate)
@@ -198,7 +210,8 @@ class RealtimeTTSService(ContextService):
             if after is not None:
                 await asyncio.wait([after])
             async with self._room:
-                async for packet in utterance.packets(self._link.client.speak):
+                speak = partial(self._link.client.speak, traceparent=span)
+                async for packet in utterance.packets(speak):
                     self._give(utterance, packet)
                     await self._append(context_id, resampler.push(packet))
                     await self._append_words(context_id, utterance)

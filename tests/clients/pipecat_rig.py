@@ -102,7 +102,7 @@ def pipeline(service: FrameProcessor, **params: Any) -> AbstractAsyncContextMana
 
 @contextlib.asynccontextmanager
 async def pipeline_with(
-    rig_class: type[AnyRig], service: FrameProcessor, **params: Any
+    rig_class: type[AnyRig], service: FrameProcessor, *, traced: bool = False, **params: Any
 ) -> AsyncIterator[AnyRig]:
     """The same with a rig of another class."""
     hear_up: list[Callable[[Frame], None]] = []
@@ -112,6 +112,7 @@ async def pipeline_with(
         Pipeline([source, service, sink]),
         cancel_on_idle_timeout=False,
         enable_rtvi=False,
+        enable_tracing=traced,
         params=PipelineParams(**params),
     )
     rig = rig_class(worker)

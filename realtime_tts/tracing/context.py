@@ -1,0 +1,28 @@
+"""The trace context that a request brings, in the header `traceparent` (W3C Trace Context)."""
+
+from __future__ import annotations
+
+import msgspec
+from starlette.types import Scope
+
+from realtime_tts.protocol.settings import Traceparent
+
+HEADER = b"traceparent"
+_CHARACTERS = 55
+"""Of version 00. Later versions may have more behind a dash, which is to be left out."""
+
+
+def traceparent_of(scope: Scope) -> str | None:
+    """The header of a request or a handshake. None without one, and for one that is malformed,
+    which W3C says is as good as none."""
+    found = [value for name, value in scope["headers"] if name == HEADER]
+    return valid(found[0].decode("latin-1")) if len(found) == 1 else None
+
+
+def valid(traceparent: str) -> str | None:
+    """What of it this server understands, or None."""
+    newer = not traceparent.startswith("00-") and traceparent[_CHARACTERS : _CHARACTERS + 1] == "-"
+    try:
+        return msgspec.convert(traceparent[:_CHARACTERS] if newer else traceparent, Traceparent)
+    except msgspec.ValidationError:
+        return None

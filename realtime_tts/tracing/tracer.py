@@ -1,0 +1,156 @@
+"""Tracer: OpenTelemetry's SDK, as the standard `OTEL_*` variables set it up, and OTLP over HTTP.
+
+Spans leave in batches, from a thread of the SDK's. A collector that is away costs the spans that it
+does not take, which are counted, and one line in the log; nothing waits for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, Status, StatusCode
+from opentelemetry.trace import TraceFlags as Flags
+
+from realtime_tts.errors import ConfigError
+from realtime_tts.logs import event
+from realtime_tts.protocol.effects import Begun
+from realtime_tts.tracing import names
+from realtime_tts.tracing.turn import TurnTrace
+from realtime_tts.version import __version__
+
+log = logging.getLogger(__name__)
+
+_SERVICE = "realtime-tts"
+_PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+_CLOSE_SECONDS = 2.0
+_TALKS = ("opentelemetry.exporter.otlp", "opentelemetry.sdk._shared_internal")
+"""Loggers that say of each batch that it was lost; `_Counted` says so once."""
+
+
+class Tracer:
+    """Spans of turns. `dropped` is called with how many spans were lost. `attributes` are those of
+    the resource, beside what the environment says, which `check_environment` looks at."""
+
+    def __init__(
+        self, dropped: Callable[[int], None], attributes: Mapping[str, Any] | None = None
+    ) -> None:
+        for name in _TALKS:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        own = {"service.name": _SERVICE, "service.version": __version__, **(attributes or {})}
+        named = (
+            {}
+            if os.environ.get("OTEL_SERVICE_NAME") is None
+            else {"service.name": os.environ["OTEL_SERVICE_NAME"]}
+        )
+        resource = Resource(own).merge(Resource.create(named)) if named else Resource.create(own)
+        self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+        self._processor = BatchSpanProcessor(_Counted(OTLPSpanExporter(), dropped))
+        self._provider.add_span_processor(self._processor)
+        self._tracer = self._provider.get_tracer("realtime_tts", __version__)
+
+    def begin(
+        self, turn_id: str, session: str, begun: Begun, model: str | None = None
+    ) -> TurnTrace:
+        """A turn that has begun, on the monotonic clock."""
+        to_wall = time.time() - time.monotonic()
+        named = {} if model is None else {names.REQUEST_MODEL: model}
+        span = self._tracer.start_span(
+            names.OPERATION if model is None else f"{names.OPERATION} {model}",
+            context=_parent(begun.traceparent),
+            kind=SpanKind.SERVER,
+            start_time=int((begun.at + to_wall) * 1e9),
+            attributes={
+                names.OPERATION_NAME: names.OPERATION,
+                names.PROVIDER: "realtime_tts",
+                names.OUTPUT_TYPE: "speech",
+                names.SESSION: session,
+                names.TURN: turn_id,
+                **named,
+            },
+        )
+        return TurnTrace(self, span, begun, to_wall)
+
+    def child(
+        self, of: Span, name: str, begins: int, ends: int, attributes: Mapping[str, Any]
+    ) -> None:
+        """A part of a turn, between these nanoseconds since 1970."""
+        context = trace.set_span_in_context(of, Context())
+        span = self._tracer.start_span(name, context, start_time=begins, attributes=attributes)
+        span.end(max(begins, ends))
+
+    def mark_failed(self, span: Span, code: str) -> None:
+        """The turn has failed with this code."""
+        span.set_attribute(names.ERROR_TYPE, code)
+        span.set_status(Status(StatusCode.ERROR))
+
+    def close(self) -> None:
+        """Send what waits, for two seconds at most."""
+        # In a thread that nobody waits for: a collector may be away, and be tried again for long.
+        closing = threading.Thread(target=self._provider.shutdown, name="traces", daemon=True)
+        closing.start()
+        closing.join(_CLOSE_SECONDS)
+
+
+class _Counted(SpanExporter):
+    """An exporter whose losses are counted, and told once until it works again."""
+
+    def __init__(self, exporter: SpanExporter, dropped: Callable[[int], None]) -> None:
+        self._exporter, self._dropped = exporter, dropped
+        self._failing = False
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """In the SDK's thread."""
+        try:
+            result = self._exporter.export(spans)
+        except Exception as error:
+            self._lost(len(spans), type(error).__name__)
+            return SpanExportResult.FAILURE
+        if result is not SpanExportResult.SUCCESS:
+            self._lost(len(spans), "the collector does not take them")
+        elif self._failing:
+            self._failing = False
+            event(log, logging.INFO, "tracing.exports_again")
+        return result
+
+    def shutdown(self) -> None:
+        """Send nothing more."""
+        self._exporter.shutdown()
+
+    def _lost(self, spans: int, why: str) -> None:
+        self._dropped(spans)
+        if not self._failing:
+            self._failing = True
+            event(log, logging.WARNING, "tracing.spans_lost", spans=spans, why=why)
+
+
+def _parent(traceparent: str | None) -> Context:
+    """The context of the caller's span; an empty one without."""
+    if traceparent is None:
+        return Context()
+    _, trace_id, span_id, flags = traceparent.split("-")
+    context = SpanContext(
+        int(trace_id, 16), int(span_id, 16), is_remote=True, trace_flags=Flags(int(flags, 16) & 1)
+    )
+    return trace.set_span_in_context(NonRecordingSpan(context), Context())
+
+
+def check_environment() -> None:
+    """Raise ConfigError for what it asks for and a `Tracer` cannot do."""
+    for name in _PROTOCOLS:
+        asked = os.environ.get(name, "http/protobuf")
+        if asked != "http/protobuf":
+            raise ConfigError(
+                f"{name} must be http/protobuf, got {asked!r}: spans are sent by OTLP over HTTP, "
+                f"mostly to port 4318"
+            )

@@ -1,0 +1,157 @@
+"""What there is to say about a machine before a server runs on it: a finding for each question."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+
+from realtime_tts.bench.machine import describe_machine
+from realtime_tts.errors import ConfigError
+
+_GIB = 2**30
+_DISTRIBUTION = "realtime-tts-server"
+_LEAST_FOR_VOICES, _LEAST_FOR_MODELS = 1.0, 10.0
+
+
+class Verdict(StrEnum):
+    """How a finding is judged. A server cannot speak, or not in time, with a FAILED one."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report. `advice`: what to do about it; empty where nothing is wrong.
+
+    `quoted`: more for the terminal alone, since it may repeat what somebody has typed.
+    """
+
+    subject: str
+    verdict: Verdict
+    text: str
+    advice: str = ""
+    quoted: str = ""
+
+    def __str__(self) -> str:
+        advice = f"; {self.advice}" if self.advice else ""
+        quoted = f"\n{self.quoted}" if self.quoted else ""
+        return f"{self.verdict:<8} {self.subject:<9} {self.text}{advice}{quoted}"
+
+
+def machine_findings(host: str, port: int) -> Iterator[Finding]:
+    """Everything that can be known without starting a server on `host` and `port`."""
+    yield _machine()
+    versions = _versions()
+    yield versions
+    if versions.verdict == Verdict.FAILED:
+        return  # what follows needs the server's packages
+    yield from _devices()
+    yield _memory()
+    yield from _disks()
+    yield _port(host, port)
+
+
+def _machine() -> Finding:
+    known = describe_machine()
+    gpu = f", {known['gpu']} (driver {known['gpu_driver']})" if known["gpu"] else ""
+    text = f"{known['cpu']}, {known['cores']} cores{gpu}, {known['system']}"
+    return Finding("machine", Verdict.OK, text)
+
+
+def server_packages(find: Callable[[str], str] = version) -> dict[str, str]:
+    """The version of each package that the extra `server` asks for; empty where it is missing.
+
+    Without the package's own metadata, as in a checkout that is not installed, there are none.
+    """
+    try:
+        wanted = requires(_DISTRIBUTION) or []
+    except PackageNotFoundError:
+        return {}
+    found = {}
+    for requirement in sorted(wanted):
+        name, _, condition = requirement.partition(";")
+        if "extra" in condition and "'server'" not in condition.replace('"', "'"):
+            continue
+        name = "".join(char if char.isalnum() or char in "-_." else " " for char in name).split()[0]
+        try:
+            found[name] = find(name)
+        except PackageNotFoundError:
+            found[name] = ""
+    return found
+
+
+def _versions() -> Finding:
+    known = describe_machine()
+    commit = f" ({known['commit']})" if known["commit"] else ""
+    text = f"realtime-tts {known['realtime_tts']}{commit}, Python {known['python']}"
+    missing = [name for name, found in server_packages().items() if not found]
+    if missing:
+        advice = f"install them with: pip install '{_DISTRIBUTION}[server]'"
+        return Finding("versions", Verdict.FAILED, f"{text}; missing: {', '.join(missing)}", advice)
+    return Finding("versions", Verdict.OK, f"{text}, torch {known['torch'] or 'not installed'}")
+
+
+def _devices() -> Iterator[Finding]:
+    from realtime_tts.engine.devices import choose, look_up
+
+    machine = look_up()
+    choice = choose(machine)
+    text = f"{', '.join(choice.devices)}; torch is built for {machine.torch}"
+    yield Finding("device", Verdict.OK, text)
+    for reason in choice.reasons:
+        yield Finding("device", Verdict.WARNING, reason)
+
+
+def _memory() -> Finding:
+    from realtime_tts.demo_voice import FOLDER
+    from realtime_tts.memory_limits import check_memory_limits
+
+    try:
+        check_memory_limits([FOLDER])
+    except ConfigError as error:
+        return Finding("memory", Verdict.FAILED, str(error))
+    return Finding("memory", Verdict.OK, "no limit on this process is too low for the demo voice")
+
+
+def _disks() -> Iterator[Finding]:
+    from realtime_tts.voices.registry import default_folder
+
+    cache = Path(os.environ.get("HF_HOME", Path.home() / ".cache" / "huggingface"))
+    yield disk("voices", default_folder(), _LEAST_FOR_VOICES)
+    yield disk("models", cache, _LEAST_FOR_MODELS)
+
+
+def disk(what: str, folder: Path, least: float) -> Finding:
+    """Whether `folder`, or the nearest one above it that exists, can be written and has room.
+
+    `least`: GiB that should be free.
+    """
+    there = next(one for one in (folder, *folder.parents) if one.exists())
+    free = shutil.disk_usage(there).free / _GIB
+    text = f"{free:.1f} GiB free for {what} in {folder}"
+    if not os.access(there, os.W_OK):
+        return Finding("disk", Verdict.WARNING, text, f"this user cannot write to {there}")
+    if free < least:
+        return Finding("disk", Verdict.WARNING, text, f"make room: {least:g} GiB at least")
+    return Finding("disk", Verdict.OK, text)
+
+
+def _port(host: str, port: int) -> Finding:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        # As a server does it: a port whose last connections have just ended can be taken.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            text = f"{host}:{port} cannot be used: {error.strerror}"
+            return Finding("port", Verdict.WARNING, text, "end what listens there, or --port")
+    return Finding("port", Verdict.OK, f"{host}:{port} is free")

@@ -1,0 +1,91 @@
+"""What `realtime-tts doctor` says of a machine, beside what is known of it."""
+
+from __future__ import annotations
+
+import os
+import socket
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+
+import pytest
+
+from realtime_tts.cli import main
+from realtime_tts.doctor import findings
+from realtime_tts.doctor.findings import Finding, Verdict, disk, machine_findings, server_packages
+from realtime_tts.doctor.self_test import judged_rtf, judged_ttfa
+
+
+def one(subject: str, host: str = "127.0.0.1", port: int = 0) -> Finding:
+    return next(each for each in machine_findings(host, port) if each.subject == subject)
+
+
+def test_a_port_that_is_taken_is_told_and_a_free_one_is_not() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        taken = one("port", port=port)
+    assert taken.verdict == Verdict.WARNING and f"127.0.0.1:{port}" in taken.text
+    assert one("port", port=port).verdict == Verdict.OK
+
+
+def test_the_machine_names_as_many_cores_as_this_process_may_use() -> None:
+    assert f"{len(os.sched_getaffinity(0))} cores" in one("machine").text
+
+
+def test_a_disk_is_judged_where_the_folder_will_be(tmp_path: Path) -> None:
+    folder = tmp_path / "not" / "there" / "yet"
+    assert disk("voices", folder, 0.0).verdict == Verdict.OK
+    full = disk("voices", folder, 1e9)
+    assert full.verdict == Verdict.WARNING and str(folder) in full.text
+    assert not folder.exists()
+
+
+def test_a_missing_package_of_the_server_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def find(name: str) -> str:
+        if name == "uvicorn":
+            raise PackageNotFoundError(name)
+        return "1.0"
+
+    monkeypatch.setattr(
+        findings,
+        "requires",
+        lambda _: [
+            "uvicorn>=0.50; extra == 'server'",
+            "msgspec>=0.19",
+            "av>=18; extra == 'codecs'",
+        ],
+    )
+    assert server_packages(find) == {"uvicorn": "", "msgspec": "1.0"}
+    monkeypatch.setattr(findings, "server_packages", lambda: server_packages(find))
+    missing = one("versions")
+    assert missing.verdict == Verdict.FAILED and "missing: uvicorn" in missing.text
+    assert list(machine_findings("127.0.0.1", 0))[-1] == missing  # the rest would need it
+
+
+def test_speech_is_judged_by_whether_a_listener_hears_gaps() -> None:
+    assert judged_rtf(1.0, 4.0).text.startswith("RTF 0.25")
+    assert judged_rtf(1.0, 4.0).verdict == Verdict.OK
+    assert judged_rtf(4.0, 4.0).verdict == Verdict.FAILED
+    assert judged_ttfa(300.0, 300.0).verdict == Verdict.OK
+    assert judged_ttfa(300.1, 300.0).verdict == Verdict.WARNING
+
+
+def test_a_server_speaks_and_its_environment_does_not_matter(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("REALTIME_TTS_API_KEYS", "somebody-else-s-key")
+    monkeypatch.setenv("REALTIME_TTS_TLS_CERT", "/none/such.pem")
+    assert main(["doctor", "--port", "0", "--start", "--engine fake"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.split()[:3] == ["ok", "engine", "tones,"] for line in lines)
+    assert any(line.split()[:3] == ["ok", "speech", "TTFA"] for line in lines)
+    assert any(line.split()[:3] == ["ok", "speech", "RTF"] for line in lines)
+    assert lines[-1].startswith("0 failed, ")
+
+
+def test_a_server_that_does_not_start_fails_the_test_and_says_why(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["doctor", "--port", "0", "--start", "--engine fake --slots 0"]) == 1
+    output = capsys.readouterr().out
+    assert "failed   start" in output and "slots" in output
+    assert output.splitlines()[-1].startswith("1 failed, ")

@@ -4,6 +4,8 @@
         async for packet in tts.speak(deltas):
             play(packet)
 
+`SyncRealtimeTTS` does the same without asyncio.
+
 Importing this needs neither the server nor a model; the client, and what it needs to connect, is
 imported when it is first asked for, so that an engine does without.
 """
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
         RealtimeTTS,
         SessionOptions,
         Speech,
+        SyncRealtimeTTS,
         Turn,
         TurnResult,
         speak_to_wav,
@@ -55,6 +58,7 @@ __all__ = [
     "RequestError",
     "SessionOptions",
     "Speech",
+    "SyncRealtimeTTS",
     "Turn",
     "TurnError",
     "TurnResult",

@@ -1,5 +1,6 @@
-"""The asyncio client. It needs websockets and msgspec, and nothing of the server."""
+"""The client, asyncio and blocking. It needs websockets and msgspec, and nothing of the server."""
 
+from realtime_tts.client.blocking import SyncRealtimeTTS, SyncSpeech, SyncTurn
 from realtime_tts.client.client import DEFAULT_SERVER, Backoff, RealtimeTTS
 from realtime_tts.client.options import (
     AudioOptions,
@@ -24,6 +25,9 @@ __all__ = [
     "SamplingOptions",
     "SessionOptions",
     "Speech",
+    "SyncRealtimeTTS",
+    "SyncSpeech",
+    "SyncTurn",
     "TextSource",
     "Turn",
     "TurnResult",

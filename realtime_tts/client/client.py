@@ -152,25 +152,28 @@ class RealtimeTTS:
             await connection.configure(start)
             self._options = merged(self._options, options)
 
-    async def turn(self, turn_id: str | None = None) -> Turn:
+    async def turn(self, turn_id: str | None = None, *, traceparent: str | None = None) -> Turn:
         """A new turn. Connects first where needed, so call it as early as you know of a reply.
 
         `turn_id`: 1 to 64 printable ASCII characters, new for this session; by default a number.
+        `traceparent`: the span that the turn's is a child of, as in the W3C header.
         Raises what `connect` raises.
         """
         await self._connected(self._backoff.give_up_after)
         self._turns += 1
         connect = partial(self._connected, self._backoff.give_up_after)
         turn_id = turn_id or f"turn-{self._turns}"
-        return Turn(turn_id, connect, self._beginning, goes_on=self._goes_on)
+        return Turn(
+            turn_id, connect, self._beginning, goes_on=self._goes_on, traceparent=traceparent
+        )
 
-    def speak(self, text: TextSource) -> Speech:
+    def speak(self, text: TextSource, *, traceparent: str | None = None) -> Speech:
         """Speak a text, or text deltas as they come; iterate over the result for the packets.
 
         `text` is a string, an iterable or an async iterable of strings. Sending and receiving go on
-        at the same time. See Speech.
+        at the same time. See Speech. `traceparent`: as in `turn`.
         """
-        return Speech(self.turn, text)
+        return Speech(partial(self.turn, traceparent=traceparent), text)
 
     # Connecting
 

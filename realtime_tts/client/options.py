@@ -65,6 +65,8 @@ class SessionOptions(TypedDict, total=False):
     `resume`: whether the server sends what lets a turn go on when its socket is lost.
     `lead_ms`: how far ahead of the listener the server may send.
     `word_times`: whether the server says when it speaks which word (`Turn.words`).
+    `traceparent`: the span that turns are children of, where the server traces them and the turn
+    has none of its own (`RealtimeTTS.turn`).
     `audio`: a format other than 24 kHz s16le. Lexicon and format are replaced as a whole.
     """
 
@@ -86,6 +88,7 @@ class SessionOptions(TypedDict, total=False):
     resume: Literal["on", "off"] | None
     speed: float | None
     lead_ms: int | None
+    traceparent: str | None
     audio: AudioOptions | None
 
 

@@ -54,9 +54,9 @@ class ResumeState:
         """Of the turn that came, at 24 kHz."""
         return 0 if self._last is None else self._last.samples
 
-    def messages(self, words: Iterable[m.Word]) -> list[m.Message]:
+    def messages(self, words: Iterable[m.Word], traceparent: str | None = None) -> list[m.Message]:
         """What goes before the turn's text in another session; nothing for a turn without sound.
-        `words`: all that came."""
+        `words`: all that came. `traceparent`: the turn's."""
         if self._last is None:
             return []
         bunches: list[list[str]] = [[]]
@@ -74,6 +74,7 @@ class ResumeState:
             words_chars=sum(len(word.text) for word in words),
             part=self._part,
             state=self._last.state,
+            traceparent=traceparent,
         )
         return [*(m.TurnCodes(turn_id=self._turn_id, codes=tuple(b)) for b in bunches), resume]
 
@@ -108,8 +109,12 @@ def joined(script: Iterable[m.Message], most: int) -> list[m.Message]:
             and isinstance(last, m.Text)
             and len(last.text) + len(message.text) <= most
         ):
-            text = last.text + message.text
-            result[-1] = m.Text(text=text, turn_id=message.turn_id, end=message.end)
+            result[-1] = m.Text(
+                text=last.text + message.text,
+                turn_id=message.turn_id,
+                end=message.end,
+                traceparent=last.traceparent,
+            )
         else:
             result.append(message)
     return result

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
-    AsyncIterator,
     Awaitable,
     Callable,
     Iterable,
@@ -48,7 +47,7 @@ class Speech:
         """What was heard, if it was interrupted and the server's answer came."""
         return self._turn.interrupted if self._turn else None
 
-    def __aiter__(self) -> AsyncIterator[bytes]:
+    def __aiter__(self) -> AsyncGenerator[bytes, None]:
         if self._begun:
             raise ClientError("a speech can be listened to once; call speak() again")
         self._begun = True

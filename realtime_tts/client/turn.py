@@ -36,10 +36,13 @@ class Turn:
         beginning: asyncio.Lock | None = None,
         *,
         goes_on: bool = False,
+        traceparent: str | None = None,
     ) -> None:
         """`beginning`: held while a turn begins in a session, so that turns begin in their order.
-        `goes_on`: in another session, when its socket is lost."""
+        `goes_on`: in another session, when its socket is lost. `traceparent`: the span that it is
+        a part of."""
         self._connect = connect
+        self._traceparent = traceparent
         self._beginning = beginning or asyncio.Lock()
         self._connection: Connection | None = None
         self._settings: SessionSettings | None = None  # it began with
@@ -169,7 +172,9 @@ class Turn:
         for start in range(0, len(delta), most):
             last = end and start + most >= len(delta)
             piece = delta[start : start + most]
-            self._script.append(m.Text(text=piece, turn_id=self.turn_id, end=last))
+            parent = None if self._script else self._traceparent
+            text = m.Text(text=piece, turn_id=self.turn_id, end=last, traceparent=parent)
+            self._script.append(text)
         if self._told:
             await self._tell_script()
             return
@@ -310,7 +315,8 @@ class Turn:
                     async with self._telling:
                         most = most_chars(connection.ready.limits)
                         self._script, self._told = joined(self._script, most), 0
-                        for message in self._inbox.resume.messages(self._inbox.words):
+                        resume = self._inbox.resume
+                        for message in resume.messages(self._inbox.words, self._traceparent):
                             await self._tell(message)
                     await self._tell_script()
         except RealtimeTTSError:

@@ -1,0 +1,306 @@
+"""The client for programs that are not asynchronous: the same, with calls that wait.
+
+Each client has a thread with an event loop, in which its asyncio client lives. It may be used from
+any thread, also from several: one that sends text, another that plays, a third that interrupts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator
+from functools import partial
+from typing import Any, Self, TypeVar, Unpack
+
+from realtime_tts.audio.formats import AudioFormat
+from realtime_tts.client.client import DEFAULT_SERVER, Backoff, RealtimeTTS
+from realtime_tts.client.options import SessionOptions
+from realtime_tts.client.speech import Speech
+from realtime_tts.client.threaded import read_in_a_thread
+from realtime_tts.client.turn import Turn
+from realtime_tts.errors import ClientError
+from realtime_tts.protocol.messages import (
+    Ready,
+    TurnDone,
+    TurnInterrupted,
+    WarningMessage,
+    Word,
+)
+
+_T = TypeVar("_T")
+
+
+class _Loop:
+    """An event loop in a thread of its own, which ends with the program at the latest."""
+
+    def __init__(self) -> None:
+        begun = threading.Event()
+        run = partial(asyncio.run, self._main(begun))
+        self._thread = threading.Thread(target=run, name="realtime-tts", daemon=True)
+        self._thread.start()
+        begun.wait()
+
+    def wait(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """What comes of it. A wait that is interrupted (Ctrl-C) cancels the work."""
+        if not self._thread.is_alive():
+            work.close()
+            raise ClientError("this client is closed; make a new one")
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def close(self) -> None:
+        """End the thread, and what still waits in it. Idempotent."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._over.set)
+            self._thread.join()
+
+    async def _main(self, begun: threading.Event) -> None:
+        self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()
+        begun.set()
+        await self._over.wait()
+
+
+class SyncRealtimeTTS:
+    """A session with a server: `with SyncRealtimeTTS(...) as tts`.
+
+    Arguments, options and errors are those of `RealtimeTTS`, and so is what each method does.
+    """
+
+    def __init__(
+        self,
+        server: str = DEFAULT_SERVER,
+        *,
+        api_key: str | None = None,
+        tls_ca: str | None = None,
+        backoff: Backoff = Backoff(),  # noqa: B008 - frozen
+        connect_timeout: float = 10.0,
+        reply_timeout: float = 10.0,
+        **options: Unpack[SessionOptions],
+    ) -> None:
+        self._client = RealtimeTTS(
+            server,
+            api_key=api_key,
+            tls_ca=tls_ca,
+            backoff=backoff,
+            connect_timeout=connect_timeout,
+            reply_timeout=reply_timeout,
+            **options,
+        )
+        self._loop = _Loop()
+
+    def __enter__(self) -> Self:
+        try:
+            self.connect()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    @property
+    def url(self) -> str:
+        """Of the server's WebSocket."""
+        return self._client.url
+
+    @property
+    def ready(self) -> Ready:
+        """What the server said about itself. Raises ClientError before the first connection."""
+        return self._client.ready
+
+    @property
+    def connected(self) -> bool:
+        """Whether the socket is open, as far as is known."""
+        return self._client.connected
+
+    def connect(self, *, retry_for: float = 0.0) -> None:
+        """Connect now; without this the first turn does. Idempotent."""
+        self._loop.wait(self._client.connect(retry_for=retry_for))
+
+    def close(self) -> None:
+        """Close the socket; a turn still running ends with ConnectionLost. Idempotent."""
+        try:
+            self._loop.wait(self._client.close())
+        except ClientError:
+            return  # it was closed before
+        self._loop.close()
+
+    def configure(self, **options: Unpack[SessionOptions]) -> None:
+        """Change settings for the turns that begin from now on; None resets one."""
+        self._loop.wait(self._client.configure(**options))
+
+    def turn(self, turn_id: str | None = None, *, traceparent: str | None = None) -> SyncTurn:
+        """A new turn. Connects first where needed."""
+        turn = self._client.turn(turn_id, traceparent=traceparent)
+        return SyncTurn(self._loop.wait(turn), self._loop)
+
+    def speak(self, text: str | Iterable[str], *, traceparent: str | None = None) -> SyncSpeech:
+        """Speak a text, or text deltas as they come; iterate over the result for the packets.
+
+        An iterable, such as the stream of a language model's answer, is read in a thread of its
+        own: text goes out and packets come in at the same time.
+        """
+        source = text if isinstance(text, str) else read_in_a_thread(text)
+        return SyncSpeech(self._client.speak(source, traceparent=traceparent), self._loop)
+
+
+class SyncTurn:
+    """One turn: send text, iterate over the packets. See `Turn`."""
+
+    def __init__(self, turn: Turn, loop: _Loop) -> None:
+        self._turn, self._loop = turn, loop
+
+    def send(self, delta: str, *, end: bool = False) -> None:
+        """Send a text delta, as it came from the language model. `end`: it is the last."""
+        self._loop.wait(self._turn.send(delta, end=end))
+
+    def flush(self) -> None:
+        """Speak what was sent so far to its end, and stay in the turn."""
+        self._loop.wait(self._turn.flush())
+
+    def end(self) -> None:
+        """Say that no more text comes. Idempotent."""
+        self._loop.wait(self._turn.end())
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        packet = self._loop.wait(self._next())
+        if packet is None:
+            raise StopIteration
+        return packet
+
+    async def _next(self) -> bytes | None:
+        return await anext(self._turn, None)
+
+    def played(self, played_ms: float) -> None:
+        """Report how much the listener has heard."""
+        self._loop.wait(self._turn.played(played_ms))
+
+    def interrupt(self, played_ms: float | None = None) -> TurnInterrupted:
+        """Stop speaking, from any thread: not one more packet comes out of the turn."""
+        return self._loop.wait(self._turn.interrupt(played_ms))
+
+    def abandon(self, error: BaseException | None = None, played_ms: float | None = None) -> None:
+        """Stop speaking without waiting for an answer. With `error`, reading raises it."""
+
+        async def abandon() -> None:
+            self._turn.abandon(error, played_ms)
+
+        self._loop.wait(abandon())
+
+    def heard(self, played_ms: float) -> str:
+        """The beginning of the text that a listener has heard. Needs `word_times="on"`."""
+        return self._turn.heard(played_ms)
+
+    @property
+    def turn_id(self) -> str:
+        """Its name in the protocol."""
+        return self._turn.turn_id
+
+    @property
+    def text(self) -> str:
+        """All text that was sent."""
+        return self._turn.text
+
+    @property
+    def over(self) -> bool:
+        """Nothing more comes."""
+        return self._turn.over
+
+    @property
+    def result(self) -> TurnDone | None:
+        """How it ended, once the server has said so."""
+        return self._turn.result
+
+    @property
+    def interrupted(self) -> TurnInterrupted | None:
+        """What was heard, if it was interrupted and the server's answer came."""
+        return self._turn.interrupted
+
+    @property
+    def layout(self) -> str | None:
+        """How the text is laid out for the model, once the server has said so."""
+        return self._turn.layout
+
+    @property
+    def samples_received(self) -> int:
+        """Samples that came, at the rate in `audio`; 0 for a format that is not raw samples."""
+        return self._turn.samples_received
+
+    @property
+    def last_audio_at(self) -> float | None:
+        """When the last packet came, by `time.perf_counter`; None before the first."""
+        return self._turn.last_audio_at
+
+    @property
+    def audio(self) -> AudioFormat:
+        """The format of the packets, once audio began."""
+        return self._turn.audio
+
+    @property
+    def warnings(self) -> tuple[WarningMessage, ...]:
+        """What the server warned of."""
+        return self._turn.warnings
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """When each word is spoken, with `word_times="on"`."""
+        return self._turn.words
+
+    @property
+    def words_exact(self) -> bool:
+        """Whether those times are what the model knows, and no estimate."""
+        return self._turn.words_exact
+
+
+class SyncSpeech:
+    """What `SyncRealtimeTTS.speak` returns. Iterate over it once for the packets.
+
+    Leaving the loop early interrupts the turn. So does an error in the text source, which then
+    comes out of the loop as it is.
+    """
+
+    def __init__(self, speech: Speech, loop: _Loop) -> None:
+        self._speech, self._loop = speech, loop
+
+    @property
+    def turn(self) -> SyncTurn | None:
+        """The turn behind it, once iteration began."""
+        turn = self._speech.turn
+        return None if turn is None else SyncTurn(turn, self._loop)
+
+    @property
+    def result(self) -> TurnDone | None:
+        """How it ended, once the server has said so."""
+        return self._speech.result
+
+    @property
+    def interrupted(self) -> TurnInterrupted | None:
+        """What was heard, if it was interrupted and the server's answer came."""
+        return self._speech.interrupted
+
+    def interrupt(self, played_ms: float | None = None) -> TurnInterrupted:
+        """Stop speaking, from another thread than the one that listens; its loop ends quietly."""
+        return self._loop.wait(self._speech.interrupt(played_ms))
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._packets(aiter(self._speech))
+
+    def _packets(self, packets: AsyncGenerator[bytes, None]) -> Iterator[bytes]:
+        async def following() -> bytes | None:
+            return await anext(packets, None)
+
+        try:
+            while (packet := self._loop.wait(following())) is not None:
+                yield packet
+        finally:
+            with contextlib.suppress(ClientError):  # the client is closed, and so are they
+                self._loop.wait(packets.aclose())

@@ -1,0 +1,145 @@
+"""The blocking client is the asyncio client, with calls that wait."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from realtime_tts import RealtimeTTS, Speech, SyncRealtimeTTS, Turn
+from realtime_tts.client.blocking import SyncSpeech, SyncTurn
+from realtime_tts.errors import ClientError, ConnectionLost, HandshakeRefused, RequestError
+
+TEXT = "The tide is coming in, and the boats are going out."
+
+
+@pytest.fixture
+def server(fake_server: str, key: str) -> Iterator[Any]:
+    """Makes a client of a real server."""
+    yield partial(SyncRealtimeTTS, fake_server, api_key=key)
+
+
+@pytest.mark.parametrize(
+    ("blocking", "asyncio"),
+    [(SyncRealtimeTTS, RealtimeTTS), (SyncTurn, Turn), (SyncSpeech, Speech)],
+)
+def test_it_has_all_that_the_asyncio_client_has(blocking: type, asyncio: type) -> None:
+    def members(of: type) -> set[str]:
+        return {name for name in vars(of) if not name.startswith("_")} - {"url"}
+
+    assert members(blocking) == members(asyncio)
+    for name in members(asyncio):
+        one, other = getattr(asyncio, name), getattr(blocking, name)
+        if callable(one) and name != "speak":  # which takes no async iterable
+            assert list(inspect.signature(one).parameters) == list(
+                inspect.signature(other).parameters
+            )
+
+
+def test_a_text_is_spoken(server: Any) -> None:
+    with server(voice="alto") as tts:
+        assert tts.connected and tts.ready.settings.voice == "alto"
+        speech = tts.speak(TEXT)
+        made = b"".join(speech)
+        assert speech.result.reason == "complete" and speech.turn.text == TEXT
+        assert len(made) == 2 * speech.result.samples > 24_000
+        assert b"".join(tts.speak([TEXT[:9], "", TEXT[9:]])) == made, "the next turn, in pieces"
+        assert list(tts.speak([])) == []
+    assert not tts.connected
+    with pytest.raises(ClientError, match="closed"):
+        tts.turn()
+    tts.close()
+
+
+def test_packets_come_while_the_text_is_still_being_written(server: Any) -> None:
+    heard = threading.Event()
+
+    def deltas() -> Iterator[str]:
+        yield "These words are known already. "
+        assert heard.wait(20), "would wait for ever if packets came only at the end"
+        yield "And these follow."
+
+    with server() as tts:
+        for _ in (speech := tts.speak(deltas())):
+            heard.set()
+        assert speech.result.reason == "complete"
+
+
+def test_a_turn_is_interrupted_from_another_thread(server: Any) -> None:
+    with server(lead_ms=500) as tts:
+        turn = tts.turn()
+        turn.send(20 * TEXT, end=True)
+        assert len(next(turn)) > 0
+        report: list[Any] = []
+        thread = threading.Thread(target=lambda: report.append(turn.interrupt(40.0)))
+        thread.start()
+        left = list(turn)
+        thread.join(20)
+        assert report and report[0].played_ms == 40.0 and turn.result.reason == "interrupted"
+        assert len(left) < 40 and turn.over
+        assert [len(packet) for packet in tts.speak("Again.")], "the session goes on"
+
+
+def test_leaving_the_loop_interrupts(server: Any) -> None:
+    with server(lead_ms=500) as tts:
+        for _ in (speech := tts.speak(iter([20 * TEXT]))):
+            break
+        deadline = time.monotonic() + 20
+        while not speech.turn.over and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert speech.result.reason == "interrupted"
+
+
+def test_an_error_in_the_text_source_comes_out_of_the_loop(server: Any) -> None:
+    def broken() -> Iterator[str]:
+        yield "Some words. "
+        raise ZeroDivisionError("the model failed")
+
+    with server() as tts, pytest.raises(ZeroDivisionError, match="the model failed"):
+        for _ in tts.speak(broken()):
+            pass
+
+
+def test_errors_are_those_of_the_asyncio_client(fake_server: str, server: Any) -> None:
+    with pytest.raises(HandshakeRefused), SyncRealtimeTTS(fake_server, api_key="wrong"):
+        pytest.fail("it has let us in")
+    with server() as tts, pytest.raises(RequestError, match="nobody"):
+        tts.configure(voice="nobody")
+
+
+def test_closing_ends_what_waits_in_other_threads(server: Any) -> None:
+    with server(lead_ms=500) as tts:
+        turn = tts.turn()
+        turn.send("And then")  # more text would follow
+        failures: list[BaseException] = []
+
+        def listen() -> None:
+            try:
+                list(turn)
+            except ConnectionLost as error:
+                failures.append(error)
+
+        thread = threading.Thread(target=listen)
+        thread.start()
+        time.sleep(0.3)
+        tts.close()
+        thread.join(20)
+        assert failures and not thread.is_alive()
+        with pytest.raises(ClientError, match="closed"):
+            next(turn)
+
+
+def test_nothing_is_left_behind(server: Any) -> None:
+    before = threading.active_count()
+    for _ in range(3):
+        with server() as tts:
+            next(iter(tts.speak(TEXT)))
+    deadline = time.monotonic() + 10
+    while threading.active_count() > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threading.active_count() == before

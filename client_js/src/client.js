@@ -185,7 +185,7 @@ function subprotocols(apiKey) {
 const NAMES = (
   "model voice language instructions seed sampling temperature topK topP repetitionPenalty " +
   "predictor textFilter textNormalization lexicon lexicons layout trimSilence loudness pacing " +
-  "wordTimes resume speed leadMs"
+  "wordTimes resume speed leadMs traceparent"
 ).split(" ");
 
 /** @param {api.SessionOptions} options @returns {wire.SessionStart} */

@@ -106,6 +106,8 @@ export interface SessionOptions {
   speed?: number | null | undefined;
   /** How much audio may be sent ahead of the listener (3000). */
   leadMs?: number | null | undefined;
+  /** The W3C `traceparent` of the span that turns are children of, where the server traces them. */
+  traceparent?: string | null | undefined;
   /** Say when which word is spoken: `Turn.words` (off). */
   wordTimes?: "on" | "off" | null | undefined;
   /**

@@ -32,12 +32,14 @@ export interface SessionStart {
   resume?: "on" | "off" | null;
   speed?: number | null;
   lead_ms?: number | null;
+  traceparent?: string | null;
 }
 export interface Text {
   type: "text";
   text: string;
   turn_id: string;
   end?: boolean;
+  traceparent?: string;
 }
 /** How much of a turn the listener has heard. */
 export interface Position {

@@ -40,24 +40,32 @@ test("an aborted text stops in the middle of a stall", async () => {
 
 test("a typed word goes out when it is finished", () => {
   const typed = new TypedText();
-  const given = ["T", "Th", "The", "The ", "The t", "The ti", "The tide."].map((v) => typed.take(v));
+  const given = ["T", "Th", "The", "The ", "The t", "The ti", "The tide."].map((v) => typed.take(v).delta);
   assert.deepEqual(given, ["", "", "", "The ", "", "", "tide."]);
-  assert.equal(typed.take("The tide. In", { all: true }), " In");
+  assert.equal(typed.take("The tide. In", { all: true }).delta, " In");
   assert.equal(typed.sent, "The tide. In");
 });
 
 test("a word can be corrected until it is finished, and not after", () => {
   const typed = new TypedText();
-  assert.equal(typed.take("The tiger"), "The ");
-  assert.equal(typed.take("The ti"), "");
-  assert.equal(typed.take("The tide "), "tide ");
-  assert.equal(typed.take("The t"), null);
-  assert.equal(typed.repaired("The t"), "The tide ");
-  assert.equal(typed.sent, "The tide ");
+  assert.equal(typed.take("The tiger").delta, "The ");
+  assert.equal(typed.take("The ti").delta, "");
+  assert.deepEqual(typed.take("The tide "), { delta: "tide ", changed: false });
+  assert.deepEqual(typed.take("The t"), { delta: "", changed: true });
+  assert.deepEqual(typed.take("The town "), { delta: "own ", changed: false }, "what is new");
+});
+
+test("what nobody heard is given out again", () => {
+  const typed = new TypedText();
+  typed.take("One. Two. ");
+  typed.forget(5);
+  assert.equal(typed.take("One. Two. ").delta, "Two. ");
+  typed.forget();
+  assert.equal(typed.take("One. Two. ").delta, "One. Two. ");
 });
 
 test("scripts without spaces go out at once", () => {
-  assert.equal(new TypedText().take("潮が"), "潮が");
+  assert.equal(new TypedText().take("潮が").delta, "潮が");
 });
 
 test("the heard word moves through the text and never back", () => {

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { server, skip } from "./harness.js";
-import { PHONE, met, state, visit } from "./page-visit.js";
+import { PHONE, does, met, more, state, stream, until, visit } from "./page-visit.js";
 
-const TABS = ["type", "stream", "several", "chat"];
+const TABS = ["speak", "type", "several", "chat"];
 
 /** What is wrong with the page as it stands, in words. Runs in the page. */
 function faults() {
@@ -58,6 +58,7 @@ test("the demo page, for everybody", { skip }, async (t) => {
     await t.test(`is readable and named, ${theme}${size ? ", on a phone" : ""}`, async (t) => {
       const page = await visit(t, url, { theme, size });
       await met(page);
+      for (const part of ["options", "details", "code"]) await more(page, part);
       for (const tab of TABS) {
         await page.click(`#tab-${tab}`);
         await page.waitForTimeout(150); // colours change softly
@@ -76,26 +77,61 @@ test("the demo page, for everybody", { skip }, async (t) => {
     const order = [];
     for (let i = 0; i < 5; i++) {
       await page.keyboard.press("Tab");
-      order.push(await page.evaluate(() => document.activeElement.id));
+      order.push(await page.evaluate(() => document.activeElement.id || document.activeElement.dataset.voice));
     }
-    assert.deepEqual(order, ["voice", "language", "tab-type", "typed", "typed-clear"]);
-    await page.focus("#tab-type");
+    assert.deepEqual(order, ["tab-speak", "text", "alto", "bass", "soprano"]);
+    await page.focus("#tab-speak");
     await page.keyboard.press("ArrowRight");
-    assert.equal(await page.evaluate(() => document.activeElement.id), "tab-stream");
-    assert.ok(await page.isVisible("#panel-stream"));
-    assert.ok(await page.isHidden("#panel-type"));
+    assert.equal(await page.evaluate(() => document.activeElement.id), "tab-type");
+    assert.ok(await page.isVisible("#panel-type"));
+    assert.ok(await page.isHidden("#panel-speak"));
     await page.keyboard.press("End");
     assert.ok(await page.isVisible("#panel-chat"));
     await page.keyboard.press("ArrowRight");
-    assert.equal(await page.getAttribute("#tab-type", "aria-selected"), "true");
-    await page.focus("#tab-stream");
-    await page.keyboard.press("Enter");
-    await page.focus("#stream-speak");
-    await page.keyboard.press("Space"); // a focused button takes it: it begins to speak
-    await page.waitForSelector("#state[data-state=speaking]");
-    await page.focus("#interrupt");
-    await page.keyboard.press("Enter");
-    await page.waitForSelector("#state[data-state=interrupted]");
+    assert.equal(await page.getAttribute("#tab-speak", "aria-selected"), "true");
+  });
+
+  await t.test("plays and interrupts with one button, which keeps the focus", async (t) => {
+    const page = await visit(t, url);
+    await met(page);
+    await page.fill("#text", "The tide is coming in, slowly but surely, and all the boats are afloat. ".repeat(3));
+    const box = await page.locator("#play").boundingBox();
+    await page.click("#play");
+    for (let turn = 0; turn < 2; turn++) {
+      await until(page, "speaking");
+      assert.match(await page.textContent("#play"), /^Interrupt/);
+      assert.deepEqual(await page.locator("#play").boundingBox(), box);
+      await page.keyboard.press("Space");
+      await does(page, "play");
+      await until(page, "interrupted");
+      assert.match(await page.textContent("#play"), /^Play/);
+      assert.equal(await page.evaluate(() => document.activeElement.id), "play");
+      await page.keyboard.press("Space");
+    }
+    await does(page, "interrupt");
+  });
+
+  await t.test("tells heard from unheard text in both schemes", async (t) => {
+    for (const theme of ["light", "dark"]) {
+      const page = await visit(t, url, { theme });
+      await met(page);
+      await stream(page, "One two three four five six seven eight nine ten eleven twelve.");
+      await page.waitForFunction(() => document.querySelector("#transcript .heard"));
+      const contrasts = await page.evaluate(() => {
+        const light = (colour) => {
+          const [r, g, b] = colour.match(/[\d.]+/g).map((part) => part / 255)
+            .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+          return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+        };
+        const box = document.querySelector("#transcript");
+        const heard = light(getComputedStyle(box.querySelector(".heard")).color);
+        const rest = light(getComputedStyle(box.querySelector(".sent, .coming")).color);
+        const ground = light(getComputedStyle(box).backgroundColor);
+        const between = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        return [between(heard, rest), between(rest, ground)];
+      });
+      assert.ok(Math.min(...contrasts) >= 4.5, `${theme}: ${contrasts}`);
+    }
   });
 
   await t.test("moves less for who asked for less motion", async (t) => {
@@ -118,8 +154,19 @@ test("the demo page, for everybody", { skip }, async (t) => {
   await t.test("keeps the interrupt at the thumb on a phone", async (t) => {
     const page = await visit(t, url, { size: PHONE });
     await met(page);
-    const { y, height } = await page.locator("#interrupt").boundingBox();
+    const { y, height } = await page.locator("#play").boundingBox();
     assert.ok(y + height <= PHONE.height && y > PHONE.height - 100);
     assert.ok(height >= 44);
+  });
+
+  await t.test("leaves the field and the button in view above a phone's keyboard", async (t) => {
+    const page = await visit(t, url, { size: { width: 390, height: 430 }, hash: "#type" });
+    await met(page);
+    await page.focus("#typed");
+    const [field, button] = await Promise.all(
+      ["#typed", "#play"].map((one) => page.locator(one).boundingBox()),
+    );
+    assert.ok(field.y >= 0 && field.y + field.height <= button.y, "the field is not covered");
+    assert.ok(button.y + button.height <= 430);
   });
 });

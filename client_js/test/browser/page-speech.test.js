@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 
 import { server, skip } from "./harness.js";
-import { figure, interrupted, met, stream, until, visit, words } from "./page-visit.js";
+import { does, figure, interrupted, met, more, stream, until, visit, words } from "./page-visit.js";
 
 const LONG = "The tide is coming in, slowly but surely, and all the boats are afloat again. ".repeat(3);
 
@@ -14,6 +14,7 @@ test("the demo page", { skip }, async (t) => {
   await t.test("speaks while somebody types, is held between, and ends", async (t) => {
     const page = await visit(t, url);
     await met(page);
+    await page.click("#tab-type");
     await page.click("#typed");
     await page.keyboard.type("One two ", { delay: 20 });
     await until(page, "held");
@@ -31,19 +32,35 @@ test("the demo page", { skip }, async (t) => {
   });
 
   await t.test("sends no unfinished word, and takes none back", async (t) => {
-    const page = await visit(t, url);
+    const page = await visit(t, url, { hash: "#type" });
     await met(page);
     await page.click("#typed");
     await page.keyboard.type("One tw");
     await until(page, "held");
     assert.equal(await page.textContent("#transcript"), "One ");
     for (let i = 0; i < 4; i++) await page.keyboard.press("Backspace");
-    assert.equal(await page.inputValue("#typed"), "One ");
+    assert.equal(await page.inputValue("#typed"), "On", "the field is as it was typed");
     assert.match(await page.textContent("#typed-note"), /cannot be taken back/);
-    await page.click("#typed-clear");
-    assert.equal(await page.inputValue("#typed"), "");
-    await page.keyboard.type("Four. ");
-    await page.waitForFunction(() => document.querySelector("#transcript").textContent === "Four. ");
+    await page.keyboard.type("wards. ");
+    await page.waitForFunction(() => document.querySelector("#transcript").textContent === "One wards. ");
+    assert.equal(await page.inputValue("#typed"), "Onwards. ");
+  });
+
+  await t.test("plays what was typed again, and what is typed next by itself", async (t) => {
+    const page = await visit(t, url, { hash: "#type" });
+    await met(page);
+    await page.fill("#typed", "One two three");
+    await page.press("#typed", "Enter");
+    await until(page, "done");
+    assert.equal(await words(page, "heard"), "One two three");
+    await page.click("#play");
+    await until(page, "done");
+    assert.equal(await words(page, "heard"), "One two three");
+    await page.focus("#typed");
+    await page.keyboard.press("End");
+    await page.keyboard.type(". Four. ");
+    await page.waitForFunction(() => document.querySelector("#transcript").textContent === ". Four. ");
+    assert.equal(await page.inputValue("#typed"), "One two three. Four. ");
   });
 
   await t.test("says after an interrupt what was heard and what was not", async (t) => {
@@ -51,7 +68,7 @@ test("the demo page", { skip }, async (t) => {
     await met(page);
     await stream(page, LONG);
     await page.waitForFunction(() => document.querySelector("#transcript .heard"));
-    await page.click("#interrupt");
+    await page.click("#play");
     await interrupted(page);
     const [heard, missed] = [await words(page, "heard"), await words(page, "missed")];
     assert.ok(heard && missed && LONG.startsWith(heard), heard);
@@ -61,35 +78,47 @@ test("the demo page", { skip }, async (t) => {
     const packets = await figure(page, "packets");
     await page.waitForTimeout(300);
     assert.equal(await figure(page, "packets"), packets, "nothing comes after it");
-    assert.ok(await page.isDisabled("#interrupt"));
+    await does(page, "play");
   });
 
   await t.test("is interrupted by the keyboard: Space outside of fields, Escape anywhere", async (t) => {
     const page = await visit(t, url);
     await met(page);
     await stream(page, LONG);
-    await page.focus("#pasted");
+    await page.focus("#text");
     await page.keyboard.press("Space");
     await page.waitForTimeout(100);
     assert.equal(await page.getAttribute("#state", "data-state"), "speaking");
     await page.keyboard.press("Escape");
     await interrupted(page);
-    await page.click("#stream-speak");
-    await until(page, "speaking");
     await page.evaluate(() => document.activeElement.blur());
+    await page.keyboard.press("Space");
+    await until(page, "speaking");
     await page.keyboard.press("Space");
     await interrupted(page);
   });
 
-  await t.test("begins anew when asked to speak while it speaks", async (t) => {
+  await t.test("lets voices be listened to, one after the other", async (t) => {
     const page = await visit(t, url);
     await met(page);
     await stream(page, LONG);
-    await page.fill("#pasted", "Quite another text.");
-    await page.click("#stream-speak");
+    await page.fill("#text", "Quite another text.");
+    await page.click("[data-voice=tenor]");
     await until(page, "done");
     assert.equal(await words(page, "heard"), "Quite another text.");
+    assert.equal(await page.inputValue("#voice"), "tenor");
+    assert.equal(await page.getAttribute("[data-voice=tenor]", "aria-pressed"), "true");
     assert.deepEqual(page.errors, []);
+  });
+
+  await t.test("is connected before the first click, and says what is what in one line", async (t) => {
+    const page = await visit(t, url);
+    await page.waitForFunction(() => /^Ready: fake on/.test(document.querySelector("#state").textContent));
+    assert.ok(await page.isHidden("#hero"));
+    await stream(page, "One two.");
+    await until(page, "done");
+    assert.match(await page.textContent("#state"), /^Done: \d\.\d s of speech$/);
+    assert.match(await page.textContent("#hero"), /^First sound after \d+ ms$/);
   });
 
   await t.test("speaks with several voices at once, a row each", async (t) => {
@@ -100,13 +129,13 @@ test("the demo page", { skip }, async (t) => {
     assert.equal(await rows.count(), 4);
     const voices = await page.$$eval("#several select", (all) => all.map((one) => one.value));
     assert.equal(new Set(voices).size, 4);
-    await page.click("#several-speak");
+    await page.click("#play");
     await page.waitForFunction(() =>
       [...document.querySelectorAll("#several .says")].every((one) => /TTFA/.test(one.textContent)),
     );
     await page.locator("#several button").first().click();
     assert.equal(await page.locator("#several button").first().getAttribute("aria-pressed"), "false");
-    await page.click("#interrupt");
+    await page.click("#play");
     await page.waitForFunction(() =>
       [...document.querySelectorAll("#several .says")].every((one) => /interrupted/.test(one.textContent)),
     );
@@ -120,10 +149,11 @@ test("the demo page", { skip }, async (t) => {
     await met(page);
     await stream(page, "One two three four.");
     await until(page, "done");
+    await more(page, "details");
     const [download] = await Promise.all([page.waitForEvent("download"), page.click("#download")]);
     assert.equal(download.suggestedFilename(), "speech.wav");
     const file = await readFile(await download.path());
-    const seconds = parseFloat(await page.textContent("#result"));
+    const seconds = parseFloat((await page.textContent("#state")).match(/[\d.]+/)[0]);
     assert.ok(Math.abs((file.length - 44) / 48_000 - seconds) < 0.06, `${file.length} bytes`);
     const samples = new Int16Array(file.buffer.slice(file.byteOffset + 44, file.byteOffset + file.length));
     assert.ok(samples.some((sample) => Math.abs(sample) > 1000));
@@ -133,13 +163,17 @@ test("the demo page", { skip }, async (t) => {
     const page = await visit(t, url);
     await met(page);
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await more(page, "options");
+    await more(page, "code");
     await page.selectOption("#voice", "bass");
-    await stream(page, "Copy me.");
-    for (const [name, has] of [["curl", "/v1/audio/speech"], ["python", "speak_to_wav"], ["javascript", "tts.speak"]]) {
+    await page.fill("#text", "Copy me.");
+    const has = { curl: "/v1/audio/speech", python: "speak_to_wav", javascript: "tts.speak", openai: "OpenAI(" };
+    for (const [name, part] of Object.entries(has)) {
       await page.click(`[data-copy=${name}]`);
       await page.waitForFunction(() => /copied/.test(document.querySelector("#copied").textContent));
       const text = await page.evaluate(() => navigator.clipboard.readText());
-      assert.ok(text.includes(has) && text.includes("Copy me.") && text.includes("bass") && text.includes(url), text);
+      assert.equal(await page.textContent("#program"), text, "what is shown");
+      assert.ok(text.includes(part) && text.includes("Copy me.") && text.includes("bass") && text.includes(url), text);
     }
   });
 });

@@ -13,6 +13,7 @@ test("the demo page speaks over https", { skip }, async (t) => {
   page.on("websocket", (socket) => sockets.push(socket.url()));
   await page.reload();
   await met(page);
+  await page.click("#tab-type");
   await page.click("#typed");
   await page.keyboard.type("One two three");
   await page.keyboard.press("Enter");

@@ -29,11 +29,19 @@ export const interrupted = (page) =>
 export const words = (page, kind) =>
   page.$$eval(`#transcript .${kind}`, (found) => found.map((one) => one.textContent).join(""));
 export const figure = async (page, id) => parseFloat(await page.textContent(`#f-${id}`));
+/** What the button would do now. */
+export const does = (page, wanted) =>
+  page.waitForFunction((wanted) => document.querySelector("#play").dataset.does === wanted, wanted);
 
-/** Stream `text` as a model would; resolves when sound has come. */
+/** A value that is shown to who asks for more. */
+export async function more(page, name) {
+  await page.evaluate((id) => (document.getElementById(id).open = true), name);
+}
+
+/** Play `text`, which comes as from a model; resolves when sound has come. */
 export async function stream(page, text) {
-  await page.click("#tab-stream");
-  await page.fill("#pasted", text);
-  await page.click("#stream-speak");
+  await page.click("#tab-speak");
+  await page.fill("#text", text);
+  await page.click("#play");
   await page.waitForFunction(() => parseFloat(document.querySelector("#f-packets").textContent) > 3);
 }

@@ -6,24 +6,15 @@ import { Transcript } from "./transcript.js";
 
 /** @import { Speaker } from "./speaker.js" */
 /** @import { Speech } from "./speech.js" */
-
-const WORDS = {
-  idle: "Ready",
-  waiting: "Waiting for the first sound",
-  speaking: "Speaking",
-  held: "Held: waiting for text",
-  interrupted: "Interrupted",
-  done: "Done",
-  failed: "Stopped by an error",
-};
+/** @import { Status } from "./status.js" */
 
 export class Live {
   #speaker;
+  #status;
   #transcript = new Transcript(byId("transcript"));
   #canvas = /** @type {HTMLCanvasElement} */ (byId("timeline"));
-  #state = byId("state");
+  #hero = byId("hero");
   #announce = byId("announce");
-  #result = byId("result");
   #figures = {
     ttfa: byId("f-ttfa"),
     lead: byId("f-lead"),
@@ -35,23 +26,30 @@ export class Live {
   /** @type {Speech | null} */
   #announced = null;
 
-  /** @param {Speaker} speaker */
-  constructor(speaker) {
+  /** @param {Speaker} speaker @param {Status} status */
+  constructor(speaker, status) {
     this.#speaker = speaker;
+    this.#status = status;
   }
 
   recolour() {
     this.#colours = colours();
   }
 
-  /** Once for every picture. @param {number} now */
-  show(now) {
+  /**
+   * Once for every picture.
+   *
+   * @param {number} now
+   * @param {{speaking: boolean} | null} several others that are on the stage
+   */
+  show(now, several) {
+    if (several) {
+      this.#hero.hidden = true;
+      return this.#status.show(now, several.speaking ? "speaking" : "", "");
+    }
     const speech = this.#speaker.current;
     speech?.sample(now, this.#speaker.peak());
-    const state = speech?.state ?? "idle";
-    this.#state.dataset["state"] = state;
-    say(this.#state, WORDS[state]);
-    say(this.#result, speech?.over ? summary(speech) : "");
+    this.#status.show(now, speech?.state ?? "", speech?.over ? summary(speech) : "");
     if (speech) this.#say(speech);
     this.#transcript.show(speech, speech ? this.#speaker.pace(speech.settings.voice) : 1);
     this.#numbers(speech, now);
@@ -62,7 +60,8 @@ export class Live {
   #numbers(speech, now) {
     const { ttfa, lead, packets, held, underruns } = this.#figures;
     const trace = speech?.trace;
-    say(ttfa, trace?.ttfaMs == null ? "–" : `${Math.round(trace.ttfaMs)} ms`);
+    this.#hero.hidden = trace?.ttfaMs == null;
+    if (trace?.ttfaMs != null) say(ttfa, `${Math.round(trace.ttfaMs)} ms`);
     say(lead, trace ? `${(speech?.lead ?? 0).toFixed(1)} s` : "–");
     say(packets, trace ? String(trace.packetCount) : "–");
     say(held, trace ? `${trace.heldSeconds(speech?.endedAt ?? now).toFixed(1)} s` : "–");
@@ -86,9 +85,8 @@ export class Live {
 
 /** @param {Speech} speech */
 function summary(speech) {
-  const seconds = `${speech.trace.seconds.toFixed(1)} s of speech`;
-  if (speech.state === "interrupted") return `after ${speech.heard.toFixed(1)} s`;
-  return speech.state === "done" ? seconds : "";
+  if (speech.state === "interrupted") return ` after ${speech.heard.toFixed(1)} s`;
+  return speech.state === "done" ? `: ${speech.trace.seconds.toFixed(1)} s of speech` : "";
 }
 
 /** @param {Speech} speech */

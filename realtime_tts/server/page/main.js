@@ -4,51 +4,65 @@ import { SAMPLE_RATE } from "/client/index.js";
 import { Chat } from "./chat.js";
 import { byId, fill, say, takesKeys } from "./dom.js";
 import { Live } from "./live.js";
+import { Program } from "./program.js";
 import { Server, Trouble } from "./server.js";
 import { Several } from "./several.js";
-import { SNIPPETS } from "./snippets.js";
 import { Speaker } from "./speaker.js";
+import { Status } from "./status.js";
 import { streaming } from "./streaming.js";
 import { tabs } from "./tabs.js";
 import { typing } from "./typing.js";
+import { Voices } from "./voices.js";
 import { wav } from "./wav.js";
 
 const RETRY_MS = 2000;
 const CALM_MS = 200; // between pictures, for who asked for less motion
 
 const server = new Server();
+const status = new Status();
 const speaker = new Speaker(server);
-const live = new Live(speaker);
-const several = new Several(server, settings, (error) => complain(error.message));
-const chat = new Chat(speaker, speak, complain);
-const voice = /** @type {HTMLSelectElement} */ (byId("voice"));
+const live = new Live(speaker, status);
+const several = new Several(server, settings, complain);
+const chat = new Chat(speaker, speak, (words) => complain(new Trouble("chat", words)));
 const language = /** @type {HTMLSelectElement} */ (byId("language"));
-const interruptButton = /** @type {HTMLButtonElement} */ (byId("interrupt"));
+const playButton = /** @type {HTMLButtonElement} */ (byId("play"));
 const downloadButton = /** @type {HTMLButtonElement} */ (byId("download"));
-let tab = "type";
+const program = new Program(() => ({ ...settings(), text: text(), key: server.key !== "" }), complain);
+let tab = "speak";
+let known = false; // what the server can do
 
+/** What a session is to have; what the checkpoint has no choice of is left to it. */
 function settings() {
-  return { voice: voice.value, language: language.value };
+  return {
+    ...(voices.chosen && { voice: voices.chosen }),
+    ...(language.value && { language: language.value }),
+  };
+}
+
+/** What the same would be as a program. */
+function text() {
+  const field = tab === "type" ? "typed" : "text";
+  const written = /** @type {HTMLTextAreaElement} */ (byId(field)).value.trim();
+  return (tab === "chat" ? speaker.current?.text.trim() : written) || "The tide is coming in.";
 }
 
 function speak() {
-  complain("");
+  status.trouble("");
   const speech = speaker.speak(settings());
   speech.addEventListener("over", () => {
     if (speech.trouble) complain(speech.trouble);
-    if (speech.trouble instanceof Trouble && speech.trouble.code === "gone") missed();
   });
   return speech;
 }
 
 /* What went wrong. */
 
-/** @param {string | Error} trouble in words; empty to take the message away */
+/** @param {Error} trouble in words */
 function complain(trouble) {
-  const words = typeof trouble === "string" ? trouble : trouble.message;
-  byId("trouble").hidden = words === "";
-  say(byId("trouble-text"), words);
-  if (trouble instanceof Trouble && trouble.code === "key") askForKey();
+  status.trouble(trouble.message, trouble instanceof Trouble ? trouble.waitMs : 0);
+  if (!(trouble instanceof Trouble)) return;
+  if (trouble.code === "key") askForKey();
+  if (trouble.code === "gone" || trouble.code === "not_ready") void missed(trouble);
 }
 
 function askForKey() {
@@ -56,11 +70,10 @@ function askForKey() {
   byId("key").focus();
 }
 
-byId("trouble-close").addEventListener("click", () => complain(""));
 byId("key-form").addEventListener("submit", (event) => {
   event.preventDefault();
   server.use(/** @type {HTMLInputElement} */ (byId("key")).value.trim());
-  complain("");
+  status.trouble("");
   void meet();
 });
 
@@ -70,56 +83,74 @@ async function meet() {
   try {
     show(await server.about());
     byId("key-form").hidden = true;
-    complain("");
+    status.trouble("");
   } catch (error) {
     const trouble = await server.explained(error);
-    if (trouble.code === "key") say(byId("server"), "Waiting for a key");
+    if (trouble.code === "key") status.server("key", "Waiting for a key");
     if (trouble.code === "key" && !server.key) askForKey();
     else complain(trouble);
-    if (trouble.code === "gone" || trouble.code === "not_ready") missed();
   }
 }
 
 /** @param {import("./server.js").About} about */
 function show(about) {
-  fill(voice, about.voices, about.default_voice ?? about.voices[0] ?? "");
+  voices.offer(about.voices, about.default_voice ?? about.voices[0] ?? "");
   fill(language, about.languages, "auto");
   several.voices(about.voices);
   const noise = about.random_weights ? ", random weights: noise, not speech" : "";
-  say(byId("server"), `${about.model} on ${location.host}${noise}`);
+  status.server("idle", `Ready: ${about.model} on ${location.host}${noise}`);
   chat.offer(server.chatModel);
+  known = true;
+  speaker.prepare(settings()); // so that the first click is as quick as any other
 }
 
 let missing = false;
-/** Look for the server until it is there again; said once, for the message can be dismissed. */
-async function missed() {
+/** Look for the server until it is there. @param {Trouble} trouble */
+async function missed(trouble) {
   if (missing) return;
   missing = true;
-  say(byId("server"), "No server");
+  const loading = trouble.code === "not_ready";
+  status.server(loading ? "loading" : "gone", trouble.message);
   for (let found = false; !found; ) {
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     found = await server.about().then(
       () => true,
-      (trouble) => trouble.code === "key",
+      (again) => again.code === "key",
     );
   }
   missing = false;
   void meet();
 }
 
-/* Interrupting. */
+/* One button, to play and to interrupt. */
+
+const stream = streaming(speak);
+const typed = typing(speak);
+const voices = new Voices(() => {
+  if (tab === "speak" || tab === "type") play();
+});
+
+function speaking() {
+  return tab === "several" ? several.speaking : speaker.speaking;
+}
+
+function play() {
+  if (tab === "several") several.speak();
+  else if (tab === "speak") stream();
+  else if (tab === "type") typed();
+}
 
 function interrupt() {
   void (tab === "several" ? several.interrupt() : speaker.interrupt());
 }
 
-interruptButton.addEventListener("click", interrupt);
+playButton.addEventListener("click", () => (speaking() ? interrupt() : play()));
 document.addEventListener("keydown", (event) => {
   const space = event.key === " " && !takesKeys(event.target);
-  if (!space && event.key !== "Escape") return;
-  if (!speaker.speaking && !several.speaking) return;
+  if (!space && !(event.key === "Escape" && speaking())) return;
   event.preventDefault();
-  interrupt();
+  if (speaking()) interrupt();
+  else if (!event.repeat && !playButton.disabled) play();
 });
 
 /* Taking it away. */
@@ -135,28 +166,9 @@ downloadButton.addEventListener("click", () => {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 });
 
-for (const button of document.querySelectorAll("[data-copy]")) {
-  button.addEventListener("click", () => {
-    const name = /** @type {HTMLElement} */ (button).dataset["copy"] ?? "";
-    const text = speaker.current?.text.trim() || "The tide is coming in.";
-    const spoken = { ...settings(), origin: location.origin, text, key: server.key !== "" };
-    void copy(SNIPPETS[name]?.(spoken) ?? "", `${button.textContent} copied`);
-  });
-}
 byId("chat-copy").addEventListener("click", () => {
-  void copy(byId("chat-command").textContent ?? "", "Command copied");
+  void program.copy(byId("chat-command").textContent ?? "", "Command copied");
 });
-
-/** @param {string} text @param {string} done */
-async function copy(text, done) {
-  try {
-    await navigator.clipboard.writeText(text);
-    say(byId("copied"), done);
-  } catch {
-    complain("The browser does not let this page copy; it does over https or on this machine.");
-  }
-  setTimeout(() => say(byId("copied"), ""), 3000);
-}
 
 /* Everything that moves. */
 
@@ -174,32 +186,23 @@ function picture(now) {
   if (calm.matches && now - shownAt < CALM_MS) return;
   shownAt = now;
   if (tab === "several") several.show(performance.now());
-  else live.show(performance.now());
-  interruptButton.disabled = !(tab === "several" ? several.speaking : speaker.speaking);
+  live.show(performance.now(), tab === "several" ? several : null);
+  const busy = speaking();
+  say(byId("play-word"), busy ? "Interrupt" : tab === "several" ? "Play all" : "Play");
+  playButton.dataset["does"] = busy ? "interrupt" : "play";
+  playButton.disabled = !busy && (!known || tab === "chat");
   downloadButton.disabled = tab === "several" || !speaker.current?.packets.length;
 }
 
-/** On a phone, what happens is below the fold: go there. */
-function look() {
-  if (!matchMedia("(max-width: 900px)").matches) return;
-  const behavior = calm.matches ? "auto" : "smooth";
-  document.querySelector(".stage")?.scrollIntoView({ behavior, block: "start" });
-}
-
-typing(speak);
-streaming(speak);
-for (const id of ["stream-speak", "several-speak"]) byId(id).addEventListener("click", look);
 const choose = tabs(/** @type {HTMLElement} */ (document.querySelector("[role=tablist]")), (name) => {
   if ((name === "several") !== (tab === "several")) interrupt(); // one stage at a time
   tab = name;
   byId("one").hidden = name === "several";
   byId("several").hidden = name !== "several";
-  byId("head").hidden = name === "several";
+  byId("chips").classList.toggle("away", name === "several" || name === "chat");
   history.replaceState(null, "", `#${name}`);
+  program.show();
 });
-choose(document.getElementById(`tab-${location.hash.slice(1)}`) ? location.hash.slice(1) : "type");
-for (const id of ["typed", "pasted", "chat-say"]) {
-  byId(id).addEventListener("focus", () => voice.value && speaker.prepare(settings()));
-}
+choose(document.getElementById(`tab-${location.hash.slice(1)}`) ? location.hash.slice(1) : "speak");
 requestAnimationFrame(picture);
 void meet();

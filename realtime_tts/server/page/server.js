@@ -10,10 +10,12 @@ const PATIENCE_MS = 10_000;
 
 /** What went wrong, in words for people. `code`: gone, key, origin, not_ready, other. */
 export class Trouble extends Error {
-  /** @param {string} code @param {string} message @param {unknown} [cause] */
-  constructor(code, message, cause) {
+  /** @param {string} code @param {string} message @param {unknown} [cause] @param {number} [waitMs] */
+  constructor(code, message, cause, waitMs = 0) {
     super(message, { cause });
     this.code = code;
+    /** After so long another try is of use. */
+    this.waitMs = waitMs;
   }
 }
 
@@ -84,10 +86,9 @@ export class Server {
       return new Trouble("lost", code === "connection_lost" ? lost : refused, error);
     }
     if (code === "overloaded" || code === "too_many_sessions" || code === "queue_full") {
-      const wait = /** @type {any} */ (error).retryAfterMs;
-      const when = wait ? `in ${Math.max(1, Math.ceil(wait / 1000))} s` : "in a moment";
-      const why = message.replace(/^\w+: /, ""); // without the code
-      return new Trouble("overloaded", `The server is full: ${why}. Try again ${when}.`, error);
+      const wait = /** @type {any} */ (error).retryAfterMs ?? 0;
+      const why = message.replace(/^\w+: /, "").replace(/; try again later$/, ""); // without the code
+      return new Trouble("overloaded", `The server is full: ${why}.`, error, wait);
     }
     if (code === "client_error" && /API key/.test(message)) {
       return new Trouble("key", `This cannot be a key of the server: ${message}.`, error);

@@ -76,10 +76,11 @@ class Row {
     this.tap.turn(on);
   }
 
-  /** @param {string} language @param {boolean} stalls */
-  speak(language, stalls) {
+  /** @param {import("./speaker.js").Settings} settings @param {boolean} stalls */
+  speak(settings, stalls) {
     const text = this.#text;
-    const speech = this.speaker.speak({ voice: this.voice.value, language });
+    const voice = this.voice.value;
+    const speech = this.speaker.speak({ ...settings, ...(voice && { voice }) });
     speech.coming = text;
     const options = { tokensPerSecond: () => 30, stalls: () => stalls, signal: speech.stop.signal };
     void speech.feed(paced(text, options));
@@ -114,13 +115,14 @@ export class Several {
   #settings;
   /** @type {string[]} */
   #voices = [];
+  #known = false;
   #count;
   #colours = colours();
   #failed;
 
   /**
    * @param {Server} server
-   * @param {() => {voice: string, language: string}} settings
+   * @param {() => import("./speaker.js").Settings} settings
    * @param {(trouble: Error) => void} failed
    */
   constructor(server, settings, failed) {
@@ -129,11 +131,11 @@ export class Several {
     this.#failed = failed;
     this.#count = slider("rows", (value) => `${value} at once`);
     byId("rows").addEventListener("input", () => this.#fit());
-    byId("several-speak").addEventListener("click", () => this.speak());
   }
 
   /** @param {string[]} voices */
   voices(voices) {
+    this.#known = true;
     this.#voices = voices;
     this.#fit();
   }
@@ -144,10 +146,10 @@ export class Several {
 
   speak() {
     const stalls = /** @type {HTMLInputElement} */ (byId("several-stalls")).checked;
-    const { language } = this.#settings();
+    const settings = this.#settings();
     let told = false;
     for (const row of this.rows) {
-      const speech = row.speak(language, stalls && row.number % 2 === 1);
+      const speech = row.speak(settings, stalls && row.number % 2 === 1);
       speech.addEventListener("over", () => {
         if (speech.trouble && !told) this.#failed(speech.trouble);
         told ||= speech.trouble !== null;
@@ -174,9 +176,9 @@ export class Several {
       void row?.speaker.close();
       row?.item.remove();
     }
-    while (this.rows.length < this.#count() && this.#voices.length > 0) {
+    while (this.rows.length < this.#count() && this.#known) {
       const number = this.rows.length;
-      const voice = this.#voices[number % this.#voices.length] ?? "";
+      const voice = this.#voices[number % (this.#voices.length || 1)] ?? "";
       const row = new Row(this.#server, number, this.#voices, voice);
       this.rows.push(row);
       this.#list.append(row.item);

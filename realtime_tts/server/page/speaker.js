@@ -7,7 +7,7 @@ import { expectedSeconds } from "./spoken.js";
 /** @import { RealtimeTTS } from "/client/index.js" */
 /** @import { Server } from "./server.js" */
 
-/** @typedef {{voice: string, language: string}} Settings */
+/** @typedef {{voice?: string, language?: string}} Settings */
 
 export class Speaker extends EventTarget {
   /** @type {Speech | null} */
@@ -35,13 +35,14 @@ export class Speaker extends EventTarget {
     return this.current !== null && !this.current.over;
   }
 
-  /** @param {string} voice */
-  pace(voice) {
+  /** @param {string} [voice] */
+  pace(voice = "") {
     return this.#paces.get(voice) ?? 1;
   }
 
   /** Connect ahead of the first text. @param {Settings} settings */
   prepare(settings) {
+    this.player.analyser; // loads the worklet
     this.#connected(settings).catch(() => {}); // said when somebody wants to speak
   }
 
@@ -117,7 +118,7 @@ export class Speaker extends EventTarget {
   #learn(speech) {
     const expected = expectedSeconds(speech.text);
     if (speech.state === "done" && speech.total && expected > 1) {
-      this.#paces.set(speech.settings.voice, speech.total / expected);
+      this.#paces.set(speech.settings.voice ?? "", speech.total / expected);
     }
   }
 }

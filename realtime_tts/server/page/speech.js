@@ -35,7 +35,7 @@ export class Speech extends EventTarget {
   #playback = null;
   #interrupting = false;
 
-  /** @param {{voice: string, language: string}} settings */
+  /** @param {{voice?: string, language?: string}} settings */
   constructor(settings) {
     super();
     this.settings = settings;

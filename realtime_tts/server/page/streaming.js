@@ -1,4 +1,4 @@
-/** The tab that streams a text as a language model would. */
+/** The tab that speaks a text, which comes as a language model would write it. */
 
 import { byId, say } from "./dom.js";
 import { paced } from "./pieces.js";
@@ -10,20 +10,23 @@ const SAMPLE =
   "straight through; the second leaves at seven, and you would change once. I would take the first: " +
   "it costs a little more, but you would be home before nine. Shall I book it for you?";
 
-/** @param {() => Speech} speak begins a speech */
+/**
+ * @param {() => Speech} speak begins a speech
+ * @returns {() => void} plays
+ */
 export function streaming(speak) {
-  const field = /** @type {HTMLTextAreaElement} */ (byId("pasted"));
+  const field = /** @type {HTMLTextAreaElement} */ (byId("text"));
   const pace = slider("pace", (value) => `${value} tokens a second`);
   const stalls = /** @type {HTMLInputElement} */ (byId("stalls"));
   field.value = SAMPLE;
-  byId("stream-speak").addEventListener("click", () => {
+  return () => {
     const text = field.value;
     if (!text.trim()) return field.focus();
     const speech = speak();
     speech.coming = text;
     const options = { tokensPerSecond: pace, stalls: () => stalls.checked, signal: speech.stop.signal };
     void speech.feed(paced(text, options));
-  });
+  };
 }
 
 /**

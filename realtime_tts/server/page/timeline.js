@@ -3,7 +3,8 @@
 /** @import { Trace } from "./trace.js" */
 
 const WINDOW_MS = 12_000;
-const TOP_LEAD = 3.4; // seconds: a little more than the server goes ahead
+const LEAST_LEAD = 1; // seconds that the lane has room for, whatever is there
+const LEAST_PEAK = 0.1;
 const FONT = "11px system-ui, sans-serif";
 
 /** @typedef {Record<"ink" | "soft" | "line" | "accent" | "wash" | "held" | "wrong", string>} Colours */
@@ -69,10 +70,12 @@ class Picture {
     this.colour = colour;
     this.compact = compact;
     this.lanes = compact ? compactLanes(this.height) : fullLanes(this.height);
+    this.topLead = LEAST_LEAD;
   }
 
   /** @param {Trace | null} trace */
   draw(trace) {
+    this.topLead = 1.1 * largest(trace, ({ lead }) => lead, LEAST_LEAD);
     if (trace) this.#held(trace);
     this.#grid();
     if (trace) {
@@ -92,14 +95,19 @@ class Picture {
   /** @param {number} lead */
   #leadY(lead) {
     const { top, bottom } = this.lanes.lead;
-    return bottom - Math.min(1, Math.max(0, lead) / TOP_LEAD) * (bottom - top);
+    return bottom - Math.min(1, Math.max(0, lead) / this.topLead) * (bottom - top);
+  }
+
+  /** Whole seconds of lead that have a line. */
+  get #mark() {
+    return Math.floor(this.topLead);
   }
 
   #grid() {
     const { sound, lead } = this.lanes;
     this.pen.fillStyle = this.colour.line;
     this.pen.fillRect(0, lead.bottom, this.width, 1);
-    if (!this.compact) this.pen.fillRect(0, this.#leadY(3), this.width, 1);
+    if (!this.compact) this.pen.fillRect(0, this.#leadY(this.#mark), this.width, 1);
     if (sound) this.pen.fillRect(0, middle(sound), this.width, 1);
   }
 
@@ -112,7 +120,7 @@ class Picture {
     pen.fillText("lead", 0, lanes.lead.top - 5);
     pen.fillText("packets", 0, lanes.packets.top - 4);
     pen.textAlign = "right";
-    pen.fillText("3 s", width, this.#leadY(3) - 4);
+    pen.fillText(`${this.#mark} s`, width, this.#leadY(this.#mark) - 4);
     pen.fillText("now", width, lanes.packets.top - 4);
   }
 
@@ -134,7 +142,8 @@ class Picture {
   /** @param {Trace} trace @param {Lane} lane */
   #sound(trace, lane) {
     const half = (lane.bottom - lane.top) / 2;
-    const line = trace.samples.map(({ at, peak }) => [this.#x(at), Math.min(1, peak * 1.15) * half]);
+    const most = largest(trace, ({ peak }) => peak, LEAST_PEAK);
+    const line = trace.samples.map(({ at, peak }) => [this.#x(at), (peak / most) * half]);
     this.pen.fillStyle = this.colour.accent;
     this.#between(
       line.map(([x = 0, y = 0]) => [x, middle(lane) - y]),
@@ -176,6 +185,17 @@ class Picture {
     for (const [x = 0, y = 0] of [...over, ...under.reverse()]) this.pen.lineTo(x, y);
     this.pen.fill();
   }
+}
+
+/**
+ * The largest of the samples that the picture shows.
+ *
+ * @param {Trace | null} trace
+ * @param {(sample: import("./trace.js").Sample) => number} of
+ * @param {number} least
+ */
+function largest(trace, of, least) {
+  return (trace?.samples ?? []).reduce((most, sample) => Math.max(most, of(sample)), least);
 }
 
 /** @param {number} height @returns {Lanes} */

@@ -2,7 +2,7 @@
  * What of a text field can be sent while somebody types in it.
  *
  * A word goes out once it is finished, so that it can still be corrected until then. What was sent
- * cannot be taken back: it may have been spoken.
+ * cannot be taken back: it may have been spoken. The field itself is never changed.
  */
 
 // After a space, at the end of a sentence, and anywhere in scripts that put no space between words.
@@ -11,33 +11,37 @@ const SETTLED = /^[^]*(?:\s|[.!?…。！？]|[\u0e00-\u0eff\u3040-\u30ff\u3400-
 export class TypedText {
   #sent = "";
 
-  /** All that was given out. */
+  /** What of the field was given out. */
   get sent() {
     return this.#sent;
   }
 
-  /**
-   * The text that is new and settled.
-   *
-   * @param {string} value of the field now
-   * @param {{all?: boolean}} [options] `all`: the last word, too
-   * @returns {string | null} null if the value no longer begins with what was sent
-   */
-  take(value, { all = false } = {}) {
-    if (!value.startsWith(this.#sent)) return null;
-    const rest = value.slice(this.#sent.length);
-    const delta = all ? rest : (SETTLED.exec(rest)?.[0] ?? "");
-    this.#sent += delta;
-    return delta;
+  /** Nothing behind the first `length` characters was given out. @param {number} [length] */
+  forget(length = 0) {
+    this.#sent = this.#sent.slice(0, length);
   }
 
   /**
-   * What the field should hold after a change to text that was sent: that text, and what follows.
+   * The text that is new and settled. Where text that was sent has been changed, what is new begins
+   * with the change.
    *
-   * @param {string} value
+   * @param {string} value of the field now
+   * @param {{all?: boolean}} [options] `all`: the last word, too
+   * @returns {{delta: string, changed: boolean}} `changed`: text that was sent
    */
-  repaired(value) {
-    const kept = Math.max(0, value.length - this.#sent.length);
-    return this.#sent + (kept ? value.slice(value.length - kept) : "");
+  take(value, { all = false } = {}) {
+    const same = common(this.#sent, value);
+    const changed = same < this.#sent.length;
+    const rest = value.slice(same);
+    const delta = all ? rest : (SETTLED.exec(rest)?.[0] ?? "");
+    this.#sent = value.slice(0, same) + delta;
+    return { delta, changed };
   }
+}
+
+/** How many characters two texts begin with in common. @param {string} one @param {string} other */
+function common(one, other) {
+  let length = 0;
+  while (length < one.length && one[length] === other[length]) length += 1;
+  return length;
 }

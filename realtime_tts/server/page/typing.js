@@ -5,66 +5,49 @@ import { TypedText } from "./typed.js";
 
 /** @import { Speech } from "./speech.js" */
 
-const TAKEN_BACK = "What was sent cannot be taken back. To begin anew, use “Start over”.";
+const TAKEN_BACK = "What was sent cannot be taken back; what you type now follows it.";
+/** Without a key for so long, the turn is ended: nobody is kept waiting for its place. */
+const IDLE_MS = 8_000;
 
-/** @param {() => Speech} speak begins a speech */
+/**
+ * @param {() => Speech} speak begins a speech
+ * @returns {() => void} plays what was not spoken, or else all of it again
+ */
 export function typing(speak) {
   const field = /** @type {HTMLTextAreaElement} */ (byId("typed"));
   const note = byId("typed-note");
-  const endButton = /** @type {HTMLButtonElement} */ (byId("typed-end"));
-  let typed = new TypedText();
+  const typed = new TypedText();
   /** @type {Speech | null} */
   let speech = null;
+  let idle = 0;
 
   /** @param {boolean} all the unfinished word, too */
   function send(all) {
-    if (speech && (speech.over || !speech.textOpen)) restart(speech);
-    const delta = typed.take(field.value, { all });
-    if (delta === null) return repair();
-    say(note, "");
-    if (!delta.trim() && !speech) return;
-    if (!speech) begin();
-    speech?.send(delta);
+    if (speech && (speech.over || !speech.textOpen)) speech = null; // what is new is another turn's
+    const before = typed.sent.length;
+    const { delta, changed } = typed.take(field.value, { all });
+    say(note, changed && speech ? TAKEN_BACK : "");
+    if (delta.trim() || speech) begin(before).send(delta);
+    clearTimeout(idle);
+    idle = window.setTimeout(() => speech?.end(), IDLE_MS);
   }
 
-  function begin() {
-    speech = speak();
-    const begun = speech;
-    endButton.disabled = false;
+  /** The speech that takes the text behind so many characters of the field. @param {number} before */
+  function begin(before) {
+    if (speech) return speech;
+    const begun = (speech = speak());
     begun.addEventListener("over", () => {
-      if (speech === begun) endButton.disabled = true;
+      if (begun.trouble) typed.forget(before); // nobody heard it: it is still to be spoken
+      if (speech === begun) speech = null;
     });
+    return begun;
   }
 
-  /** A new turn after one that is over: only what was typed since belongs to it. @param {Speech} old */
-  function restart(old) {
-    const before = typed.sent;
-    const { value } = field;
-    if (value.startsWith(before)) field.value = value.slice(before.length).trimStart();
-    if (old.textOpen) old.end();
-    typed = new TypedText();
-    speech = null;
-  }
-
-  function repair() {
-    if (field.value.trim() === "") return clear();
-    field.value = typed.repaired(field.value);
-    say(note, TAKEN_BACK);
-  }
-
-  function end() {
+  function play() {
+    if (typed.sent.trim() === field.value.trim()) typed.forget();
+    if (!field.value.trim()) return field.focus();
     send(true);
     speech?.end();
-    endButton.disabled = true;
-  }
-
-  function clear() {
-    speech?.end();
-    speech = null;
-    typed = new TypedText();
-    field.value = "";
-    endButton.disabled = true;
-    say(note, "");
   }
 
   field.addEventListener("input", (event) => {
@@ -74,11 +57,8 @@ export function typing(speak) {
   field.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
-    end();
+    send(true);
+    speech?.end();
   });
-  endButton.addEventListener("click", end);
-  byId("typed-clear").addEventListener("click", () => {
-    clear();
-    field.focus();
-  });
+  return play;
 }

@@ -1,0 +1,61 @@
+/** The one line that says how things stand: what went wrong, else the speech, else the server. */
+
+import { byId, say } from "./dom.js";
+
+/** @typedef {{state: string, text: string}} Line */
+
+/** @type {Record<string, string>} */
+const OF_SPEECH = {
+  waiting: "Waiting for the first sound",
+  speaking: "Speaking",
+  held: "Held: all the text there is has been said",
+  interrupted: "Interrupted",
+  done: "Done",
+  failed: "Stopped by an error",
+};
+
+export class Status {
+  #line = byId("state");
+  /** @type {Line} */
+  #server = { state: "connecting", text: "Connecting …" };
+  /** @type {{text: string, until: number} | null} */
+  #trouble = null;
+
+  /** How the server is. @param {string} state @param {string} text */
+  server(state, text) {
+    this.#server = { state, text };
+  }
+
+  /**
+   * What went wrong, in words; empty when it is over.
+   *
+   * @param {string} text
+   * @param {number} [waitMs] after so long it is worth another try
+   */
+  trouble(text, waitMs = 0) {
+    this.#trouble = text ? { text, until: waitMs ? performance.now() + waitMs : 0 } : null;
+  }
+
+  /** @param {number} now @param {string} speech its state; "" for none @param {string} more behind that */
+  show(now, speech, more) {
+    const { state, text } = this.#now(now, speech, more);
+    this.#line.dataset["state"] = state;
+    if (state === "trouble") this.#line.setAttribute("role", "alert");
+    else this.#line.removeAttribute("role");
+    say(this.#line, text);
+  }
+
+  /** @param {number} now @param {string} speech @param {string} more @returns {Line} */
+  #now(now, speech, more) {
+    if (this.#trouble) {
+      const { text, until } = this.#trouble;
+      const seconds = Math.ceil((until - now) / 1000);
+      const when = seconds > 0 ? ` Try again in ${seconds} s.` : " Try again now.";
+      return { state: "trouble", text: until ? text + when : text };
+    }
+    if (speech && (this.#server.state === "idle" || speech === "failed")) {
+      return { state: speech, text: (OF_SPEECH[speech] ?? "") + more };
+    }
+    return this.#server;
+  }
+}

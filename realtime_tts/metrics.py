@@ -1,21 +1,23 @@
-"""What `/metrics` shows, in Prometheus' text format.
+"""What `/metrics` shows: OpenMetrics to whom accepts that, else Prometheus' older text format.
 
-One registry per `Metrics`, so that two servers in one process do not share counts. Units are
-seconds and samples of the real world, labels are few, and nothing comes from users: no key, no
-text, no voice name.
+One registry per `Metrics`, so that two servers in one process do not share counts. Names and units
+follow OpenMetrics (docs/metrics.md lists them all); labels are few, and nothing comes from users:
+no key, no text, no voice name. Exemplars, which only OpenMetrics has, tie values to traces.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary, generate_latest
-from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, Summary
+from prometheus_client.exposition import choose_encoder
 
 from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.engine.link import EngineStatus
 
-CONTENT_TYPE = CONTENT_TYPE_LATEST
+SLO_TTFA_SECONDS = 0.3
+"""A turn meets the objective if its first sound came within so long, and no sound came late."""
 
 _TTFA_BUCKETS = (0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 2, 4, 8)
 _STEP_BUCKETS = (0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.056, 0.08, 0.12, 0.2, 0.4, 1)
@@ -31,12 +33,26 @@ def row_bucket(rows: int) -> int:
     return 1 << (rows - 1).bit_length() if rows else 0
 
 
+class Page(NamedTuple):
+    """The answer to a scrape."""
+
+    text: bytes
+    content_type: str
+
+
+def page_of_registry(registry: CollectorRegistry, accept: str) -> Page:
+    """In the newest format among the media types that the asker accepts."""
+    encode, content_type = choose_encoder(accept)
+    return Page(encode(registry), content_type)
+
+
 class Metrics:
     """All counters of one server. Safe to use from the engine's thread as well."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self._listening_metrics()
+        self._objective_metrics()
         self._engine_metrics()
         self._socket_metrics()
 
@@ -72,6 +88,20 @@ class Metrics:
             "tts_refused_total", "Sessions and turns refused, by reason.", ["reason"]
         )
 
+    def _objective_metrics(self) -> None:
+        """What share of turns is as it should be; and the traces that tell of each."""
+        limit = round(SLO_TTFA_SECONDS * 1000)
+        self.slo_turns = self._counter(
+            "tts_slo_turns_total", "Turns that sounded, or failed by a fault of the server."
+        )
+        self.slo_good_turns = self._counter(
+            "tts_slo_good_turns_total",
+            f"Of those, begun within {limit} ms and without an underrun.",
+        )
+        self.spans_dropped = self._counter(
+            "tts_spans_dropped_total", "Spans of traces that the collector did not take."
+        )
+
     def _engine_metrics(self) -> None:
         """What the engine does; `step` and `guard` are called by its loop."""
         self.step_seconds = self._histogram(
@@ -81,6 +111,7 @@ class Metrics:
             "tts_engine_step_rows_seconds",
             "The same by rows (rounded up to a power of two) and by whether a prompt was in it.",
             ["rows", "kind"],
+            unit="seconds",
             registry=self.registry,
         )
         self.prefills = self._counter("tts_engine_prefills_total", "Utterances prefilled.")
@@ -89,14 +120,17 @@ class Metrics:
             "tts_guard_stops_total", "Runaway turns stopped by a guard, by reason.", ["reason"]
         )
 
-        self.engine_info = Gauge(
-            "tts_engine_info",
+        self.engine_info = Info(
+            "tts_engine",
             "What each engine computes with; always 1.",
             ["model", *_EXECUTION],
             registry=self.registry,
         )
         self.restarts = self._counter(
             "tts_engine_restarts_total", "Engine processes that ended and were started again."
+        )
+        self.load_failures = self._counter(
+            "tts_engine_load_failures_total", "Engine processes that ended before they were ready."
         )
 
     def _socket_metrics(self) -> None:
@@ -136,6 +170,10 @@ class Metrics:
         """An engine process has ended and is started again."""
         self.restarts.inc()
 
+    def load_failed(self) -> None:
+        """An engine process has ended before it was ready."""
+        self.load_failures.inc()
+
     def watch_engine(self, status: Callable[[], EngineStatus]) -> None:
         """Show an engine's load; `status` is asked at every scrape."""
         gauges: dict[str, tuple[str, Callable[[], float]]] = {
@@ -156,19 +194,36 @@ class Metrics:
             "tts_front_restarts_total", "Front processes that ended and were started again."
         )
 
+    def show_reloads(self) -> tuple[Gauge, Gauge]:
+        """Show whether the settings could be taken over the last time, and when they were: to be
+        set to a Unix time, and to 1 or 0."""
+        time = Gauge(
+            "tts_config_last_reload_success_timestamp_seconds",
+            "When the settings were taken over the last time.",
+            unit="seconds",
+            registry=self.registry,
+        )
+        success = Gauge(
+            "tts_config_last_reload_successful",
+            "Whether the last try to take settings over succeeded.",
+            registry=self.registry,
+        )
+        return time, success
+
     def describe_engine(self, infos: Iterable[EngineInfo]) -> None:
         """Show what each engine computes with."""
         for info in infos:
             for one in info.executions:
                 labels = {name: getattr(one, name) for name in _EXECUTION}
-                self.engine_info.labels(model=info.model, **labels).set(1)
+                self.engine_info.labels(model=info.model, **labels).info({})
 
-    def render(self) -> bytes:
-        """The answer to a scrape."""
-        return generate_latest(self.registry)
+    def render(self, accept: str = "") -> Page:
+        """The answer to a scrape that accepts these media types."""
+        return page_of_registry(self.registry, accept)
 
     def _counter(self, name: str, text: str, labels: list[str] | None = None) -> Counter:
-        return Counter(name, text, labels or [], registry=self.registry)
+        unit = "seconds" if name.endswith("_seconds_total") else ""
+        return Counter(name, text, labels or [], unit=unit, registry=self.registry)
 
     def _histogram(self, name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
-        return Histogram(name, text, buckets=buckets, registry=self.registry)
+        return Histogram(name, text, buckets=buckets, unit="seconds", registry=self.registry)

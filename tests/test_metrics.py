@@ -1,5 +1,11 @@
 """What a scrape shows is what happened."""
 
+import re
+from pathlib import Path
+
+from prometheus_client.openmetrics.parser import (
+    text_string_to_metric_families as openmetrics_families,
+)
 from prometheus_client.parser import text_string_to_metric_families
 
 from realtime_tts.engine.interface import EngineInfo, Execution
@@ -17,7 +23,7 @@ def info(model: str, *executions: Execution) -> EngineInfo:
 def scrape(metrics: Metrics) -> dict[str, float]:
     """Sample values by name, labels in braces."""
     found = {}
-    for family in text_string_to_metric_families(metrics.render().decode()):
+    for family in text_string_to_metric_families(metrics.render().text.decode()):
         for sample in family.samples:
             labels = ",".join(f"{key}={value}" for key, value in sample.labels.items())
             found[f"{sample.name}{{{labels}}}" if labels else sample.name] = sample.value
@@ -58,7 +64,7 @@ def test_two_servers_in_one_process_share_nothing() -> None:
 
 
 def test_every_metric_has_our_prefix_and_a_help_text() -> None:
-    for family in text_string_to_metric_families(Metrics().render().decode()):
+    for family in text_string_to_metric_families(Metrics().render().text.decode()):
         assert family.name.startswith("tts_")
         assert family.documentation.endswith(".")
 
@@ -74,7 +80,7 @@ def test_what_each_engine_computes_with_is_shown() -> None:
     metrics.describe_engine([info("1.7B", *gpus), info("b", Execution("cpu", "float32"))])
     shown = {
         frozenset(sample.labels.items()): sample.value
-        for family in text_string_to_metric_families(metrics.render().decode())
+        for family in text_string_to_metric_families(metrics.render().text.decode())
         for sample in family.samples
         if sample.name == "tts_engine_info"
     }
@@ -86,3 +92,38 @@ def test_what_each_engine_computes_with_is_shown() -> None:
     plain["talker"] = "separate"
     expected = [fast | {"device": "cuda:0"}, fast | {"device": "cuda:1"}, plain]
     assert shown == {frozenset(labels.items()): 1.0 for labels in expected}
+
+
+def test_openmetrics_is_what_its_own_parser_takes_with_units_and_examples() -> None:
+    metrics = Metrics()
+    trace = {"trace_id": "4bf92f3577b34da6a3ce929d0e0e4736", "span_id": "00f067aa0ba902b7"}
+    metrics.ttfa.observe(0.07, trace)
+    metrics.describe_engine([info("demo", Execution("cpu", "float32"))])
+    page = metrics.render("application/openmetrics-text; version=1.0.0, text/plain;q=0.5")
+    assert page.content_type.startswith("application/openmetrics-text; version=1.0.0")
+    found = {family.name: family for family in openmetrics_families(page.text.decode())}
+    (tied,) = [one for one in found["tts_ttfa_seconds"].samples if one.exemplar]
+    assert (tied.labels["le"], tied.exemplar.labels, tied.exemplar.value) == ("0.075", trace, 0.07)
+    for name, family in found.items():
+        assert family.unit == ("seconds" if name.endswith("_seconds") else "")
+        assert "chars" in name or not re.search("_(ms|us|bytes|millis|minutes)(_|$)", name)
+    assert found["tts_engine"].type == "info"
+
+
+def test_who_does_not_ask_for_openmetrics_gets_the_older_format() -> None:
+    page = Metrics().render("text/plain;version=0.0.4")
+    assert page.content_type.startswith("text/plain") and b"# EOF" not in page.text
+
+
+def test_the_document_lists_every_metric_and_no_other() -> None:
+    metrics = Metrics()
+    metrics.watch_engine(lambda: EngineStatus(True, 0, 0, 0, 0, 0.0))
+    metrics.watch_fronts(lambda: 1)
+    metrics.show_reloads()
+    families = openmetrics_families(metrics.render("application/openmetrics-text").text.decode())
+    ends = {"counter": "_total", "info": "_info"}
+    shown = {family.name + ends.get(family.type, "") for family in families}
+    document = (Path(__file__).parents[1] / "docs" / "metrics.md").read_text()
+    tables = [line for line in document.splitlines() if line.startswith("| `tts_")]
+    listed = {name for line in tables for name in re.findall(r"`(tts_\w+)", line)}
+    assert listed == shown

@@ -6,11 +6,15 @@ went back would look like a burst to whoever computes rates from it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import msgspec
-from prometheus_client import CollectorRegistry, Metric, generate_latest
+from prometheus_client import CollectorRegistry, Metric
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Exemplar
+
+from realtime_tts.metrics import Page, page_of_registry
 
 _CREATED = "_created"
 """Ends the name of a sample that says since when something counts, in seconds since 1970."""
@@ -18,13 +22,22 @@ _CREATED = "_created"
 Labels = tuple[tuple[str, str], ...]
 
 
+class Example(NamedTuple):
+    """A turn that a sample counts: its ids, what was measured of it, and when."""
+
+    labels: Labels
+    value: float
+    at: float
+
+
 class Family(msgspec.Struct, array_like=True):
-    """A metric of one process, with all its samples: name, labels, value."""
+    """A metric of one process, with all its samples: name, labels, value, and an example."""
 
     name: str
     text: str
     kind: str
-    samples: list[tuple[str, Labels, float]]
+    unit: str
+    samples: list[tuple[str, Labels, float, Example | None]]
 
 
 def families_of(registry: CollectorRegistry) -> list[Family]:
@@ -34,7 +47,11 @@ def families_of(registry: CollectorRegistry) -> list[Family]:
             metric.name,
             metric.documentation,
             metric.type,
-            [(one.name, tuple(sorted(one.labels.items())), one.value) for one in metric.samples],
+            metric.unit,
+            [
+                (one.name, _labels(one.labels), one.value, _example(one.exemplar))
+                for one in metric.samples
+            ],
         )
         for metric in registry.collect()
     ]
@@ -61,21 +78,24 @@ class MergedMetrics:
         return [self._ended, *self._told.values()]
 
 
-def page_of(processes: Iterable[list[Family]]) -> bytes:
-    """The answer to a scrape."""
-    return generate_latest(_Collected(merged(processes)))
+def page_of(processes: Iterable[list[Family]], accept: str = "") -> Page:
+    """The answer to a scrape that accepts these media types."""
+    return page_of_registry(_Collected(merged(processes)), accept)
 
 
 def merged(processes: Iterable[list[Family]]) -> list[Family]:
-    """The sums, in the order in which metrics and labels are first seen."""
+    """The sums, in the order in which metrics and labels are first seen, and the last examples."""
     found: dict[str, Family] = {}
     values: dict[str, dict[tuple[str, Labels], float]] = {}
+    examples: dict[tuple[str, Labels], Example] = {}
     for families in processes:
         for family in families:
             found.setdefault(family.name, family)
             sums = values.setdefault(family.name, {})
-            for name, labels, value in family.samples:
+            for name, labels, value, example in family.samples:
                 key = name, labels
+                if example and (key not in examples or examples[key].at <= example.at):
+                    examples[key] = example
                 if key not in sums:
                     sums[key] = value
                 elif name.endswith(_CREATED):
@@ -83,9 +103,26 @@ def merged(processes: Iterable[list[Family]]) -> list[Family]:
                 else:
                     sums[key] += value
     return [
-        Family(name, one.text, one.kind, [(*key, value) for key, value in values[name].items()])
+        Family(
+            name,
+            one.text,
+            one.kind,
+            one.unit,
+            [(*key, value, examples.get(key)) for key, value in values[name].items()],
+        )
         for name, one in found.items()
     ]
+
+
+def _labels(labels: Mapping[str, str]) -> Labels:
+    return tuple(sorted(labels.items()))
+
+
+def _example(exemplar: Exemplar | None) -> Example | None:
+    if exemplar is None:
+        return None
+    at = float(exemplar.timestamp or 0)
+    return Example(_labels(exemplar.labels), float(exemplar.value), at)
 
 
 class _Collected(CollectorRegistry):
@@ -102,7 +139,10 @@ class _Families(Collector):
 
     def collect(self) -> Iterable[Metric]:
         for family in self._families:
-            metric = Metric(family.name, family.text, family.kind)
-            for name, labels, value in family.samples:
-                metric.add_sample(name, dict(labels), value)
+            metric = Metric(family.name, family.text, family.kind, family.unit)
+            for name, labels, value, example in family.samples:
+                told = None
+                if example is not None:
+                    told = Exemplar(dict(example.labels), example.value, example.at)
+                metric.add_sample(name, dict(labels), value, exemplar=told)
             yield metric

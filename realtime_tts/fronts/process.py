@@ -22,16 +22,17 @@ from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.engine.link import EngineStatus
 from realtime_tts.engine.links import shared_links
 from realtime_tts.engine.load import tokenizer_loaders, voice_maker_loader
+from realtime_tts.errors import ConfigError
 from realtime_tts.fronts import wire
 from realtime_tts.fronts.acceptor import received
 from realtime_tts.fronts.merged_metrics import families_of
 from realtime_tts.garbage import calm_garbage_collector
 from realtime_tts.logs import configure_logging, event
-from realtime_tts.metrics import Metrics
+from realtime_tts.metrics import Metrics, Page
 from realtime_tts.server.lifecycle import ACCEPTED_AT_ONCE, DrainingServer
 from realtime_tts.server.occupancy import Occupancy
 from realtime_tts.server.run import make_front, uvicorn_config
-from realtime_tts.server.tls import server_context
+from realtime_tts.server.tls import Certificate
 from realtime_tts.server.tokens import UsedByAll
 from realtime_tts.voices.encoding import WorkerLimits
 from realtime_tts.voices.library import VoiceLibrary
@@ -68,18 +69,24 @@ class FrontProcess:
         self._beginning: set[asyncio.Task[None]] = set()
         link, self._engines = shared_links(spec.engines, spec.serial)
         self._found: dict[int, Addresses] = {}
-        self._pages: dict[int, asyncio.Future[bytes]] = {}
+        self._pages: dict[int, asyncio.Future[Page]] = {}
         tokenizers = tokenizer_loaders(spec.engines)
         self._metrics = FrontMetrics()
         voices = _voices(spec)
         config = share_of_addresses(spec.config, spec.fronts)
-        self._front = make_front(config, link, tokenizers, self._metrics, voices, self._row)
+        self._front = make_front(
+            config, link, tokenizers, self._metrics, voices, self._row, spec.number
+        )
         self._front.metrics_page = self._page_of_all
         self._front.used_tokens = UsedByAll(spec.folder)
+        if self._front.access is not None:
+            self._front.access.share(spec.folder, spec.number)
         self._front.engine.on_ready = self._ready
-        tls = server_context(config.tls) if config.tls else None
+        self._reloading: set[asyncio.Task[None]] = set()
+        self._fronts = spec.fronts
+        certificate = Certificate(config.tls) if config.tls else None
         self._server = DrainingServer(
-            uvicorn_config(self._front), self._front, tls=tls, handle_signals=False
+            uvicorn_config(self._front), self._front, certificate=certificate, handle_signals=False
         )
 
     async def run(self) -> int:
@@ -113,12 +120,12 @@ class FrontProcess:
         self._front.tell_others()
         self._loop.call_later(_BEAT_SECONDS, self._beat)
 
-    async def _page_of_all(self) -> bytes:
+    async def _page_of_all(self, accept: str) -> Page:
         ask = max(self._pages, default=0) + 1
-        page: asyncio.Future[bytes] = self._loop.create_future()
+        page: asyncio.Future[Page] = self._loop.create_future()
         self._pages[ask] = page
         try:
-            self._send(wire.PageWanted(ask))
+            self._send(wire.PageWanted(ask, accept))
             async with asyncio.timeout(_PAGE_SECONDS):
                 return await page
         finally:
@@ -143,11 +150,23 @@ class FrontProcess:
                 self._engines[engine].lost(failure)
             case wire.Drain():
                 self._server.request_drain()
+            case wire.Reload(ask, config):
+                task = asyncio.create_task(self._reload(ask, pickle.loads(config)))
+                self._reloading.add(task)
+                task.add_done_callback(self._reloading.discard)
             case wire.FamiliesWanted(ask):
                 self._sender.submit(self._tell_families, ask)
-            case wire.Page(ask, text):
+            case wire.PageMade(ask, made):
                 if (page := self._pages.get(ask)) is not None and not page.done():
-                    page.set_result(text)
+                    page.set_result(made)
+
+    async def _reload(self, ask: int, config: ServerConfig) -> None:
+        why = None
+        try:
+            await self._front.reloads.apply(share_of_addresses(config, self._fronts))
+        except ConfigError as error:
+            why = str(error)
+        self._send(wire.Reloaded(ask, why))
 
     def _reach(self, engine: int, addresses: Addresses) -> None:
         if self._found.get(engine) is not addresses:

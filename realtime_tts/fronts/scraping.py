@@ -27,10 +27,12 @@ class Scraping:
         self._asks = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def answer(self, asker: FrontChild, ask: int, fronts: Sequence[FrontChild]) -> None:
+    def answer(
+        self, asker: FrontChild, asked: wire.PageWanted, fronts: Sequence[FrontChild]
+    ) -> None:
         """Ask all these fronts what they count, and tell the one that was asked the sum. For one
         that does not answer counts what it told last."""
-        task = asyncio.create_task(self._answer(asker, ask, fronts), name="scrape")
+        task = asyncio.create_task(self._answer(asker, asked, fronts), name="scrape")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -51,7 +53,9 @@ class Scraping:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _answer(self, asker: FrontChild, ask: int, fronts: Sequence[FrontChild]) -> None:
+    async def _answer(
+        self, asker: FrontChild, asked: wire.PageWanted, fronts: Sequence[FrontChild]
+    ) -> None:
         self._asks += 1
         number, loop = self._asks, asyncio.get_running_loop()
         keys = {(number, front.serial): front for front in fronts}
@@ -68,4 +72,5 @@ class Scraping:
                 del self._waiting[key]
         everything = families_of(self._metrics.registry), *self._merged.of_fronts()
         # In a thread: sockets that are to be accepted do not wait for hundreds of series.
-        asker.send(wire.Page(ask, await asyncio.to_thread(page_of, everything)))
+        page = await asyncio.to_thread(page_of, everything, asked.accept)
+        asker.send(wire.PageMade(asked.ask, page))

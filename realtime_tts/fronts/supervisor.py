@@ -16,9 +16,12 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from realtime_tts.config import ServerConfig
+from realtime_tts.configuration.following import Source, following
+from realtime_tts.configuration.reload import Reloads
 from realtime_tts.engine.addresses import Addresses
 from realtime_tts.engine.interface import Progress
 from realtime_tts.engine.link import EngineLink
@@ -28,6 +31,7 @@ from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.fronts import wire
 from realtime_tts.fronts.acceptor import Acceptor
 from realtime_tts.fronts.child import FrontChild
+from realtime_tts.fronts.reloading import Reloading
 from realtime_tts.fronts.scraping import Scraping
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
@@ -35,8 +39,8 @@ from realtime_tts.server.agent import answering
 from realtime_tts.server.engine_host import announce
 from realtime_tts.server.load import Load
 from realtime_tts.server.occupancy import Occupancy
-from realtime_tts.server.run import bind, bind_agent
-from realtime_tts.server.tls import server_context
+from realtime_tts.server.run import bind, bind_agent, check_access, check_tracing
+from realtime_tts.server.tls import Certificate
 
 log = logging.getLogger(__name__)
 
@@ -58,15 +62,21 @@ def supervise(
     *,
     on_ready: OnReady | None = None,
     supervision: Supervision | None = None,
+    source: Source | None = None,
 ) -> int:
     """Serve with several fronts until SIGTERM or SIGINT. Returns the process's exit code.
 
     `metrics` are for what this process sees, the engines above all. `on_ready` gets the port and
-    the link to all engines once every front takes turns. Raises ConfigError if the address cannot
+    the link to all engines once every front takes turns. All fronts take new settings of `source`
+    over. Raises ConfigError if the address cannot
     be listened on, or the TLS files cannot be used.
     """
+    reloads = Reloads()
     if config.tls:
-        server_context(config.tls)  # every front makes its own; what is wrong is told here
+        reloads.add(Certificate(config.tls))  # every front has its own; what is wrong is told here
+    check_tracing(config)
+    if config.access:
+        check_access(config.access)
     listeners = bind(config)
     agents = bind_agent(config)
 
@@ -78,8 +88,14 @@ def supervise(
             supervisor = Supervisor(spec, occupancy, metrics, progress, supervision)
             port = int(listeners[0].getsockname()[1])
             acceptor = Acceptor(listeners, supervisor.takers)
+
+            async def apply(config: ServerConfig) -> None:
+                await reloads.apply(config)
+                await supervisor.reload(config)
+
+            follow = following(source, apply, metrics, supervisor.drain)
             with contextlib.closing(acceptor):
-                async with answering(agents, supervisor.load):
+                async with answering(agents, supervisor.load), follow:
                     return await supervisor.run(acceptor, port, on_ready)
         finally:
             occupancy.close()
@@ -104,6 +120,7 @@ class Supervisor:
         self._metrics = metrics
         self._restarts = metrics.watch_fronts(lambda: len(self._listening))
         self._scraping = Scraping(metrics)
+        self._reloading = Reloading()
         self._supervision = supervision or Supervision()
         self._link, self._engines = parent_links(spec.engines, metrics, progress, self._told)
         self._fronts: dict[int, FrontChild] = {}  # those that run, by number
@@ -139,6 +156,11 @@ class Supervisor:
             await self._link.stop()
         event(log, logging.INFO, "server.ended", exit_code=self._exit_code)
         return self._exit_code
+
+    async def reload(self, config: ServerConfig) -> None:
+        """Have all fronts take `config` over, also those of later. Raises ConfigError."""
+        self._spec = replace(self._spec, config=config)
+        await self._reloading.apply(config, list(self._fronts.values()))
 
     def load(self) -> Load:
         """How full the server is, as each of its fronts would say it, too."""
@@ -262,6 +284,8 @@ class Supervisor:
         try:
             for engine, link in enumerate(self._engines):
                 self._tell(front, engine, link.addresses)
+            if self._spec.config is not spec.config:  # new ones came meanwhile, too
+                self._reloading.send(front, self._spec.config)
             for _ in range(self._drained):  # it came while the front was being started
                 front.send(wire.Drain())
             return f"its process {await front.ended()}"
@@ -271,6 +295,7 @@ class Supervisor:
             for link in self._engines:
                 link.gone(front.serial)
             self._scraping.ended(front)
+            self._reloading.ended(front)
             await front.close()
 
     async def _watch(self, front: FrontChild) -> None:
@@ -293,7 +318,9 @@ class Supervisor:
                 self._acceptor.start()
             case wire.Ready():
                 front.ready = True
-            case wire.PageWanted(ask):
-                self._scraping.answer(front, ask, list(self._fronts.values()))
+            case wire.PageWanted():
+                self._scraping.answer(front, message, list(self._fronts.values()))
             case wire.Families():
                 self._scraping.told(front, message)
+            case wire.Reloaded():
+                self._reloading.told(front, message)

@@ -11,6 +11,7 @@ import msgspec
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.fronts.merged_metrics import Family
+from realtime_tts.metrics import Page
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +64,21 @@ class FamiliesWanted(msgspec.Struct, frozen=True, tag=True):
     ask: int
 
 
-class Page(msgspec.Struct, frozen=True, tag=True):
+class PageMade(msgspec.Struct, frozen=True, tag=True):
     """The answer to `PageWanted`."""
 
     ask: int
-    text: bytes
+    page: Page
 
 
-Down = EngineFound | EngineLost | Drain | FamiliesWanted | Page
+class Reload(msgspec.Struct, frozen=True, tag=True):
+    """Take over a pickled ServerConfig; `Reloaded` is to answer, with this number."""
+
+    ask: int
+    config: bytes
+
+
+Down = EngineFound | EngineLost | Drain | FamiliesWanted | PageMade | Reload
 
 # Up: front -> parent ------------------------------------------------------------------------
 
@@ -84,9 +92,10 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
 
 
 class PageWanted(msgspec.Struct, frozen=True, tag=True):
-    """Somebody asks this front for the metrics of all."""
+    """Somebody asks this front for the metrics of all, and accepts these media types."""
 
     ask: int
+    accept: str
 
 
 class Families(msgspec.Struct, frozen=True, tag=True):
@@ -96,7 +105,14 @@ class Families(msgspec.Struct, frozen=True, tag=True):
     families: list[Family]
 
 
-Up = Listening | Ready | PageWanted | Families
+class Reloaded(msgspec.Struct, frozen=True, tag=True):
+    """The settings have been taken over, or `why` not."""
+
+    ask: int
+    why: str | None
+
+
+Up = Listening | Ready | PageWanted | Families | Reloaded
 
 _encoder = msgspec.msgpack.Encoder()
 _down_decoder = msgspec.msgpack.Decoder(Down)

@@ -175,6 +175,25 @@ async def open_session(port: int, query: str = "", **options: Any) -> Session:
     return session
 
 
+async def leaves_a_client_that_stops_reading(server: RunningServer, port: int) -> None:
+    """Ten seconds after a client behind a proxy at `port` stopped reading, its session is gone at
+    the server, and what it was to hear is made no longer."""
+    sock = socket.create_connection(("127.0.0.1", port))
+    sock.setblocking(False)
+    url = f"ws://127.0.0.1:{port}/v1/tts"
+    session = Session(await websockets.connect(url, sock=sock, compression=None, max_queue=None))
+    await session.until("ready")
+    await session.say("one " * 400)
+    await until(lambda: session.samples > 24_000)
+    session.socket.transport.pause_reading()
+    stopped = time.monotonic()
+    await until(lambda: server.front.sessions == 0, seconds=12)
+    assert time.monotonic() - stopped < 10
+    await until(lambda: server.front.load().active == 0)
+    session.socket.transport.abort()
+    await session.task
+
+
 async def until_ready(ingress: Ingress, count: int) -> None:
     found, deadline = None, time.monotonic() + 10
     while time.monotonic() < deadline:

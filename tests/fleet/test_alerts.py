@@ -19,6 +19,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from realtime_tts import demo_voice
 from tests.engine.faulty import until
 from tests.fleet.running import free_port, open_session
 from tests.fronts.running import Server, serving, sessions
@@ -66,7 +67,7 @@ class Watcher:
 
 @contextlib.asynccontextmanager
 async def watching(port: int, folder: Path) -> AsyncIterator[Watcher]:
-    rules = re.sub(r"\[\d+m\]", "[8s]", RULES.read_text())
+    rules = re.sub(r"\[\d+[mh]\]", "[8s]", RULES.read_text())
     (folder / "alerts.yml").write_text(re.sub(r"for: \d+m", "for: 1s", rules))
     config = (DEPLOY / "prometheus/prometheus.yml").read_text().replace(":8000", f":{port}")
     (folder / "prometheus.yml").write_text(re.sub(r"interval: 5s", "interval: 500ms", config))
@@ -132,11 +133,19 @@ def test_each_alert_has_a_page_that_says_what_to_do() -> None:
         assert f"docs/incidents.md#{alert.lower()}" in RULES.read_text()
 
 
+def lint(page: str) -> None:
+    """What promtool thinks of names, units and help texts."""
+    command = ["promtool", "check", "metrics"]
+    done = subprocess.run(command, input=page, text=True, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 async def test_each_panel_and_rule_asks_for_what_a_server_shows(
     watched: tuple[Server, Watcher],
 ) -> None:
     server, watcher = watched
     page = (await server.get("/metrics")).text
+    lint(page)
     shown = set(re.findall(r"^# TYPE (tts_\w+) ", page, re.MULTILINE))
     panels = json.loads(DASHBOARD.read_text())["panels"]
     asked = [target["expr"] for panel in panels for target in panel["targets"]]
@@ -159,6 +168,18 @@ async def test_an_engine_and_a_front_that_are_killed(watched: tuple[Server, Watc
     }
     server.fronts[0].send_signal(signal.SIGKILL)
     await watcher.fires("RealtimeTTSFrontRestarts")
+
+
+async def test_an_engine_that_cannot_be_loaded_again(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    shutil.copytree(demo_voice.FOLDER, checkpoint)
+    async with serving(model=str(checkpoint)) as server:
+        async with watching(server.port, tmp_path) as watcher:
+            assert await watcher.firing() == set()
+            shutil.rmtree(checkpoint)
+            server.engines[0].send_signal(signal.SIGKILL)
+            await watcher.fires("RealtimeTTSLoadFails")
+            await watcher.fires("RealtimeTTSNotReady")
 
 
 async def test_a_server_that_is_full_and_one_that_refuses(watched: tuple[Server, Watcher]) -> None:
@@ -196,6 +217,8 @@ async def test_an_engine_that_is_too_slow(tmp_path: Path) -> None:
             speaking = [asyncio.create_task(speak()) for _ in range(3)]
             await watcher.fires("RealtimeTTSLateFirstSound")
             await watcher.fires("RealtimeTTSGaps")
+            await watcher.fires("RealtimeTTSObjectiveBurnsFast")
+            await watcher.fires("RealtimeTTSObjectiveBurnsSlowly")
             for task in speaking:
                 assert not task.done(), task
                 task.cancel()

@@ -26,6 +26,7 @@ from tests.fleet.running import (
     TEN_SECONDS,
     fleet,
     free_port,
+    leaves_a_client_that_stops_reading,
     listening,
     member,
     open_session,
@@ -186,22 +187,7 @@ async def test_a_haproxy_that_was_killed_is_back_within_three_seconds() -> None:
 @pytest.mark.alone
 async def test_a_client_that_stops_reading_is_gone_within_ten_seconds() -> None:
     async with fleet(4) as found:
-        sock = socket.create_connection(("127.0.0.1", found.port))
-        sock.setblocking(False)
-        url = f"ws://127.0.0.1:{found.port}/v1/tts"
-        session = Session(
-            await websockets.connect(url, sock=sock, compression=None, max_queue=None)
-        )
-        await session.until("ready")
-        await session.say("one " * 400)
-        await until(lambda: session.samples > 24_000)
-        session.socket.transport.pause_reading()
-        stopped = time.monotonic()
-        await until(lambda: found.servers[0].front.sessions == 0, seconds=12)
-        assert time.monotonic() - stopped < 10
-        await until(lambda: found.servers[0].front.load().active == 0)
-        session.socket.transport.abort()
-        await session.task
+        await leaves_a_client_that_stops_reading(found.servers[0], found.port)
 
 
 async def test_an_ingress_that_is_killed_leaves_calls_alone_and_frees_its_port(

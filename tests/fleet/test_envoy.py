@@ -7,21 +7,23 @@ import asyncio
 import contextlib
 import json
 import socket
-import time
 from collections.abc import AsyncIterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 import websockets
 
 from realtime_tts.config import LimitsConfig
+from realtime_tts.fleet.members import Member
 from realtime_tts.server.run import RunningServer
 from tests.fleet.running import (
     LONG,
     TEN_SECONDS,
     free_port,
+    leaves_a_client_that_stops_reading,
     listening,
     open_session,
     server,
@@ -138,31 +140,25 @@ async def test_a_drain_loses_no_turn_and_new_sessions_go_elsewhere(tmp_path: Pat
 
 
 async def test_turns_of_a_server_that_was_killed_go_on_at_another(tmp_path: Path) -> None:
-    async with server_process(8) as victim, server_process(8) as other:
-        at = [(victim.member.port, 8), (other.member.port, 8)]
+    async with server_process(8) as one, server_process(8) as other:
+        at = [(one.member.port, 8), (other.member.port, 8)]
         async with envoy(tmp_path, at) as port, listening(port, 6, TEN_SECONDS) as listeners:
-            victim.process.kill()
-        assert 0 < sum(one.resumes for one in listeners) < 6
+            # Envoy chooses at random between two that have as much: it may be all of them.
+            held = [await asyncio.to_thread(sessions_of, each.member) for each in (one, other)]
+            (one if held[0] >= held[1] else other).process.kill()
+        assert sum(each.resumes for each in listeners) == max(held) >= 3
+
+
+def sessions_of(member: Member) -> int:
+    """Of a server, as it says."""
+    with urlopen(f"http://{member.host}:{member.port}/v1/load", timeout=10) as answer:
+        return int(json.load(answer)["sessions"])
 
 
 @pytest.mark.alone
 async def test_a_client_that_stops_reading_is_gone_within_ten_seconds(tmp_path: Path) -> None:
     async with fleet(tmp_path, (4,)) as (servers, port):
-        sock = socket.create_connection(("127.0.0.1", port))
-        sock.setblocking(False)
-        url = f"ws://127.0.0.1:{port}/v1/tts"
-        session = Session(
-            await websockets.connect(url, sock=sock, compression=None, max_queue=None)
-        )
-        await session.until("ready")
-        await session.say("one " * 400)
-        await until(lambda: session.samples > 24_000)
-        session.socket.transport.pause_reading()
-        stopped = time.monotonic()
-        await until(lambda: servers[0].front.sessions == 0, seconds=12)
-        assert time.monotonic() - stopped < 10
-        session.socket.transport.abort()
-        await session.task
+        await leaves_a_client_that_stops_reading(servers[0], port)
 
 
 async def test_what_is_of_one_server_is_not_passed_on(tmp_path: Path) -> None:

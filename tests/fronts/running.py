@@ -18,7 +18,7 @@ from tests.engine.faulty import until
 
 SERVER = """
 import sys
-from realtime_tts.config import LimitsConfig, ServerConfig, TlsConfig
+from realtime_tts.config import AccessConfig, LimitsConfig, ServerConfig, TlsConfig
 from realtime_tts.engine.multiprocess import Supervision
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.fronts.supervisor import supervise
@@ -28,7 +28,8 @@ from tts_scheduler import SchedulerConfig
 
 configure_logging("json")
 options = eval(sys.argv[1])
-engine = EngineConfig() if options.pop("real", False) else EngineConfig(
+model = options.pop("model", "demo" if options.pop("real", False) else None)
+engine = EngineConfig(model=model) if model else EngineConfig(
     kind="fake", step_seconds=0.002, devices=("cpu",) * options.pop("engines", 1),
     scheduler=SchedulerConfig(slots=64, utilisation=1_000), voices_dir=options.pop("voices", None),
 )
@@ -36,7 +37,11 @@ fronts = options.pop("fronts", 2)
 hang = options.pop("hang", 10.0)
 limits = LimitsConfig(max_sessions=options.pop("max_sessions", None))
 tls = options.pop("tls", None)
-config = ServerConfig(port=0, limits=limits, tls=tls and TlsConfig(*tls), **options)
+access = options.pop("access", None)
+config = ServerConfig(
+    port=0, limits=limits, tls=tls and TlsConfig(*tls), access=access and AccessConfig(*access),
+    **options,
+)
 sys.exit(
     supervise(
         config, (engine,), fronts, Metrics(), lambda *stage: None,

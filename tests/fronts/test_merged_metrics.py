@@ -53,7 +53,7 @@ def test_the_page_is_that_of_one_process_which_counts_everything(
     merged = MergedMetrics()
     for front, metrics in fronts.items():
         merged.told(front, families_of(metrics.registry))
-    found, expected = samples(page_of(merged.of_fronts())), samples(one.render())
+    found, expected = samples(page_of(merged.of_fronts()).text), samples(one.render().text)
     assert found.keys() == expected.keys()
     for key, value in expected.items():
         assert abs(found[key] - value) < 1e-9, key
@@ -66,17 +66,35 @@ def test_what_a_front_counted_outlives_it_and_what_it_had_does_not() -> None:
         metrics.sessions.set(5)
         merged.told(front, families_of(metrics.registry))
         merged.ended(front)
-    found = samples(page_of(merged.of_fronts()))
+    found = samples(page_of(merged.of_fronts()).text)
     assert found["tts_packets_total", ()] == 10 + 20 + 30
     assert ("tts_sessions", ()) not in found
     merged.ended(9)  # it never told anything
-    assert samples(page_of(merged.of_fronts())) == found
+    assert samples(page_of(merged.of_fronts()).text) == found
 
 
 def test_a_metric_counts_since_the_first_process_began() -> None:
     early, late = Metrics(), Metrics()
-    page = page_of([families_of(late.registry), families_of(early.registry)]).decode()
+    page = page_of([families_of(late.registry), families_of(early.registry)]).text.decode()
     lines = [line for line in page.splitlines() if line.startswith("tts_packets_created")]
     assert len(lines) == 1
-    own = [one for one in early.render().decode().splitlines() if one.startswith(lines[0][:19])]
+    own = [
+        one for one in early.render().text.decode().splitlines() if one.startswith(lines[0][:19])
+    ]
     assert lines == own
+
+
+def test_of_the_examples_of_several_fronts_the_last_is_kept() -> None:
+    fronts = Metrics(), Metrics(), Metrics()
+    for number in (2, 0, 1):  # the front with the number 1 is the last
+        fronts[number].ttfa.observe(0.07, {"trace_id": str(number)})
+    merged = MergedMetrics()
+    for number, metrics in enumerate(fronts):
+        merged.told(number, families_of(metrics.registry))
+    page = page_of(merged.of_fronts(), "application/openmetrics-text").text.decode()
+    (tied,) = [line for line in page.splitlines() if "trace_id" in line]
+    assert tied.startswith('tts_ttfa_seconds_bucket{le="0.075"} 3.0 # {trace_id="1"} 0.07')
+    assert "trace_id" not in page_of(merged.of_fronts()).text.decode()
+    merged.ended(1)
+    page = page_of(merged.of_fronts(), "application/openmetrics-text").text.decode()
+    assert '# {trace_id="1"}' in page, "a front's end takes nothing back"

@@ -6,7 +6,7 @@ Every effect names its turn by id. Each `OpenTurn` is answered by exactly one of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from realtime_tts.errors import RealtimeTTSError
 from realtime_tts.protocol.messages import ServerMessage
@@ -15,10 +15,22 @@ from realtime_tts.protocol.settings import SessionSettings
 
 
 @dataclass(frozen=True, slots=True)
+class Begun:
+    """When a turn's first text came, in seconds on the session's clock, and whose span it is a part
+    of: for who traces it. `waits`: another one was before it."""
+
+    at: float = 0.0
+    traceparent: str | None = None
+    waits: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Send:
-    """Put a message into the outbox, behind everything already in it."""
+    """Put a message into the outbox, behind everything already in it. `begun`: of its turn, where
+    it says that the turn is refused or done."""
 
     message: ServerMessage
+    begun: Begun | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +44,7 @@ class OpenTurn:
     turn_id: str
     settings: SessionSettings
     resume: Resume | None = None
+    begun: Begun = field(default=Begun(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from realtime_tts.audio.formats import ENGINE_RATE, AudioFormat
 from realtime_tts.protocol.changes import changed, changes_of
-from realtime_tts.protocol.settings import Limits, SessionSettings
+from realtime_tts.protocol.settings import Limits, SessionSettings, Traceparent
 
 SUBPROTOCOL = "realtime-tts.v1"
 KEY_SUBPROTOCOL_PREFIX = "realtime-tts.key."
@@ -73,6 +73,7 @@ class CloseCode(IntEnum):
     TOO_BIG = 1009
     INTERNAL = 1011
     TRY_AGAIN = 1013
+    UNAUTHORIZED = 4401
 
 
 def close_reason(text: str) -> str:
@@ -113,6 +114,8 @@ class Text(Message, frozen=True, kw_only=True, tag="text"):
     text: str
     turn_id: TurnId | None = None
     end: bool = False
+    traceparent: Traceparent | None = None
+    """In place of the session's, in the text that begins a turn."""
 
 
 class Flush(Message, frozen=True, kw_only=True, tag="flush"):
@@ -148,6 +151,8 @@ class TurnResume(Message, frozen=True, kw_only=True, tag="turn.resume"):
     """Of all that came in TurnWords."""
     part: StateText | None = None
     state: StateText | None = None
+    traceparent: Traceparent | None = None
+    """As in the text that began the turn."""
 
 
 class Interrupt(Message, frozen=True, kw_only=True, tag="interrupt"):

@@ -175,7 +175,8 @@ class Session:
         """End the session now: a fatal error, `turn.done` closed for every turn, Close."""
         if not self._listening:
             return []
-        retryable = close_code is not m.CloseCode.POLICY  # anything else was not the client's fault
+        of_client = (m.CloseCode.POLICY, m.CloseCode.UNAUTHORIZED)
+        retryable = close_code not in of_client
         error = m.ErrorMessage(code=code, message=message, fatal=True, retryable=retryable)
         self.phase = Phase.ENDING
         self._close = Close(close_code, m.close_reason(f"{code}: {message}"))

@@ -22,6 +22,14 @@ Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Name = Annotated[str, Meta(min_length=1, max_length=128)]
 LeadMs = Annotated[int, Meta(ge=200, le=3_600_000)]
 SpeedFactor = Annotated[float, Meta(ge=SLOWEST, le=FASTEST)]
+Traceparent = Annotated[
+    str,
+    Meta(
+        pattern=r"\A(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}\Z",
+        description="a W3C traceparent: 00-, a trace id of 32 hexadecimal digits, a parent id of "
+        "16, and two digits of flags",
+    ),
+]
 
 
 class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +43,8 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     `trim_silence` leaves out the silence that speech begins with. `loudness` brings every voice
     and turn to -16 LUFS. With `word_times` the client is
     told when which word is spoken, with `resume` what lets another session go on with the turn.
-    `speed` 1.2 says in five seconds what takes six, at the same pitch.
+    `speed` 1.2 says in five seconds what takes six, at the same pitch. `traceparent`: the caller's
+    span, of which turns are children where the server traces them.
     """
 
     model: Name | None = None
@@ -56,6 +65,7 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     resume: Literal["on", "off"] = "off"
     speed: SpeedFactor = 1.0
     lead_ms: LeadMs = 3_000
+    traceparent: Traceparent | None = None
     audio: AudioFormat = AudioFormat()
 
 

@@ -14,6 +14,7 @@ from itertools import groupby
 
 from realtime_tts.audio.formats import ENGINE_RATE
 from realtime_tts.protocol.effects import (
+    Begun,
     Effect,
     EndText,
     FeedText,
@@ -93,6 +94,7 @@ class Turn:
         self.resume = resume
         self.settings = settings
         self.state = State.QUEUED
+        self.begun = Begun(now, settings.traceparent)
         self.last_input = now
         self.chars = 0
         self.full = False  # a text was refused: taking a later one would leave a hole

@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from realtime_tts.audio.formats import ENGINE_FORMAT
 from realtime_tts.protocol import messages as m
 from realtime_tts.protocol.effects import (
+    Begun,
     Effect,
     HeardReport,
     InterruptTurn,
@@ -47,7 +50,7 @@ class Turns:
         turn = self._roster.open_next()
         if turn is None:
             return []
-        opened = OpenTurn(turn.id, turn.settings, turn.resume)
+        opened = OpenTurn(turn.id, turn.settings, turn.resume, turn.begun)
         turn.resume = None
         return [opened, *turn.release()]
 
@@ -86,7 +89,8 @@ class Turns:
             why = f"this session knows turn {message.turn_id}: a turn is resumed in another one"
             return [_refused("turn_known", why)]
         resume = self._brought.resume(message, now)
-        turn = self._roster.begin(message.turn_id, self.settings, now, resume)
+        settings = self._traced(message.traceparent)
+        turn = self._roster.begin(message.turn_id, settings, now, resume)
         return self._enqueue(turn, "")
 
     def interrupt(self, message: m.Interrupt, now: float) -> list[Effect]:
@@ -167,15 +171,21 @@ class Turns:
         return self._roster.newest_input() if turn_id is None else self._roster.get(turn_id)
 
     def _begin(self, message: m.Text, now: float) -> list[Effect]:
-        turn = self._roster.begin(message.turn_id, self.settings, now)
+        settings = self._traced(message.traceparent)
+        turn = self._roster.begin(message.turn_id, settings, now)
         effects = self._enqueue(turn, message.text)
         return [*effects, *turn.end()] if message.end else effects
+
+    def _traced(self, traceparent: str | None) -> SessionSettings:
+        """The session's settings for a turn that may be a part of a trace of its own."""
+        return replace(self.settings, traceparent=traceparent) if traceparent else self.settings
 
     def _enqueue(self, turn: Turn, text: str) -> list[Effect]:
         """The turn has begun, with this text, or is refused."""
         if refusal := self._refusal(text):
             done = self._finish(turn, Event.FINISH, "error")
-            return [Send(failed(turn.id, refusal)), *done]
+            return [Send(failed(turn.id, refusal), turn.begun), *done]
+        turn.begun = Begun(turn.begun.at, turn.begun.traceparent, self.on_air is not None)
         self._roster.queue.append(turn)
         return turn.feed(text)
 
@@ -257,7 +267,7 @@ class Turns:
             moves=stats.moves,
             text_chars=turn.chars,
         )
-        return [Send(done)]
+        return [Send(done, turn.begun)]
 
 
 def interrupted(turn_id: str, report: HeardReport) -> m.TurnInterrupted:

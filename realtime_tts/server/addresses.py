@@ -29,6 +29,10 @@ class Allowance:
         self._rate, self._burst = rate, burst
         self._left, self._at = burst, 0.0
 
+    def change(self, rate: float, burst: float) -> None:
+        """From now on there is so much."""
+        self._rate, self._burst = rate, burst
+
     def take(self, now: float) -> bool:
         """Use one up; False if none is left."""
         self._left = min(self._burst, self._left + (now - self._at) * self._rate)
@@ -62,6 +66,12 @@ class Address:
         self._handshakes: dict[Hashable, Callable[[], None]] = {}
         self._bad: deque[float] = deque()
         self._refused, self._told_at = 0, -_TELL_EVERY
+
+    def take_over(self, config: AddressConfig) -> None:
+        """It may do what these settings say from now on."""
+        for allowance in (self.connections, self.requests):
+            allowance.change(config.connections_per_second, config.burst)
+        self._most_handshakes = config.handshakes
 
     def begin_handshake(self, who: Hashable, drop: Callable[[], None]) -> None:
         """A connection on which no request is complete. Too many: the oldest is dropped, since a
@@ -99,8 +109,16 @@ class Addresses:
     def __init__(self, config: AddressConfig | None = None) -> None:
         self.config = config or AddressConfig()
         self._known: OrderedDict[str, Address] = OrderedDict()
-        self._keys: dict[bytes, Allowance] = {}
+        self._keys: dict[bytes | str, Allowance] = {}
         self._proxies = [ipaddress.ip_network(one) for one in self.config.trusted_proxies]
+
+    def take_over(self, config: AddressConfig) -> None:
+        """These settings hold from now on, but for the proxies, which stay as they are."""
+        self.config = config
+        for address in self._known.values():
+            address.take_over(config)
+        for allowance in self._keys.values():
+            allowance.change(config.connections_per_second, config.burst)
 
     def of(self, client: tuple[str, int] | None) -> Address:
         """That of a client, as the scope or the transport names it."""
@@ -114,8 +132,8 @@ class Addresses:
             self._known.move_to_end(name)
         return found
 
-    def of_key(self, key: bytes) -> Allowance:
-        """Requests of everybody with this key, by the digest of one of the server's."""
+    def of_key(self, key: bytes | str) -> Allowance:
+        """Requests of everybody with this key: the digest of the server's, a customer's id."""
         config = self.config
         new = Allowance(config.connections_per_second, config.burst)
         return self._keys.setdefault(key, new)

@@ -38,21 +38,21 @@ from realtime_tts.dialects.elevenlabs_dictionaries import (
 )
 from realtime_tts.dialects.elevenlabs_messages import API as ELEVENLABS
 from realtime_tts.dialects.elevenlabs_messages import deny_or
-from realtime_tts.metrics import CONTENT_TYPE, Metrics
+from realtime_tts.metrics import Metrics
 from realtime_tts.server.auth import (
     OPEN_PATHS,
     Gate,
     PathRule,
-    error_response,
     is_loopback,
-    send_denial,
 )
 from realtime_tts.server.connection import Connection
+from realtime_tts.server.denials import error_response, send_denial
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.front import Front
 from realtime_tts.server.lexicons import LEXICONS_PATH, lexicon_routes
 from realtime_tts.server.static import client_files, file_route, static_routes
 from realtime_tts.server.tokens import TOKEN_PATH, token_route
+from realtime_tts.server.usage import USAGE_PATH, usage_routes
 from realtime_tts.server.voices import voice_routes
 
 _LAG_PROBE_SECONDS = 0.1
@@ -71,6 +71,7 @@ def create_app(front: Front) -> Starlette:
         lifespan=_lifespan,
     )
     app.state.front = front
+    app.middleware_stack = app.build_middleware_stack()  # now, so that no reload comes before it
     return app
 
 
@@ -93,6 +94,7 @@ def _routes(front: Front) -> list[BaseRoute]:
         Route("/health", _readyz),
         Route("/metrics", _metrics),
         Route("/v1/load", _load),
+        *usage_routes(front),
         WebSocketRoute("/{path:path}", _no_such_socket),
     ]
 
@@ -109,6 +111,8 @@ def _gate(front: Front, open_paths: frozenset[str]) -> Middleware:
         metrics=front.metrics,
         addresses=front.addresses,
         used_tokens=front.used_tokens,
+        access=front.access,
+        reloads=front.reloads,
         rules={
             openai.AUDIO_PATHS: PathRule(openai.API.deny),
             openai.MODELS_PATH: PathRule(deny_or(openai.API.deny)),
@@ -116,10 +120,12 @@ def _gate(front: Front, open_paths: frozenset[str]) -> Middleware:
             elevenlabs.DIALOGUE_PATH: PathRule(ELEVENLABS.deny),
             elevenlabs.VOICES_2_PATH: PathRule(ELEVENLABS.deny),
             "/v1/voices": PathRule(deny_or(send_denial), token_methods=_READING),
-            LEXICONS_PATH: PathRule(send_denial, token_methods=_READING),
-            ELEVENLABS_DICTIONARIES: PathRule(ELEVENLABS.deny, token_methods=_READING),
+            LEXICONS_PATH: PathRule(send_denial, token_methods=_READING, open_methods=_READING),
+            ELEVENLABS_DICTIONARIES: PathRule(
+                ELEVENLABS.deny, token_methods=_READING, open_methods=_READING
+            ),
             CARTESIA_DICTIONARIES: PathRule(
-                CARTESIA.deny, cartesia.QUERY_KEYS, token_methods=_READING
+                CARTESIA.deny, cartesia.QUERY_KEYS, token_methods=_READING, open_methods=_READING
             ),
             "/tts/": PathRule(CARTESIA.deny, cartesia.QUERY_KEYS),
             "/voices": PathRule(CARTESIA.deny, cartesia.QUERY_KEYS),
@@ -130,8 +136,9 @@ def _gate(front: Front, open_paths: frozenset[str]) -> Middleware:
             tokens.DEEPGRAM_PATH: PathRule(DEEPGRAM.deny, token_methods=_NONE),
             tokens.CARTESIA_PATH: PathRule(CARTESIA.deny, token_methods=_NONE),
             TOKEN_PATH: PathRule(send_denial, token_methods=_NONE),
-            "/metrics": PathRule(send_denial, token_methods=_NONE),
-            "/v1/load": PathRule(send_denial, token_methods=_NONE),
+            USAGE_PATH: PathRule(send_denial, token_methods=_NONE),
+            "/metrics": PathRule(send_denial, token_methods=_NONE, open_methods=_NONE),
+            "/v1/load": PathRule(send_denial, token_methods=_NONE, open_methods=_NONE),
         },
     )
 
@@ -143,13 +150,17 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
         await front.voices.start()  # reads every file: once, and here
     await front.engine.start()
     probe = asyncio.create_task(_probe_lag(front.metrics), name="lag-probe")
+    access = contextlib.nullcontext() if front.access is None else front.access.running()
     try:
-        yield
+        async with access:
+            yield
     finally:
         probe.cancel()
         if front.voices is not None:
             await front.voices.stop()
         await front.engine.stop()
+        if front.tracer is not None:
+            await asyncio.to_thread(front.tracer.close)
 
 
 async def _probe_lag(metrics: Metrics) -> None:
@@ -236,7 +247,7 @@ async def _load(request: Request) -> Response:
 async def _metrics(request: Request) -> Response:
     front: Front = request.app.state.front
     try:
-        page = await front.metrics_page()
+        page = await front.metrics_page(request.headers.get("accept", ""))
     except TimeoutError:
         return _health("the other processes of the server do not answer")
-    return Response(page, media_type=CONTENT_TYPE)
+    return Response(page.text, headers={"content-type": page.content_type})

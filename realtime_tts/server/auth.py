@@ -15,19 +15,24 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
-from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from realtime_tts.access.account import ACCOUNT, FREE, UNAUTHORIZED, Account, KeyAccount
+from realtime_tts.config import ServerConfig
+from realtime_tts.configuration.reload import Reloads
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
-from realtime_tts.protocol.messages import KEY_SUBPROTOCOL_PREFIX, ErrorMessage
-from realtime_tts.protocol.parsing import encode
+from realtime_tts.protocol.messages import KEY_SUBPROTOCOL_PREFIX
 from realtime_tts.server.addresses import Addresses
+from realtime_tts.server.denials import send_denial, send_retry_after
 from realtime_tts.server.seal import SECRET
-from realtime_tts.server.tokens import MINT, Tokens, UsedTokens
+from realtime_tts.server.tokens import MINT, Tokens, UsedHere, UsedTokens
+
+if TYPE_CHECKING:  # it needs what only a server with keys has installed
+    from realtime_tts.access.access import Access
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +46,7 @@ TOO_MANY_REQUESTS = "too_many_requests"
 LATE_KEY = "realtime_tts.late_key"
 """Key in the ASGI scope of a socket that has shown no key yet: a function that checks one."""
 
+_NO_KEY = 401, UNAUTHORIZED, "a valid API key is needed (Authorization: Bearer KEY)"
 _KEY_HEADERS = frozenset({b"x-api-key", b"xi-api-key"})
 _KEY_FOLLOWS = frozenset({"token", "bearer"})
 
@@ -51,13 +57,15 @@ class PathRule:
 
     `query_keys`: parameters that may hold the key. `late_key`: a WebSocket that shows none is let
     in, and its endpoint must ask for it (`LATE_KEY`). `token_methods`: those that a short-lived
-    token is good for, too; None: all, and WebSockets.
+    token is good for, too; None: all, and WebSockets. `open_methods`: those that are for every key;
+    others are for the server's own keys and `admin` ones; None: all, and WebSockets.
     """
 
     deny: Denial
     query_keys: frozenset[str] = frozenset()
     late_key: bool = False
     token_methods: frozenset[str] | None = None
+    open_methods: frozenset[str] | None = None
 
 
 class Gate:
@@ -66,6 +74,7 @@ class Gate:
     - `open_paths` are open to all.
     - `rules` are for the paths that begin so, the first that fits; elsewhere a no is the native
       `error`, and a key in the query counts for nothing.
+    - `access`: keys of customers, each with origins of its own.
     - No key configured: open. Otherwise one of `Authorization: Bearer|Token KEY`, `X-API-Key: KEY`,
       `xi-api-key: KEY` or the subprotocols `realtime-tts.key.KEY` or `token, KEY`, else 401. A
       short-lived token (tokens.py) is as good as a key, but for what `token_methods` leaves out.
@@ -86,16 +95,36 @@ class Gate:
         open_paths: Collection[str] = OPEN_PATHS,
         rules: Mapping[str, PathRule] | None = None,
         used_tokens: UsedTokens | None = None,
+        access: Access | None = None,
+        reloads: Reloads | None = None,
     ) -> None:
         self._app = app
         self._open_paths = frozenset(open_paths)
         self._rules = dict(rules or {})
         self._keys = [_digest(key.encode()) for key in api_keys]
-        self._tokens = Tokens(self._keys, used_tokens)
+        self._access = access
+        self._used_tokens = used_tokens or UsedHere()
+        self._tokens = self._tokens_of(self._keys)
         self._origins = frozenset(origin.lower() for origin in allowed_origins)
         self._loopback = loopback
         self._metrics = metrics
         self._addresses = addresses or Addresses()
+        if reloads is not None:
+            reloads.add(self)
+
+    def prepare(self, config: ServerConfig) -> Callable[[], None]:
+        """The keys. Tokens of those that stay hold on. See `Reloadable`."""
+        keys = [_digest(key.encode()) for key in config.api_keys]
+        tokens = self._tokens_of(keys)
+
+        def take_over() -> None:
+            self._keys, self._tokens = keys, tokens
+
+        return take_over
+
+    def _tokens_of(self, keys: list[bytes]) -> Tokens:
+        stored = None if self._access is None else self._access.secret
+        return Tokens(keys, self._used_tokens, stored)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in ("http", "websocket"):
@@ -130,27 +159,52 @@ class Gate:
         rule = self._rule_for(scope["path"])
         offered = list(_keys_offered(scope, rule.query_keys))
 
-        def key_of(offered: Iterable[bytes]) -> bytes | None:
-            key = self._known(offered)
-            if key is not None:
-                scope[MINT] = partial(self._tokens.mint, key)
-                return key
-            allowed = rule.token_methods
-            if allowed is not None and scope.get("method") not in allowed:
-                return None
-            keys = (self._tokens.takes(token, origins) for token in offered)
-            return next((key for key in keys if key is not None), None)
+        def late(key: str) -> bool:
+            known = self._key_of([key.encode(errors="replace")], scope, rule, origins)
+            return known is not None and self._not_for(known, scope, rule, origins) is None
 
-        key = key_of(offered)
+        key = self._key_of(offered, scope, rule, origins)
         if key is None:
             if not offered and rule.late_key and scope["type"] == "websocket":
-                scope[LATE_KEY] = lambda key: key_of([key.encode(errors="replace")]) is not None
+                scope[LATE_KEY] = late
                 return None
-            return 401, "unauthorized", "a valid API key is needed (Authorization: Bearer KEY)"
+            return _NO_KEY
         if key and not self._addresses.of_key(key).take(time.monotonic()):
             return self._busy("with this key")
         scope[SECRET] = self._tokens.secret(key)
-        return None
+        return self._not_for(key, scope, rule, origins)
+
+    def _not_for(
+        self, key: bytes | str, scope: Scope, rule: PathRule, origins: list[str]
+    ) -> tuple[int, str, str] | None:
+        """Why a valid key is not for this; notes whose it is. The server's own are for all."""
+        if self._access is None or not isinstance(key, str):
+            return None
+        account = self._access.account(key)
+        if account is None:  # its time is over since just now
+            return _NO_KEY
+        scope[ACCOUNT] = account
+        return _not_for(account, scope, rule, origins)
+
+    @property
+    def _closed(self) -> bool:
+        """A key is needed."""
+        return bool(self._keys) or self._access is not None
+
+    def _key_of(
+        self, offered: list[bytes], scope: Scope, rule: PathRule, origins: list[str]
+    ) -> bytes | str | None:
+        """The digest of the server's key, or the id of the customer's, that was shown, or whose
+        token was."""
+        key = self._known(offered)
+        if key is not None:
+            scope[MINT] = partial(self._tokens.mint, key)
+            return key
+        allowed = rule.token_methods
+        if allowed is not None and scope.get("method") not in allowed:
+            return None
+        keys = (self._tokens.takes(token, origins) for token in offered)
+        return next((key for key in keys if key is not None), None)
 
     def _origin_allowed(self, origin: str, hosts: list[str]) -> bool:
         if origin.lower() in self._origins or "*" in self._origins:
@@ -160,10 +214,11 @@ class Gate:
         # server that only this machine reaches, the name must be this machine's as well.
         return own and (not self._loopback or is_loopback(urlsplit(origin).hostname or ""))
 
-    def _known(self, offered: Iterable[bytes]) -> bytes | None:
-        """The digest of the key among them; empty where none is needed. Compares every offer with
-        every key, so that the time taken tells nothing."""
-        if not self._keys:
+    def _known(self, offered: Iterable[bytes]) -> bytes | str | None:
+        """The digest of the server's key among them, or the id of a customer's; empty where none is
+        needed. Compares every offer with every key of the server's, and a customer's with the one
+        that it names, so that the time taken tells nothing."""
+        if not self._closed:
             return b""
         digests = [_digest(key) for key in offered]
         matches = [
@@ -172,7 +227,10 @@ class Gate:
             for known in self._keys
             if hmac.compare_digest(digest, known)
         ]
-        return matches[0] if matches else None
+        if matches:
+            return matches[0]
+        accounts = map(self._access.account_of, offered) if self._access is not None else ()
+        return next((account.id for account in accounts if account is not None), None)
 
     async def _deny(self, scope: Scope, send: Send, status: int, code: str, message: str) -> None:
         self._metrics.refused.labels(code).inc()
@@ -182,7 +240,7 @@ class Gate:
         elif count := self._addresses.of(client).refused(time.monotonic()):
             event(log, logging.WARNING, "address.refused", code=code, client=client, count=count)
         if status == 429:
-            send = partial(_send_retry_after, send)
+            send = partial(send_retry_after, send)
         await self._rule_for(path).deny(scope, send, status, code, message)
 
     def _rule_for(self, path: str) -> PathRule:
@@ -190,48 +248,23 @@ class Gate:
         return next(found, _NATIVE)
 
 
-async def _send_retry_after(send: Send, message: Message) -> None:
-    """Adds to the head of an answer when to try again."""
-    if message["type"] in ("http.response.start", "websocket.http.response.start"):
-        message["headers"] = [*message.get("headers", ()), (b"retry-after", b"1")]
-    await send(message)
+def _not_for(
+    account: KeyAccount, scope: Scope, rule: PathRule, origins: list[str]
+) -> tuple[int, str, str] | None:
+    """Why a customer's key, which is valid, is not for this."""
+    own = {origin.lower() for origin in account.key.origins}
+    if own and not all(origin.lower() in own for origin in origins):
+        return 403, "origin_not_allowed", "this key is not for pages of this origin"
+    allowed = rule.open_methods
+    if allowed is None or account.is_admin or scope.get("method") in allowed:
+        return None
+    return 403, "admin_only", "this is for the server's own keys, and for keys with `admin`"
 
 
-def error_response(
-    status: int,
-    code: str,
-    message: str,
-    retry_after: int | None = None,
-    *,
-    fatal: bool = True,
-    retryable: bool | None = None,
-) -> Response:
-    """The JSON `error` that a session would get, as an answer. `retry_after`: seconds, None if none
-    are known; `retryable`: whether another try may help, by default with those only."""
-    error = ErrorMessage(
-        code=code,
-        message=message,
-        fatal=fatal,
-        retryable=retry_after is not None if retryable is None else retryable,
-        retry_after_ms=None if retry_after is None else retry_after * 1000,
-    )
-    headers = {"www-authenticate": "Bearer"} if status == 401 else {}
-    headers |= {} if retry_after is None else {"retry-after": str(retry_after)}
-    return Response(encode(error), status, headers, media_type="application/json")
-
-
-async def send_denial(scope: Scope, send: Send, status: int, code: str, message: str) -> None:
-    """Answer with an `error_response`."""
-    await send_instead(error_response(status, code, message), scope, send)
-
-
-async def send_instead(response: Response, scope: Scope, send: Send) -> None:
-    """Send it to a request that is not read, or to a WebSocket instead of the upgrade."""
-
-    async def nothing_to_receive() -> dict[str, Any]:
-        return {"type": "http.disconnect"}
-
-    await response(scope, nothing_to_receive, send)
+def account_of(scope: Scope) -> Account:
+    """Of a request that was let in."""
+    found: Account = scope.get(ACCOUNT, FREE)
+    return found
 
 
 _NATIVE = PathRule(send_denial)

@@ -14,12 +14,14 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable
+from functools import partial
 
 from starlette.types import Scope
 from starlette.websockets import WebSocket
 
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import (
+    Begun,
     Close,
     Effect,
     EndText,
@@ -33,23 +35,20 @@ from realtime_tts.protocol.effects import (
     TurnFailure,
     TurnStats,
 )
-from realtime_tts.protocol.messages import (
-    SUBPROTOCOL,
-    CloseCode,
-    ServerMessage,
-    TurnDone,
-)
+from realtime_tts.protocol.messages import SUBPROTOCOL, CloseCode, ServerMessage, TurnDone
 from realtime_tts.protocol.parsing import encode
 from realtime_tts.protocol.session import ServerInfo, Session
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.alarm import Alarm
-from realtime_tts.server.auth import error_response
-from realtime_tts.server.front import GOING_AWAY, SERVER_NAME, Front
+from realtime_tts.server.denials import refusal
+from realtime_tts.server.front import SERVER_NAME, Front
+from realtime_tts.server.refusals import GOING_AWAY
 from realtime_tts.server.resumption import Resumption, made_by
 from realtime_tts.server.seal import SECRET, Seal
 from realtime_tts.server.session_turn import SessionTurn
 from realtime_tts.server.socket import SLOW_READER, ServedSocket
 from realtime_tts.server.speech import Delivery, Speech
+from realtime_tts.server.turn_traces import TurnTraces
 from tts_scheduler import FeedPace
 
 _REMEMBERED_TURNS = 4
@@ -64,14 +63,17 @@ class Connection(ServedSocket):
         super().__init__(front, websocket)
         info = front.info
         models = tuple(model.model for model in info.models)
-        names = front.voice_names()
+        names = front.voice_names(self.account)
         told = ServerInfo(
             self.name, SERVER_NAME, info.model, names, info.languages, models, front.config.marking
         )
-        self.session = Session(told, front.settings(), front.limits, front.check, self.bad)
+        defaults = front.settings(traceparent=self.traceparent)
+        check = partial(front.check, account=self.account)  # no way back to here
+        self.session = Session(told, defaults, front.limits, check, self.bad)
         self._effects: deque[Effect] = deque()
         self._carrying_out = False
         self._turn: SessionTurn | None = None
+        self._traces = TurnTraces(front, self.reporter)
         self._past: deque[SessionTurn] = deque(maxlen=_REMEMBERED_TURNS)
         self._turns = 0
         self._feed_pace = FeedPace()
@@ -83,15 +85,14 @@ class Connection(ServedSocket):
 
     @classmethod
     async def refuse(cls, websocket: WebSocket, failure: TurnFailure) -> None:
-        wait = -(-(failure.retry_after_ms or 0) // 1000)
-        error = error_response(503, failure.code, failure.message, wait)
+        error = refusal(failure)
         if "origin" not in websocket.headers:
             await websocket.send_denial_response(error)
             return
         await websocket.accept(cls.subprotocol(websocket.scope))
         await websocket.send_text(bytes(error.body).decode())
-        going = failure.code == GOING_AWAY
-        await websocket.close(CloseCode.GOING_AWAY if going else CloseCode.TRY_AGAIN, failure.code)
+        code = CloseCode.GOING_AWAY if failure.code == GOING_AWAY else CloseCode.TRY_AGAIN
+        await websocket.close(code, failure.code)
 
     @property
     def open_turns(self) -> int:
@@ -102,6 +103,15 @@ class Connection(ServedSocket):
         """The server is going: finish the turns begun, then close."""
         with self.contained():
             self._carry_out(self.session.drain())
+
+    @property
+    def live_turns(self) -> int:
+        return int(self._turn is not None)
+
+    def revoke(self, why: TurnFailure) -> None:
+        """Its key is no longer valid."""
+        with self.contained():
+            self._carry_out(self.session.fail(why.code, why.message, CloseCode.UNAUTHORIZED))
 
     def end(self, why: TurnFailure) -> None:
         """The server goes now."""
@@ -127,6 +137,7 @@ class Connection(ServedSocket):
                 utterances.stats(),
                 utterances.listener.text_chars,
                 turn.before,
+                self._traces.end(turn.id),
             )
         with self.contained():
             self._carry_out(self.session.closed())
@@ -175,12 +186,12 @@ class Connection(ServedSocket):
 
     def _do(self, effect: Effect) -> None:
         match effect:
-            case Send(message):
-                self.reporter.message(message, self._before(message))
+            case Send(message, begun):
+                self._report(message, begun)
                 self.writer.put(encode(message))
             case FeedText(turn_id, text):
                 ends = bool(self._effects) and isinstance(self._effects[0], EndText)
-                self._on_air(turn_id).speech.feed(text, ends=ends)
+                self._feed(self._on_air(turn_id).speech, text, ends)
             case FlushText(turn_id):
                 self._on_air(turn_id).speech.flush()
             case EndText(turn_id):
@@ -200,6 +211,12 @@ class Connection(ServedSocket):
             case Close(code, reason):
                 self.writer.close(code, reason)
 
+    def _feed(self, speech: Speech, text: str, ends: bool) -> None:
+        refusal = self.account.text(len(text)) if speech.failure is None else None
+        if refusal is not None:
+            speech.fail(refusal)
+        speech.feed(text, ends=ends)
+
     def _open(self, effect: OpenTurn) -> None:
         assert self._turn is None, "the session opens one turn at a time"
         try:
@@ -209,7 +226,8 @@ class Connection(ServedSocket):
             return
         full = None  # a turn that was spoken in part waits for its place
         if effect.resume is None:
-            full = self.front.engine.overloaded(settings.model, settings.voice)
+            engine, account = self.front.engine, self.account
+            full = engine.overloaded(settings.model, settings.voice, account.id) or account.turn()
         if full is not None:
             self._refuse_turn(effect.turn_id, full)
             return
@@ -229,6 +247,7 @@ class Connection(ServedSocket):
             listener_free_at=None if before is None else before.heard_at(),
             feed_pace=self._feed_pace,
             resumption=resumption,
+            trace=self._traces.maker(effect.turn_id, effect.begun, settings),
         )
         self._turn = SessionTurn(
             effect.turn_id, speech, resumption, seal, self.changed, self.turn_over
@@ -302,6 +321,13 @@ class Connection(ServedSocket):
     def _on_air(self, turn_id: str) -> SessionTurn:
         assert self._turn is not None and turn_id == self._turn.id, "not on the air"
         return self._turn
+
+    def _report(self, message: ServerMessage, begun: Begun | None) -> None:
+        turn_id = getattr(message, "turn_id", None) or ""
+        trace = self._traces.of(turn_id, begun)
+        if isinstance(message, TurnDone):
+            self._traces.end(turn_id)
+        self.reporter.message(message, self._before(message), trace)
 
     def _before(self, message: ServerMessage) -> TurnStats | None:
         """What of the counts in a `turn.done` came of the turn on other sockets: all, if it was

@@ -19,6 +19,7 @@ from realtime_tts.lexicons.library import StoredLexicon
 from realtime_tts.logs import event as log_event
 from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.time_slices import TimeSlices
 from realtime_tts.text.spoken import SpeechRates
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
@@ -67,7 +68,8 @@ class EngineHost:
         self._tokenizers: dict[str, Qwen2Tokenizer] = {}
         self._handlers: dict[str, EventHandler] = {}
         self._outgoing: list[Command] = []
-        self._full: dict[str, tuple[float, Refused]] = {}  # until when, by model; see `overloaded`
+        self._full: dict[tuple[str, str], tuple[float, Refused]] = {}
+        """Until when, by model and account; see `overloaded`."""
         self._loading: asyncio.Task[None] | None = None
         self.load_failure: str | None = None
         """Set if the engine never became ready; the server cannot recover from it."""
@@ -176,32 +178,35 @@ class EngineHost:
         self._handlers[command.id] = handler
         self.submit(command)
 
-    def overloaded(self, model: str | None, voice: str | None) -> TurnFailure | None:
-        """Why a turn would not be taken now, if the engine has just said so of another: to refuse
-        it costs no text processing, and the engine hears nothing of it."""
+    def overloaded(
+        self, model: str | None, voice: str | None, account: str = ""
+    ) -> TurnFailure | None:
+        """Why a turn would not be taken now, if the engine has just said so of another of the same
+        account: to refuse it costs no text processing, and the engine hears nothing of it."""
         if not self._full:
             return None
-        return self._refusal_of(self.info_for(model, voice).model)
+        return self._refusal_of(self.info_for(model, voice).model, account)
 
-    def full(self) -> TurnFailure | None:
+    def full(self, account: str = "") -> TurnFailure | None:
         """The same where it holds of every model."""
         if len(self._full) < len(self._tokenizers):
             return None
-        refusals = [self._refusal_of(model) for model in self._tokenizers]
+        refusals = [self._refusal_of(model, account) for model in self._tokenizers]
         return refusals[0] if all(refusals) else None
 
-    def _refusal_of(self, model: str) -> TurnFailure | None:
-        found = self._full.get(model)
+    def _refusal_of(self, model: str, account: str) -> TurnFailure | None:
+        found = self._full.get((model, account))
         if found is None or (left := found[0] - time.monotonic()) <= 0:
             return None
         wait_ms = max(_LEAST_WAIT_MS, round(left * 1000))
         return TurnFailure(found[1].code, found[1].message, True, wait_ms)
 
-    def refused(self, model: str | None, voice: str | None, refused: Refused) -> TurnFailure:
+    def refused(self, settings: SessionSettings, refused: Refused, account: str) -> TurnFailure:
         """The engine has refused a turn with these; gives what its owner is told."""
         if refused.full:
             until = time.monotonic() + refused.retry_after
-            self._full[self.info_for(model, voice).model] = until, refused
+            model = self.info_for(settings.model, settings.voice).model
+            self._full[model, account] = until, refused
         return TurnFailure(refused.code, refused.message, True, round(refused.retry_after * 1000))
 
     def submit(self, command: Command) -> None:

@@ -9,18 +9,20 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
+from realtime_tts.access.account import FREE, Account, revoked, voice_not_allowed
 from realtime_tts.audio.encoders import require
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.config import ServerConfig
+from realtime_tts.configuration.reload import Reloads
 from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.lexicons.errors import NoLexicons
 from realtime_tts.lexicons.library import LexiconLibrary
 from realtime_tts.logs import event
-from realtime_tts.metrics import Metrics
+from realtime_tts.metrics import Metrics, Page
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import Limits, SessionSettings
@@ -29,6 +31,14 @@ from realtime_tts.server.auth import TOO_MANY_REQUESTS
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.load import Load
 from realtime_tts.server.occupancy import Row
+from realtime_tts.server.refusals import (
+    GOING_AWAY,
+    SESSION_RETRY_MS,
+    TURN_RETRY_MS,
+    full,
+    going_away,
+)
+from realtime_tts.server.registered import Registered
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.session_settings import session_defaults, utterance_spec, wire_limits
 from realtime_tts.server.speech import Delivery, Speech
@@ -38,6 +48,10 @@ from realtime_tts.version import __version__
 from realtime_tts.voices.library import VoiceLibrary
 from realtime_tts.voices.stored import StoredRegistry
 
+if TYPE_CHECKING:  # they need what not every server has installed
+    from realtime_tts.access.access import Access
+    from realtime_tts.tracing.tracer import Tracer
+
 log = logging.getLogger(__name__)
 
 _MOST_UNAUTHENTICATED = 256
@@ -46,47 +60,16 @@ _MOST_UNAUTHENTICATED = 256
 _SPARED_PART = 8
 """An eighth of the sessions, at least one, is kept from sockets that have one already."""
 
-_SESSION_RETRY_MS, _TURN_RETRY_MS = 5_000, 1_000
-"""Sessions last for minutes, turns for seconds."""
-
 SERVER_NAME = f"realtime-tts {__version__}"
 
 LEXICONS_FOLDER = "lexicons"
 """In the folder of voices."""
 
-GOING_AWAY = "going_away"
-
-
-def going_away() -> TurnFailure:
-    """Why speech ends, or does not begin, when the server goes."""
-    return TurnFailure(GOING_AWAY, "the server is shutting down", True, 1_000)
-
-
-class Registered(Protocol):
-    """A connection, over whatever API: it counts, and is drained and ended with the server."""
-
-    address: object
-    """Where it comes from: the same object for all from there."""
-
-    @property
-    def sessions(self) -> int:
-        """How many it counts for: one, or as many as it runs contexts; none while it is
-        unauthenticated."""
-
-    @property
-    def open_turns(self) -> int:
-        """That take text or speak."""
-
-    def drain(self) -> None:
-        """Begin nothing new, and close when what was begun is done. Idempotent."""
-
-    def end(self, why: TurnFailure) -> None:
-        """End what still runs, with a proper close."""
-
 
 class Front:
     """What the sockets of one process share. All of it lives on the event loop. `voices` None: it
-    keeps none but its checkpoint's own. `others`: the other fronts of the server."""
+    keeps none but its checkpoint's own. `others`: the other fronts of the server. `tracer` None:
+    turns are not traced."""
 
     def __init__(
         self,
@@ -95,8 +78,10 @@ class Front:
         metrics: Metrics,
         voices: VoiceLibrary | None = None,
         others: Row | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         self.config = config
+        self.tracer = tracer
         self.engine = engine
         self.metrics = metrics
         self.voices = voices
@@ -112,11 +97,21 @@ class Front:
         self.slices = TimeSlices()
         """In which frames are looked at and messages are taken in."""
         self.draining = False
+        self.reloads = Reloads()
+        """What takes new settings over while the server runs."""
         self.used_tokens: UsedTokens = UsedHere()
-        self.metrics_page: Callable[[], Awaitable[bytes]] = self._own_page
-        """Makes the answer to a scrape."""
+        self.metrics_page: Callable[[str], Awaitable[Page]] = self._own_page
+        """Makes the answer to a scrape, which accepts these media types."""
         self._others = others
         self._connections: set[Registered] = set()
+        self.access: Access | None = None
+        """The keys of customers, where there are any."""
+        if config.access is not None:
+            from realtime_tts.access.access import Access
+
+            self.access = Access(config.access)
+            self.access.holders = lambda: list(self._connections)
+            self.access.on_revoked = self._revoke
         metrics.sessions.set_function(lambda: self.sessions)
         metrics.open_turns.set_function(lambda: sum(one.open_turns for one in self._connections))
 
@@ -134,9 +129,9 @@ class Front:
     def _unauthenticated(self) -> int:
         return sum(one.sessions == 0 for one in self._connections)
 
-    async def _own_page(self) -> bytes:
+    async def _own_page(self, accept: str) -> Page:
         # In a thread: formatting hundreds of series must not delay a packet.
-        return await asyncio.to_thread(self.metrics.render)
+        return await asyncio.to_thread(self.metrics.render, accept)
 
     @property
     def info(self) -> EngineInfo:
@@ -182,20 +177,21 @@ class Front:
 
     # Sessions.
 
-    def admit(self, held: int = 0, *, more: bool = False) -> None:
+    def admit(self, held: int = 0, *, more: bool = False, account: Account = FREE) -> None:
         """Raise TurnFailure if another session would not be taken now.
 
         `held`: sessions that the asker counts for already and would use. `more`: it is one more of
-        a connection, for which the last eighth is not.
+        a connection, for which the last eighth is not. `account`: whose it would be.
         """
-        refusal = self._refusal(held, -(-self.max_sessions // _SPARED_PART) if more else 0)
+        spared = -(-self.max_sessions // _SPARED_PART) if more else 0
+        refusal = self._refusal(held, spared, account) or account.session(held)
         if refusal is not None:
             self.metrics.refused.labels(refusal.code).inc()
             event(log, logging.WARNING, "session.refused", code=refusal.code)
             raise refusal
         self.tell_others(1 - held)
 
-    def _refusal(self, held: int, spared: int) -> TurnFailure | None:
+    def _refusal(self, held: int, spared: int, account: Account) -> TurnFailure | None:
         if self.draining:
             why = "the server is shutting down; try another"
             return TurnFailure(GOING_AWAY, why, True, 1_000)
@@ -205,17 +201,17 @@ class Front:
         most = self.max_sessions
         taken = self._taken - held
         if taken >= most:
-            return _full(f"all {most} sessions are taken")
+            return full(f"all {most} sessions are taken")
         if taken >= most - spared:
-            return _full(f"the last {spared} of {most} sessions are for other sockets")
+            return full(f"the last {spared} of {most} sessions are for other sockets")
         comes = not held and not spared
-        return self._too_few_turns() if comes else None
+        return self._too_few_turns(account) if comes else None
 
-    def _too_few_turns(self) -> TurnFailure | None:
+    def _too_few_turns(self, account: Account) -> TurnFailure | None:
         """Why one who comes now would find no turn: a refusal before anything has begun can be
         tried on another server, unseen by the client."""
-        if (refused := self.engine.full()) is not None:
-            return _full(refused.message, refused.retry_after_ms)
+        if (refused := self.engine.full(account.id)) is not None:
+            return full(refused.message, refused.retry_after_ms)
         share = self.config.turn_reserve
         if share is None:
             return None
@@ -225,13 +221,14 @@ class Front:
             return None
         busy = f"{load.active + load.queued} turns of {load.capacity} are live"
         kept = f", and {reserved} are kept for open sessions" if reserved else ""
-        return _full(busy + kept, _TURN_RETRY_MS)
+        return full(busy + kept, TURN_RETRY_MS)
 
-    def check(self, settings: SessionSettings) -> None:
-        """Raise RequestError for settings that this server cannot do."""
+    def check(self, settings: SessionSettings, account: Account = FREE) -> None:
+        """Raise RequestError for settings that this server cannot do, or not for this account."""
         require(settings.audio)
         self.engine.check(utterance_spec(settings))
         self.pinned(settings)
+        account.check_voice(settings.voice)
 
     def pinned(self, settings: SessionSettings) -> SessionSettings:
         """The same with the version of each stored lexicon. Raises RequestError."""
@@ -241,20 +238,23 @@ class Front:
             raise NoLexicons("this server keeps no lexicons: start it with --voices-dir FOLDER")
         return structs.replace(settings, lexicons=self.lexicons.pinned(settings.lexicons))
 
+    def model_of(self, settings: SessionSettings) -> str:
+        """The checkpoint that speaks with these."""
+        return self.engine.info_for(settings.model, settings.voice).model
+
     def disclosure(self, settings: SessionSettings | None = None) -> tuple[str, str]:
         """The name and value of a header that says that speech with `settings` is synthetic, and
         what made it: draft-abaris-aicdh, a dictionary as in RFC 9651."""
-        chosen = settings or SessionSettings()
-        model = self.engine.info_for(chosen.model, chosen.voice).model
+        model = self.model_of(settings or SessionSettings())
         told = model.encode("ascii", "replace").decode().replace("\\", "/").replace('"', "'")
         return "ai-disclosure", f'mode=ai-originated, model="{told}", provider="{SERVER_NAME}"'
 
-    def voice_names(self) -> tuple[str, ...]:
+    def voice_names(self, account: Account = FREE) -> tuple[str, ...]:
         """What a session can ask for now: speakers, then registered voices."""
-        info = self.engine.info
-        if self.voices is None or not info.clones:
-            return info.voices
-        return *info.voices, *(record.id for record in self.voices.registry.voices())
+        names = self.engine.info.voices
+        if self.voices is not None and self.engine.info.clones:
+            names = *names, *(record.id for record in self.voices.registry.voices())
+        return names if account is FREE else tuple(filter(account.may_use, names))
 
     def max_outbox(self) -> int:
         """Bytes of audio that may wait for one reader."""
@@ -270,7 +270,7 @@ class Front:
 
         Raises TurnFailure if there is no room for it now.
         """
-        self.admit()
+        self.admit(account=connection.account)
         if connection.sessions == 0:
             self._admit_without_key(connection)
         self._connections.add(connection)
@@ -285,37 +285,53 @@ class Front:
         waiting = [one for one in self._connections if one.sessions == 0]
         elsewhere = 0 if self._others is None else self._others.unauthenticated
         if len(waiting) + elsewhere >= _MOST_UNAUTHENTICATED:
-            raise _full(f"{_MOST_UNAUTHENTICATED} sockets have not shown their keys")
+            raise full(f"{_MOST_UNAUTHENTICATED} sockets have not shown their keys")
         most = self.addresses.config.sockets_without_key
         if sum(one.address is connection.address for one in waiting) >= most:
             why = f"{most} sockets of this address have not shown their keys; try again later"
-            raise TurnFailure(TOO_MANY_REQUESTS, why, True, _SESSION_RETRY_MS)
+            raise TurnFailure(TOO_MANY_REQUESTS, why, True, SESSION_RETRY_MS)
 
     def check_speech(self, settings: SessionSettings) -> None:
         """Raise RequestError if the limits or the checkpoint do not allow `settings`."""
         self.limits.check(settings)
         self.check(settings)
 
-    def check_room(self, settings: SessionSettings) -> None:
+    def check_room(self, settings: SessionSettings, account: Account) -> None:
         """Raise TurnFailure if the engine has just said that it has no room for such a turn."""
-        failure = self.engine.overloaded(settings.model, settings.voice)
+        failure = self.engine.overloaded(settings.model, settings.voice, account.id)
         if failure is not None:
             raise failure
 
     def open_speech(
-        self, name: str, settings: SessionSettings, client: str, delivery: Delivery, **options: Any
+        self,
+        name: str,
+        settings: SessionSettings,
+        client: str,
+        delivery: Delivery,
+        account: Account = FREE,
+        **options: Any,
     ) -> Speech:
         """A speech of a registered connection; close it. `name` is unique among all there ever
         were; `options` are those of `Speech`.
 
-        Raises RequestError as `check_speech` does, and if this server cannot make the format.
+        Raises RequestError as `check_speech` does, and if this server cannot make the format;
+        TurnFailure for a voice that is not for this account.
         """
         self.check_speech(settings)
+        if not account.may_use(settings.voice):
+            raise voice_not_allowed(settings.voice)
         settings = self.pinned(settings)
-        reporter = SessionReporter(name, client, self.metrics)
+        reporter = SessionReporter(name, client, self.metrics, self.tracer, account=account)
+        if self.tracer is not None:
+            options["trace"] = reporter.segments(settings.traceparent, self.model_of(settings))
         return Speech(name, settings, self.engine, delivery, self.max_outbox(), reporter, **options)
 
     # The end.
+
+    def _revoke(self, account: Account) -> None:
+        for connection in list(self._connections):
+            if connection.account is account:
+                connection.revoke(revoked())
 
     def drain(self) -> None:
         """Admit nobody and begin no turn; sessions close when their turns are done. Idempotent."""
@@ -330,8 +346,3 @@ class Front:
         self.draining = True
         for connection in list(self._connections):
             connection.end(going_away())
-
-
-def _full(why: str, retry_after_ms: int | None = None) -> TurnFailure:
-    wait = _SESSION_RETRY_MS if retry_after_ms is None else retry_after_ms
-    return TurnFailure("too_many_sessions", f"{why}; try again later", True, wait)

@@ -21,7 +21,7 @@ from realtime_tts.lexicons.folder import LexiconFolder, Version, check_name
 from realtime_tts.lexicons.pls import write_pls
 from realtime_tts.lexicons.request import MAX_BODY_BYTES, parse
 from realtime_tts.logs import event
-from realtime_tts.server.auth import error_response
+from realtime_tts.server.denials import error_response
 from realtime_tts.server.front import Front
 
 log = logging.getLogger(__name__)

@@ -20,8 +20,10 @@ from typing import Any, cast
 
 import uvicorn
 
+from realtime_tts.config import ServerConfig
 from realtime_tts.logs import event
 from realtime_tts.server.front import Front
+from realtime_tts.server.tls import Certificate
 
 log = logging.getLogger(__name__)
 
@@ -37,8 +39,9 @@ _CLOSE_SECONDS = 1.0
 class DrainingServer(uvicorn.Server):
     """`uvicorn.Server` for one `Front`.
 
-    `exit_code` is 1 if the engine never loaded, else 0. `tls`: every socket speaks it. With
-    `handle_signals` False it leaves the process's signal handlers alone; call `request_drain` then.
+    `exit_code` is 1 if the engine never loaded, else 0. `certificate`: every socket speaks TLS.
+    With `handle_signals` False it leaves the process's signal handlers alone; call `request_drain`
+    then.
     """
 
     def __init__(
@@ -46,11 +49,11 @@ class DrainingServer(uvicorn.Server):
         config: uvicorn.Config,
         front: Front,
         *,
-        tls: ssl.SSLContext | None = None,
+        certificate: Certificate | None = None,
         handle_signals: bool = True,
     ) -> None:
         super().__init__(config)
-        self._tls = tls
+        self._tls = None if certificate is None else certificate.context
         self.exit_code = 0
         self.on_started: Callable[[], None] | None = None
         """Called once connections can be served."""
@@ -58,6 +61,20 @@ class DrainingServer(uvicorn.Server):
         self._handle_signals = handle_signals
         self._drain_deadline: float | None = None
         self._ended_at: float | None = None
+        front.reloads.add(self)
+        if certificate is not None:
+            front.reloads.add(certificate)
+
+    def prepare(self, config: ServerConfig) -> Callable[[], None]:
+        """Limits, for sockets that are opened from then on. See `Reloadable`."""
+        front = self._front
+
+        def take_over() -> None:
+            front.config = config
+            front.addresses.take_over(config.addresses)
+            self.config.ws_max_size = config.limits.max_frame_bytes
+
+        return take_over
 
     def request_drain(self) -> None:
         """The first call drains, the second one ends. Safe in a signal handler."""

@@ -7,56 +7,99 @@ Lengths are logged, text never is.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
+from realtime_tts.access.account import FREE, Account
 from realtime_tts.logs import event
-from realtime_tts.metrics import Metrics
-from realtime_tts.protocol.effects import TurnFailure, TurnStats
+from realtime_tts.metrics import SLO_TTFA_SECONDS, Metrics
+from realtime_tts.protocol.effects import Begun, TurnFailure, TurnStats
 from realtime_tts.protocol.messages import (
     SAMPLE_RATE,
     CloseCode,
     ErrorMessage,
+    Ready,
     ServerMessage,
     TurnDone,
 )
+from realtime_tts.tracing.turn import TurnTrace
+
+if TYPE_CHECKING:
+    from realtime_tts.tracing.tracer import Tracer
 
 log = logging.getLogger(__name__)
 
 _REFUSALS = frozenset(
     {"overloaded", "engine_unavailable", "queue_full", "going_away", "rate_limited"}
 )
+_CLIENTS_DOING = frozenset({"queue_full"})
+"""Another try may help, and it was not the server that failed."""
 _KNOWN_CODES = frozenset(int(code) for code in CloseCode) | {1005, 1006, 1012}
 
 
 class SessionReporter:
-    """One session's log lines and counts."""
+    """One session's log lines, counts and traces, and the usage of the `account` that pays for it.
+    `tracer` None: it makes none. `traceparent`: of the session."""
 
-    def __init__(self, session_id: str, client: str, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        session_id: str,
+        client: str,
+        metrics: Metrics,
+        tracer: Tracer | None = None,
+        traceparent: str | None = None,
+        account: Account = FREE,
+    ) -> None:
         self.session_id = session_id
+        self.account = account
         self._metrics = metrics
+        self._tracer, self._traceparent = tracer, traceparent
         self._client = client
         self._turns = 0
+        self._failed: tuple[str | None, str, bool] = None, "", False  # turn, code, our fault
+
+    def trace(self, turn_id: str, begun: Begun, model: str | None = None) -> TurnTrace | None:
+        """Begin the trace of a turn; None where none is made."""
+        if self._tracer is None:
+            return None
+        return self._tracer.begin(turn_id, self.session_id, begun, model)
+
+    def segments(
+        self, traceparent: str | None, model: str
+    ) -> Callable[[str, bool], TurnTrace | None]:
+        """What begins the trace of a segment with this name, which may have to wait for others."""
+        return lambda name, waits: self.trace(
+            name, Begun(time.monotonic(), traceparent, waits), model
+        )
 
     def opened(self) -> None:
         """The socket was accepted."""
         self._log(logging.INFO, "session.open", client=self._client)
 
-    def packet(self, late_seconds: float) -> None:
+    def packet(self, late_seconds: float, trace: TurnTrace | None = None) -> None:
         """A packet was handed to the socket, so late for its playback deadline (0: in time)."""
         self._metrics.packets.inc()
         if late_seconds > 0:
             self._metrics.packets_late.inc()
-            self._metrics.underrun_seconds.observe(late_seconds)
+            self._metrics.underrun_seconds.observe(late_seconds, _exemplar(trace))
 
-    def message(self, message: ServerMessage, before: TurnStats | None = None) -> None:
+    def message(
+        self,
+        message: ServerMessage,
+        before: TurnStats | None = None,
+        trace: TurnTrace | None = None,
+    ) -> None:
         """A message is on its way to the client. `before`: what of a turn's counts came of it on
-        other sockets, where they were counted."""
+        other sockets, where they were counted. `trace`: of the turn that it is about."""
         if isinstance(message, TurnDone):
-            self._turn_done(message, before or TurnStats())
+            self._turn_done(message, before or TurnStats(), trace)
         elif isinstance(message, ErrorMessage):
-            self.failed(message, message.turn_id, fatal=message.fatal)
+            self.failed(message, message.turn_id, fatal=message.fatal, trace=trace)
+        elif isinstance(message, Ready):
+            self._traceparent = message.settings.traceparent
 
     def failed(
         self,
@@ -64,13 +107,16 @@ class SessionReporter:
         turn_id: str | None = None,
         *,
         fatal: bool = False,
+        trace: TurnTrace | None = None,
     ) -> None:
         """Something was refused, or went wrong."""
+        fault = failure.retryable and failure.code not in _CLIENTS_DOING
+        self._failed = turn_id, failure.code, fault
         if failure.code in _REFUSALS:
             self._metrics.refused.labels(failure.code).inc()
         # The message may quote the client, the code never does.
         level = logging.WARNING if fatal else logging.INFO
-        self._log(level, "session.error", code=failure.code, turn=turn_id, fatal=fatal)
+        self._log(level, "session.error", trace, code=failure.code, turn=turn_id, fatal=fatal)
 
     def ended(
         self,
@@ -79,11 +125,13 @@ class SessionReporter:
         failure: TurnFailure | None,
         stats: TurnStats,
         text_chars: int,
+        trace: TurnTrace | None = None,
     ) -> None:
         """The same, for the given reason if nothing failed."""
         if failure is not None:
-            self.failed(failure, turn_id)
-        self.done(turn_id, reason if failure is None else "error", stats, text_chars)
+            self.failed(failure, turn_id, trace=trace)
+            reason = "error"
+        self.done(turn_id, reason, stats, text_chars, trace=trace)
 
     def done(
         self,
@@ -92,14 +140,16 @@ class SessionReporter:
         stats: TurnStats,
         text_chars: int,
         before: TurnStats | None = None,
+        trace: TurnTrace | None = None,
     ) -> None:
         """A turn is over of which no message of the native protocol tells; `before` as there."""
         done = TurnDone(turn_id=turn_id, reason=reason, text_chars=text_chars, **asdict(stats))
-        self._turn_done(done, before or TurnStats())
+        self._turn_done(done, before or TurnStats(), trace)
 
     def bug(self) -> None:
         """Something of ours failed; call it while the exception is being handled."""
-        log.exception("session.bug", extra={"fields": {"session": self.session_id}})
+        fields = {"session": self.session_id, **self._ids(None)}
+        log.exception("session.bug", extra={"fields": fields})
 
     @contextmanager
     def contained(self, fail: Callable[[TurnFailure], None]) -> Iterator[None]:
@@ -116,24 +166,12 @@ class SessionReporter:
         self._metrics.closed.labels(label).inc()
         self._log(logging.INFO, "session.closed", code=code, reason=reason, turns=self._turns)
 
-    def _turn_done(self, done: TurnDone, before: TurnStats) -> None:
-        metrics = self._metrics
-        self._turns += 1
-        metrics.turns.labels(done.reason).inc()
-        underruns = done.underruns - before.underruns
-        metrics.underruns.inc(underruns)
-        metrics.turns_with_gaps.inc(underruns > 0)
-        metrics.held_inside_word.inc(done.held_inside_word - before.held_inside_word)
-        metrics.moves.inc(done.moves - before.moves)
-        metrics.audio_seconds.inc((done.samples - before.samples) / SAMPLE_RATE)
-        metrics.text_chars.inc(done.text_chars)
-        if done.ttfa_ms is not None and before.ttfa_ms is None:
-            metrics.ttfa.observe(done.ttfa_ms / 1000)
-        if done.reason == "interrupted":
-            metrics.interrupts.inc()
+    def _turn_done(self, done: TurnDone, before: TurnStats, trace: TurnTrace | None) -> None:
+        self._count(done, before, _exemplar(trace))
         self._log(
             logging.INFO,
             "turn.done",
+            trace,
             turn=done.turn_id,
             reason=done.reason,
             audio_ms=round(done.samples / SAMPLE_RATE * 1000),
@@ -144,6 +182,51 @@ class SessionReporter:
             moves=done.moves,
             text_chars=done.text_chars,
         )
+        if trace is not None:
+            trace.end(done, self._failed[1] if self._failed[0] == done.turn_id else "", before)
 
-    def _log(self, level: int, name: str, **fields: object) -> None:
-        event(log, level, name, session=self.session_id, **fields)
+    def _count(self, done: TurnDone, before: TurnStats, exemplar: dict[str, str] | None) -> None:
+        metrics = self._metrics
+        self._turns += 1
+        metrics.turns.labels(done.reason).inc(1, exemplar)
+        underruns = done.underruns - before.underruns
+        metrics.underruns.inc(underruns, exemplar if underruns else None)
+        metrics.turns_with_gaps.inc(int(underruns > 0), exemplar if underruns else None)
+        metrics.held_inside_word.inc(done.held_inside_word - before.held_inside_word)
+        metrics.moves.inc(done.moves - before.moves)
+        metrics.audio_seconds.inc((done.samples - before.samples) / SAMPLE_RATE)
+        metrics.text_chars.inc(done.text_chars)
+        self.account.spoke(done.samples - before.samples, done.text_chars)
+        if done.ttfa_ms is not None and before.ttfa_ms is None:
+            metrics.ttfa.observe(done.ttfa_ms / 1000, exemplar)
+        if done.reason == "interrupted":
+            metrics.interrupts.inc()
+        if (good := self._meets_objective(done, underruns)) is not None:
+            metrics.slo_turns.inc(1, exemplar)
+            metrics.slo_good_turns.inc(int(good), exemplar if good else None)
+
+    def _meets_objective(self, done: TurnDone, underruns: int) -> bool | None:
+        """Whether its first sound came soon and none was late. None for a turn that tells nothing:
+        it never sounded, and that was not the server's fault."""
+        turn_id, _, fault = self._failed
+        if done.reason == "error" and turn_id == done.turn_id:
+            return False if fault else None
+        if done.ttfa_ms is None:
+            return None
+        return done.ttfa_ms <= SLO_TTFA_SECONDS * 1000 and not underruns
+
+    def _log(self, level: int, name: str, trace: TurnTrace | None = None, **fields: object) -> None:
+        event(log, level, name, session=self.session_id, **fields, **self._ids(trace))
+
+    def _ids(self, trace: TurnTrace | None) -> dict[str, str]:
+        """What ties a line to a turn's span, or else to the caller's of the session."""
+        if trace is not None:
+            return trace.ids
+        if self._tracer is None or self._traceparent is None:
+            return {}
+        _, trace_id, span_id, _ = self._traceparent.split("-")
+        return {"trace_id": trace_id, "span_id": span_id}
+
+
+def _exemplar(trace: TurnTrace | None) -> dict[str, str] | None:
+    return None if trace is None else trace.exemplar

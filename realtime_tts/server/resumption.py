@@ -30,7 +30,16 @@ Count = Annotated[int, Meta(ge=0, le=2**53)]
 Seconds = Annotated[float, Meta(ge=0, le=1e9)]
 _MOST_AHEAD = 60 * SAMPLE_RATE
 """Samples that came beyond the codes that came: a pause, and what an encoder needs."""
-_NOT_THE_TEXTS = ("seed", "lead_ms", "audio", "word_times", "resume", "pacing", "layout")
+_NOT_THE_TEXTS = (
+    "seed",
+    "lead_ms",
+    "audio",
+    "word_times",
+    "resume",
+    "pacing",
+    "layout",
+    "traceparent",
+)
 """Settings that may differ: the others decide what the same text and codes mean."""
 
 

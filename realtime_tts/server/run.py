@@ -10,10 +10,12 @@ import os
 import socket
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import uvicorn
 
-from realtime_tts.config import ServerConfig
+from realtime_tts.config import AccessConfig, ServerConfig
+from realtime_tts.configuration.following import Source, following
 from realtime_tts.engine.failover import Failover
 from realtime_tts.engine.link import EngineLink
 from realtime_tts.errors import ConfigError
@@ -28,9 +30,13 @@ from realtime_tts.server.guarded import guarded
 from realtime_tts.server.http import GuardedHttp
 from realtime_tts.server.lifecycle import ACCEPTED_AT_ONCE, DrainingServer
 from realtime_tts.server.occupancy import Row
-from realtime_tts.server.tls import server_context
+from realtime_tts.server.tls import Certificate
 from realtime_tts.server.websocket import GuardedWebSocket
+from realtime_tts.tracing.names import FRONT
 from realtime_tts.voices.library import VoiceLibrary
+
+if TYPE_CHECKING:
+    from realtime_tts.tracing.tracer import Tracer
 
 log = logging.getLogger(__name__)
 
@@ -43,14 +49,17 @@ def serve(
     *,
     make_voices: Callable[[], VoiceLibrary] | None = None,
     on_ready: Callable[[int], None] | None = None,
+    source: Source | None = None,
 ) -> int:
     """Listen, load the engine, serve until SIGTERM or SIGINT. Returns the process's exit code.
 
     `make_link` and `make_voices` are called on the running event loop. `on_ready` gets the port
-    once turns can be taken. Raises ConfigError if the address cannot be listened on, or the TLS
-    files cannot be used.
+    once turns can be taken. New settings of `source` are taken over. Raises ConfigError if the
+    address cannot be listened on, or the TLS files cannot be used.
     """
-    tls = server_context(config.tls) if config.tls else None
+    certificate = Certificate(config.tls) if config.tls else None
+    if config.access:
+        check_access(config.access)
     sockets = bind(config)
     port = int(sockets[0].getsockname()[1])
     agents = bind_agent(config)
@@ -65,8 +74,9 @@ def serve(
                 on_ready(port)
 
         front.engine.on_ready = ready
-        server = DrainingServer(uvicorn_config(front), front, tls=tls)
-        async with answering(agents, front.load):
+        server = DrainingServer(uvicorn_config(front), front, certificate=certificate)
+        follow = following(source, front.reloads.apply, metrics, server.request_drain)
+        async with answering(agents, front.load), follow:
             await server.serve(sockets)
         if front.engine.stuck:
             # Its thread cannot be ended, and Python would wait for it.
@@ -119,8 +129,10 @@ async def running(
     Leaves signal handlers alone. Ends the sessions at once when the block is left.
     """
     front = make_front(config, link, load_tokenizer, metrics or Metrics(), voices)
-    tls = server_context(config.tls) if config.tls else None
-    server = DrainingServer(uvicorn_config(front), front, tls=tls, handle_signals=False)
+    certificate = Certificate(config.tls) if config.tls else None
+    server = DrainingServer(
+        uvicorn_config(front), front, certificate=certificate, handle_signals=False
+    )
     sockets = bind(config)
     host, port = sockets[0].getsockname()[:2]
     agents = bind_agent(config)
@@ -168,6 +180,13 @@ def uvicorn_config(front: Front) -> uvicorn.Config:
         backlog=ACCEPTED_AT_ONCE,
         timeout_graceful_shutdown=round(config.socket.close_timeout) + 1,
     )
+
+
+def check_access(config: AccessConfig) -> None:
+    """Raise ConfigError for keys, or for addresses of databases, that cannot be used."""
+    from realtime_tts.access.access import Access
+
+    Access(config)
 
 
 def bind_agent(config: ServerConfig) -> list[socket.socket]:
@@ -225,10 +244,13 @@ def make_front(
     metrics: Metrics,
     voices: VoiceLibrary | None,
     others: Row | None = None,
+    front: int | None = None,
 ) -> Front:
-    """A front over this link; nothing runs before its application does."""
+    """A front over this link, the one of this number if there are several; nothing runs before its
+    application does. Raises ConfigError if it cannot trace as it is to."""
     if config.failover_seconds > 0:
         link = Failover(link, config.failover_seconds)
+    tracer = _tracer(config, metrics, front)
     engine = EngineHost(
         link,
         load_tokenizer,
@@ -236,4 +258,26 @@ def make_front(
         stall_seconds=config.engine_stall_seconds,
         announces=others is None,
     )
-    return Front(config, engine, metrics, voices, others)
+    return Front(config, engine, metrics, voices, others, tracer)
+
+
+def check_tracing(config: ServerConfig) -> None:
+    """Raise ConfigError if turns are to be traced and cannot be, as this process is set up."""
+    if not config.tracing:
+        return
+    try:
+        from realtime_tts.tracing.tracer import check_environment
+    except ImportError as error:
+        raise ConfigError(
+            "--tracing needs OpenTelemetry: pip install 'realtime-tts-server[tracing]'"
+        ) from error
+    check_environment()
+
+
+def _tracer(config: ServerConfig, metrics: Metrics, front: int | None) -> Tracer | None:
+    check_tracing(config)
+    if not config.tracing:
+        return None
+    from realtime_tts.tracing.tracer import Tracer
+
+    return Tracer(metrics.spans_dropped.inc, {} if front is None else {FRONT: front})

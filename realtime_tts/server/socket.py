@@ -20,14 +20,17 @@ from starlette.routing import WebSocketRoute
 from starlette.types import Scope
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from realtime_tts.access.account import Account
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.server.auth import echoed_subprotocol
-from realtime_tts.server.front import Front, Registered
+from realtime_tts.server.auth import account_of, echoed_subprotocol
+from realtime_tts.server.front import Front
 from realtime_tts.server.guarded import ABORT_EXTENSION
+from realtime_tts.server.registered import Registered
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.websocket import SLOW_READER
 from realtime_tts.server.writer import Frame, Messages, Writer, WriterFull
+from realtime_tts.tracing.context import traceparent_of
 
 __all__ = [
     "SLOW_READER",
@@ -59,8 +62,16 @@ class ServedSocket(Registered, abc.ABC):
         self.address = front.addresses.of(websocket.scope.get("client"))
         self.bad = self.address.bad_messages(front.config.limits.max_bad_messages)
         """When there were bad messages: of its address before it, and its own."""
-        self.reporter = SessionReporter(self.name, self.client, front.metrics)
+        self.traceparent = traceparent_of(websocket.scope)
+        self.reporter = SessionReporter(
+            self.name, self.client, front.metrics, front.tracer, self.traceparent, self.account
+        )
         self.writer = Writer(websocket, front.max_outbox())
+
+    @property
+    def account(self) -> Account:
+        """Whose it is; one whose key comes late belongs to nobody until then."""
+        return account_of(self.websocket.scope)
 
     @classmethod
     def route(cls, front: Front, path: str) -> WebSocketRoute:
@@ -71,7 +82,8 @@ class ServedSocket(Registered, abc.ABC):
     async def serve(cls, front: Front, websocket: WebSocket) -> None:
         """Returns when the socket is gone. RequestError from the constructor is a refusal, too."""
         try:
-            front.admit()  # before anything asks the engine, which may be loading
+            account = account_of(websocket.scope)
+            front.admit(account=account)  # before anything asks the engine, which may be loading
             try:
                 one = cls(front, websocket)
             except RequestError as error:

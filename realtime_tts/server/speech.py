@@ -30,6 +30,7 @@ from realtime_tts.server.text_input import TextInput
 from realtime_tts.server.track import STALL_SECONDS, Delivery, Done, Segment, Sound, Track
 from realtime_tts.server.utterances import Utterances
 from realtime_tts.text.speech_times import SpokenSpan
+from realtime_tts.tracing.turn import TurnTrace
 from tts_scheduler import FeedPace
 
 __all__ = ["STALL_SECONDS", "Delivery", "Done", "Segment", "Sound", "Speech", "SpokenSpan"]
@@ -39,12 +40,11 @@ class Speech:
     """Feed it text, and `take` what comes of it, whenever `on_change` says that there may be
     something, until it is `done`; or wait for it with `next`. Whoever opened it calls `close` in
     any case, or the engine speaks on for nobody.
-
     `reports_turns`: each segment is reported as a turn; else the owner does that. `contained`: what
     a fault in a callback ends; None: this speech alone. `hold_seconds`: text that pauses for so
-    long ends its segment. `feed_pace`: of the texts of its session. `starts`: False to wait for
-    `start`. `resumption`: the first segment was spoken in part elsewhere. An owner so slow that
-    more than `max_waiting_bytes` of PCM wait has lost the speech.
+    long ends its segment. `feed_pace`: of its session's texts. `starts`: False to wait for `start`.
+    `resumption`: the first segment was spoken in part elsewhere. `trace`: begins a segment's. An
+    owner so slow that more than `max_waiting_bytes` of PCM wait has lost the speech.
     """
 
     def __init__(
@@ -63,30 +63,22 @@ class Speech:
         feed_pace: FeedPace | None = None,
         starts: bool = True,
         resumption: Resumption | None = None,
+        trace: Callable[[str, bool], TurnTrace | None] = lambda name, waits: None,
     ) -> None:
-        self.name = name
-        self.settings = settings
+        self.name, self.settings = name, settings
         self.failure: TurnFailure | None = None
-        self.ended = False
-        """No more text comes."""
-        self.hold_seconds = hold_seconds
-        """May be changed; counts from the next text on."""
-        self._engine = engine
+        self.ended = False  # no more text comes
+        self.hold_seconds = hold_seconds  # may be changed; counts from the next text on
+        self._engine, self._reporter = engine, reporter
         self._max_waiting_bytes = max_waiting_bytes
-        self._reporter = reporter
         self._reports_turns = reports_turns
         self._contained = contained or partial(reporter.contained, self.fail)
         self._feed_pace = feed_pace or FeedPace()
-        self._starts = starts
-        self._closed = False
-        self.segments: deque[Segment] = deque()
-        """Those that are not done; the first is on the air."""
-        self.open: Segment | None = None
-        """The last of them, while it takes text: else text begins a new one."""
-        self.last = Segment(0)
-        """The one on the air, or that was."""
-        self.count = 0
-        """Of all segments there ever were."""
+        self._starts, self._trace, self._closed = starts, trace, False
+        self.segments: deque[Segment] = deque()  # not done; the first is on the air
+        self.open: Segment | None = None  # the last, while it takes text: else it begins a new one
+        self.last = Segment(0)  # the one on the air, or that was
+        self.count = 0  # of all segments there ever were
         self.track = Track(delivery, settings.audio, partial(chain_for, settings, engine.stages))
         self._active_at = time.monotonic()
         self._fill_at = inf  # then silence is due
@@ -149,7 +141,9 @@ class Speech:
 
     def _segment(self) -> Segment:
         if self.open is None:
-            self.open = Segment(self.count, pushed=self.track.given)
+            waits = bool(self.segments) or not self._starts
+            trace = self._trace(self._name_of(self.count), waits)
+            self.open = Segment(self.count, pushed=self.track.given, trace=trace)
             self.count += 1
             self.segments.append(self.open)
             self._begin()
@@ -157,10 +151,8 @@ class Speech:
 
     def _prepare(self, free_at: float | None, resumption: Resumption | None = None) -> None:
         """Utterances for the segment that is on the air next."""
-        number = self.count - len(self.segments)
-        name = f"{self.name}-{number}" if number else self.name
         self.utterances = Utterances(
-            name,
+            self._name_of(self.count - len(self.segments)),
             self.settings,
             self._engine,
             self._on_event,
@@ -168,10 +160,14 @@ class Speech:
             self._feed_pace,
             saved=self.track.delivery.saved,
             resumption=resumption,
+            account=self._reporter.account,
         )
         self._input = TextInput(
             self.utterances, self._engine, self.settings, self._contained, self._end_text, self.fail
         )
+
+    def _name_of(self, number: int) -> str:
+        return f"{self.name}-{number}" if number else self.name
 
     def _begin(self) -> None:
         """Put the first segment on the air, if there is one and it is not."""
@@ -179,6 +175,8 @@ class Speech:
             return
         segment = self.last = self.segments[0]
         segment.utterances = self.utterances
+        if segment.trace is not None:
+            segment.trace.on_air(self.utterances, time.monotonic())
         if segment.pieces:
             self._input.feed("".join(segment.pieces))
             segment.pieces.clear()
@@ -224,7 +222,10 @@ class Speech:
     def _on_event(self, event: Event) -> None:
         assert event.id == self.utterances.utterance_id, "events end with their utterance"
         with self._contained():
-            made = self.utterances.take(event, time.monotonic())
+            now = time.monotonic()
+            if self.segments[0].trace is not None:
+                self.segments[0].trace.took(event, now)
+            made = self.utterances.take(event, now)
             self.failure = self.utterances.failure
             self._put(made)
             if not isinstance(event, Audio | Started):  # which change nothing that waits for time
@@ -279,9 +280,8 @@ class Speech:
 
     def handed_over(self) -> None:
         """What was taken last was sent; after a segment the next begins. `take` does this, too."""
-        late = self.track.sent()
-        if late is not None:
-            self._reporter.packet(late)
+        if (late := self.track.sent()) is not None:
+            self._reporter.packet(late, self.segments[0].trace)
         given, self._given = self._given, None
         if self._closed or not isinstance(given, Done):
             return
@@ -346,5 +346,5 @@ class Speech:
         segment = self.segments[0] if self.segments else Segment(0)
         utterances, chars = segment.utterances, segment.text_chars
         if utterances is not None and chars and self._reports_turns:
-            stats = utterances.stats()
-            self._reporter.ended(utterances.name, reason, self.failure, stats, chars)
+            stats, trace = utterances.stats(), segment.trace
+            self._reporter.ended(utterances.name, reason, self.failure, stats, chars, trace)

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
+from realtime_tts.access.account import Account
 from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.directing import Director
 from realtime_tts.server.engine_host import EngineHost
+from realtime_tts.server.made import Volume
 from realtime_tts.server.paced_text import PacedText
 from realtime_tts.server.replay import Replay
 from realtime_tts.server.resumption import Resumption
@@ -31,10 +33,11 @@ class SpeechText:
         engine: EngineHost,
         feed_pace: FeedPace,
         resumption: Resumption | None,
+        account: Account,
     ) -> None:
         info = engine.info_for(settings.model, settings.voice)
         tokenizer = engine.tokenizer_of(info)
-        self._director = Director(settings, engine)
+        self._director = Director(settings, engine, account)
         self.pipeline = TextPipeline(
             tokenizer,
             filtered=settings.text_filter == "on",
@@ -86,6 +89,12 @@ class SpeechText:
     def directed(self, spec: UtteranceSpec) -> UtteranceSpec:
         """What the engine is told of the part on the air, where its markup says more."""
         return self._director.direct(spec, self.part.voicing)
+
+    @property
+    def volume(self) -> Volume:
+        """Of the part on the air."""
+        asked = self.part.voicing.volume
+        return Volume(1.0 if asked is None else asked)
 
     @property
     def warnings(self) -> list[tuple[str, str]]:

@@ -3,12 +3,40 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
 from pathlib import Path
 
-from realtime_tts.config import TlsConfig
+from realtime_tts.config import ServerConfig, TlsConfig
 from realtime_tts.errors import ConfigError
 
 _HANDSHAKE_STEPS = 10
+
+
+class Certificate:
+    """What a server shows, which can be another one for connections that come later.
+
+    `context` is to be served with for as long as the server runs. Raises ConfigError as
+    `server_context` does.
+    """
+
+    def __init__(self, config: TlsConfig) -> None:
+        self.context = self._current = server_context(config)
+        self.context.sni_callback = self._choose
+
+    def _choose(self, connection: ssl.SSLObject, name: str | None, context: object) -> None:
+        # OpenSSL asks for every handshake, whether or not the client names a host. A new context
+        # takes the place of the old one in one step: certificate and key are never of two files.
+        connection.context = self._current
+
+    def prepare(self, config: ServerConfig) -> Callable[[], None]:
+        """The files as they are now. See `Reloadable`."""
+        assert config.tls is not None, "a server that speaks TLS goes on to"
+        context = server_context(config.tls)
+
+        def take_over() -> None:
+            self._current = context
+
+        return take_over
 
 
 def server_context(config: TlsConfig) -> ssl.SSLContext:

@@ -16,7 +16,7 @@ import hmac
 import os
 import secrets
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from heapq import heappop, heappush
 from pathlib import Path
 from typing import Protocol
@@ -106,26 +106,36 @@ class Tokens:
     """Makes tokens and knows them again.
 
     `keys`: digests of the server's keys; where there are none, nobody asks what a token is worth.
+    `stored`: gives the secret of a customer's key by its id, which a token of it begins with; None
+    for one that is not valid.
     """
 
-    def __init__(self, keys: Collection[bytes], used: UsedTokens | None = None) -> None:
-        self._secrets = {key: _secret_of(key) for key in keys}
+    def __init__(
+        self,
+        keys: Collection[bytes],
+        used: UsedTokens | None = None,
+        stored: Callable[[str], bytes | None] | None = None,
+    ) -> None:
+        self._secrets: dict[bytes | str, bytes] = {key: _secret_of(key) for key in keys}
+        self._stored = stored or (lambda id: None)
         self._used = used or UsedHere()
 
     def mint(
-        self, key: bytes, seconds: int, *, origin: str | None = None, once: bool = False
+        self, key: bytes | str, seconds: int, *, origin: str | None = None, once: bool = False
     ) -> str:
         """A token that is as good as the key, for speech, for so long."""
         claim = Claim(secrets.token_urlsafe(12), time.time() + seconds, origin, once)
         body = msgspec.json.encode(claim)
         mac = hmac.digest(self.secret(key), body, "sha256")
-        return base64.urlsafe_b64encode(mac + body).decode().rstrip("=")
+        token = base64.urlsafe_b64encode(mac + body).decode().rstrip("=")
+        return f"{key}.{token}" if isinstance(key, str) else token
 
-    def secret(self, key: bytes) -> bytes:
+    def secret(self, key: bytes | str) -> bytes:
         """What only servers with this key know; empty where no key is needed."""
-        return self._secrets.get(key, b"")
+        found = self._stored(key) if isinstance(key, str) else self._secrets.get(key)
+        return found or b""
 
-    def takes(self, token: bytes, origins: Collection[str]) -> bytes | None:
+    def takes(self, token: bytes, origins: Collection[str]) -> bytes | str | None:
         """The key that it is as good as, if it still holds, in a request with these `Origin`
         headers; None if it does not. Uses it up if it is for one use."""
         key, claim = self._read(token)
@@ -136,14 +146,20 @@ class Tokens:
             return None
         return key if not claim.once or self._used.use(claim.id, claim.until) else None
 
-    def _read(self, token: bytes) -> tuple[bytes, Claim | None]:
+    def _read(self, token: bytes) -> tuple[bytes | str, Claim | None]:
         """The key that it is signed with, and what it says."""
+        secrets = self._secrets
+        if b"." in token:
+            key_id, _, token = token.partition(b".")
+            name = key_id.decode("ascii", "replace")
+            secret = self._stored(name)
+            secrets = {} if secret is None else {name: secret}
         try:
             sealed = base64.b64decode(token + b"=" * (-len(token) % 4), b"-_", validate=True)
         except (binascii.Error, ValueError):
             return b"", None
         mac, body = sealed[:_MAC_BYTES], sealed[_MAC_BYTES:]
-        macs = [(key, hmac.digest(one, body, "sha256")) for key, one in self._secrets.items()]
+        macs = [(key, hmac.digest(one, body, "sha256")) for key, one in secrets.items()]
         signed = [key for key, one in macs if hmac.compare_digest(mac, one)]
         return (signed[0], msgspec.json.decode(body, type=Claim)) if signed else (b"", None)
 

@@ -17,8 +17,9 @@ from realtime_tts.audio.packets import Packet, Packets, packets_in
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.audio.stages import NO_STAGES, Chain
 from realtime_tts.protocol.messages import SAMPLE_RATE
-from realtime_tts.server.made import Made, Mark
+from realtime_tts.server.made import Made, Mark, Volume
 from realtime_tts.server.utterances import Utterances
+from realtime_tts.tracing.turn import TurnTrace
 
 STALL_SECONDS = 2.5
 """After so long without sound some silence is sent: clients give up after three seconds."""
@@ -65,6 +66,7 @@ class Segment:
     pieces: list[str] = field(default_factory=list)  # of text, until it is on the air
     utterances: Utterances | None = None  # once it is on the air
     pushed: int = 0  # samples of its speech that were encoded
+    trace: TurnTrace | None = None  # where turns are traced
 
     @property
     def samples(self) -> int:
@@ -110,8 +112,9 @@ class Track:
         self.waiting_bytes = 0
         """Of PCM that nobody has taken."""
         self.delivery, self._audio, self._new_chain = delivery, audio, new_chain
-        self._packets: Packets | None = delivery.packets_in(audio, new_chain())
-        self._made: deque[tuple[Segment, bytes | Mark]] = deque()
+        self._chain = new_chain()
+        self._packets: Packets | None = delivery.packets_in(audio, self._chain)
+        self._made: deque[tuple[Segment, bytes | Mark | Volume]] = deque()
         self._ready: deque[Sound | Done] = deque()
         self._pushed = 0  # samples that were encoded
         self._last: Segment | None = None  # that sounded
@@ -119,7 +122,7 @@ class Track:
         self.given = 0
         """Samples that were given out elsewhere."""
         self._given_elsewhere = 0  # of those, that will be added
-        self._handing: tuple[Utterances, int] | None = None  # speech in what was taken last
+        self._handing: tuple[Segment, int] | None = None  # speech in what was taken last
 
     def resume(self, given: int, made: int) -> None:
         """So many samples were given out elsewhere, and the next that are added come behind `made`
@@ -153,6 +156,9 @@ class Track:
                 segment.shift = self._pushed - segment.pushed
                 segment.pushed += len(one) // BYTES_PER_SAMPLE
                 self._encode(segment, one)
+            elif isinstance(one, Volume):
+                self._encoder()
+                self._chain.set_volume(one.factor)
             elif one is Mark.CUT:
                 self._send(segment, self._encoder().cut())
             else:
@@ -167,7 +173,7 @@ class Track:
         if isinstance(given, Sound):
             self._taken += given.samples
             up_to = self._taken - given.segment.shift
-        self._handing = utterances, utterances.listener.take(up_to)
+        self._handing = given.segment, utterances.listener.take(up_to)
 
     def sent(self) -> float | None:
         """The socket has what was taken last. Gives by how many seconds it was late; None if there
@@ -175,7 +181,13 @@ class Track:
         handing, self._handing = self._handing, None
         if handing is None or not handing[1]:
             return None
-        return handing[0].sent(handing[1], time.monotonic())
+        segment, samples = handing
+        assert segment.utterances is not None, "what sounds is on the air"
+        now = time.monotonic()
+        late = segment.utterances.sent(samples, now)
+        if segment.trace is not None:
+            segment.trace.sent(late, now)
+        return late
 
     @property
     def seconds(self) -> float:
@@ -209,7 +221,8 @@ class Track:
 
     def _encoder(self) -> Packets:
         if self._packets is None:
-            self._packets = self.delivery.packets_in(self._audio, self._new_chain())
+            self._chain = self._new_chain()
+            self._packets = self.delivery.packets_in(self._audio, self._chain)
         return self._packets
 
     def _encode(self, segment: Segment, pcm: bytes) -> None:
@@ -217,7 +230,13 @@ class Track:
             segment.sounds, segment.begins = True, self._pushed / SAMPLE_RATE
         self._last = segment
         self._pushed += len(pcm) // BYTES_PER_SAMPLE
-        self._send(segment, self._encoder().push(pcm))
+        encoder = self._encoder()
+        if segment.trace is None:
+            packets = encoder.push(pcm)
+        else:
+            with segment.trace.encoding():
+                packets = encoder.push(pcm)
+        self._send(segment, packets)
 
     def _send(self, segment: Segment, packets: list[Packet]) -> None:
         for data, samples in packets:

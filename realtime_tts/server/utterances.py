@@ -15,6 +15,7 @@ from math import inf
 
 import msgspec
 
+from realtime_tts.access.account import FREE, Account
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.engine.link import (
     Append,
@@ -66,25 +67,25 @@ class Utterances:
         *,
         saved: bool = False,
         resumption: Resumption | None = None,
+        account: Account = FREE,
     ) -> None:
-        self.name = name
+        self.name, self._account = name, account
         self.layout = "streaming"  # until the engine says what it used
-        self.over = False
-        """No more sound comes but what was given out already."""
+        self.over = False  # no more sound comes but what was given out already
         self.reason = "complete"
         self.failure: TurnFailure | None = None
-        self.text_tokens = 0  # given to the engine
-        self._moves, self._held_seconds = 0, 0.0
+        self.text_tokens = self._moves = 0  # tokens given to the engine; moves to another
+        self.opened_at: float | None = None  # when it first had some
         self._first_text_at: float | None = None
         self._settings, self._engine, self._on_event = settings, engine, on_event
         self._spec = utterance_spec(settings)
-        self._held_before = self._stands_since = 0.0
+        self._held_seconds = self._held_before = self._stands_since = 0.0
+        self._pause = 0.0  # seconds of silence before the next sound
         self._waits_since: float | None = None  # for the text of the next part
         self._first = FirstSound()
-        self._pause = 0.0  # seconds of silence before the next sound
         self._opened = self._finished = False  # the engine knows of it; and the end of its text
         self._lead_cap = LeadCap(settings.lead_ms / 1000, saved=saved)
-        self._text = SpeechText(settings, engine, feed_pace, resumption)
+        self._text = SpeechText(settings, engine, feed_pace, resumption, account)
         text, pace = self._text.pipeline, engine.paces.of(voice_of(settings))
         self.listener = Listener(text, settings.language, pace, listener_free_at)
         self._resumption, self._before = resumption, TurnStats()
@@ -211,7 +212,7 @@ class Utterances:
         return part
 
     def _open(self, now: float) -> None:
-        self._opened = True
+        self._opened, self.opened_at = True, self.opened_at or now
         if self._waits_since is not None:
             self._held_before += now - self._waits_since
             self._held_seconds, self._waits_since = self._held_before, None
@@ -229,6 +230,7 @@ class Utterances:
             lead_cap=self._lead_cap.seconds(self.listener.playback, now),
             continues=self.listener.made > 0,
             spoken=spoken,
+            payer=self._account.payer,
         )
         self._engine.open(command, self._on_event)
 
@@ -240,8 +242,7 @@ class Utterances:
             case Audio():
                 return self._audio(event, now)
             case Started():
-                self.layout = event.layout
-                self._moves += event.moved
+                self.layout, self._moves = event.layout, self._moves + event.moved
                 if self.progress is not None:
                     self.progress.started(event.layout)
                 return []
@@ -253,7 +254,7 @@ class Utterances:
 
     def _audio(self, event: Audio, now: float) -> Made:
         self._held_seconds = self._held_before + event.held_seconds
-        sound = [*self._silence(), self.listener.add_speech(event)]
+        sound = [*self._silence(), self._text.volume, self.listener.add_speech(event)]
         self._text.paced.sounded(now)
         if self.progress is not None:
             self.progress.sounded(event, self._held_before, self.layout)
@@ -270,8 +271,7 @@ class Utterances:
 
     def _silence(self) -> Made:
         """The pause that is due, cut off: the speech behind it begins like a turn."""
-        samples = round(self._pause * SAMPLE_RATE)
-        self._pause = 0.0
+        samples, self._pause = round(self._pause * SAMPLE_RATE), 0.0
         if not samples:
             return []
         self.listener.add_silence(samples)
@@ -295,7 +295,7 @@ class Utterances:
             self._held_seconds = self._held_before + event.held_seconds
             self.failure = TurnFailure(event.code, event.message, event.retryable)
         else:
-            self.failure = self._engine.refused(self._settings.model, self._settings.voice, event)
+            self.failure = self._engine.refused(self._settings, event, self._account.id)
         self.over = True
         self.listener.ended = self.failure is None
         return [Mark.END]

@@ -9,15 +9,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from realtime_tts.access.account import VoiceNotAllowed
 from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.logs import event
-from realtime_tts.server.auth import error_response
+from realtime_tts.server.auth import account_of
+from realtime_tts.server.denials import error_response
 from realtime_tts.server.front import SERVER_NAME, Front
 from realtime_tts.voices.errors import (
     BuiltInVoice,
@@ -83,7 +86,9 @@ def _answered(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
 
 async def _list(front: Front, request: Request) -> Response:
     info = front.engine.info
-    details = [*_speakers(info), *map(_registered, await _records(front))]
+    account = account_of(request.scope)
+    found = [*_speakers(info), *map(_registered, await _records(front))]
+    details = [voice for voice in found if account.may_use(voice["id"])]
     return JSONResponse(
         {
             "server": SERVER_NAME,
@@ -101,7 +106,7 @@ async def _list(front: Front, request: Request) -> Response:
 
 
 async def _show(front: Front, request: Request) -> Response:
-    id = request.path_params["id"]
+    id = _usable(request)
     for speaker in _speakers(front.engine.info):
         if speaker["id"] == id:
             return JSONResponse(speaker)
@@ -111,7 +116,7 @@ async def _show(front: Front, request: Request) -> Response:
 
 async def _export(front: Front, request: Request) -> Response:
     """JSON that POST takes as it is."""
-    id = request.path_params["id"]
+    id = _usable(request)
     _refuse_speaker(front, id, "has no embedding of its own to export")
     registry = _library(front, id).registry
     record = await asyncio.to_thread(registry.get, id)
@@ -137,12 +142,14 @@ async def _create(front: Front, request: Request) -> Response:
         )
     content_type = request.headers.get("content-type", "")
     kind = content_type.partition(";")[0].strip().lower()
+    check_name = partial(_check_name, request)
     if kind == "multipart/form-data":
         async with library.place() as worker:
             body = await _body(request, MAX_BODY_BYTES)
-            record = await library.clone(worker, body, content_type, info.voices)
+            record = await library.clone(worker, body, content_type, info.voices, check_name)
     elif kind == "application/json":
         asked, embedding = parse_embedding(b"".join(await _body(request, MAX_JSON_BYTES)))
+        check_name(asked.name)
         record = await library.register(
             asked.name,
             embedding,
@@ -162,6 +169,7 @@ async def _create(front: Front, request: Request) -> Response:
 async def _delete(front: Front, request: Request) -> Response:
     id = request.path_params["id"]
     _refuse_speaker(front, id, "belongs to the checkpoint and cannot be deleted")
+    _check_name(request, id)
     await asyncio.to_thread(_library(front, id).registry.delete, id)
     return Response(status_code=204)
 
@@ -185,6 +193,26 @@ def _too_large(limit: int, size: int | None) -> UploadTooLarge:
         return UploadTooLarge(too_large(size))
     found = "more" if size is None else f"{size} bytes"
     return UploadTooLarge(f"an embedding as JSON may have {limit} bytes, found {found}")
+
+
+# What a key is for.
+
+
+class NotAllowed(VoiceRequestError, code=VoiceNotAllowed.code, status=403):
+    """The key is not for voices of this name."""
+
+
+def _check_name(request: Request, name: str) -> None:
+    if not account_of(request.scope).may_register(name):
+        raise NotAllowed(f"this key may not register or delete a voice named {name[:80]!r}")
+
+
+def _usable(request: Request) -> str:
+    """The voice in the path. One that is not for the key is as if there were none."""
+    id: str = request.path_params["id"]
+    if not account_of(request.scope).may_use(id):
+        raise UnknownVoice(f"no voice {id[:80]!r}; GET /v1/voices lists those there are")
+    return id
 
 
 # What is there.

@@ -61,6 +61,7 @@ def test_null_resets_a_setting_to_the_servers_default(name: str) -> None:
         resume="on",
         speed=1.2,
         lead_ms=500,
+        traceparent="00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
         audio=AudioFormat("mp3", 24_000, "mp3", 64_000),
     )
     after = start(**{name: None}).applied_to(before, DEFAULTS)

@@ -29,6 +29,7 @@ from realtime_tts.server.front import Front
 from realtime_tts.text.lexicon import Entry, WordList
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.voices.library import VoiceLibrary
+from tests.server.asking import client_of, refusal
 from tests.server.talking import Talker
 
 SQL = {"SQL": "sequel", "New York": "Nu Yoak"}
@@ -78,23 +79,10 @@ def serve(speech: Any, tmp_path: Path) -> Serve:
         headers: dict[str, str] | None = None, **options: Any
     ) -> AsyncIterator[Lexicons]:
         options.setdefault("voices", VoiceLibrary(tmp_path / "voices"))
-        async with (
-            speech(**options) as running,
-            httpx2.AsyncClient(
-                base_url=running.running.url, timeout=60, trust_env=False, headers=headers
-            ) as http,
-        ):
+        async with speech(**options) as running, client_of(running, headers) as http:
             yield Lexicons(running, http)
 
     return server
-
-
-def refusal(answer: httpx2.Response, status: int, code: str) -> str:
-    """The message of an error in the house's format."""
-    assert answer.status_code == status, answer.text
-    error = answer.json()
-    assert (error["type"], error["code"], error["fatal"]) == ("error", code, False)
-    return str(error["message"])
 
 
 # Routes -------------------------------------------------------------------------------------------

@@ -48,6 +48,24 @@ async def test_a_turn_keeps_what_it_was_begun_with(speech: Any) -> None:
     assert np.corrcoef(samples_of(plain), samples_of(louder))[0, 1] > 0.95, "the same speech"
 
 
+@pytest.mark.parametrize("query", ["", "&loudness=on"])
+async def test_markup_makes_a_part_of_a_turn_louder_or_softer(speech: Any, query: str) -> None:
+    marked = f'<prosody volume="+6dB">{TEXT}</prosody> <volume ratio="0.5"/>{TEXT}'
+    async with speech(engine=LONG) as server:
+        async with server.talk(f"?seed=3&lead_ms=30000{query}") as talker:
+            await spoken(talker)  # with `loudness`, what it is brought to is known now
+            plain, done = await spoken(talker)
+            await talker.send("text", text=f"{TEXT} {marked}", end=True)
+            messages = await talker.until("turn.done")
+        assert not [one for one in messages if not isinstance(one, bytes) and "code" in one]
+    made, size = b"".join(one for one in messages if isinstance(one, bytes)), len(plain)
+    assert len(made) == 3 * size == 6 * done["samples"]
+    parts = [loudness(made[at : at + size]) for at in (0, size, 2 * size)]
+    assert [part - loudness(plain) for part in parts] == [
+        pytest.approx(change, abs=1.0) for change in (0, 6, -6)
+    ]
+
+
 async def test_another_value_is_refused_by_name(speech: Any) -> None:
     async with speech() as server, server.talk() as talker:
         await talker.send("session.start", loudness="loud")

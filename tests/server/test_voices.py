@@ -23,6 +23,7 @@ from realtime_tts.voices.encoding import WorkerLimits
 from realtime_tts.voices.form import MAX_BODY_BYTES
 from realtime_tts.voices.library import VoiceLibrary
 from realtime_tts.voices.registry import Registry
+from tests.server.asking import client_of, refusal
 from tests.voices import makers, recordings
 
 WAV = recordings.encoded(recordings.voice())
@@ -62,21 +63,11 @@ def serve(speech: Any, tmp_path: Path) -> Serve:
         library = VoiceLibrary(tmp_path / "voices", makers.faulty(tmp_path / "started"), limits)
         async with (
             speech(voices=library, **options) as running,
-            httpx2.AsyncClient(
-                base_url=running.running.url, timeout=60, trust_env=False, headers=headers
-            ) as http,
+            client_of(running, headers) as http,
         ):
             yield Voices(running, http)
 
     return server
-
-
-def refusal(answer: httpx2.Response, status: int, code: str) -> str:
-    """The message of an error in the house's format."""
-    assert answer.status_code == status, answer.text
-    error = answer.json()
-    assert (error["type"], error["code"], error["fatal"]) == ("error", code, False)
-    return str(error["message"])
 
 
 async def test_a_recording_becomes_a_voice_that_speaks(serve: Serve) -> None:
@@ -106,10 +97,10 @@ async def test_without_a_transcript_only_the_embedding_is_kept(serve: Serve) -> 
         assert (await voices.http.get("/v1/voices/anna")).json()["text"] is None
 
 
-@pytest.mark.parametrize("name", recordings.good())
+@pytest.mark.parametrize("name", recordings.GOOD)
 async def test_every_kind_of_recording_is_taken(serve: Serve, name: str) -> None:
     async with serve() as voices:
-        made = await voices.clone("anna", recordings.good()[name])
+        made = await voices.clone("anna", recordings.GOOD[name]())
         assert made.status_code == 201, made.text
 
 
@@ -178,10 +169,11 @@ async def test_the_hostile_corpus_is_refused_with_reasons_and_the_server_still_s
         await voices.clone("good")
         worker = int((tmp_path / "started").read_text().split()[0])
         server, process = psutil.Process(), psutil.Process(worker)
+        corpus = [(case, case.make()) for case in recordings.HOSTILE]
         before = server.memory_info().rss, process.memory_info().rss
-        for case in recordings.hostile():
+        for case, data in corpus:
             began = time.monotonic()
-            answer = await voices.clone("bad", case.data)
+            answer = await voices.clone("bad", data)
             code = {415: "unsupported_media", 422: "bad_audio"}[case.status]
             assert case.says in refusal(answer, case.status, code), case.name
             assert time.monotonic() - began < 5, case.name

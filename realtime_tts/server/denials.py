@@ -1,0 +1,64 @@
+"""Answers to a request, or a WebSocket's upgrade, that is not let in, or cannot be done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import Response
+from starlette.types import Message, Scope, Send
+
+from realtime_tts.access.account import LIMIT_REACHED
+from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.protocol.messages import ErrorMessage
+from realtime_tts.protocol.parsing import encode
+
+
+async def send_retry_after(send: Send, message: Message) -> None:
+    """Adds to the head of an answer when to try again."""
+    if message["type"] in ("http.response.start", "websocket.http.response.start"):
+        message["headers"] = [*message.get("headers", ()), (b"retry-after", b"1")]
+    await send(message)
+
+
+def error_response(
+    status: int,
+    code: str,
+    message: str,
+    retry_after: int | None = None,
+    *,
+    fatal: bool = True,
+    retryable: bool | None = None,
+) -> Response:
+    """The JSON `error` that a session would get, as an answer. `retry_after`: seconds, None if none
+    are known; `retryable`: whether another try may help, by default with those only."""
+    error = ErrorMessage(
+        code=code,
+        message=message,
+        fatal=fatal,
+        retryable=retry_after is not None if retryable is None else retryable,
+        retry_after_ms=None if retry_after is None else retry_after * 1000,
+    )
+    headers = {"www-authenticate": "Bearer"} if status == 401 else {}
+    headers |= {} if retry_after is None else {"retry-after": str(retry_after)}
+    return Response(encode(error), status, headers, media_type="application/json")
+
+
+def refusal(failure: TurnFailure) -> Response:
+    """The answer where there is no session for this reason."""
+    wait = -(-(failure.retry_after_ms or 0) // 1000)
+    status = 429 if failure.code == LIMIT_REACHED else 503
+    return error_response(status, failure.code, failure.message, wait)
+
+
+async def send_denial(scope: Scope, send: Send, status: int, code: str, message: str) -> None:
+    """Answer with an `error_response`."""
+    await send_instead(error_response(status, code, message), scope, send)
+
+
+async def send_instead(response: Response, scope: Scope, send: Send) -> None:
+    """Send it to a request that is not read, or to a WebSocket instead of the upgrade."""
+
+    async def nothing_to_receive() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    await response(scope, nothing_to_receive, send)

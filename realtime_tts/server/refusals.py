@@ -1,0 +1,20 @@
+"""Why sessions and turns are not taken that the server could well do at another time."""
+
+from __future__ import annotations
+
+from realtime_tts.protocol.effects import TurnFailure
+
+GOING_AWAY = "going_away"
+SESSION_RETRY_MS, TURN_RETRY_MS = 5_000, 1_000
+"""Sessions last for minutes, turns for seconds."""
+
+
+def going_away() -> TurnFailure:
+    """Why speech ends, or does not begin, when the server goes."""
+    return TurnFailure(GOING_AWAY, "the server is shutting down", True, 1_000)
+
+
+def full(why: str, retry_after_ms: int | None = None) -> TurnFailure:
+    """Why no session is taken; `retry_after_ms` where it is known."""
+    wait = SESSION_RETRY_MS if retry_after_ms is None else retry_after_ms
+    return TurnFailure("too_many_sessions", f"{why}; try again later", True, wait)

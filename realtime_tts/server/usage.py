@@ -1,0 +1,75 @@
+"""`GET /v1/usage`: what a customer's key has used, by day; of all keys for who runs the server."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from realtime_tts.logs import event
+from realtime_tts.server.auth import account_of
+from realtime_tts.server.denials import error_response
+from realtime_tts.server.front import Front
+
+if TYPE_CHECKING:
+    from realtime_tts.access.access import Access
+
+log = logging.getLogger(__name__)
+
+USAGE_PATH = "/v1/usage"
+_DAYS, _MOST_DAYS = 31, 366
+_COUNTS = ("turns", "characters", "audio_seconds", "refusals")
+
+
+def usage_routes(front: Front) -> list[BaseRoute]:
+    """The route, where there are keys whose usage is recorded."""
+    return [] if front.access is None else [Route(USAGE_PATH, _usage, methods=["GET"])]
+
+
+async def _usage(request: Request) -> Response:
+    front: Front = request.app.state.front
+    asked = request.query_params.get("days", str(_DAYS))
+    count = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 6 else 0
+    if not 1 <= count <= _MOST_DAYS:
+        message = f"`days` must be a number from 1 to {_MOST_DAYS}, found {asked[:40]!r}"
+        return error_response(400, "bad_request", message, fatal=False)
+    account = account_of(request.scope)
+    assert front.access is not None, "there is no such route without keys"
+    try:
+        rows = await asyncio.to_thread(_rows, front.access, account.id or None, count)
+    except OSError as error:
+        event(log, logging.ERROR, "usage.not_read", why=str(error))
+        return error_response(503, "not_ready", "the record of usage cannot be read now", 1)
+    if not account.is_admin:
+        return JSONResponse(rows[0] if rows else _of(account.id, []))
+    return JSONResponse({"keys": rows})
+
+
+def _rows(access: Access, key_id: str | None, days: int) -> list[dict[str, Any]]:
+    """Of the key, or of every one for None or an admin's."""
+    account = None if key_id is None else access.account(key_id)
+    only = key_id if account is not None and not account.is_admin else None
+    found = sorted(access.usage.days(only, days), key=itemgetter("key_id", "day"))
+    return [_of(id, list(rows)) for id, rows in groupby(found, key=itemgetter("key_id"))]
+
+
+def _of(key_id: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """One key's, with its sums and its days."""
+    days = [
+        {"day": row["day"].isoformat()} | {name: _told(row[name]) for name in _COUNTS}
+        for row in rows
+    ]
+    sums = {name: _told(sum(row[name] for row in rows)) for name in _COUNTS}
+    name = rows[-1]["name"] if rows else None
+    return {"key": key_id, "name": name, **sums, "days": days}
+
+
+def _told(value: float) -> float:
+    """Seconds to a thousandth; counts as they are."""
+    return round(value, 3)

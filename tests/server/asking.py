@@ -1,0 +1,22 @@
+"""An HTTP client of a running server, and what a refusal of the house's own APIs looks like."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+
+
+def client_of(speech: Any, headers: dict[str, str] | None = None) -> httpx2.AsyncClient:
+    """A client of the server that the fixture `speech` has started."""
+    return httpx2.AsyncClient(
+        base_url=speech.running.url, timeout=60, trust_env=False, headers=headers
+    )
+
+
+def refusal(answer: httpx2.Response, status: int, code: str) -> str:
+    """The message of an error in the house's format."""
+    assert answer.status_code == status, answer.text
+    error = answer.json()
+    assert (error["type"], error["code"], error["fatal"]) == ("error", code, False)
+    return str(error["message"])

@@ -15,12 +15,22 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
+from realtime_tts.access.account import LIMIT_REACHED, UNAUTHORIZED, VoiceNotAllowed
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError
-from realtime_tts.server.auth import TOO_MANY_REQUESTS, send_instead
+from realtime_tts.server.auth import TOO_MANY_REQUESTS
+from realtime_tts.server.denials import send_instead
 from realtime_tts.server.front import Front
 from realtime_tts.server.socket import BAD_REQUEST
+
+_STATUS = {
+    BAD_REQUEST: 400,
+    TOO_MANY_REQUESTS: 429,
+    LIMIT_REACHED: 429,
+    UNAUTHORIZED: 401,
+    VoiceNotAllowed.code: 403,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +77,7 @@ class Api(abc.ABC):
         """503 where another try may help: at another server, too, which is what proxies do then.
         429 is for clients that ask too much."""
         usual = 503 if failure.retryable else self.permanent
-        status = {BAD_REQUEST: 400, TOO_MANY_REQUESTS: 429}.get(failure.code, usual)
+        status = _STATUS.get(failure.code, usual)
         status, code = self.codes.get(failure.code, (status, failure.code))
         return Refusal(status, code, failure.message, headers=_retry_after(failure))
 

@@ -38,6 +38,7 @@ from realtime_tts.dialects.speech_endpoint import (
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError
+from realtime_tts.server.auth import account_of
 from realtime_tts.server.front import Front
 from realtime_tts.server.speech import Speech, SpokenSpan
 
@@ -181,7 +182,7 @@ class CartesiaSpeech(SpeechEndpoint):
 def _voices(front: Front, request: Request) -> Any | Refusal:
     """A page of all, or one of them."""
     names, asked, query = (
-        list(front.voice_names()),
+        list(front.voice_names(account_of(request.scope))),
         request.path_params.get("id"),
         request.query_params,
     )

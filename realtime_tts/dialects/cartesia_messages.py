@@ -24,7 +24,9 @@ from realtime_tts.dialects.fields import (
     without_nulls,
 )
 from realtime_tts.dialects.timing import words_of
+from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.errors import RequestError
+from realtime_tts.instructions import manner
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.parsing import ProtocolError
@@ -87,6 +89,7 @@ class GenerationConfig(msgspec.Struct, frozen=True):
 
     speed: float | str | None = None
     volume: float = 1.0
+    emotion: Annotated[str, Meta(max_length=100)] | list[str] | None = None
 
 
 class Generation(msgspec.Struct, frozen=True, kw_only=True, rename={"continue_": "continue"}):
@@ -116,6 +119,14 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True, rename={"continue_":
         if isinstance(asked, str) and asked not in _WORDS:
             raise WrongField(f"`{name}` must be a number, or one of {', '.join(_WORDS)}", name)
         return AskedSpeed.nearest(_WORDS[asked] if isinstance(asked, str) else asked)
+
+    def instructions(self, info: EngineInfo) -> str | None:
+        """The emotion, for a checkpoint that takes instructions: others speak as they do."""
+        asked = self.generation_config.emotion
+        emotion = ", ".join(asked)[:100] if isinstance(asked, list) else asked
+        if not emotion or emotion.lower() == "neutral" or not info.instructions:
+            return None
+        return manner(emotion)
 
     @property
     def voice_id(self) -> str | None:
@@ -154,6 +165,7 @@ def settings_of(request: Generation, front: Front, **more: Any) -> SessionSettin
         language=our_language(request.language, front.info),
         lexicons=named(front, dictionary, "pronunciation_dict_id"),
         speed=request.our_speed.given,
+        instructions=request.instructions(front.info),
         **more,
     )
 
@@ -245,7 +257,7 @@ class Cartesia(Api):
     codes = {
         "overloaded": (503, _LIMITED), "too_many_sessions": (503, _LIMITED),
         "too_many_contexts": (429, _LIMITED), "rate_limited": (429, "rate_limited"),
-        "unauthorized": (401, "unauthorized"),
+        "key_limit_reached": (429, "rate_limited"), "unauthorized": (401, "unauthorized"),
     }  # fmt: skip
 
     def of_failure(self, failure: TurnFailure) -> Refusal:

@@ -11,11 +11,12 @@ import time
 from collections.abc import Iterator
 from typing import Any, Protocol
 
+from realtime_tts.access.account import Account
 from realtime_tts.dialects.timing import spans_of
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.server.alarm import Alarm
-from realtime_tts.server.front import going_away
+from realtime_tts.server.refusals import going_away
 from realtime_tts.server.socket import (
     SLOW_READER,
     Frame,
@@ -39,6 +40,10 @@ class ContextSocket(Protocol):
 
     writer: Writer
     reporter: SessionReporter
+
+    @property
+    def account(self) -> Account:
+        """Who pays for what is spoken."""
 
     def segment_started(self, context: SpeechContext, segment: Segment) -> Messages:
         """Before the first sound of a segment."""
@@ -136,7 +141,8 @@ class SpeechContext:
         """Add text; not after `end`. Gives its segment; None for white space that begins nothing.
 
         `whole`: it is a sentence or more, and comes without the space behind the one before. Raises
-        RequestError if too much waits, TurnFailure for a first text in a drain.
+        RequestError if too much waits, TurnFailure for a first text in a drain or beyond the key's
+        limits.
         """
         speech, before = self.speech, self._last
         self._last = text[-1:] or before
@@ -155,6 +161,10 @@ class SpeechContext:
                 f"{waiting} do; send the next {len(text)} later"
             )
         self._check_segments()
+        account = self._socket.account
+        refusal = None if speech.open is not None else account.turn()
+        if refusal := refusal or account.text(len(text)):
+            raise refusal
         self._was_active()
         self._blank = False
         return speech.feed(text)

@@ -260,6 +260,7 @@ class Deepgram(Api):
     codes = {
         "overloaded": (503, "TOO_MANY_REQUESTS"),
         "too_many_sessions": (503, "TOO_MANY_REQUESTS"),
+        "key_limit_reached": (429, "TOO_MANY_REQUESTS"),
         "bad_request": (400, "Bad Request"),
         "bad_json": (400, "Bad Request"),
         "too_large": (413, "PAYLOAD_TOO_LARGE"),

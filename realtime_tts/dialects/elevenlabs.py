@@ -34,6 +34,7 @@ from realtime_tts.dialects.speech_endpoint import (
     timed_sounds,
 )
 from realtime_tts.dialects.timing import Timed, characters_of
+from realtime_tts.server.auth import account_of
 from realtime_tts.server.front import Front
 from realtime_tts.server.speech import Speech
 
@@ -162,20 +163,25 @@ class _OwnClients(Route):
 
 
 def _voices(front: Front, request: Request) -> Any:
-    return {"voices": [_voice(front, name) for name in front.voice_names()]}
+    return {"voices": [_voice(front, name) for name in _names(front, request)]}
+
+
+def _names(front: Front, request: Request) -> tuple[str, ...]:
+    """The voices that are for who asks."""
+    return front.voice_names(account_of(request.scope))
 
 
 def _voice_called(front: Front, request: Request) -> Any | Refusal:
     """One of them, by its id in any case."""
     asked = request.path_params["id"]
-    found = own_voice(front.voice_names(), asked)
+    found = own_voice(_names(front, request), asked)
     message = f"there is no voice {asked[:40]!r}; GET /v1/voices lists those there are"
     return _voice(front, found) if found else Refusal(404, "voice_not_found", message)
 
 
 def _page(front: Front, request: Request) -> Any:
     """Some of them: the second version of the list."""
-    query, names = request.query_params, list(front.voice_names())
+    query, names = request.query_params, list(_names(front, request))
     if query.get("search"):
         names = [name for name in names if query["search"].lower() in name.lower()]
     if asked := query.getlist("voice_ids"):

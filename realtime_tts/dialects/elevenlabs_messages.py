@@ -31,7 +31,8 @@ from realtime_tts.protocol.messages import CloseCode, close_reason
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.protocol.settings import Seed, SessionSettings
 from realtime_tts.server.auth import Denial
-from realtime_tts.server.front import GOING_AWAY, Front
+from realtime_tts.server.front import Front
+from realtime_tts.server.refusals import GOING_AWAY
 from realtime_tts.server.speech import SpokenSpan
 
 DEFAULT_FORMAT = "mp3_44100_128"
@@ -251,6 +252,7 @@ class ElevenLabs(Api):
         "too_many_sessions": (503, "too_many_concurrent_requests"),
         "too_many_contexts": (429, "max_active_conversations"),
         "rate_limited": (429, "rate_limit_exceeded"),
+        "key_limit_reached": (429, "too_many_concurrent_requests"),
         "unauthorized": (401, "invalid_api_key"),
         "internal": (500, "internal"),
         "numerics": (500, "numerics"),

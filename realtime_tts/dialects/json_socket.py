@@ -97,6 +97,12 @@ class JsonSocket(ServedSocket):
         self.say(*self.refusal(failure))
         self.close(code, self.close_reason(failure))
 
+    def revoke(self, why: TurnFailure) -> None:
+        """Its key is no longer valid."""
+        with self.contained():
+            if not self.closing:
+                self.fail(why, CloseCode.UNAUTHORIZED)
+
     @property
     def needs_key(self) -> bool:
         """The key was not among headers and parameters: it must come with the first message."""
@@ -108,8 +114,9 @@ class JsonSocket(ServedSocket):
             self.fail(TurnFailure("unauthorized", "a valid API key is needed"), 1008)
         elif self._check_key is not None:
             self._check_key = None
+            self.reporter.account = self.account
             try:
-                self.front.admit(held=1)  # from now on it counts
+                self.front.admit(held=1, account=self.account)  # from now on it counts
             except TurnFailure as failure:
                 self.fail(failure, CloseCode.TRY_AGAIN)
 

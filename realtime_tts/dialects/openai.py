@@ -41,6 +41,7 @@ from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.server.auth import account_of
 from realtime_tts.server.front import Front
 from realtime_tts.server.speech import Speech
 
@@ -52,6 +53,7 @@ class OpenAI(Api):
     name = "openai"
     permanent = 500
     denials = {401: "invalid_api_key"}
+    codes = {"key_limit_reached": (429, "rate_limit_exceeded")}
     method_code = None
     method_hint = "{} is not allowed here; use {}"
 
@@ -97,9 +99,10 @@ def _models(created: int, front: Front, request: Request) -> dict[str, Any] | Re
     return {"id": asked, **shared}
 
 
-def _audio_voices(front: Front, _: Request) -> dict[str, Any]:
+def _audio_voices(front: Front, request: Request) -> dict[str, Any]:
     """Open WebUI needs both fields; OpenReader asks for speech with the name."""
-    return {"voices": [{"id": name, "name": name} for name in front.voice_names()]}
+    names = front.voice_names(account_of(request.scope))
+    return {"voices": [{"id": name, "name": name} for name in names]}
 
 
 def _audio_models(front: Front, _: Request) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from typing import Any, ClassVar
 
+from msgspec.structs import replace
 from starlette.websockets import WebSocket
 
 from realtime_tts.audio.packets import FramedPackets
@@ -19,7 +20,8 @@ from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import CloseCode
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.alarm import Alarm
-from realtime_tts.server.front import GOING_AWAY, Front
+from realtime_tts.server.front import Front
+from realtime_tts.server.refusals import GOING_AWAY
 from realtime_tts.server.socket import Messages
 from realtime_tts.server.speech import Delivery
 
@@ -79,16 +81,18 @@ class SpeechSocket(JsonSocket, ContextSocket):
             message = f"{self.max_contexts} contexts are open on this socket; end one of them first"
             raise TurnFailure("too_many_contexts", message, True, 1_000)
         if after is not None or not self.contexts:
-            self.front.admit(held=1)  # the socket's own session
+            self.front.admit(held=1, account=self.account)  # the socket's own session
         else:
-            self.front.admit(more=True)
+            self.front.admit(more=True, account=self.account)
         hold = self.hold_seconds if hold_seconds is None else hold_seconds
         idle = self.limits.turn_idle_ms / 1000
         saved = settings.lead_ms == self.limits.max_lead_ms  # nobody hears it as it comes
         self._opened += 1
+        settings = replace(settings, traceparent=self.traceparent)
         speech = self.front.open_speech(
             f"{self.name}-{self._opened}", settings, self.client,
             Delivery(FramedPackets, continuous=continuous, fills=True, saved=saved),
+            self.account,
             hold_seconds=idle if hold is None else hold,
             starts=after is None,
         )  # fmt: skip
@@ -159,6 +163,10 @@ class SpeechSocket(JsonSocket, ContextSocket):
     @property
     def open_turns(self) -> int:
         return sum(context.busy for context in self.contexts.values())
+
+    @property
+    def live_turns(self) -> int:
+        return sum(context.speaking for context in self.contexts.values())
 
     def drain(self) -> None:
         """Contexts that were begun may finish; then the socket is closed, with none at once."""

@@ -15,10 +15,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from msgspec.structs import replace
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from realtime_tts.access.account import Account
 from realtime_tts.audio.packets import FramedPackets
 from realtime_tts.dialects.api import Api, Refusal
 from realtime_tts.dialects.timing import spans_of
@@ -27,9 +29,11 @@ from realtime_tts.logs import event
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError, load_object
 from realtime_tts.protocol.settings import Limits, SessionSettings
+from realtime_tts.server.auth import account_of
 from realtime_tts.server.front import Front
 from realtime_tts.server.socket import abort, address_of
 from realtime_tts.server.speech import Delivery, Sound, Speech, SpokenSpan
+from realtime_tts.tracing.context import traceparent_of
 
 EVENTS = "text/event-stream"
 _BYTES_PER_CHAR = 12  # `\ud83d\ude00`: what a JSON string can make of one character
@@ -172,16 +176,20 @@ class SpeechEndpoint(abc.ABC):
         if request.method != "POST":
             await self._refuse(answer, self.api.wrong_method(request.method, "POST"))
             return
-        self.front.admit()  # before anything asks the engine, which may be loading
+        answer.account = account = account_of(request.scope)
+        self.front.admit(account=account)  # before anything asks the engine, which may be loading
         order = await self.order(request, request_id)
         # Where a smaller lead was asked for, somebody listens.
         saved = order.settings.lead_ms == self.front.limits.max_lead_ms
         delivery = Delivery(FramedPackets, fills=True, saved=saved)
-        self.front.check_room(order.settings)
+        self.front.check_room(order.settings, account)
         client = address_of(request.scope)
         answer.disclosure = self.front.disclosure(order.settings)
-        answer.speech = self.front.open_speech(request_id, order.settings, client, delivery)
+        settings = replace(order.settings, traceparent=traceparent_of(request.scope))
+        answer.speech = self.front.open_speech(request_id, settings, client, delivery, account)
         async with answer.heard():
+            if refusal := account.turn() or account.text(len(order.text)):
+                raise refusal
             with self.front.registered(answer):
                 await answer.send_all(order)
 
@@ -199,7 +207,8 @@ class _Answer:
     """The answer to one request. It begins with the first piece, so that until then a refusal has a
     status. The front sees it as one that has begun its only turn, and goes on in a drain."""
 
-    sessions = open_turns = 1
+    sessions = open_turns = live_turns = 1
+    account: Account
     speech: Speech
     """Once there is one."""
     address: object
@@ -215,6 +224,9 @@ class _Answer:
         pass
 
     def end(self, why: TurnFailure) -> None:
+        self.speech.fail(why)
+
+    def revoke(self, why: TurnFailure) -> None:
         self.speech.fail(why)
 
     @contextlib.asynccontextmanager

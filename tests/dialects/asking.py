@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from openai import AsyncOpenAI
-
 from realtime_tts.engine.fake import FakeEngineConfig
+from tests.when_used import WhenUsed
+
+openai = WhenUsed("openai")
 
 TEXT = "A sentence of some length."  # 26 tokens of one byte, 80 ms each
 SECONDS = len(TEXT) * 0.08
@@ -14,9 +15,9 @@ LONG = TEXT * 10  # 21 s
 SLOW = FakeEngineConfig(frames_per_token=1, step_seconds=0.01)
 
 
-def client(server: Any, **options: Any) -> AsyncOpenAI:
+def client(server: Any, **options: Any) -> Any:
     settings = {"api_key": "none", "max_retries": 0, **options}
-    return AsyncOpenAI(base_url=f"{server.running.url}/v1", **settings)
+    return openai.AsyncOpenAI(base_url=f"{server.running.url}/v1", **settings)
 
 
 async def speech_of(server: Any, text: str = TEXT, **options: Any) -> Any:

@@ -62,9 +62,10 @@ async def test_tags_of_cartesia(speech: Any, size: int) -> None:
         messages = await client.until("done")
     assert [(text, manner) for text, _, manner in utterances(commands)] == [
         ("Go.", "Speak in this manner: angry."),
-        ("My code is A 1, yes.", "Speak in this manner: angry."),
+        ("My code is A 1,", "Speak in this manner: angry."),
+        ("yes.", "Speak in this manner: angry."),
     ]
-    expected = (len("Go.") + len("My code is A 1, yes.") / 1.25) * FRAME
+    expected = (len("Go.") + len("My code is A 1,yes.") / 1.25) * FRAME
     assert abs(len(cartesian.sound_of(messages)) - expected) <= 4
 
 
@@ -90,3 +91,23 @@ async def test_tags_are_unspoken_over_every_api(
         assert answer.status_code == 200, answer.text
     said = [(spoken.strip(), voice) for spoken, voice, _ in utterances(commands)]
     assert said == [("Hi &", "alto"), ("bye", "bass")]
+
+
+@pytest.mark.parametrize(
+    ("asked", "manner"),
+    [
+        ("calm", "Speak in this manner: calm."),
+        (["curious", "positivity:high"], "Speak in this manner: curious, positivity:high."),
+        ("neutral", None),
+        (None, None),
+    ],
+)
+async def test_the_emotion_of_a_request_to_cartesia(speech: Any, asked: Any, manner: Any) -> None:
+    async with speech() as server, cartesian.cartesian(server) as client:
+        commands: list[Any] = server.spy_on_commands()
+        await client.send(
+            transcript="Go.", voice="BASS", output_format=cartesian.RAW,
+            generation_config={"emotion": asked},
+        )  # fmt: skip
+        await client.until("done")
+    assert utterances(commands) == [("Go.", "bass", manner)]

@@ -10,16 +10,14 @@ import time
 from typing import Any
 
 import numpy as np
-import openai
 import pytest
-from openai import OpenAI
 
 from realtime_tts.audio import codecs
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import VOICES, Faults
 from realtime_tts.engine.link import Open
 from realtime_tts.errors import RequestError
-from tests.dialects.asking import LONG, SECONDS, SLOW, TEXT, client, speech_of
+from tests.dialects.asking import LONG, SECONDS, SLOW, TEXT, client, openai, speech_of
 
 KEY = "sk-a-key-of-ours"
 
@@ -99,7 +97,7 @@ async def test_without_codecs_the_default_is_refused_with_what_to_do(
 
 async def test_the_sync_client_streams_while_the_speech_is_made(speech: Any) -> None:
     def listen(url: str) -> list[int]:
-        with OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as api:
+        with openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as api:
             streaming = api.audio.speech.with_streaming_response
             made = []
             with streaming.create(

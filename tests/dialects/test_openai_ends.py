@@ -6,13 +6,12 @@ import asyncio
 import json
 from typing import Any
 
-import openai
 import pytest
 
 from realtime_tts.audio.encoders import Encoder
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import Faults
-from tests.dialects.asking import LONG, SECONDS, SLOW, TEXT, client, speech_of
+from tests.dialects.asking import LONG, SECONDS, SLOW, TEXT, client, openai, speech_of
 from tts_scheduler import SchedulerConfig
 
 # Too much, and gone.

@@ -12,7 +12,8 @@ import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig, SocketConfig
 from realtime_tts.engine.fake import FakeEngineConfig, Faults
-from realtime_tts.server.auth import PathRule, send_denial
+from realtime_tts.server.auth import PathRule
+from realtime_tts.server.denials import send_denial
 from tests.dialects.asking import SLOW
 from tests.dialects.plain import PATH, PlainSocket, add_route, plain, sound_of
 

@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator
 import numpy as np
 import pytest
 import pytest_asyncio
-from openai import AsyncOpenAI
 
 from realtime_tts import RealtimeTTS
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.server.run import RunningServer
+from tests.dialects.asking import openai
 from tests.end_to_end.conftest import serving
 from tts_scheduler import SchedulerConfig
 
@@ -33,12 +33,12 @@ async def server() -> AsyncIterator[RunningServer]:
 
 
 async def asked(server: RunningServer, response_format: str, voice: str = "nova") -> bytes:
-    async with AsyncOpenAI(base_url=f"{server.url}/v1", api_key="none") as api:
+    async with openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="none") as api:
         answer = await api.audio.speech.create(
             model="tts-1",
             voice=voice,
             input=TEXT,
-            response_format=response_format,  # type: ignore[arg-type]
+            response_format=response_format,
             extra_body={"seed": 11},
         )
         return answer.content

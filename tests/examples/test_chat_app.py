@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
+from importlib.util import find_spec
 from typing import Any
 
 import httpx2
@@ -14,7 +15,9 @@ import websockets
 
 from realtime_tts import RealtimeTTS
 
-pytest.importorskip("openai", reason="the chat example needs openai: pip install -e '.[chat]'")
+pytestmark = pytest.mark.skipif(
+    find_spec("openai") is None, reason="the chat example needs openai: pip install -e '.[chat]'"
+)
 
 HELLO = {"messages": [{"role": "user", "content": "Hello"}]}
 KEY = "correct-horse-battery"

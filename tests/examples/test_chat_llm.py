@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
-pytest.importorskip("openai", reason="the chat example needs openai: pip install -e '.[chat]'")
+pytestmark = pytest.mark.skipif(
+    find_spec("openai") is None, reason="the chat example needs openai: pip install -e '.[chat]'"
+)
 
 HELLO = [{"role": "user", "content": "Hello"}]
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import gzip
 import os
 import re
 import sys
@@ -21,7 +20,7 @@ from collections.abc import Generator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -29,7 +28,7 @@ from hypothesis import HealthCheck, settings
 
 # What the tests of a part share asserts, too, and shall say what was found.
 pytest.register_assert_rewrite(
-    *(f"tests.{part}" for part in ("dialects", "engine", "kernels", "server", "voices"))
+    *(f"tests.{part}" for part in ("dialects", "engine", "fleet", "kernels", "server", "voices"))
 )
 
 _BUSY = [HealthCheck.too_slow]
@@ -112,15 +111,18 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_finish() -> None:
     """uvicorn looks ten times a second whether it is to stop, and sleeps once more before it does.
     The tests start a thousand servers in their own process: these look a hundred times a second,
-    and the page's files are compressed once for all of them.
+    and the page's files are read and compressed, and a key's secret is made, once for all of them.
     """
-    server, static = (
-        sys.modules.get(name) for name in ("uvicorn.server", "realtime_tts.server.static")
+    server, app, tokens = (
+        sys.modules.get(name)
+        for name in ("uvicorn.server", "realtime_tts.server.app", "realtime_tts.server.tokens")
     )
     if server is not None:
         server.__dict__["asyncio"] = _QuickAsyncio("asyncio")
-    if static is not None:
-        static.__dict__["gzip"] = SimpleNamespace(compress=cache(gzip.compress))
+    if app is not None:
+        app.__dict__["_page_routes"] = cache(app.__dict__["_page_routes"])
+    if tokens is not None:  # slow on purpose
+        tokens.__dict__["_secret_of"] = cache(tokens.__dict__["_secret_of"])
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

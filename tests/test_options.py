@@ -69,7 +69,12 @@ def pipecat_settings() -> dict[str, str]:
 
 def test_pipecats_settings_have_every_option_that_is_not_the_pipelines() -> None:
     settings = pipecat_settings()
-    assert settings.keys() | BY_FRAMEWORK == OPTIONS.keys() - {"audio", "word_times", "resume"}
+    assert settings.keys() | BY_FRAMEWORK == OPTIONS.keys() - {
+        "audio",
+        "word_times",
+        "resume",
+        "traceparent",
+    }
     for name, annotation in settings.items():
         choices = re.findall(r"Literal\[(.*?)\]", annotation)
         wanted = [", ".join(map(repr, OPTIONS[name]))] if isinstance(OPTIONS[name], tuple) else []
@@ -131,15 +136,15 @@ def test_the_javascript_client_sends_every_option_that_its_types_have() -> None:
     assert sorted(names) == sorted(interface("api.d.ts", "SessionOptions").keys() | sampling)
 
 
-def test_the_command_line_has_a_flag_for_every_option_but_three() -> None:
-    """A format is `--format` of `say`, nothing shows the times of words, and the client resumes by
-    itself."""
+def test_the_command_line_has_a_flag_for_every_option_but_four() -> None:
+    """A format is `--format` of `say`, nothing shows the times of words, the client resumes by
+    itself, and a shell has no span."""
     parser = argparse.ArgumentParser()
     add_voice_arguments(parser)
     flags = {action.dest for action in parser._actions} - {"help"}
     sampling = OPTIONS["sampling"]
     assert flags == {
-        *OPTIONS.keys() - {"sampling", "audio", "word_times", "resume"},
+        *OPTIONS.keys() - {"sampling", "audio", "word_times", "resume", "traceparent"},
         *sampling.keys() - {"predictor"},
         *(f"predictor_{name}" for name in sampling["predictor"]),
     }
@@ -149,7 +154,7 @@ def test_the_command_line_has_a_flag_for_every_option_but_three() -> None:
 def test_the_adapters_document_names_every_option(framework: str) -> None:
     sections = re.split(r"^## ", (ROOT / "docs" / "adapters.md").read_text(), flags=re.M)
     (section,) = (text for text in sections if text.startswith(framework))
-    for name in OPTIONS.keys() - {"audio", "resume"}:
+    for name in OPTIONS.keys() - {"audio", "resume", "traceparent"}:
         assert f"`{name}`" in section or f"{name}=" in section, name
 
 

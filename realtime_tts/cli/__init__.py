@@ -8,9 +8,10 @@ returns the exit status. Only the module of the command that was asked for is im
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import cast
 
@@ -18,14 +19,18 @@ from realtime_tts.cli.failures import ExitStatus, explain
 
 _COMMANDS = {
     "serve": "start a server",
+    "config": "check or print the settings of a server",
     "ingress": "put HAProxy in front of several servers",
     "say": "speak a text: play it, or write it to a file",
     "voices": "list the voices and languages of a server, or delete a registered voice",
     "lexicons": "store, list or delete pronunciations on a server",
+    "keys": "create, list, change or revoke the keys of a server's customers",
     "clone": "register a voice from a recording",
     "detect": "find the mark of synthetic speech in a recording",
     "bench": "measure a server under load",
     "profile": "measure the stages of one frame against what the machine could do",
+    "doctor": "look at the machine, speak a test, and collect what a bug report needs",
+    "completion": "make a shell complete commands and flags",
 }
 
 
@@ -33,7 +38,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit status; errors are told on standard error."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        arguments = command_parser(words).parse_args(words, argparse.Namespace(words=words))
+        if "_ARGCOMPLETE" in os.environ:
+            _complete()
+        arguments = _parsed(words)
         return cast(int, arguments.run(arguments))
     except KeyboardInterrupt:
         return ExitStatus.INTERRUPTED
@@ -48,6 +55,36 @@ def main(argv: Sequence[str] | None = None) -> int:
         return status
 
 
+def _complete() -> None:
+    """Tell the shell what may follow, and end."""
+    import argcomplete
+
+    from realtime_tts.cli.completion import words_to_complete
+
+    words = [word for word in words_to_complete() if word in _COMMANDS]
+    argcomplete.autocomplete(command_parser(words[:1]))
+
+
+def _parsed(words: list[str]) -> argparse.Namespace:
+    """Ends the program for a command line that is wrong, with the usage of its command."""
+    parser = command_parser(words)
+    arguments, unknown = parser.parse_known_args(words, argparse.Namespace(words=words))
+    if unknown:
+        command: argparse.ArgumentParser = arguments.parser
+        there_are = [name for action in command._actions for name in action.option_strings]
+        hint = _nearest(unknown[0], there_are)
+        if not unknown[0].startswith("-"):
+            hint = "; words that belong together go in quotes"
+        command.error(f"unknown: {' '.join(unknown)}{hint}")
+    return arguments
+
+
+def _nearest(word: str, there_are: Iterable[str]) -> str:
+    """A question, if one of them is like the word; else nothing."""
+    found = difflib.get_close_matches(word.partition("=")[0], list(there_are), n=1)
+    return f"; did you mean {found[0]}?" if found else ""
+
+
 def command_parser(words: Sequence[str]) -> argparse.ArgumentParser:
     from realtime_tts.version import __version__
 
@@ -58,6 +95,9 @@ def command_parser(words: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     wanted = next((word for word in words if not word.startswith("-")), None)
+    if wanted is not None and wanted not in _COMMANDS:
+        known = ", ".join(_COMMANDS)
+        parser.error(f"no command {wanted!r}{_nearest(wanted, _COMMANDS)}; there are {known}")
     for name, summary in _COMMANDS.items():
         command = commands.add_parser(
             name,
@@ -68,5 +108,5 @@ def command_parser(words: Sequence[str]) -> argparse.ArgumentParser:
         if name == wanted:
             module = import_module(f"realtime_tts.cli.{name}")
             module.add_arguments(command)
-            command.set_defaults(run=module.run)
+            command.set_defaults(run=module.run, parser=command)
     return parser

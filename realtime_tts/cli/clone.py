@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from rich.console import Console
 
 from realtime_tts.cli.failures import ExitStatus
-from realtime_tts.cli.session_arguments import add_server_arguments
+from realtime_tts.cli.session_arguments import add_server_arguments, server_flags
 from realtime_tts.client.voices import VoiceClient
 from realtime_tts.errors import ConfigError
 
@@ -65,8 +66,20 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         made = _here(arguments, recording)
     how = "with its manner of speaking" if made["in_context"] else "from its sound alone"
-    Console().print(f"registered {made['id']}, {how}", highlight=False)
+    console = Console()
+    console.print(f"registered {made['id']}, {how}", highlight=False)
+    console.print(f"  {_hear_it(arguments, made['id'])}", highlight=False, soft_wrap=True)
     return ExitStatus.OK
+
+
+def _hear_it(arguments: argparse.Namespace, voice: str) -> str:
+    """The command to type next."""
+    if arguments.model is not None:
+        where = f" --voices-dir {quote(arguments.voices_dir)}" if arguments.voices_dir else ""
+        return f"realtime-tts serve --model {quote(arguments.model)}{where}"
+    keyed = arguments.api_key is not None
+    flags = server_flags(arguments.url, keyed=keyed, tls_ca=arguments.tls_ca)
+    return f'realtime-tts say{flags} --voice {voice} "Hello there."'
 
 
 def _read(path: Path) -> bytes:

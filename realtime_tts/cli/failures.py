@@ -62,7 +62,7 @@ def check_folders(*files: Path | None) -> None:
 
 
 _OURS = ("realtime_tts", "tts_scheduler")
-_EXTRAS = {"matplotlib": "plot", "cryptography": "tls"}
+_EXTRAS = {"matplotlib": "plot", "cryptography": "tls", "limits": "keys", "sqlalchemy": "keys"}
 _HOW_TO_START = (
     "Start a server with:   realtime-tts serve\n"
     "or use another one:    --url ws://HOST:PORT\n"

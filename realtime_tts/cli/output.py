@@ -43,6 +43,8 @@ class Output:
         self._packets: list[bytes] = []
         self._sink: Sink | None = None
         self._stopped = False
+        self.failures = 0
+        """Players that did not work."""
 
     @property
     def name(self) -> str | None:
@@ -115,6 +117,7 @@ class Output:
         if self._sink is not None and not self._replaceable:
             raise error
         self._sink = None
+        self.failures += 1
         self._on_failure(str(error))
 
 

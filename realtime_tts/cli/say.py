@@ -9,10 +9,8 @@ import contextlib
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
-from concurrent.futures import CancelledError
 from typing import cast
 
 from msgspec.structs import asdict, replace
@@ -29,6 +27,7 @@ from realtime_tts.cli.session_arguments import (
     session_options,
 )
 from realtime_tts.client import AudioOptions, Interrupted, RealtimeTTS
+from realtime_tts.client.threaded import read_in_a_thread
 from realtime_tts.errors import ConfigError
 
 _EXAMPLES = """\
@@ -37,17 +36,17 @@ examples:
   realtime-tts say "Hello there." -o hello.wav --voice ava
   realtime-tts say "Hello there." -o hello.mp3
   realtime-tts say "Hello there." -o prompt.wav --format ulaw_8000
-  my-language-model | realtime-tts say --stdin
+  my-language-model | realtime-tts say -
   realtime-tts say "Hello there." -o - | aplay -t raw -f S16_LE -r 24000
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
-    parser.add_argument("text", nargs="?", help="what to say")
     parser.add_argument(
-        "--stdin", action="store_true", help="read the text from standard input, as it arrives"
+        "text", nargs="?", help="what to say; - reads it from standard input, as it arrives"
     )
+    parser.add_argument("--stdin", action="store_true", help="the same as -")
     parser.add_argument(
         "-o",
         "--output",
@@ -70,6 +69,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.text == "-":
+        arguments.text, arguments.stdin = None, True
     if arguments.text is not None and arguments.stdin:
         raise ConfigError("give a text or --stdin, not both")
     if arguments.text is None and not arguments.stdin and sys.stdin.isatty():
@@ -188,7 +189,8 @@ class _Saying:
         if self._output.name not in (None, self._chosen_output):
             figures.append(f"[bold]{self._output.name}[/bold]")
         if self._output.name == str(FALLBACK_FILE) and self._chosen_output is None:
-            self._console.print(f"no audio player found: written to {FALLBACK_FILE}")
+            found = "worked" if self._output.failures else "found"
+            self._console.print(f"no audio player {found}: written to {FALLBACK_FILE}")
         self._console.print(" · ".join(figures), soft_wrap=True)
 
 
@@ -213,40 +215,21 @@ def _on_interrupt(action: Callable[[], None]) -> Iterator[None]:
 
 
 _READ_BYTES = 4096
-_WAITING = 64  # pieces read ahead of the server at most
 
 
-async def text_from(descriptor: int = 0) -> AsyncGenerator[str, None]:
+def text_from(descriptor: int = 0) -> AsyncGenerator[str, None]:
     """The text of a file descriptor, in the pieces in which it comes, decoded from UTF-8.
 
     A character cut by a read is kept until it is whole; bytes that are no UTF-8 become U+FFFD.
     """
-    loop = asyncio.get_running_loop()
-    queue: asyncio.Queue[str | OSError | None] = asyncio.Queue(_WAITING)
-
-    def put(item: str | OSError | None) -> None:
-        asyncio.run_coroutine_threadsafe(queue.put(item), loop).result()
-
-    # A thread, because neither terminals nor regular files fit asyncio's pipes everywhere; a
-    # daemon, because nothing can wake a read when the user has had enough.
-    threading.Thread(target=_pump, args=(descriptor, put), name="stdin", daemon=True).start()
-    while (item := await queue.get()) is not None:
-        if isinstance(item, OSError):
-            raise item
-        yield item
+    # In a thread, because neither terminals nor regular files fit asyncio's pipes everywhere.
+    return read_in_a_thread(_pieces_of(descriptor))
 
 
-def _pump(descriptor: int, put: Callable[[str | OSError | None], None]) -> None:
+def _pieces_of(descriptor: int) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-    try:
-        try:
-            while data := os.read(descriptor, _READ_BYTES):
-                if text := decoder.decode(data):
-                    put(text)
-            if text := decoder.decode(b"", final=True):
-                put(text)
-            put(None)
-        except OSError as error:
-            put(error)
-    except (RuntimeError, CancelledError):
-        return  # the event loop has ended: nobody wants the rest
+    while data := os.read(descriptor, _READ_BYTES):
+        if text := decoder.decode(data):
+            yield text
+    if text := decoder.decode(b"", final=True):
+        yield text

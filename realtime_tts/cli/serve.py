@@ -1,14 +1,13 @@
-"""`realtime-tts serve`: flags and environment to configs, then the server."""
+"""`realtime-tts serve`: settings to configs, then the server."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import shlex
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +22,7 @@ from rich.progress import (
 )
 
 from realtime_tts import demo_voice
-from realtime_tts.cli.serve_arguments import KEYS_VARIABLE, add_arguments
+from realtime_tts.cli.serve_arguments import add_arguments
 from realtime_tts.cli.serve_engine import (
     chosen_lines,
     device_choice,
@@ -31,13 +30,18 @@ from realtime_tts.cli.serve_engine import (
     engine_configs,
     front_count,
     log_reasons,
+    log_start,
 )
-from realtime_tts.cli.session_arguments import KEY_VARIABLE
+from realtime_tts.cli.serve_limits import address_config, limits_config, socket_config
+from realtime_tts.cli.serve_settings import RunningSettings, Sources, log_warnings
+from realtime_tts.cli.session_arguments import server_flags
 from realtime_tts.errors import ConfigError
 from realtime_tts.memory_limits import check_memory_limits
 
 if TYPE_CHECKING:
-    from realtime_tts.config import ServerConfig, TlsConfig
+    from realtime_tts.config import AccessConfig, ServerConfig, TlsConfig
+    from realtime_tts.configuration.settings import Settings
+    from realtime_tts.engine.devices import Choice
     from realtime_tts.engine.link import EngineLink
     from realtime_tts.engine.settings import EngineConfig
 
@@ -48,22 +52,59 @@ __all__ = ["add_arguments", "engine_config", "engine_configs", "run", "server_co
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGTERM or Ctrl-C. Returns the exit status."""
-    check_memory_limits(_folders(arguments))
-    from realtime_tts.engine.links import make_links
-    from realtime_tts.engine.load import tokenizer_loaders, voice_maker_loader
-    from realtime_tts.logs import configure_logging
-    from realtime_tts.metrics import Metrics
-    from realtime_tts.server.run import serve
-    from realtime_tts.voices.library import VoiceLibrary
-
+    sources = Sources(arguments.words[arguments.words.index("serve") + 1 :])
+    settings = sources.read()
+    arguments = settings.namespace()
+    check_memory_limits(_folders(arguments))  # before anything large is imported
     console = Console(stderr=True)
     choice = device_choice(arguments)
     engines = engine_configs(arguments, choice)
-    voices_dir = engines[0].voices_dir
-    metrics = Metrics()
-    progress = LoadingProgress(console)
-
     fronts = front_count(arguments.fronts, engines)
+    with tls_config(arguments) as tls, LoadingProgress(console) as progress:
+
+        def build(arguments: argparse.Namespace) -> ServerConfig:
+            files = tls if arguments.tls_self_signed else tls_files(arguments)
+            return server_config(arguments, terminal=console.is_terminal, tls=files)
+
+        config = build(arguments)
+        _start_log(config, settings, choice, engines, watched=console.is_terminal)
+        allow_open_files()
+
+        def greet(port: int, link: EngineLink) -> None:
+            progress.close()
+            # Where nobody watches, standard error is the log: JSON lines and nothing else.
+            where = console if console.is_terminal else Console()
+            welcome(where, config, engines, port, self_signed=arguments.tls_self_signed)
+            _show_choices(where, config, engines, link)
+
+        source = RunningSettings(sources, settings, build)
+        return _serve(config, engines, fronts, progress, greet, source)
+
+
+def _serve(
+    config: ServerConfig,
+    engines: Sequence[EngineConfig],
+    fronts: int,
+    progress: LoadingProgress,
+    greet: Callable[[int, EngineLink], None],
+    source: RunningSettings,
+) -> int:
+    """In this process, or in one for each front. `greet` gets the port once turns can be taken."""
+    from realtime_tts.metrics import Metrics
+
+    metrics = Metrics()
+    if fronts > 1:
+        from realtime_tts.fronts.supervisor import supervise
+
+        return supervise(
+            config, engines, fronts, metrics, progress.update, on_ready=greet, source=source
+        )
+    from realtime_tts.engine.links import make_links
+    from realtime_tts.engine.load import tokenizer_loaders, voice_maker_loader
+    from realtime_tts.server.run import serve
+    from realtime_tts.voices.library import VoiceLibrary
+
+    voices_dir = engines[0].voices_dir
     links: list[EngineLink] = []
 
     def link() -> EngineLink:
@@ -74,34 +115,44 @@ def run(arguments: argparse.Namespace) -> int:
         assert voices_dir is not None
         return VoiceLibrary(voices_dir, voice_maker_loader(*engines))
 
-    def ready(port: int, link: EngineLink) -> None:
-        progress.close()
-        # Where nobody watches, standard error is the log: JSON lines and nothing else.
-        where = console if console.is_terminal else Console()
-        welcome(where, config, engines, port, self_signed=arguments.tls_self_signed)
-        info = link.info
-        sessions = config.limits.sessions_for(info.slots)
-        capacity = link.status().capacity
-        for line in chosen_lines(info, capacity, engines[0].scheduler, sessions):
-            where.print(f"  {line}", highlight=False, soft_wrap=True)
+    return serve(
+        config,
+        link,
+        tokenizer_loaders(engines),
+        metrics,
+        make_voices=library if voices_dir else None,
+        on_ready=lambda port: greet(port, links[0]),
+        source=source,
+    )
 
-    with tls_config(arguments) as tls, progress:
-        config = server_config(arguments, terminal=console.is_terminal, tls=tls)
-        configure_logging(config.log_format, config.log_level, access_log=config.access_log)
-        log_reasons(choice)
-        allow_open_files()
-        if fronts > 1:
-            from realtime_tts.fronts.supervisor import supervise
 
-            return supervise(config, engines, fronts, metrics, progress.update, on_ready=ready)
-        return serve(
-            config,
-            link,
-            tokenizer_loaders(engines),
-            metrics,
-            make_voices=library if voices_dir else None,
-            on_ready=lambda port: ready(port, links[0]),
-        )
+def _start_log(
+    config: ServerConfig,
+    settings: Settings,
+    choice: Choice,
+    engines: Sequence[EngineConfig],
+    *,
+    watched: bool,
+) -> None:
+    """Set the log up, and tell it what there is to tell before anything is loaded."""
+    from realtime_tts.logs import configure_logging
+
+    configure_logging(config.log_format, config.log_level, access_log=config.access_log)
+    log_warnings(settings)
+    log_reasons(choice)
+    if not watched:  # nobody sees how far it is
+        log_start(engines)
+
+
+def _show_choices(
+    console: Console, config: ServerConfig, engines: Sequence[EngineConfig], link: EngineLink
+) -> None:
+    """What was chosen for this machine, and how many conversations that is."""
+    info = link.info
+    sessions = config.limits.sessions_for(info.slots)
+    capacity = link.status().capacity
+    for line in chosen_lines(info, capacity, engines[0].scheduler, sessions):
+        console.print(f"  {line}", highlight=False, soft_wrap=True)
 
 
 def _folders(arguments: argparse.Namespace) -> list[Path]:
@@ -126,14 +177,12 @@ def server_config(
     arguments: argparse.Namespace, *, terminal: bool, tls: TlsConfig | None = None
 ) -> ServerConfig:
     """The front's settings. Raises ConfigError."""
-    from realtime_tts.config import AddressConfig, LimitsConfig, ServerConfig
+    from realtime_tts.config import ServerConfig
 
-    keys = os.environ.get(KEYS_VARIABLE) or os.environ.get(KEY_VARIABLE) or ""
-    of_environment = [key.strip() for key in keys.split(",") if key.strip()]
     return ServerConfig(
         host=arguments.host,
         port=arguments.port,
-        api_keys=tuple(arguments.api_key or of_environment),
+        api_keys=tuple(arguments.api_key or ()),
         allowed_origins=tuple(arguments.allow_origin or ()),
         lead_seconds=arguments.lead_seconds,
         drain_seconds=arguments.drain_seconds,
@@ -141,15 +190,37 @@ def server_config(
         turn_reserve=arguments.turn_reserve,
         agent_port=arguments.agent_port,
         marking=arguments.marking,
+        tracing=arguments.tracing,
         log_format=arguments.log_format or ("text" if terminal else "json"),
         log_level=arguments.log_level,
         tls=tls,
-        limits=LimitsConfig(max_sessions=arguments.max_sessions),
-        addresses=AddressConfig(
-            connections_per_second=arguments.connection_rate,
-            trusted_proxies=tuple(arguments.trusted_proxy or ()),
-        ),
+        limits=limits_config(arguments),
+        socket=socket_config(arguments),
+        addresses=address_config(arguments),
+        access=access_config(arguments),
     )
+
+
+def access_config(arguments: argparse.Namespace) -> AccessConfig | None:
+    """Of the customers' keys. Raises ConfigError where the flags do not go together."""
+    from realtime_tts.config import AccessConfig
+
+    keys, usage, store = arguments.keys, arguments.usage_database, arguments.limits_store
+    if keys is None and (usage or store):
+        raise ConfigError("--usage-database and --limits-store are for keys: give --keys FILE, too")
+    return None if keys is None else AccessConfig(keys, usage, store)
+
+
+def tls_files(arguments: argparse.Namespace) -> TlsConfig | None:
+    """The certificate that the flags name, if they name one. Raises ConfigError."""
+    from realtime_tts.config import TlsConfig
+
+    certificate, key = arguments.tls_cert, arguments.tls_key
+    if arguments.tls_self_signed and (certificate or key):
+        raise ConfigError("--tls-self-signed makes its own certificate; leave out the others'")
+    if key and not certificate:
+        raise ConfigError("--tls-key is the key of a certificate: give --tls-cert, too")
+    return TlsConfig(certificate, key) if certificate else None
 
 
 @contextlib.contextmanager
@@ -158,15 +229,9 @@ def tls_config(arguments: argparse.Namespace) -> Iterator[TlsConfig | None]:
 
     Raises ConfigError.
     """
-    from realtime_tts.config import TlsConfig
-
-    certificate, key = arguments.tls_cert, arguments.tls_key
-    if arguments.tls_self_signed and (certificate or key):
-        raise ConfigError("--tls-self-signed makes its own certificate; leave out the others'")
-    if key and not certificate:
-        raise ConfigError("--tls-key is the key of a certificate: give --tls-cert, too")
+    files = tls_files(arguments)
     if not arguments.tls_self_signed:
-        yield TlsConfig(certificate, key) if certificate else None
+        yield files
         return
     from realtime_tts.server.self_signed import write_self_signed
 
@@ -230,23 +295,22 @@ def welcome(
     *,
     self_signed: bool = False,
 ) -> None:
-    """Print where the server is, and three ways to talk to it.
+    """Print where the server is, and three ways to talk to it, with KEY for one of its keys.
 
     `self_signed`: clients have to be told to trust the certificate of `config`."""
     host = "127.0.0.1" if config.host in _EVERYWHERE else config.host
     authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     http, ws = ("https", "wss") if config.tls else ("http", "ws")
-    flags, trust = "", ""
-    if config.tls or port != 8000 or host != "127.0.0.1":
-        flags = f" --url {ws}://{authority}"
-    if config.tls and self_signed:
-        flags += f" --tls-ca {shlex.quote(config.tls.certificate)}"
-        trust = f"--cacert {shlex.quote(config.tls.certificate)} "
+    certificate = config.tls.certificate if config.tls and self_signed else None
+    keyed = bool(config.api_keys)
+    flags = server_flags(f"{ws}://{authority}", keyed=keyed, tls_ca=certificate)
+    trust = "" if certificate is None else f"--cacert {shlex.quote(certificate)} "
+    trust += "-H 'X-API-Key: KEY' " if keyed else ""
     names = ", ".join(engine.name for engine in engines)
     lines = (
         f"[bold]realtime-tts[/bold] speaks with {names} on [bold]{http}://{authority}[/bold]",
         f'  realtime-tts say{flags} "Hello there."',
-        f"  echo 'Text that is still arriving' | realtime-tts say{flags} --stdin",
+        f"  echo 'Text that is still arriving' | realtime-tts say{flags} -",
         f"  curl {trust}{http}://{authority}/v1/voices        "
         f"# the WebSocket is {ws}://{authority}/v1/tts",
     )

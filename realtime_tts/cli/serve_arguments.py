@@ -5,12 +5,26 @@ from __future__ import annotations
 import argparse
 from typing import get_args
 
+from realtime_tts.cli.serve_limits import (
+    ADDRESSES,
+    SESSIONS,
+    add_limit_arguments,
+    add_socket_arguments,
+)
 from realtime_tts.cli.session_arguments import KEY_VARIABLE, add_number_arguments
-from realtime_tts.config import Marking
+from realtime_tts.config import LOG_LEVELS, Marking
+from realtime_tts.configuration.options import secret
 from tts_scheduler import SchedulerConfig
 
 KEYS_VARIABLE = "REALTIME_TTS_API_KEYS"
 _SCHEDULER = SchedulerConfig()
+
+RELOADED = frozenset(
+    {"api_key", "connection_rate", "drain_seconds", "log_level", "max_sessions", "tls_cert"}
+    | {"tls_key", "turn_reserve", *ADDRESSES, *SESSIONS}
+)
+"""What a running server takes over from its file, by the names in the namespace; the parts that do
+are those of `Front.reloads`."""
 
 SCHEDULING = {
     "min_start_tokens": "text tokens to wait for before speech begins",
@@ -32,8 +46,14 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of `serve`."""
+    """The flags of `serve`. Each group is a table of the configuration file."""
     parser.epilog = _EXAMPLES
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        help="TOML with all that is not said by flags or the environment, read again when it "
+        "changes; `realtime-tts config --example` prints one",
+    )
     model = parser.add_argument_group("model")
     model.add_argument(
         "--model",
@@ -48,7 +68,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="longest turn, in frames of 80 ms (default: the model's; with --random-weights 64)",
     )
     model.add_argument(
-        "--no-guards", action="store_true", help="do not end runaway speech (for parity checks)"
+        "--guards",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="end runaway speech; without, for parity checks",
     )
     _add_engine_arguments(parser.add_argument_group("engine"))
     voices = parser.add_argument_group("voices")
@@ -60,11 +83,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "nowhere; s3:// needs the extra `s3`)",
     )
     _add_scheduler_arguments(parser.add_argument_group("scheduling"))
-    server = parser.add_argument_group("server")
-    _add_listening_arguments(server)
-    _add_load_arguments(server)
-    _add_lasting_arguments(server)
-    _add_tls_arguments(server)
+    _add_server_arguments(parser.add_argument_group("server"))
+    _add_access_arguments(parser.add_argument_group("access"))
+    _add_tls_arguments(parser.add_argument_group("tls"))
+    add_limit_arguments(parser.add_argument_group("limits"))
+    add_socket_arguments(parser.add_argument_group("sockets"))
+    _add_log_arguments(parser.add_argument_group("log"))
 
 
 def add_computing_arguments(group: argparse._ActionsContainer) -> None:
@@ -84,7 +108,8 @@ def add_computing_arguments(group: argparse._ActionsContainer) -> None:
     )
     group.add_argument(
         "--eager",
-        action="store_true",
+        action=argparse.BooleanOptionalAction,
+        default=False,
         help="plain torch modules on a GPU, too, without kernels and captured programs: to debug",
     )
     group.add_argument(
@@ -151,16 +176,74 @@ def _add_scheduler_arguments(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def _add_listening_arguments(group: argparse._ArgumentGroup) -> None:
-    """Where clients come in, and which."""
-    group.add_argument("--host", default="127.0.0.1", help="address to listen on")
+def _add_server_arguments(group: argparse._ArgumentGroup) -> None:
+    """Where clients come in, and how turns outlive what ends."""
+    group.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)"
+    )
     group.add_argument("--port", type=int, default=8000, help="port (default: 8000; 0: any free)")
+    group.add_argument(
+        "--fronts",
+        type=int,
+        help="processes that hold the clients' sockets, each over all engines (default: 1; where "
+        "engines are processes, one for each 64 slots, two cores for each, 8 at most)",
+    )
+    group.add_argument(
+        "--agent-port",
+        type=int,
+        metavar="PORT",
+        help="answer HAProxy's agent check there: ready, with what is free, drain or down "
+        "(default: nowhere)",
+    )
+    group.add_argument(
+        "--drain-seconds",
+        type=float,
+        default=30.0,
+        help="at SIGTERM, let turns finish for so long (default: 30)",
+    )
+    group.add_argument(
+        "--failover-seconds",
+        type=float,
+        default=30.0,
+        help="a turn whose engine failed waits so long for another one, or for the restart "
+        "(default: 30; 0: it fails at once)",
+    )
+    group.add_argument(
+        "--marking",
+        choices=get_args(Marking),
+        default="off",
+        help="put a watermark that nobody hears into all sound, so that `realtime-tts detect` can "
+        "tell that it is synthetic (default: off)",
+    )
+
+
+def _add_access_arguments(group: argparse._ArgumentGroup) -> None:
+    """Which clients come in."""
     group.add_argument(
         "--api-key",
         action="append",
+        type=secret,
         metavar="KEY",
         help=f"let in only who has this key; repeatable (default: the environment's "
         f"{KEYS_VARIABLE}, separated by commas, or {KEY_VARIABLE}; none: everybody)",
+    )
+    group.add_argument(
+        "--keys",
+        metavar="FILE",
+        help="let in who has a key of this file, too, each with limits of its own; "
+        "`realtime-tts keys` writes it (extra `keys`)",
+    )
+    group.add_argument(
+        "--usage-database",
+        metavar="URL",
+        help="where usage by key is recorded: sqlite:////FILE or postgresql+psycopg://… "
+        "(default: FILE.usage.db, beside the keys)",
+    )
+    group.add_argument(
+        "--limits-store",
+        metavar="URL",
+        help="Redis or Valkey in which several servers share the keys' limits, such as "
+        "redis://HOST:6379 (default: each server for itself)",
     )
     group.add_argument(
         "--allow-origin",
@@ -178,70 +261,6 @@ def _add_listening_arguments(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def _add_load_arguments(group: argparse._ArgumentGroup) -> None:
-    """How many clients there may be, and what they are told."""
-    group.add_argument(
-        "--fronts",
-        type=int,
-        help="processes that hold the clients' sockets, each over all engines (default: 1; where "
-        "engines are processes, one for each 64 slots, two cores for each, 8 at most)",
-    )
-    group.add_argument(
-        "--max-sessions", type=int, help="open sockets (default: twice the slots, at least 512)"
-    )
-    group.add_argument(
-        "--connection-rate",
-        type=float,
-        default=256.0,
-        metavar="PER_SECOND",
-        help="new connections, and requests, of one address or with one key; four times as many "
-        "may come at once (default: 256)",
-    )
-    group.add_argument(
-        "--turn-reserve",
-        type=float,
-        metavar="SHARE",
-        help="refuse new sessions, so that a proxy tries another server, while no more than this "
-        "share of the capacity is free: it is for the turns of open sessions (default: refuse them "
-        "while turns are refused, too; 0.1 suits a fleet)",
-    )
-    group.add_argument(
-        "--marking",
-        choices=get_args(Marking),
-        default="off",
-        help="put a watermark that nobody hears into all sound, so that `realtime-tts detect` can "
-        "tell that it is synthetic (default: off)",
-    )
-    group.add_argument(
-        "--agent-port",
-        type=int,
-        metavar="PORT",
-        help="answer HAProxy's agent check there: ready, with what is free, drain or down "
-        "(default: nowhere)",
-    )
-
-
-def _add_lasting_arguments(group: argparse._ArgumentGroup) -> None:
-    """How turns outlive what ends, and the log."""
-    group.add_argument(
-        "--drain-seconds",
-        type=float,
-        default=30.0,
-        help="at SIGTERM, let turns finish for so long (default: 30)",
-    )
-    group.add_argument(
-        "--failover-seconds",
-        type=float,
-        default=30.0,
-        help="a turn whose engine failed waits so long for another one, or for the restart "
-        "(default: 30; 0: it fails at once)",
-    )
-    group.add_argument(
-        "--log-format", choices=("json", "text"), help="default: text on a terminal, else json"
-    )
-    group.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info")
-
-
 def _add_tls_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--tls-cert",
@@ -253,6 +272,21 @@ def _add_tls_arguments(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--tls-self-signed",
-        action="store_true",
+        action=argparse.BooleanOptionalAction,
+        default=False,
         help="the same with a certificate made now, for development (extra `tls`)",
+    )
+
+
+def _add_log_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--log-format", choices=("json", "text"), help="default: text on a terminal, else json"
+    )
+    group.add_argument("--log-level", choices=LOG_LEVELS, default="info", help="default: info")
+    group.add_argument(
+        "--tracing",
+        action=argparse.BooleanOptionalAction,
+        default=False,
+        help="a span of OpenTelemetry for every turn, sent by OTLP over HTTP as the environment's "
+        "OTEL_* variables say (extra `tracing`)",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -79,7 +80,7 @@ def _engine_config(
         threads=arguments.threads,
         max_frames=arguments.max_frames,
         gpu_memory=arguments.gpu_memory,
-        guards=GuardConfig(enabled=not arguments.no_guards and arguments.random_weights is None),
+        guards=GuardConfig(enabled=arguments.guards and arguments.random_weights is None),
         step_seconds=arguments.step_seconds,
         voices_dir=_voices_dir(arguments),
     )
@@ -170,9 +171,18 @@ def _queue_length(info: EngineInfo, config: SchedulerConfig) -> int:
 
 def log_reasons(choice: Choice) -> None:
     """Say why a device that is there was not chosen."""
-    import logging
-
     from realtime_tts.logs import event
 
     for reason in choice.reasons:
         event(logging.getLogger(__name__), logging.WARNING, "engine.device_unused", reason=reason)
+
+
+def log_start(engines: Sequence[EngineConfig]) -> None:
+    """Say what is loaded: it may take a while."""
+    from realtime_tts.logs import event
+    from realtime_tts.version import __version__
+
+    names = [engine.name for engine in engines]
+    where = list(engines[0].devices) or [engines[0].device]
+    log = logging.getLogger(__name__)
+    event(log, logging.INFO, "server.starting", version=__version__, models=names, devices=where)

@@ -40,8 +40,9 @@ _HELP = {
     "speed": "0.7 to 1.4: 1.2 says in five seconds what takes six, at the same pitch",
     "lead_ms": "how far ahead of the listener the server may send, in milliseconds",
 }
-_NO_FLAG = ("audio", "word_times", "resume")
-"""A format is `--format`; nothing shows the times of words; and the client resumes by itself."""
+_NO_FLAG = ("audio", "word_times", "resume", "traceparent")
+"""A format is `--format`; nothing shows the times of words; the client resumes by itself; and a
+shell has no span."""
 
 _FLAGS = {name: path for name, path in QUERY_FIELDS.items() if path[0] not in _NO_FLAG}
 
@@ -69,6 +70,14 @@ def add_server_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def server_flags(url: str, *, keyed: bool, tls_ca: str | None) -> str:
+    """The same flags in a command to type, as far as they are needed; a key is not shown."""
+    flags = "" if url == DEFAULT_SERVER else f" --url {shlex.quote(url)}"
+    if tls_ca is not None:
+        flags += f" --tls-ca {shlex.quote(tls_ca)}"
+    return f"{flags} --api-key KEY" if keyed else flags
+
+
 def add_voice_arguments(parser: argparse.ArgumentParser) -> None:
     """--voice, --language and the rest of the session's settings: a flag for each."""
     group = parser.add_argument_group("voice")
@@ -90,7 +99,9 @@ def add_number_arguments(
     """A flag for each of these fields of `defaults`, whose values say the type and the default."""
     for name, told in helps.items():
         default = getattr(defaults, name)
-        told += " (default: %(default)g)"
+        told += (
+            f" (default: {default:g})" if isinstance(default, float) else f" (default: {default})"
+        )
         flag = f"--{name.replace('_', '-')}"
         group.add_argument(flag, type=type(default), default=default, help=told)
 

@@ -31,7 +31,9 @@ def test_a_voice_is_cloned_listed_and_deleted(
     server = ["--server", fake_server, "--api-key", key]
     words = ["--name", "anna", "--text", "Guten Tag.", "--language", "german"]
     assert main(["clone", recording, *words, *server]) == ExitStatus.OK
-    assert "registered anna, with its manner of speaking" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "registered anna, with its manner of speaking" in told
+    assert f'realtime-tts say --url {fake_server} --api-key KEY --voice anna "Hello there."' in told
     assert main(["clone", recording, "--name", "anna", *server]) == ExitStatus.USAGE
     assert "delete it first" in capsys.readouterr().err
     assert main(["voices", *server]) == ExitStatus.OK

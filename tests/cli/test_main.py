@@ -41,6 +41,26 @@ def test_no_command_and_an_unknown_one_are_wrong_usage() -> None:
         assert left.value.code == ExitStatus.USAGE
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["sya", "Hello."], "no command 'sya'; did you mean say?"),
+        (["say", "Hello.", "--voise", "ava"], "unknown: --voise ava; did you mean --voice?"),
+        (["serve", "--potr=9000"], "unknown: --potr=9000; did you mean --port?"),
+        (["say", "Hello", "there."], "words that belong together go in quotes"),
+    ],
+)
+def test_a_slip_is_told_with_the_usage_of_its_command_and_the_nearest_name(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(words)
+    error = capsys.readouterr().err
+    assert left.value.code == ExitStatus.USAGE and told in error
+    known = words[0] in ("say", "serve")
+    assert error.startswith(f"usage: realtime-tts {words[0]}" if known else "usage: realtime-tts ")
+
+
 def test_it_runs_as_a_module() -> None:
     command = [sys.executable, "-m", "realtime_tts", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -147,6 +147,7 @@ def test_a_player_without_a_sound_card_is_passed_over(
     done = run(command("say", fake_server, TEXT), environment, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert b"aplay ended with exit status 1" in done.stderr
+    assert b"no audio player worked: written to speech.wav" in done.stderr
     assert frames(tmp_path / "speech.wav") > 24_000
 
 
@@ -169,12 +170,13 @@ def test_audio_leaves_before_standard_input_ends(
     assert len(rest) > 48_000
 
 
+@pytest.mark.parametrize("words", [["-"], ["--stdin"], []])
 def test_standard_input_is_read_without_a_flag_when_it_is_a_pipe(
-    fake_server: str, environment: dict[str, str], tmp_path: Path
+    fake_server: str, environment: dict[str, str], tmp_path: Path, words: list[str]
 ) -> None:
     path = tmp_path / "out.wav"
-    words = command("say", fake_server, "-o", str(path))
-    assert run(words, environment, input=TEXT.encode()).returncode == 0
+    line = [*command("say", fake_server, "-o", str(path)), *words]
+    assert run(line, environment, input=TEXT.encode()).returncode == 0
     assert frames(path) > 24_000
 
 

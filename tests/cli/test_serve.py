@@ -14,6 +14,7 @@ import pytest
 
 from realtime_tts.cli import command_parser
 from realtime_tts.cli.serve import engine_config, engine_configs, server_config
+from realtime_tts.cli.serve_settings import Sources
 from realtime_tts.errors import ConfigError
 
 
@@ -41,10 +42,13 @@ def test_logs_are_json_unless_somebody_watches() -> None:
 def test_keys_come_from_the_flags_or_else_from_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    def keys(*words: str) -> tuple[str, ...]:
+        return server_config(Sources(words).read().namespace(), terminal=False).api_keys
+
     monkeypatch.setenv("REALTIME_TTS_API_KEYS", "first-key, second-key")
-    assert server_config(flags(), terminal=False).api_keys == ("first-key", "second-key")
-    given = flags("--api-key", "third-key", "--api-key", "fourth-key")
-    assert server_config(given, terminal=False).api_keys == ("third-key", "fourth-key")
+    assert keys() == ("first-key", "second-key")
+    given = "--api-key", "third-key", "--api-key", "fourth-key"
+    assert keys(*given) == ("third-key", "fourth-key")
 
 
 @pytest.mark.parametrize(
@@ -129,7 +133,25 @@ def test_standard_error_is_json_lines_and_the_welcome_goes_elsewhere() -> None:
         _, errors = process.communicate(timeout=20)
     assert "http://127.0.0.1:" in welcome[0] and "say" in welcome[1]
     assert process.returncode == 0
-    assert [json.loads(line)["event"] for line in errors.splitlines()][0] == "engine.ready"
+    events = [json.loads(line)["event"] for line in errors.splitlines()]
+    assert events[:3] == ["server.starting", "engine.started", "engine.ready"]
+
+
+def test_the_commands_of_the_welcome_have_a_placeholder_for_the_key() -> None:
+    command = [sys.executable, "-m", "realtime_tts", "serve", "--engine", "fake", "--port", "0"]
+    with subprocess.Popen(
+        [*command, "--api-key", "a-secret-of-ours"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        welcome = [process.stdout.readline() for _ in range(4)]
+        process.terminate()
+        process.communicate(timeout=20)
+    assert "secret" not in "".join(welcome)
+    assert all("--api-key KEY" in line for line in welcome[1:3])
+    assert "-H 'X-API-Key: KEY'" in welcome[3]
 
 
 def test_random_weights_make_noise_that_no_guard_ends_and_are_else_as_a_checkpoint() -> None:
@@ -154,8 +176,10 @@ def test_a_server_with_random_weights_says_so_in_its_welcome_and_in_its_log() ->
         _, errors = process.communicate(timeout=60)
     logged = [json.loads(line) for line in errors.splitlines()]
     assert "random weights (demo dimensions)" in welcome
-    assert [line["event"] for line in logged][:2] == ["engine.ready", "engine.random_weights"]
-    assert "random weights" in logged[0]["model"]
+    assert [line["event"] for line in logged][:4] == [
+        "server.starting", "engine.started", "engine.ready", "engine.random_weights",
+    ]  # fmt: skip
+    assert "random weights" in logged[2]["model"]
 
 
 def test_the_tls_flags_go_together_and_are_looked_at_before_anything_is_loaded(

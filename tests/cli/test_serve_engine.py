@@ -205,6 +205,8 @@ def test_the_lines_follow_the_welcome() -> None:
         _, errors = process.communicate(timeout=20)
     assert [line.split(":")[0].strip() for line in lines[4:]] == ["engine", "memory", "speed"]
     assert "tones, no model" in lines[4] and "16 turns" in lines[5]
-    ready = json.loads(errors.splitlines()[0])
+    starting, started, ready = (json.loads(line) for line in errors.splitlines()[:3])
+    assert starting["event"] == "server.starting" and starting["devices"] == ["cpu"]
+    assert started["event"] == "engine.started"
     assert ready["event"] == "engine.ready" and ready["slots"] == 16
     assert f"{ready['capacity']} conversations" in lines[6]

@@ -21,6 +21,9 @@ const FLAGS = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",
+  // A microphone that hears a beep each second, and that every page may have.
+  "--use-fake-device-for-media-stream",
+  "--use-fake-ui-for-media-stream",
 ];
 
 const chromium = CHROMIUMS.find(existsSync);

@@ -169,10 +169,13 @@ test("the demo page", { skip }, async (t) => {
     await page.fill("#text", "Copy me.");
     const has = { curl: "/v1/audio/speech", python: "speak_to_wav", javascript: "tts.speak", openai: "OpenAI(" };
     for (const [name, part] of Object.entries(has)) {
-      await page.click(`[data-copy=${name}]`);
-      await page.waitForFunction(() => /copied/.test(document.querySelector("#copied").textContent));
+      await page.click(`#tab-${name}`);
+      await page.click("#copy");
+      await page.waitForFunction(() => document.querySelector("#copied").textContent === "Copied");
       const text = await page.evaluate(() => navigator.clipboard.readText());
-      assert.equal(await page.textContent("#program"), text, "what is shown");
+      assert.ok(await page.isVisible(`#panel-${name}`));
+      assert.equal(await page.textContent(`#program-${name}`), text, "what is shown");
+      await page.evaluate(() => (document.querySelector("#copied").textContent = ""));
       assert.ok(text.includes(part) && text.includes("Copy me.") && text.includes("bass") && text.includes(url), text);
     }
   });

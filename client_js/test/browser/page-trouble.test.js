@@ -60,25 +60,32 @@ test("a server that wants a key is given one", { skip }, async (t) => {
   await until(page, "done");
 });
 
-test("a full server says when to try again", { skip }, async (t) => {
+test("a full server says when it is tried again, and what was typed is spoken then", { skip }, async (t) => {
   const url = await server();
+  let full = true;
   const page = await visit(t, url, {
+    hash: "#type",
     before: (page) =>
       page.routeWebSocket(/\/v1\/tts/, (socket) => {
+        if (!full) return socket.connectToServer();
         const says = "all 1 sessions are taken; try again later";
         const error = { type: "error", code: "too_many_sessions", message: says, fatal: true };
-        socket.send(JSON.stringify({ ...error, retryable: true, retry_after_ms: 5000 }));
+        socket.send(JSON.stringify({ ...error, retryable: true, retry_after_ms: 3000 }));
         socket.close({ code: 1013 });
       }),
   });
   await met(page);
-  await page.click("#tab-type");
   await page.click("#typed");
   await page.keyboard.type("What I have typed stays. And so does this");
-  await trouble(page, "The server is full: all 1 sessions are taken.");
-  await trouble(page, "Try again in 4 s."); // it counts
+  await trouble(page, "The server is full: all 1 sessions are taken. Trying again in 2 s."); // it counts
   await page.keyboard.type(" word. ");
   assert.equal(await page.inputValue("#typed"), "What I have typed stays. And so does this word. ");
+  await trouble(page, "Trying again in 1 s.");
+  full = false;
+  await page.waitForFunction(() => document.querySelector("#transcript .heard"));
+  assert.equal(await page.textContent("#transcript"), "What I have typed stays. And so does this word. ");
+  await page.keyboard.press("Escape");
+  await interrupted(page);
 });
 
 /** The page as the chat example serves it, with a model that says `reply`. */

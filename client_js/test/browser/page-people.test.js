@@ -151,6 +151,24 @@ test("the demo page, for everybody", { skip }, async (t) => {
     assert.equal(await state(page), "idle");
   });
 
+  await t.test("asks for a click where the browser keeps the sound back, and speaks then", async (t) => {
+    // By the page itself: what a test evaluates counts as a gesture.
+    const press = () => {
+      const look = setInterval(() => {
+        const play = document.querySelector("#play");
+        if (!play || play.disabled) return;
+        clearInterval(look);
+        play.click();
+      }, 20);
+    };
+    const page = await visit(t, url, { before: (page) => page.addInitScript(press) });
+    await page.locator('#state[data-state="locked"]').waitFor();
+    assert.match(await page.locator("#state").textContent(), /^Click anywhere to allow sound/);
+    await page.click("h1");
+    await until(page, "speaking");
+    assert.deepEqual(page.errors, []);
+  });
+
   await t.test("keeps the interrupt at the thumb on a phone", async (t) => {
     const page = await visit(t, url, { size: PHONE });
     await met(page);

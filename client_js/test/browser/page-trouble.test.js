@@ -205,6 +205,45 @@ test("a loud voice interrupts", { skip }, async (t) => {
   await interrupted(page);
 });
 
+/** The browser's speech recognition, as far as a page sees it: `say` is called for what it hears. */
+function recognition() {
+  globalThis.heardOf = [];
+  delete globalThis.SpeechRecognition;
+  globalThis.webkitSpeechRecognition = class {
+    start(track) {
+      globalThis.heardOf.push(track.kind);
+      globalThis.say = (transcript, isFinal) =>
+        this.onresult({ resultIndex: 0, results: [Object.assign([{ transcript }], { isFinal })] });
+      globalThis.fail = (error) => (this.onerror({ error }), this.onend());
+    }
+    abort() {}
+  };
+}
+
+test("the chat has ears where the browser recognises speech, and no echo is taken for words", { skip }, async (t) => {
+  const { page, asked } = await chat(t, LONG, { before: (page) => page.addInitScript(recognition) });
+  await page.check("#ears");
+  await page.waitForFunction(() => globalThis.heardOf.length === 1);
+  await page.evaluate(() => globalThis.say("hello", false));
+  assert.equal(await page.inputValue("#chat-say"), "hello");
+  await page.evaluate(() => globalThis.say("hello there", true));
+  await page.waitForFunction(() => document.querySelector("#transcript .heard")?.textContent.length > 4);
+  await page.evaluate(() => globalThis.fail("no-speech")); // it ends after a silence, and begins again
+  await page.waitForFunction(() => globalThis.heardOf.length === 2);
+  await page.evaluate(() => globalThis.say("The tide is coming in slowly", true));
+  await page.evaluate(() => new Promise(requestAnimationFrame));
+  assert.equal(await page.getAttribute("#state", "data-state"), "speaking", "its own voice");
+  await page.evaluate(() => globalThis.say("no wait", false));
+  await interrupted(page);
+  await page.evaluate(() => globalThis.say("no wait, stop", true));
+  await page.waitForFunction(() => document.querySelectorAll("#chat-log li").length === 4);
+  assert.deepEqual(asked.flatMap((messages) => messages.at(-1).content), ["hello there", "no wait, stop"]);
+  await page.evaluate(() => globalThis.fail("network"));
+  await trouble(page, "it needs the internet");
+  assert.equal(await page.isChecked("#ears"), false);
+  assert.deepEqual(page.errors, []);
+});
+
 test("without the chat example its tab says how to start it", { skip }, async (t) => {
   const url = await server();
   const page = await visit(t, url, { hash: "#chat" });

@@ -105,9 +105,15 @@ def _serve(
 
     voices_dir = engines[0].voices_dir
     links: list[EngineLink] = []
+    stage = ""
+
+    def update(what: str, done: int, total: int) -> None:
+        nonlocal stage
+        stage = f": {what}, {done} of {total}"
+        progress.update(what, done, total)
 
     def link() -> EngineLink:
-        links.append(make_links(engines, metrics, progress.update))
+        links.append(make_links(engines, metrics, update))
         return links[0]
 
     def library() -> VoiceLibrary:
@@ -122,6 +128,7 @@ def _serve(
         make_voices=library if voices_dir else None,
         on_ready=lambda port: greet(port, links[0]),
         source=source,
+        loading=lambda: stage,
     )
 
 

@@ -50,12 +50,14 @@ def serve(
     make_voices: Callable[[], VoiceLibrary] | None = None,
     on_ready: Callable[[int], None] | None = None,
     source: Source | None = None,
+    loading: Callable[[], str] = str,
 ) -> int:
     """Listen, load the engine, serve until SIGTERM or SIGINT. Returns the process's exit code.
 
     `make_link` and `make_voices` are called on the running event loop. `on_ready` gets the port
-    once turns can be taken. New settings of `source` are taken over. Raises ConfigError if the
-    address cannot be listened on, or the TLS files cannot be used.
+    once turns can be taken. New settings of `source` are taken over. `loading` tells how far the
+    engine is, as `EngineHost.loading`. Raises ConfigError if the address cannot be listened on, or
+    the TLS files cannot be used.
     """
     certificate = Certificate(config.tls) if config.tls else None
     if config.access:
@@ -74,6 +76,7 @@ def serve(
                 on_ready(port)
 
         front.engine.on_ready = ready
+        front.engine.loading = loading
         server = DrainingServer(uvicorn_config(front), front, certificate=certificate)
         follow = following(source, front.reloads.apply, metrics, server.request_drain)
         async with answering(agents, front.load), follow:

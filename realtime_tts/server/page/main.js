@@ -17,6 +17,7 @@ import { typing } from "./typing.js";
 import { wav } from "./wav.js";
 
 const RETRY_MS = 2000;
+const LOADING_MS = 500;
 const CALM_MS = 200; // between pictures, for who asked for less motion
 
 let tab = "speak";
@@ -70,7 +71,8 @@ function complain(trouble) {
   settle();
   const waitMs = trouble instanceof Trouble ? trouble.waitMs : 0;
   const retries = waitMs > 0 && (tab === "speak" || tab === "type");
-  status.trouble(trouble.message, waitMs, retries);
+  const loads = trouble instanceof Trouble && trouble.code === "not_ready"; // nothing is wrong then
+  if (!loads) status.trouble(trouble.message, waitMs, retries);
   if (retries) retry = window.setTimeout(tab === "type" ? typed.retry : stream, waitMs);
   if (!(trouble instanceof Trouble)) return;
   if (trouble.code === "key") askForKey();
@@ -119,22 +121,27 @@ function show(about) {
   status.server("idle", `Ready: ${about.model} on ${location.host}${noise}`);
   chat.offer(server.chatModel);
   known = true;
-  if (!controls.missing) speaker.prepare(controls.settings); // so that the first click is as quick as any other
+  // So that the first click is as quick as any other.
+  if (!controls.missing) speaker.prepare(controls.settings);
 }
 
 let missing = false;
-/** Look for the server until it is there. @param {Trouble} trouble */
+/** Look for the server until it is there, and say how far it is. @param {Trouble} trouble */
 async function missed(trouble) {
   if (missing) return;
   missing = true;
-  const loading = trouble.code === "not_ready";
-  status.server(loading ? "loading" : "gone", trouble.message);
-  for (let found = false; !found; ) {
-    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
-    found = await server.about().then(
-      () => true,
-      (again) => again.code === "key",
+  /** @type {Trouble | null} */
+  let now = trouble;
+  while (now && now.code !== "key") {
+    const code = /** @type {string} */ (now.code);
+    const loads = code === "not_ready";
+    status.server(loads ? "loading" : "gone", now.message);
+    await new Promise((resolve) => setTimeout(resolve, loads ? LOADING_MS : RETRY_MS));
+    now = await server.about().then(
+      () => null,
+      (again) => again,
     );
+    if (code !== now?.code) settle(); // what was said of it is no longer true
   }
   missing = false;
   void meet();

@@ -117,7 +117,7 @@ export class Server {
     }
     if (code === "overloaded" || code === "too_many_sessions" || code === "queue_full") {
       const wait = /** @type {any} */ (error).retryAfterMs ?? 0;
-      const why = message.replace(/^\w+: /, "").replace(/; try again later$/, ""); // without the code
+      const why = message.replace(/^\w+: /, "").replace(/; try again( later)?$/, ""); // without the code
       return new Trouble("overloaded", `The server is full: ${why}.`, error, wait);
     }
     if (code === "client_error" && /API key/.test(message)) {
@@ -152,7 +152,7 @@ export class Server {
     const body = await answer.json().catch(() => ({}));
     const reason = body.message ?? body.error ?? `it answered ${answer.status}`;
     if (answer.status === 403) return new Trouble("origin", sentence(reason));
-    if (answer.status === 503) return new Trouble("not_ready", `Not ready yet: ${reason}.`);
+    if (answer.status === 503) return new Trouble("not_ready", `Not ready yet: ${reason} …`);
     return new Trouble("other", sentence(about + reason));
   }
 }

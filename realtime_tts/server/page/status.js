@@ -57,7 +57,7 @@ export class Status {
       const when = ` ${again} ${seconds > 0 ? `in ${seconds} s` : "now"}.`;
       return { state: "trouble", text: until ? text + when : text };
     }
-    if (speech && (this.#server.state === "idle" || speech === "failed")) {
+    if (speech && this.#server.state === "idle") {
       return { state: speech, text: (OF_SPEECH[speech] ?? "") + more };
     }
     return this.#server;

@@ -44,7 +44,7 @@ def listed(stage: list[tuple[str, str]], word: str) -> list[str]:
 def test_the_steps_of_the_cpu_image_give_a_server_that_is_healthy(tmp_path: Path) -> None:
     source, prefix, wheels = tmp_path / "src", tmp_path / "prefix", tmp_path / "wheels"
     source.mkdir()
-    for name in ("realtime_tts", "scheduler", "client_js/src", "deploy"):
+    for name in ("realtime_tts", "scheduler", "client_js/src", "deploy", "tools/packaging"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, source / name, ignore=ignored)
     for name in ("LICENSE", "README.md", "pyproject.toml"):

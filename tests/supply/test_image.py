@@ -59,6 +59,7 @@ def test_the_steps_of_the_cpu_image_give_a_server_that_is_healthy(tmp_path: Path
     for name in copied():
         place = ROOT / name
         if place.is_file():
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(place, source / name)
         else:
             ignored = shutil.ignore_patterns("__pycache__")

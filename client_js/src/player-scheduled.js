@@ -1,8 +1,6 @@
 import { worklet } from "./player-worklet.js";
 import { SAMPLE_RATE } from "./protocol.js";
 
-/** @import * as internal from "../types/internal.js" */
-
 // Seconds.
 const BLOCK = 0.02;
 const TICK = 0.01;
@@ -17,14 +15,16 @@ const FADE = 0.004;
  */
 export class Scheduled {
   port = {
-    /** @type {(event: {data: any}) => void} */
-    onmessage: () => {},
-    /** @param {internal.WorkletOrder} order @param {Transferable[]} [_] */
-    postMessage: (order, _) => this.#take(order),
+    onmessage: (/** @type {any} */ _) => {},
+    postMessage: (/** @type {any[]} */ ...[order]) => {
+      if (order.clear) this.#cut(order);
+      else this.#processor.received(order);
+      this.#timer ||= setInterval(() => this.#tick(), TICK * 1000);
+    },
   };
   /** @type {any[]} */
   #reports = [];
-  /** @type {{id: number, from: number, before: number, after: number, source: AudioScheduledSourceNode}[]} */
+  /** @type {any[]} */
   #blocks = [];
   #at = 0;
   #timer = 0;
@@ -45,7 +45,7 @@ export class Scheduled {
       AudioWorkletProcessor: class {
         port = { postMessage };
       },
-      registerProcessor: (/** @type {string} */ _, /** @type {any} */ Processor) => {
+      registerProcessor: (/** @type {any[]} */ ...[, Processor]) => {
         this.#processor = new Processor();
       },
     };
@@ -57,17 +57,13 @@ export class Scheduled {
     this.#out.connect(to);
   }
 
-  /** @param {internal.WorkletOrder} order */
-  #take(order) {
-    if (order.clear) this.#cut(order);
-    else this.#processor.received(order);
-    this.#timer ||= setInterval(() => this.#tick(), TICK * 1000);
-  }
-
   #tick() {
     const { queue } = this.#processor;
     const { currentTime, state } = this.#context;
-    if (state === "closed") queue.clear();
+    if (state === "closed") {
+      queue.clear();
+      this.#reports = [];
+    }
     this.#blocks = this.#blocks.filter(({ from }) => from + BLOCK > currentTime);
     this.#at = Math.max(this.#at, currentTime + LEAST);
     while (queue.size) {
@@ -79,7 +75,7 @@ export class Scheduled {
     while (this.#reports[0]?.time <= currentTime) {
       this.port.onmessage({ data: this.#reports.shift() });
     }
-    if (queue.size || (this.#reports.length && state !== "closed")) return;
+    if (queue.size || this.#reports.length) return;
     clearInterval(this.#timer);
     this.#timer = 0;
   }
@@ -99,12 +95,12 @@ export class Scheduled {
     this.#blocks.push({ id, from, before, after: buffer.played, source });
   }
 
-  /** @param {internal.WorkletOrder} order */
+  /** @param {any} order */
   #cut(order) {
     const { id } = order;
     const [first] = this.#processor.queue.keys();
     this.#processor.received(order);
-    if (first === id) this.#processor.process([], [[new Float32Array(BLOCK * this.#scope.sampleRate)]]);
+    if (first === id) this.#processor.process([], [[new Float32Array(9600)]]);
     this.#reports = this.#reports.filter((report) => report.id !== id);
     const now = this.#context.currentTime;
     const end = now + FADE;

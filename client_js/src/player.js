@@ -1,8 +1,8 @@
+import { Scheduled } from "./player-scheduled.js";
 import { worklet } from "./player-worklet.js";
 import { SAMPLE_RATE, deferred } from "./protocol.js";
 
 /** @import * as api from "../types/api.js" */
-/** @import { Scheduled } from "./player-scheduled.js" */
 /** @import * as internal from "../types/internal.js" */
 
 const TELL_SECONDS = 0.25;
@@ -174,9 +174,7 @@ export class Player extends EventTarget {
 
   async #make() {
     const { context } = this;
-    const node = context.audioWorklet
-      ? await this.#worklet(context)
-      : new (await import("./player-scheduled.js")).Scheduled(context);
+    const node = context.audioWorklet ? await this.#worklet(context) : new Scheduled(context);
     node.port.onmessage = (/** @type {any} */ { data }) => this.#reported(data);
     node.connect(context.destination);
     context.addEventListener("statechange", () => this.#wake(), { signal: this.#closing.signal });

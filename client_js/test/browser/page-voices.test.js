@@ -7,7 +7,7 @@ import { test } from "node:test";
 
 import { wav } from "../../../realtime_tts/server/page/wav.js";
 import { serve, skip } from "./harness.js";
-import { met, more, stream, until, visit } from "./page-visit.js";
+import { faults, met, more, stream, until, visit } from "./page-visit.js";
 
 const says = (page, words) =>
   page.waitForFunction((words) => document.querySelector("#own-said").textContent.includes(words), words);
@@ -77,6 +77,7 @@ async function own(t, url) {
   await page.click("#own-form button[type=submit]");
   await says(page, "ben is chosen, by its sound alone");
 
+  assert.deepEqual(await page.evaluate(faults), []);
   await page.fill("#blend-share", "30");
   await page.fill("#blend-name", "annaben");
   await page.click("#blend-form button[type=submit]");

@@ -108,18 +108,25 @@ test("the demo page, for everybody", { skip }, async (t) => {
   });
 
   await t.test("asks for a click where the browser keeps the sound back, and speaks then", async (t) => {
-    // By the page itself: what a test evaluates counts as a gesture.
+    // All by the page itself, until the click: what a test evaluates counts as a gesture.
     const press = () => {
+      let pressed = false;
       const look = setInterval(() => {
         const play = document.querySelector("#play");
-        if (!play || play.disabled) return;
+        if (!pressed && play && !play.disabled) {
+          play.click();
+          pressed = true;
+        }
+        const state = document.querySelector("#state");
+        if (state?.dataset.state !== "locked") return;
         clearInterval(look);
-        play.click();
+        console.log(state.textContent);
       }, 20);
     };
     const page = await visit(t, url, { before: (page) => page.addInitScript(press) });
-    await page.locator('#state[data-state="locked"]').waitFor();
-    assert.match(await page.locator("#state").textContent(), /^Click anywhere to allow sound/);
+    const said = () => page.logged.some((line) => line.startsWith("Click anywhere to allow sound"));
+    for (let i = 0; i < 200 && !said(); i++) await new Promise((done) => setTimeout(done, 50));
+    assert.ok(said(), page.logged.join("\n"));
     await page.click("h1");
     await until(page, "speaking");
     assert.deepEqual(page.errors, []);

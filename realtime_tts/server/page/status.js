@@ -7,7 +7,7 @@ import { byId, say } from "./dom.js";
 /** @type {Record<string, string>} */
 const OF_SPEECH = {
   waiting: "Waiting for the first sound",
-  locked: "Click anywhere to allow sound: the browser keeps it back until then",
+  locked: "Click anywhere to allow sound; if that is no help, this machine may have no loudspeaker",
   speaking: "Speaking",
   held: "Held: all the text there is has been said",
   interrupted: "Interrupted",

@@ -28,7 +28,7 @@ from realtime_tts.bench.workload import Progress as Report
 from realtime_tts.bench.workload import Target
 from realtime_tts.cli.bench_arguments import add_arguments, bench_settings, feeds_at_once, levels_of
 from realtime_tts.cli.failures import ExitStatus, check_folders
-from realtime_tts.cli.serve import progress_bars
+from realtime_tts.cli.progress import progress_bars
 from realtime_tts.cli.session_arguments import shown_command
 from realtime_tts.client import SessionOptions
 from realtime_tts.errors import ConfigError

@@ -71,8 +71,9 @@ _HOW_TO_START = (
 
 
 def _missing(module: str) -> str:
-    extra = _EXTRAS.get(module.partition(".")[0], "server")
+    package = module.partition(".")[0]
+    extra = _EXTRAS.get(package, "server")
     return (
-        f"this needs the Python package {module!r}, which is not installed; get it with\n"
+        f"this needs the Python package {package!r}, which is not installed; get it with\n"
         f"    pip install 'realtime-tts-server[{extra}]'"
     )

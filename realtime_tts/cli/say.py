@@ -7,6 +7,7 @@ import asyncio
 import codecs
 import contextlib
 import os
+import shlex
 import signal
 import sys
 import time
@@ -37,6 +38,7 @@ examples:
   realtime-tts say "Hello there." -o hello.mp3
   realtime-tts say "Hello there." -o prompt.wav --format ulaw_8000
   my-language-model | realtime-tts say -
+  realtime-tts say --local "Hello there."
   realtime-tts say "Hello there." -o - | aplay -t raw -f S16_LE -r 24000
 """
 
@@ -61,11 +63,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "ulaw_8000, mp3_44100_64 or opus (docs/audio.md lists them)",
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="no figures")
-    parser.add_argument(
-        "--local", action="store_true", help="start a server just for this, and stop it after"
+    add_server_arguments(parser).add_argument(
+        "--local",
+        action="store_true",
+        help="speak without a server: load the checkpoint here, which takes some seconds",
     )
-    add_server_arguments(parser)
-    add_voice_arguments(parser)
+    local = parser.add_argument_group("with --local")
+    local.add_argument("--device", help="cpu, cuda or cuda:N (default: a GPU where there is one)")
+    local.add_argument(
+        "--start",
+        default="",
+        metavar="FLAGS",
+        help="other flags of `serve`, as --start='--threads 2'",
+    )
+    add_voice_arguments(
+        parser,
+        model="one of the server's checkpoints, if it has several (default: the voice picks); with "
+        "--local the one to load: a Hub id or a folder (default: the demo voice)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -75,25 +90,32 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError("give a text or --stdin, not both")
     if arguments.text is None and not arguments.stdin and sys.stdin.isatty():
         raise ConfigError('nothing to say; try: realtime-tts say "Hello there."')
+    if (arguments.device or arguments.start) and not arguments.local:
+        raise ConfigError("--device and --start are for speaking without a server: add --local")
     audio_format = format_for(arguments.output, arguments.format)
     console = Console(stderr=True, quiet=arguments.quiet, highlight=False)
-    return asyncio.run(_say(arguments, audio_format, console))
+    options = session_options(arguments)
+    if audio := _session_audio(audio_format, arguments.output):
+        options["audio"] = audio
+    if arguments.local:
+        options.pop("model", None)  # there is one
+
+    async def say(url: str, api_key: str | None, tls_ca: str | None = None) -> int:
+        async with RealtimeTTS(url, api_key=api_key, tls_ca=tls_ca, **options) as tts:
+            return await _Saying(tts, arguments, audio_format, console).run()
+
+    if arguments.local:
+        from realtime_tts.cli.own_server import with_own_server
+
+        return with_own_server(_local_flags(arguments), console, say)
+    return asyncio.run(say(arguments.url, arguments.api_key, arguments.tls_ca))
 
 
-async def _say(arguments: argparse.Namespace, audio_format: AudioFormat, console: Console) -> int:
-    async with contextlib.AsyncExitStack() as stack:
-        url, tls_ca = arguments.url, arguments.tls_ca
-        if arguments.local:
-            from realtime_tts.bench.local_server import local_server
-
-            with console.status("starting a server"):
-                url, tls_ca = await stack.enter_async_context(local_server()), None
-        options = session_options(arguments)
-        if audio := _session_audio(audio_format, arguments.output):
-            options["audio"] = audio
-        tts = RealtimeTTS(url, api_key=arguments.api_key, tls_ca=tls_ca, **options)
-        await stack.enter_async_context(tts)
-        return await _Saying(tts, arguments, audio_format, console).run()
+def _local_flags(arguments: argparse.Namespace) -> list[str]:
+    """The flags of `serve` that those of `say` mean."""
+    named = {"--model": arguments.model, "--device": arguments.device}
+    flags = [word for pair in named.items() if pair[1] is not None for word in pair]
+    return flags + shlex.split(arguments.start)
 
 
 def _session_audio(audio_format: AudioFormat, output: str | None) -> AudioOptions:

@@ -47,7 +47,7 @@ def serve(
     load_tokenizer: LoadTokenizer,
     metrics: Metrics,
     *,
-    make_voices: Callable[[], VoiceLibrary] | None = None,
+    make_voices: Callable[[], VoiceLibrary | None] | None = None,
     on_ready: Callable[[int], None] | None = None,
     source: Source | None = None,
 ) -> int:
@@ -129,6 +129,14 @@ async def running(
     Leaves signal handlers alone. Ends the sessions at once when the block is left.
     """
     front = make_front(config, link, load_tokenizer, metrics or Metrics(), voices)
+    async with running_front(front, wait_ready=wait_ready) as server:
+        yield server
+
+
+@contextlib.asynccontextmanager
+async def running_front(front: Front, *, wait_ready: bool = True) -> AsyncIterator[RunningServer]:
+    """The same for a front that is made already."""
+    config = front.config
     certificate = Certificate(config.tls) if config.tls else None
     server = DrainingServer(
         uvicorn_config(front), front, certificate=certificate, handle_signals=False

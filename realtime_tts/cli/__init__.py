@@ -26,6 +26,7 @@ _COMMANDS = {
     "lexicons": "store, list or delete pronunciations on a server",
     "keys": "create, list, change or revoke the keys of a server's customers",
     "clone": "register a voice from a recording",
+    "random-checkpoint": "write a model with random weights, to try cloning with",
     "detect": "find the mark of synthetic speech in a recording",
     "bench": "measure a server under load",
     "profile": "measure the stages of one frame against what the machine could do",
@@ -106,7 +107,7 @@ def command_parser(words: Sequence[str]) -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         if name == wanted:
-            module = import_module(f"realtime_tts.cli.{name}")
+            module = import_module(f"realtime_tts.cli.{name.replace('-', '_')}")
             module.add_arguments(command)
             command.set_defaults(run=module.run, parser=command)
     return parser

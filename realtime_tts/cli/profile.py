@@ -107,7 +107,7 @@ def _measure(
         buckets.append(bucket(model.config, times, dtypes, limits, widths))
     return Profile(
         model=config.name,
-        random_weights=model.random_weights,
+        random_weights=model.config.random_weights,
         dtype=name_of(dtypes[0]),
         codec_dtype=name_of(dtypes[1]),
         command=shown_command(arguments.words),

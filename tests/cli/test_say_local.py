@@ -37,7 +37,8 @@ def test_it_speaks_the_demo_voice_without_a_server(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "out.wav"
-    words = ["--voice", "ray", "--speed", "1.2", "--start", "--threads 1 --slots 1", "-o", str(path)]
+    words = ["--voice", "ray", "--speed", "1.2", "--start", "--threads 1 --slots 1"]
+    words += ["-o", str(path)]
     assert main(["say", "--local", "The tide.", *words]) == ExitStatus.OK
     assert re.fullmatch(r"[0-9.]+ s of speech · first packet after [0-9]+ ms.*\n", told(capsys))
     assert seconds(path) > 0.5

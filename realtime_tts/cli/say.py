@@ -22,6 +22,7 @@ from realtime_tts.audio.formats import ENGINE_FORMAT, AudioFormat
 from realtime_tts.cli.failures import ExitStatus
 from realtime_tts.cli.files import format_for
 from realtime_tts.cli.output import FALLBACK_FILE, Output, sink_makers
+from realtime_tts.cli.playback import PLAYER_COMMANDS
 from realtime_tts.cli.session_arguments import (
     add_server_arguments,
     add_voice_arguments,
@@ -141,7 +142,7 @@ class _Saying:
         self._console = console
         self._output = Output(
             sink_makers(arguments.output, audio_format),
-            lambda why: console.print(escape(why), style="yellow"),
+            lambda why: console.print(escape(why), style="yellow", soft_wrap=True),
         )
         self._chosen_output = arguments.output
         self._asked_at = 0.0 if arguments.text is None else time.monotonic()
@@ -211,8 +212,10 @@ class _Saying:
         if self._output.name not in (None, self._chosen_output):
             figures.append(f"[bold]{self._output.name}[/bold]")
         if self._output.name == str(FALLBACK_FILE) and self._chosen_output is None:
-            found = "worked" if self._output.failures else "found"
-            self._console.print(f"no audio player {found}: written to {FALLBACK_FILE}")
+            looked_for = ", ".join(command[0] for command in PLAYER_COMMANDS)
+            found = "worked" if self._output.failures else f"found ({looked_for})"
+            line = f"no audio player {found}: written to {FALLBACK_FILE}"
+            self._console.print(line, soft_wrap=True)
         self._console.print(" · ".join(figures), soft_wrap=True)
 
 

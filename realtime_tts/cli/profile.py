@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from realtime_tts.cli.failures import ExitStatus, check_folders
+from realtime_tts.cli.failures import ExitStatus, check_writable
 from realtime_tts.cli.serve_arguments import add_computing_arguments
 from realtime_tts.cli.session_arguments import numbers, shown_command
 from realtime_tts.errors import ConfigError
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     rows = rows_of(arguments.rows)
     if arguments.repeat < 1 or arguments.context < 1:
         raise ConfigError("repeat and context must be at least 1")
-    check_folders(arguments.json)
+    check_writable(arguments.json)
     console = Console(stderr=True)
     with console.status("loading") as status:
         profile = _measure(arguments, rows, status.update)

@@ -7,11 +7,11 @@ import asyncio
 import codecs
 import contextlib
 import os
-import shlex
 import signal
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
+from pathlib import Path
 from typing import cast
 
 from msgspec.structs import asdict, replace
@@ -19,13 +19,14 @@ from rich.console import Console
 from rich.markup import escape
 
 from realtime_tts.audio.formats import ENGINE_FORMAT, AudioFormat
-from realtime_tts.cli.failures import ExitStatus
+from realtime_tts.cli.failures import ExitStatus, check_writable
 from realtime_tts.cli.files import format_for
 from realtime_tts.cli.output import FALLBACK_FILE, Output, sink_makers
 from realtime_tts.cli.playback import PLAYER_COMMANDS
 from realtime_tts.cli.session_arguments import (
     add_server_arguments,
     add_voice_arguments,
+    quoted_flags,
     session_options,
 )
 from realtime_tts.client import AudioOptions, Interrupted, RealtimeTTS
@@ -94,6 +95,8 @@ def run(arguments: argparse.Namespace) -> int:
     if (arguments.device or arguments.start) and not arguments.local:
         raise ConfigError("--device and --start are for speaking without a server: add --local")
     audio_format = format_for(arguments.output, arguments.format)
+    if arguments.output not in (None, "-"):
+        check_writable(Path(arguments.output))
     console = Console(stderr=True, quiet=arguments.quiet, highlight=False)
     options = session_options(arguments)
     if audio := _session_audio(audio_format, arguments.output):
@@ -116,7 +119,7 @@ def _local_flags(arguments: argparse.Namespace) -> list[str]:
     """The flags of `serve` that those of `say` mean."""
     named = {"--model": arguments.model, "--device": arguments.device}
     flags = [word for pair in named.items() if pair[1] is not None for word in pair]
-    return flags + shlex.split(arguments.start)
+    return flags + quoted_flags(arguments.start)
 
 
 def _session_audio(audio_format: AudioFormat, output: str | None) -> AudioOptions:

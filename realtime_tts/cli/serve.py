@@ -118,6 +118,7 @@ def _serve(
         metrics,
         make_voices=partial(voice_library, engines),
         on_ready=lambda port: greet(port, links[0]),
+        on_stuck=progress.close,  # a terminal keeps its cursor
         source=source,
     )
 

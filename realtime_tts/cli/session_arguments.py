@@ -121,6 +121,14 @@ def numbers(text: str, kind: type[_Number]) -> list[_Number]:
         raise ConfigError(f"expected numbers separated by commas: {error}") from error
 
 
+def quoted_flags(text: str) -> list[str]:
+    """The flags of another command that came as one word. Raises ConfigError."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise ConfigError(f"--start {text}: {error}") from None
+
+
 def session_options(arguments: argparse.Namespace) -> SessionOptions:
     """The client's options for the flags that were given."""
     options: dict[str, Any] = {}

@@ -49,13 +49,15 @@ def serve(
     *,
     make_voices: Callable[[], VoiceLibrary | None] | None = None,
     on_ready: Callable[[int], None] | None = None,
+    on_stuck: Callable[[], None] | None = None,
     source: Source | None = None,
 ) -> int:
     """Listen, load the engine, serve until SIGTERM or SIGINT. Returns the process's exit code.
 
     `make_link` and `make_voices` are called on the running event loop. `on_ready` gets the port
-    once turns can be taken. New settings of `source` are taken over. Raises ConfigError if the
-    address cannot be listened on, or the TLS files cannot be used.
+    once turns can be taken. `on_stuck` is called before the process is ended with an engine that
+    does not stop, which loads a model, say. New settings of `source` are taken over. Raises
+    ConfigError if the address cannot be listened on, or the TLS files cannot be used.
     """
     certificate = Certificate(config.tls) if config.tls else None
     if config.access:
@@ -80,7 +82,10 @@ def serve(
             await server.serve(sockets)
         if front.engine.stuck:
             # Its thread cannot be ended, and Python would wait for it.
-            event(log, logging.WARNING, "server.engine_stuck")
+            if front.engine.model is not None:  # else it loads, and is no trouble
+                event(log, logging.WARNING, "server.engine_stuck")
+            if on_stuck is not None:
+                on_stuck()
             logging.shutdown()
             os._exit(server.exit_code)
         return server.exit_code

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import sys
-import threading
-import time
 import wave
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 from rich.console import Console
@@ -20,7 +15,9 @@ from realtime_tts.cli.failures import ExitStatus
 from realtime_tts.cli.own_server import with_own_server
 from realtime_tts.client import RealtimeTTS
 from realtime_tts.errors import HandshakeRefused
+from tests.cli.endless import interrupted_while_loading
 
+HIDE_CURSOR, SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
 TONES = ["say", "--local", "--start", "--engine fake"]
 
 
@@ -55,6 +52,20 @@ def test_standard_input_and_formats_are_those_of_a_server(
         monkeypatch.setattr(sys, "stdin", file)
         assert main([*TONES, "-", "-q", "-o", str(path)]) == ExitStatus.OK
     assert told(capsys) == "" and path.stat().st_size > 4_000
+
+
+@pytest.mark.parametrize("words", [["-o", "none.wav"], ["-", "-o", "none.wav"], ["So.", "-o", "-"]])
+def test_closed_streams_read_and_write_nothing(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python has None for them."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("stdin", "stdout"):
+        monkeypatch.setattr(sys, name, None)
+    assert main([*TONES, *words]) == ExitStatus.OK
+    for stream in (sys.stdin, sys.stdout):
+        assert stream is not None
+        stream.close()
 
 
 def test_nobody_else_can_use_the_server() -> None:
@@ -114,35 +125,12 @@ def test_without_the_servers_packages_it_says_what_to_install(
     assert "pip install 'realtime-tts-server[server]'" in error
 
 
-class _Left(BaseException):
-    """Instead of the end of the process, which is that of the tests."""
-
-
 def test_control_c_does_not_wait_for_a_model_that_loads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its configuration is a pipe, so that loading never ends."""
-    pipe, left = tmp_path / "config.json", []
-    os.mkfifo(pipe)
-    writer: list[int] = []
-
-    def interrupt() -> None:
-        while not writer:
-            try:
-                writer.append(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
-            except OSError:  # nobody reads yet
-                time.sleep(0.01)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    def leave(status: int) -> NoReturn:
-        left.append(status)
-        os.close(writer[0])  # lets the thread end
-        raise _Left
-
-    monkeypatch.setattr("realtime_tts.cli.own_server.os._exit", leave)
-    thread = threading.Thread(target=interrupt)
-    thread.start()
-    with pytest.raises(_Left):
-        main(["say", "--local", "--model", str(tmp_path), "So."])
-    thread.join()
-    assert left == [ExitStatus.INTERRUPTED] and told(capsys) == ""
+    monkeypatch.setenv("FORCE_COLOR", "1")  # to rich, a terminal
+    status = interrupted_while_loading(["say", "--local", "So."], tmp_path, monkeypatch)
+    shown = told(capsys)
+    assert status == ExitStatus.INTERRUPTED
+    assert "start" in shown and shown.count(HIDE_CURSOR) == shown.count(SHOW_CURSOR) == 1
+    assert "\n" not in shown.partition(SHOW_CURSOR)[2], "nothing is told"

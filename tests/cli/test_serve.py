@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import shlex
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from realtime_tts.cli import command_parser
 from realtime_tts.cli.serve import engine_config, engine_configs, server_config
 from realtime_tts.cli.serve_settings import Sources
 from realtime_tts.errors import ConfigError
+from tests.cli.endless import interrupted_while_loading
 
 
 def flags(*words: str) -> argparse.Namespace:
@@ -180,6 +182,26 @@ def test_a_server_with_random_weights_says_so_in_its_welcome_and_in_its_log() ->
         "server.starting", "engine.started", "engine.ready", "engine.random_weights",
     ]  # fmt: skip
     assert "random weights" in logged[2]["model"]
+
+
+def test_control_c_while_it_loads_ends_it_and_gives_the_terminal_its_cursor_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # to rich, a terminal
+    monkeypatch.setattr("logging.shutdown", lambda: None)
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    try:
+        words = ["serve", "--port", "0", "--voices-dir", str(tmp_path / "voices")]
+        assert interrupted_while_loading(words, tmp_path, monkeypatch) == 0
+    finally:
+        for handler in set(root.handlers) - set(handlers):
+            root.removeHandler(handler)
+            handler.close()
+        root.setLevel(level)
+    told = capsys.readouterr().err
+    assert "\x1b[?25l" in told.partition("start")[0] and told.rstrip().count("\x1b[?25h") == 1
+    assert "server.stopped" in told and "engine_stuck" not in told, "nobody has to look at that"
 
 
 def test_the_tls_flags_go_together_and_are_looked_at_before_anything_is_loaded(

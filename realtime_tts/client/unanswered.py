@@ -24,8 +24,8 @@ def unanswered(url: str, error: OSError) -> HandshakeRefused:
             f"{shown(url)} does not speak TLS: {error.reason}; is it a {plain}:// server?"
         )
     # asyncio's own words name the address once more, as Python writes a tuple.
-    known = error.errno is not None and error.errno > 0
-    why = os.strerror(error.errno) if known else (error.strerror or str(error))
+    number = error.errno or 0
+    why = os.strerror(number) if number > 0 else (error.strerror or str(error))
     return Unreachable(f"no server answers at {shown(url)}: {why}")
 
 

@@ -30,7 +30,11 @@ CLIENTS = (ROOT / "docs" / "clients.md").read_text(encoding="utf-8")
 PERFORMANCE = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 HOOKS = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
-CALLING = (README, TLS, AUDIO, PERFORMANCE)
+TUTORIALS = {
+    path.stem: path.read_text(encoding="utf-8")
+    for path in sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+}
+CALLING = (README, TLS, AUDIO, PERFORMANCE, *TUTORIALS.values())
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
 DOCUMENTS = sorted(
     document
@@ -201,6 +205,15 @@ def test_programs_that_need_a_client_name_one_that_is_tested(document: Path) -> 
         file = {"python": "requirements.txt", "js": "package.json"}[language]
         assert (ROOT / "tests" / "clients" / client / file).exists(), f"no client {client}"
         assert document.parent in (ROOT, ROOT / "docs"), "programs are looked for nowhere else"
+
+
+def test_the_new_addresses_of_other_vendors_clients_are_those_of_tested_programs() -> None:
+    dialects = (ROOT / "docs" / "dialects.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (?!you have|---)(.*) \| .* \| (.*) \|$", TUTORIALS["moving"], re.M)
+    assert len(rows) >= 9
+    for client, now in rows:
+        for code in re.findall(r"`([^`]+)`", now):
+            assert code in dialects or code in CLIENTS, f"{client}: no program has {code}"
 
 
 def test_the_table_of_clients_shows_a_part_of_their_programs() -> None:

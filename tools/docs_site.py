@@ -29,7 +29,7 @@ _DOCUMENTS = (
     "scheduler/*.md",
     "tools/*/*.md",
 )
-_PICTURES = ("docs/**/*.png", "docs/**/*.svg", "realtime_tts/demo_voice/*.png")
+_MEDIA = ("docs/**/*.png", "docs/**/*.svg", "docs/**/*.opus", "realtime_tts/demo_voice/*.png")
 _FENCED = re.compile(r"^(?P<fence>```+).*?^(?P=fence)[ ]*$", re.DOTALL | re.MULTILINE)
 _CLIENT = re.compile(r"^(```\w+) client=\w+$", re.MULTILINE)
 """What marks a program for the tests; the highlighter does not know it."""
@@ -57,10 +57,10 @@ def slug(heading: str, separator: str) -> str:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """The repository's documents and pictures in place of what is in `docs_dir`; the theme's own
+    """The repository's documents, pictures and sounds in place of what is in `docs_dir`; the theme's own
     files stay."""
-    kept = [file for file in files if not file.src_uri.endswith((".md", ".png", ".svg"))]
-    for pattern in (*_DOCUMENTS, *_PICTURES):
+    kept = [file for file in files if not file.src_uri.endswith((".md", ".png", ".svg", ".opus"))]
+    for pattern in (*_DOCUMENTS, *_MEDIA):
         for path in sorted(ROOT.glob(pattern)):
             if "node_modules" not in path.parts:
                 name = path.relative_to(ROOT).as_posix()

@@ -57,20 +57,23 @@ class Voice(TypedDict):
 
 
 class LoadedModel(TypedDict):
-    """A checkpoint that the server has loaded."""
+    """A checkpoint that the server has loaded. `instructions`: it speaks as they say."""
 
     model: str
     variant: str
+    instructions: bool
 
 
 class VoiceList(TypedDict):
     """What the server can speak with. `model` and `variant` are those of the default checkpoint;
-    `random_weights`: it was never trained, and its speech is noise."""
+    `clones`: it takes recordings; `random_weights`: it was never trained, and its speech is
+    noise."""
 
     server: str
     model: str
     variant: str
     models: list[LoadedModel]
+    clones: bool
     random_weights: bool
     voices: list[str]
     details: list[Voice]
@@ -130,7 +133,8 @@ async def _list(front: Front, request: Request) -> Response:
         "server": SERVER_NAME,
         "model": info.model,
         "variant": info.variant,
-        "models": [{"model": one.model, "variant": one.variant} for one in _models(info)],
+        "models": [_model(one) for one in _models(info)],
+        "clones": front.voices is not None and info.clones,
         "random_weights": info.random_weights,
         "voices": list(dict.fromkeys(voice["id"] for voice in details)),
         "details": details,
@@ -279,6 +283,10 @@ def _speakers(info: EngineInfo) -> list[Voice]:
         for one in _models(info)
         for name in one.voices
     ]
+
+
+def _model(info: EngineInfo) -> LoadedModel:
+    return {"model": info.model, "variant": info.variant, "instructions": info.instructions}
 
 
 def _models(info: EngineInfo) -> tuple[EngineInfo, ...]:

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import logging
+import re
 import shlex
+import socket
 import subprocess
 import sys
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from realtime_tts.cli import command_parser
-from realtime_tts.cli.serve import engine_config, engine_configs, server_config
+from realtime_tts.cli.reachable import EVERYWHERE, addresses_for_others
+from realtime_tts.cli.serve import engine_config, engine_configs, server_config, welcome
 from realtime_tts.cli.serve_settings import Sources
+from realtime_tts.config import ServerConfig
+from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import ConfigError
+from realtime_tts.server.auth import is_loopback
+from realtime_tts.server.run import bind
+from tests.cli.endless import interrupted_while_loading
 
 
 def flags(*words: str) -> argparse.Namespace:
@@ -154,6 +166,26 @@ def test_the_commands_of_the_welcome_have_a_placeholder_for_the_key() -> None:
     assert "-H 'X-API-Key: KEY'" in welcome[3]
 
 
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "127.0.0.1"])
+def test_every_address_of_the_welcome_leads_to_the_server(host: str) -> None:
+    if host == "::" and not Path("/proc/net/if_inet6").exists() and sys.platform == "linux":
+        pytest.skip("this machine has no IPv6")
+    config = ServerConfig(host=host, port=0)
+    output = StringIO()
+    with contextlib.ExitStack() as stack:
+        for listener in bind(config):
+            stack.enter_context(listener).listen()
+            port = listener.getsockname()[1]
+        welcome(Console(file=output), config, [EngineConfig(kind="fake")], port)
+        found = re.findall(r"http://(\S+):\d+", output.getvalue())
+        for address in found:
+            with socket.create_connection((address.strip("[]"), port), timeout=10):
+                pass
+    others = addresses_for_others(host) if host in EVERYWHERE else []  # none without a network
+    assert [one.strip("[]") for one in found if not is_loopback(one.strip("[]"))] == others
+    assert ("--tls-self-signed" in output.getvalue()) == (host != "127.0.0.1")
+
+
 def test_random_weights_make_noise_that_no_guard_ends_and_are_else_as_a_checkpoint() -> None:
     for words in ([], ["--device", "cuda:1"], ["--device", "cuda", "--dtype", "float32"]):
         random = engine_config(flags("--random-weights", "0.6B", *words))
@@ -180,6 +212,26 @@ def test_a_server_with_random_weights_says_so_in_its_welcome_and_in_its_log() ->
         "server.starting", "engine.started", "engine.ready", "engine.random_weights",
     ]  # fmt: skip
     assert "random weights" in logged[2]["model"]
+
+
+def test_control_c_while_it_loads_ends_it_and_gives_the_terminal_its_cursor_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # to rich, a terminal
+    monkeypatch.setattr("logging.shutdown", lambda: None)
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    try:
+        words = ["serve", "--port", "0", "--voices-dir", str(tmp_path / "voices")]
+        assert interrupted_while_loading(words, tmp_path, monkeypatch) == 0
+    finally:
+        for handler in set(root.handlers) - set(handlers):
+            root.removeHandler(handler)
+            handler.close()
+        root.setLevel(level)
+    told = capsys.readouterr().err
+    assert "\x1b[?25l" in told.partition("start")[0] and told.rstrip().count("\x1b[?25h") == 1
+    assert "server.stopped" in told and "engine_stuck" not in told, "nobody has to look at that"
 
 
 def test_the_tls_flags_go_together_and_are_looked_at_before_anything_is_loaded(

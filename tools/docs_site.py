@@ -57,9 +57,10 @@ def slug(heading: str, separator: str) -> str:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """The repository's documents, pictures and sounds in place of what is in `docs_dir`; the theme's own
-    files stay."""
-    kept = [file for file in files if not file.src_uri.endswith((".md", ".png", ".svg", ".opus"))]
+    """The repository's documents, pictures and sounds in place of what is in `docs_dir`; the
+    theme's own files stay."""
+    ours = (".md", ".png", ".svg", ".opus")
+    kept = [file for file in files if not file.src_uri.endswith(ours)]
     for pattern in (*_DOCUMENTS, *_MEDIA):
         for path in sorted(ROOT.glob(pattern)):
             if "node_modules" not in path.parts:

@@ -99,7 +99,7 @@ class EngineInfo(msgspec.Struct, frozen=True):
     fingerprint: str = ""
     """Of the checkpoint: where it is the same, codes mean the same and are drawn alike."""
     random_weights: bool = False
-    """Nobody trained the model: it is there to be measured, and its speech is noise."""
+    """The model is untrained: it is there to be measured, and its speech is noise."""
     row_buckets: tuple[int, ...] = ()
     """Numbers of rows whose step is captured, smallest first: a step of other numbers costs what
     the next one costs. Empty: every number of rows has its own cost."""

@@ -18,7 +18,7 @@ from realtime_tts.text.lexicon import folded
 FORMAT = "realtime-tts lexicon 1"
 MAX_ENTRIES = 20_000
 MAX_CHARS = Limits().max_lexicon_chars
-"""In a word, or in what is said for it."""
+"""In a word, or in what replaces it."""
 MAX_TITLE_CHARS = 256
 _MAX_HEADER_BYTES = 4_096
 _ENTRIES_OF_A_LINE = 250

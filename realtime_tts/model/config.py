@@ -136,7 +136,7 @@ class ModelConfig:
     """Layer and query head of the talker's heads that look at the text being spoken; none: nobody
     knows any (`alignment.py`)."""
     random_weights: bool = False
-    """Nobody trained it: its speech is noise, and whatever shows it has to say so."""
+    """It is untrained: its speech is noise, and whatever shows it has to say so."""
 
     @property
     def family(self) -> str:

@@ -1,4 +1,4 @@
-"""A small Base checkpoint that nobody trained, as a folder in the official format.
+"""A small untrained Base checkpoint, as a folder in the official format.
 
 It has all that a Base checkpoint has, the encoders too, so that voices can be cloned, blended and
 spoken with nothing downloaded. What it speaks is noise. Text ids and tokenizer are the demo

@@ -1,4 +1,4 @@
-"""Weights that nobody trained, and the dimensions of the released checkpoints to make them in.
+"""Untrained weights, and the dimensions of the released checkpoints to make them in.
 
 Speed depends on dimensions and precision, not on values, so a server with random weights measures
 what the real one would do, on machines that have no checkpoint. Its speech is noise.

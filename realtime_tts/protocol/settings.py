@@ -80,7 +80,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_instructions_chars: int = 2_000
     max_lexicon_entries: int = 500
     max_lexicon_chars: int = 128
-    """In one word of the lexicon, or in what is said for it."""
+    """In one word of the lexicon, or in what replaces it."""
     max_lexicons: int = 8
     """Stored ones that a session names."""
     max_queued_turns: int = 8

@@ -1,4 +1,4 @@
-"""Files that the server gives away as they are: the demo page and what it imports.
+"""Files that the server delivers as they are: the demo page and what it imports.
 
 They are read once, and each has a route of its own: no path of a request ever reaches the file
 system. They hold no secret, so they pass the gate without a key; otherwise a browser could not even
@@ -87,7 +87,7 @@ def _media_type(name: str) -> str | None:
 
 
 def client_files() -> Traversable:
-    """The folder of the JavaScript client, which the server gives away for its own page and others.
+    """The folder of the JavaScript client, which the server delivers to its own page and others.
 
     A wheel has them as `realtime_tts/server/client` (pyproject.toml puts them there); a checkout,
     installed or not, uses its own.

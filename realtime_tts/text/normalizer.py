@@ -1,6 +1,6 @@
 """Speech-ready text: numbers, abbreviations, a lexicon's words and pauses, as they arrive.
 
-Between the speech text filter and the tokenizer. What is said for what: docs/text.md, with a table
+Between the speech text filter and the tokenizer. How each is read: docs/text.md, with a table
 for each language (`languages/`).
 """
 
@@ -183,7 +183,7 @@ class SpeechNormalizer:
         self._done = 0
 
     def _decide(self, text: str, match: re.Match[str], ended: bool) -> Decision:
-        """What is said for the text that begins at a match, and how long that is; 0: as it is."""
+        """The words for the text that begins at a match, and how long that is; 0: as it is."""
         at, char = match.start(), match.group()[0]
         previous = text[at - 1] if at else self._out.tail[-1:]
         inside = is_word_character(previous) or "\u0300" <= previous <= "\u036f"

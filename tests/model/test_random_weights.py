@@ -1,4 +1,4 @@
-"""Weights nobody trained: the released dimensions, repeatable tensors, turns of a fixed length."""
+"""Untrained weights: the released dimensions, repeatable tensors, turns of a fixed length."""
 
 from pathlib import Path
 

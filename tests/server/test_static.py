@@ -1,4 +1,4 @@
-"""What the server gives away: whole, with the right type, and nothing else."""
+"""What the server delivers: whole, with the right type, and nothing else."""
 
 from __future__ import annotations
 

@@ -79,3 +79,33 @@ for (const [name, build] of Object.entries(BUNDLERS)) {
     assert.equal(Math.round(found.played * 24_000), found.samples);
   });
 }
+
+const TUTORIAL = readFileSync(
+  new URL("../../../docs/tutorials/browser.md", import.meta.url),
+  "utf8",
+);
+
+test("the tutorial's page, built as it says, speaks and says what was heard", { skip }, async (t) => {
+  const { folder } = install(t);
+  const out = join(folder, "dist");
+  const url = await server();
+  const [, html] = TUTORIAL.match(/^```html\n(.*?)^```/ms);
+  const [, script] = TUTORIAL.match(/^```js\n(.*?)^```/ms);
+  writeFileSync(join(folder, "index.html"), html);
+  writeFileSync(join(folder, "main.js"), script.replace("http://127.0.0.1:8000", url));
+  const { build } = await import("vite");
+  await build({ root: folder, base: "/talk/", logLevel: "error", configFile: false });
+  const page = await open(t, url);
+  const types = { ".html": "text/html", ".js": "text/javascript" };
+  await page.route(`${url}/talk/**`, (route) => {
+    const file = join(out, new URL(route.request().url()).pathname.replace("/talk/", ""));
+    route.fulfill({ contentType: types[extname(file)], body: readFileSync(file) });
+  });
+  await page.goto(`${url}/talk/index.html`);
+  await page.waitForFunction(() => document.getElementById("stop").onclick);
+  await page.click("#play");
+  await page.click("#stop");
+  await page.waitForFunction(() => document.getElementById("heard").textContent);
+  assert.match(await page.textContent("#heard"), /^You heard: /);
+  assert.deepEqual(page.errors, []);
+});

@@ -31,7 +31,7 @@ YEARS = range(1100, 2100)
 
 
 class Rule(NamedTuple):
-    """What is said for numbers of one kind. None of `words`: the rule does not apply after all."""
+    """The words for numbers of one kind. None of `words`: the rule does not apply after all."""
 
     pattern: re.Pattern[str]
     words: Callable[[re.Match[str]], str | None]
@@ -150,15 +150,15 @@ class Language:
     """Text from the beginning of a number, behind which its rules look at another word, or
     character where no spaces separate words."""
     numeral_rules: tuple[Rule, ...] = ()
-    """What is said for Roman numerals. A pattern's group "roman" holds the numeral."""
+    """The words for Roman numerals. A pattern's group "roman" holds the numeral."""
     numeral_marks: tuple[str, ...] = ("",)
     """What may be written behind a Roman numeral: XXe."""
     signs: Mapping[str, str] = field(default_factory=dict)
-    """What is said for characters wherever they stand: √, ≤."""
+    """The words for characters wherever they stand: √, ≤."""
     comparisons: Mapping[str, str] = field(default_factory=dict)
-    """What is said for characters before a number: <, ~."""
+    """The words for characters before a number: <, ~."""
     per: str = ""
-    """What is said for the slash in km/h, m/s² and $5/month; "" leaves it."""
+    """The words for the slash in km/h, m/s² and $5/month; "" leaves it."""
     divisors: Mapping[str, str] = field(default_factory=dict)
     """What may stand behind that slash, other than units."""
     behind_money: Mapping[str, str] = field(default_factory=dict)
@@ -174,13 +174,13 @@ class Language:
     decade_cue: re.Pattern[str] | None = None
     """What must stand before a decade of two digits: the 90s."""
     addresses: Mapping[str, str] = field(default_factory=dict)
-    """What is said for the marks in mail and web addresses."""
+    """The words for the marks in mail and web addresses."""
     sharp: str = ""
-    """What is said for # behind a letter: C#."""
+    """The words for # behind a letter: C#."""
     hashtag: str = ""
-    """What is said for # before a word."""
+    """The words for # before a word."""
     powers: Mapping[str, str] = field(default_factory=dict)
-    """What is said for ^2 and ², and, with the key "", before any other power."""
+    """The words for ^2 and ², and, with the key "", before any other power."""
     places: frozenset[str] = frozenset()
     """Words before a house number, if a name follows it."""
     numerals: re.Pattern[str] | None = None

@@ -1,4 +1,4 @@
-"""A language's own rules: what is said for a number, or a Roman numeral, by the words around it."""
+"""A language's own rules: the words for a number, or a Roman numeral, by the words around it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class RuleReader:
     def numeral(
         self, text: str, at: int, before: str, ended: bool, stop: Callable[[str], bool]
     ) -> Reading | None:
-        """What is said for the Roman numeral at `at`, the beginning of a word; length 0 if there is
+        """The words for the Roman numeral at `at`, the beginning of a word; length 0 if there is
         none, None if more text is needed."""
         letters, word = _NUMERAL_WORD.match(text, at), _WORD.match(text, at)
         if letters is None or word is None or letters["mark"] not in self._marks:
@@ -104,7 +104,7 @@ def rule(
 def ratios(words: Callable[[int], str], colon: str, dash: str) -> tuple[Rule, ...]:
     """Scores and scales, 3:1 and 1:100, unless they can be a time; and 3-1, unless it ascends.
 
-    `colon`, `dash`: what is said for the mark.
+    `colon`, `dash`: the words for the mark.
     """
 
     def said(match: re.Match[str]) -> str | None:

@@ -1,4 +1,4 @@
-"""What is said for signs: operators, comparisons, powers, and the marks in addresses."""
+"""The words for signs: operators, comparisons, powers, and the marks in addresses."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class SignReader:
         self.chars += "".join({*language.addresses, *language.operators} - {*self.chars})
 
     def read(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
-        """What is said for the sign at `at`; length 0: nothing; None: more text is needed.
+        """The words for the sign at `at`; length 0: nothing; None: more text is needed.
 
         `before`: the text before it, back to some tens of characters.
         """

@@ -14,7 +14,7 @@ from realtime_tts.text.languages.language import Abbreviation, Kind, Noun
 _T = TypeVar("_T")
 
 Power = tuple[int, str, str]
-"""A power, what is said for one of it ("un millón"), and what several are ("millones")."""
+"""A power, the words for one of it ("un millón"), and what several are ("millones")."""
 
 
 def by_powers(

@@ -25,6 +25,7 @@ from realtime_tts.errors import (
     RealtimeTTSError,
     RequestError,
     TurnError,
+    Unreachable,
 )
 from realtime_tts.version import __version__
 
@@ -62,6 +63,7 @@ __all__ = [
     "Turn",
     "TurnError",
     "TurnResult",
+    "Unreachable",
     "__version__",
     "speak_to_wav",
 ]

@@ -69,6 +69,10 @@ class HandshakeRefused(ClientError, code="handshake_refused"):
         self.status = status
 
 
+class Unreachable(HandshakeRefused, code="unreachable"):
+    """Nobody answers at the server's address."""
+
+
 class CertificateRefused(HandshakeRefused, code="certificate_refused"):
     """The server's certificate is not trusted, has expired, or is for another name."""
 

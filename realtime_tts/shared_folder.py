@@ -26,6 +26,15 @@ def unfinished_in(folder: Path) -> Path:
     return folder / f"{_UNFINISHED}{secrets.token_hex(8)}"
 
 
+def write(unfinished: Path, data: bytes) -> None:
+    """Write a file before it is linked. Once it is acknowledged, it is there after a power cut. Who
+    may read it is what the process's umask says, for every file alike. Raises OSError."""
+    with unfinished.open("xb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def link(unfinished: Path, place: Path) -> None:
     """Make a finished file appear at `place` in one step. Raises FileExistsError, OSError."""
     try:

@@ -13,7 +13,8 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from importlib import import_module
-from typing import cast
+from io import TextIOWrapper
+from typing import NoReturn, cast
 
 from realtime_tts.cli.failures import ExitStatus, explain
 
@@ -26,6 +27,7 @@ _COMMANDS = {
     "lexicons": "store, list or delete pronunciations on a server",
     "keys": "create, list, change or revoke the keys of a server's customers",
     "clone": "register a voice from a recording",
+    "random-checkpoint": "write a model with random weights, to try cloning with",
     "detect": "find the mark of synthetic speech in a recording",
     "bench": "measure a server under load",
     "profile": "measure the stages of one frame against what the machine could do",
@@ -36,6 +38,7 @@ _COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit status; errors are told on standard error."""
+    _mend_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         if "_ARGCOMPLETE" in os.environ:
@@ -53,6 +56,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         status, message = explain(error)
         print(f"realtime-tts: {message}", file=sys.stderr)
         return status
+
+
+def _mend_streams() -> None:
+    """A stream that was closed reads and writes nothing; a character that a terminal does not have
+    is shown by its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # takes the lowest number: the closed one's
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # as standard error is anyway
 
 
 def _complete() -> None:
@@ -85,10 +98,26 @@ def _nearest(word: str, there_are: Iterable[str]) -> str:
     return f"; did you mean {found[0]}?" if found else ""
 
 
+_LONG_USAGE = 6
+
+
+class _Parser(argparse.ArgumentParser):
+    """Where there are many flags, an error is not told below a page of them."""
+
+    def error(self, message: str) -> NoReturn:
+        usage, more = self.format_usage(), ""
+        if usage.count("\n") > _LONG_USAGE:
+            needed = [one for one in self._actions if one.required or not one.option_strings]
+            formatter = self.formatter_class(prog=f"{self.prog} [OPTIONS]")
+            formatter.add_usage(None, needed, self._mutually_exclusive_groups)
+            usage, more = formatter.format_help(), f"all options: {self.prog} --help\n"
+        self.exit(ExitStatus.USAGE, f"{usage}{self.prog}: error: {message}\n{more}")
+
+
 def command_parser(words: Sequence[str]) -> argparse.ArgumentParser:
     from realtime_tts.version import __version__
 
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="realtime-tts",
         description="Streaming text-to-speech for voice agents: text deltas in, PCM packets out.",
     )
@@ -106,7 +135,7 @@ def command_parser(words: Sequence[str]) -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         if name == wanted:
-            module = import_module(f"realtime_tts.cli.{name}")
+            module = import_module(f"realtime_tts.cli.{name.replace('-', '_')}")
             module.add_arguments(command)
             command.set_defaults(run=module.run, parser=command)
     return parser

@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import json
 import logging
-import shlex
 import signal
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
@@ -27,9 +26,9 @@ from realtime_tts.bench.tables import headline, markdown_table, terminal_table
 from realtime_tts.bench.workload import Progress as Report
 from realtime_tts.bench.workload import Target
 from realtime_tts.cli.bench_arguments import add_arguments, bench_settings, feeds_at_once, levels_of
-from realtime_tts.cli.failures import ExitStatus, check_folders
-from realtime_tts.cli.serve import progress_bars
-from realtime_tts.cli.session_arguments import shown_command
+from realtime_tts.cli.failures import ExitStatus, check_writable
+from realtime_tts.cli.progress import progress_bars
+from realtime_tts.cli.session_arguments import quoted_flags, shown_command
 from realtime_tts.client import SessionOptions
 from realtime_tts.errors import ConfigError
 
@@ -40,7 +39,7 @@ _TOO_WIDE = "The table is too wide for this terminal: --markdown FILE writes it.
 
 
 def run(arguments: argparse.Namespace) -> int:
-    check_folders(arguments.json, arguments.markdown, arguments.png)
+    check_writable(arguments.json, arguments.markdown, arguments.png)
     if arguments.feeds is not None:
         return _feeds(arguments)
     levels = levels_of(arguments)
@@ -157,7 +156,7 @@ async def _server(arguments: argparse.Namespace, console: Console) -> AsyncItera
 def _server_flags(given: str, arguments: argparse.Namespace) -> list[str]:
     """Flags of `serve`."""
     random = arguments.random_weights
-    return shlex.split(given) + (["--random-weights", random] if random else [])
+    return quoted_flags(given) + (["--random-weights", random] if random else [])
 
 
 def _engine(
@@ -190,6 +189,9 @@ def _quiet_client() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _progress(console: Console) -> Iterator[Report]:
+    if not console.is_terminal:  # rich leaves an empty line there
+        yield lambda what, done, total: None
+        return
     with progress_bars(console) as progress:
         task = progress.add_task("connecting", total=None)
 

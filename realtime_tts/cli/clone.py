@@ -68,7 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
     how = "with its manner of speaking" if made["in_context"] else "from its sound alone"
     console = Console()
     console.print(f"registered {made['id']}, {how}", highlight=False)
-    console.print(f"  {_hear_it(arguments, made['id'])}", highlight=False, soft_wrap=True)
+    command = _hear_it(arguments, made["id"])
+    console.print(f"  {command}", highlight=False, markup=False, soft_wrap=True)
     return ExitStatus.OK
 
 

@@ -22,16 +22,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Say what was found. Returns the exit status. RequestError for what is no recording."""
+    """Say what was found. Returns the exit status. Raises RequestError for what is no recording."""
     import soundfile
 
     from realtime_tts.audio.detection import THRESHOLD, detect
 
     file: Path = arguments.file
     try:
-        samples, rate = soundfile.read(file, dtype="float32", always_2d=True)
-    except (OSError, soundfile.LibsndfileError) as error:
-        raise RequestError(f"{file}: not a recording that can be read: {error}") from None
+        with file.open("rb") as opened:
+            samples, rate = soundfile.read(opened, dtype="float32", always_2d=True)
+    except OSError as error:  # not status 1, which says something of a recording
+        raise RequestError(f"{file}: {error.strerror}") from None
+    except soundfile.LibsndfileError as error:
+        why = error.error_string
+        raise RequestError(f"{file}: not a recording that can be read: {why}") from None
     if rate < _SLOWEST:
         raise RequestError(f"{file}: found {rate} Hz; the mark needs {_SLOWEST} or more")
     found = detect(samples.mean(axis=1), rate)

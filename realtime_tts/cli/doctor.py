@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from realtime_tts.cli.failures import ExitStatus, check_folders
+from realtime_tts.cli.failures import ExitStatus, check_writable
+from realtime_tts.cli.session_arguments import quoted_flags
 
 if TYPE_CHECKING:
     from realtime_tts.configuration.settings import Settings
@@ -47,14 +47,14 @@ def run(arguments: argparse.Namespace) -> int:
     from realtime_tts.doctor.bundle import write_bundle
     from realtime_tts.doctor.findings import Verdict, machine_findings
 
-    check_folders(arguments.bundle)
+    check_writable(arguments.bundle)
     settings = _settings(arguments.config) if arguments.bundle else None
     findings = []
     for finding in machine_findings(arguments.host, arguments.port):
         print(finding, flush=True)
         findings.append(finding)
     if not arguments.no_speech and all(one.verdict != Verdict.FAILED for one in findings):
-        findings += _speak(shlex.split(arguments.start))
+        findings += _speak(quoted_flags(arguments.start))
     if arguments.bundle:
         write_bundle(arguments.bundle, findings, settings, arguments.log)
         print(f"wrote {arguments.bundle}: look through it before you send it")

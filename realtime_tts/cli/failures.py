@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from enum import IntEnum
 from pathlib import Path
 
 from realtime_tts.errors import (
-    CertificateRefused,
     ConfigError,
     ConnectionLost,
     HandshakeRefused,
     OverloadedError,
     RealtimeTTSError,
     RequestError,
+    Unreachable,
 )
 
 
@@ -36,10 +37,10 @@ def explain(error: Exception) -> tuple[ExitStatus, str]:
         case HandshakeRefused() if error.status in (401, 403):
             advice = "Give the key with --api-key, or in REALTIME_TTS_API_KEY."
             return ExitStatus.NOT_ALLOWED, f"{error}\n{advice}"
-        case CertificateRefused():
-            return ExitStatus.UNREACHABLE, str(error)
-        case HandshakeRefused() if error.status == 0:
+        case Unreachable():
             return ExitStatus.UNREACHABLE, f"{error}\n{_HOW_TO_START}"
+        case HandshakeRefused() if error.status == 0:  # another server, another protocol
+            return ExitStatus.UNREACHABLE, str(error)
         case OverloadedError() | HandshakeRefused(status=503):
             return ExitStatus.NO_CAPACITY, str(error)
         case ConnectionLost():
@@ -48,17 +49,28 @@ def explain(error: Exception) -> tuple[ExitStatus, str]:
             return ExitStatus.FAILED, str(error)
         case ImportError() if error.name and not error.name.startswith(_OURS):
             return ExitStatus.FAILED, _missing(error.name)
-        case OSError():  # a file that cannot be written, mostly
-            return ExitStatus.FAILED, str(error)
+        case OSError() if error.filename is not None and error.strerror:
+            return ExitStatus.FAILED, f"{os.fsdecode(error.filename)}: {error.strerror}"
+        case OSError():
+            return ExitStatus.FAILED, error.strerror or str(error)
         case _:
             raise error
 
 
-def check_folders(*files: Path | None) -> None:
-    """Raise ConfigError for files that could not be written at the end of a long run."""
+def check_writable(*files: Path | None) -> None:
+    """Raise ConfigError for files that could not be written, before anybody has waited for them."""
     for file in files:
-        if file is not None and not file.parent.is_dir():
-            raise ConfigError(f"{file} cannot be written: there is no folder {file.parent}")
+        if file is not None and (why := _obstacle(file)):
+            raise ConfigError(f"{file} cannot be written: {why}")
+
+
+def _obstacle(file: Path) -> str:
+    if file.is_dir():
+        return "it is a folder"
+    if not file.parent.is_dir():
+        return f"there is no folder {file.parent}"
+    may = os.access(file if file.exists() else file.parent, os.W_OK)
+    return "" if may else "permission denied"
 
 
 _OURS = ("realtime_tts", "tts_scheduler")
@@ -71,8 +83,9 @@ _HOW_TO_START = (
 
 
 def _missing(module: str) -> str:
-    extra = _EXTRAS.get(module.partition(".")[0], "server")
+    package = module.partition(".")[0]
+    extra = _EXTRAS.get(package, "server")
     return (
-        f"this needs the Python package {module!r}, which is not installed; get it with\n"
+        f"this needs the Python package {package!r}, which is not installed; get it with\n"
         f"    pip install 'realtime-tts-server[{extra}]'"
     )

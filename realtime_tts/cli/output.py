@@ -7,7 +7,6 @@ import contextlib
 import errno
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
@@ -136,8 +135,7 @@ def sink_makers(output: str | None, audio_format: AudioFormat) -> Iterator[SinkM
         for command in find_players():
             yield partial(ProcessSink, command)
         if sys.platform == "darwin":
-            path = Path(tempfile.mkdtemp(prefix="realtime-tts-")) / "speech.wav"
-            yield partial(AfplaySink, path)
+            yield AfplaySink
         yield partial(WavSink, FALLBACK_FILE)
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
+import tempfile
 import time
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import IO, Self
 
 from realtime_tts.audio.formats import ENGINE_RATE
 from realtime_tts.cli.files import Sink, WavSink
@@ -50,6 +52,51 @@ class Player(Sink):
         return self._playback.sent_seconds - self._playback.lead(time.monotonic())
 
 
+class _Program:
+    """A player's process. Made by `start`."""
+
+    def __init__(self, name: str, process: asyncio.subprocess.Process, said: IO[bytes]) -> None:
+        self.process = process
+        self._name, self._said, self._stopped = name, said, False
+
+    @classmethod
+    async def start(cls, command: Sequence[str], stdin: int) -> Self:
+        """Raises PlayerFailed."""
+        said = tempfile.TemporaryFile()
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=stdin,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=said,
+                # Ctrl-C in the terminal must reach us alone: we tell the server what was heard.
+                start_new_session=True,
+            )
+        except OSError as error:
+            said.close()
+            raise PlayerFailed(f"{command[0]} cannot be started: {error}") from error
+        return cls(command[0], process, said)
+
+    async def ended(self) -> None:
+        """Wait for its end. Raises PlayerFailed, with its last words, if it failed by itself."""
+        status = await self.process.wait()
+        if status == 0 or self._stopped:
+            self._said.close()
+            return
+        with self._said:
+            self._said.seek(0)
+            lines = self._said.read().decode(errors="replace").split("\n")
+        last = next((": " + line.strip() for line in reversed(lines) if line.strip()), "")
+        how = f"with exit status {status}" if status > 0 else f"by signal {-status}"
+        raise PlayerFailed(f"{self._name} ended {how}{last}")
+
+    def stop(self) -> None:
+        """End it at once. Idempotent."""
+        self._stopped = True
+        with contextlib.suppress(ProcessLookupError):
+            self.process.kill()
+
+
 class ProcessSink(Player):
     """A player program that reads raw PCM from its standard input."""
 
@@ -59,19 +106,9 @@ class ProcessSink(Player):
         self._command = command
 
     async def open(self) -> None:
-        try:
-            self._process = await asyncio.create_subprocess_exec(
-                *self._command,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.DEVNULL,
-                # Ctrl-C in the terminal must reach us alone: we tell the server what was heard.
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise PlayerFailed(f"{self.name} cannot be started: {error}") from error
-        assert self._process.stdin is not None, "the player was started with a pipe"
-        self._pipe = self._process.stdin
+        self._program = await _Program.start(self._command, stdin=asyncio.subprocess.PIPE)
+        assert self._program.process.stdin is not None, "the player was started with a pipe"
+        self._pipe = self._program.process.stdin
 
     async def write(self, packet: bytes) -> None:
         if self._stopped:
@@ -81,23 +118,17 @@ class ProcessSink(Player):
         try:
             await self._pipe.drain()
         except (BrokenPipeError, ConnectionResetError):
-            await self._ended()
+            await self._program.ended()
 
     async def finish(self) -> None:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._pipe.close()
             await self._pipe.wait_closed()
-        await self._ended()
+        await self._program.ended()
 
     def stop(self) -> None:
         self._stopped = True
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
-
-    async def _ended(self) -> None:
-        status = await self._process.wait()
-        if status != 0 and not self._stopped:
-            raise PlayerFailed(f"{self.name} ended with exit status {status}")
+        self._program.stop()
 
 
 class SoundDeviceSink(Player):
@@ -136,10 +167,11 @@ class AfplaySink(Sink):
 
     name = "afplay"
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._wav = WavSink(path)
-        self._player: asyncio.subprocess.Process | None = None
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="realtime-tts-")
+        self._path = Path(self._folder.name) / "speech.wav"
+        self._wav = WavSink(self._path)
+        self._program: _Program | None = None
         self._started: float | None = None
 
     async def write(self, packet: bytes) -> None:
@@ -147,18 +179,18 @@ class AfplaySink(Sink):
 
     async def finish(self) -> None:
         await self._wav.finish()
-        self._started = time.monotonic()
         try:
-            self._player = await asyncio.create_subprocess_exec("afplay", str(self._path))
-            await self._player.wait()
+            command = (self.name, str(self._path))
+            self._program = await _Program.start(command, stdin=asyncio.subprocess.DEVNULL)
+            self._started = time.monotonic()
+            await self._program.ended()
         finally:
-            self._path.unlink(missing_ok=True)
+            self._folder.cleanup()
 
     def stop(self) -> None:
         self._wav.stop()
-        if self._player is not None:
-            with contextlib.suppress(ProcessLookupError):
-                self._player.kill()
+        if self._program is not None:
+            self._program.stop()
 
     @property
     def played_seconds(self) -> float | None:

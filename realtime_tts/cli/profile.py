@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from realtime_tts.cli.failures import ExitStatus, check_folders
+from realtime_tts.cli.failures import ExitStatus, check_writable
 from realtime_tts.cli.serve_arguments import add_computing_arguments
 from realtime_tts.cli.session_arguments import numbers, shown_command
 from realtime_tts.errors import ConfigError
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     rows = rows_of(arguments.rows)
     if arguments.repeat < 1 or arguments.context < 1:
         raise ConfigError("repeat and context must be at least 1")
-    check_folders(arguments.json)
+    check_writable(arguments.json)
     console = Console(stderr=True)
     with console.status("loading") as status:
         profile = _measure(arguments, rows, status.update)
@@ -107,7 +107,7 @@ def _measure(
         buckets.append(bucket(model.config, times, dtypes, limits, widths))
     return Profile(
         model=config.name,
-        random_weights=model.random_weights,
+        random_weights=model.config.random_weights,
         dtype=name_of(dtypes[0]),
         codec_dtype=name_of(dtypes[1]),
         command=shown_command(arguments.words),

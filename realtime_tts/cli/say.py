@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
+from pathlib import Path
 from typing import cast
 
 from msgspec.structs import asdict, replace
@@ -18,12 +19,14 @@ from rich.console import Console
 from rich.markup import escape
 
 from realtime_tts.audio.formats import ENGINE_FORMAT, AudioFormat
-from realtime_tts.cli.failures import ExitStatus
+from realtime_tts.cli.failures import ExitStatus, check_writable
 from realtime_tts.cli.files import format_for
 from realtime_tts.cli.output import FALLBACK_FILE, Output, sink_makers
+from realtime_tts.cli.playback import PLAYER_COMMANDS
 from realtime_tts.cli.session_arguments import (
     add_server_arguments,
     add_voice_arguments,
+    quoted_flags,
     session_options,
 )
 from realtime_tts.client import AudioOptions, Interrupted, RealtimeTTS
@@ -37,6 +40,7 @@ examples:
   realtime-tts say "Hello there." -o hello.mp3
   realtime-tts say "Hello there." -o prompt.wav --format ulaw_8000
   my-language-model | realtime-tts say -
+  realtime-tts say --local "Hello there."
   realtime-tts say "Hello there." -o - | aplay -t raw -f S16_LE -r 24000
 """
 
@@ -61,11 +65,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "ulaw_8000, mp3_44100_64 or opus (docs/audio.md lists them)",
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="no figures")
-    parser.add_argument(
-        "--local", action="store_true", help="start a server just for this, and stop it after"
+    add_server_arguments(parser).add_argument(
+        "--local",
+        action="store_true",
+        help="speak without a server: load the checkpoint here, which takes some seconds",
     )
-    add_server_arguments(parser)
-    add_voice_arguments(parser)
+    local = parser.add_argument_group("with --local")
+    local.add_argument("--device", help="cpu, cuda or cuda:N (default: a GPU where there is one)")
+    local.add_argument(
+        "--start",
+        default="",
+        metavar="FLAGS",
+        help="other flags of `serve`, as --start='--threads 2'",
+    )
+    add_voice_arguments(
+        parser,
+        model="one of the server's checkpoints, if it has several (default: the voice picks); with "
+        "--local the one to load: a Hub id or a folder (default: the demo voice)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -75,25 +92,34 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError("give a text or --stdin, not both")
     if arguments.text is None and not arguments.stdin and sys.stdin.isatty():
         raise ConfigError('nothing to say; try: realtime-tts say "Hello there."')
+    if (arguments.device or arguments.start) and not arguments.local:
+        raise ConfigError("--device and --start are for speaking without a server: add --local")
     audio_format = format_for(arguments.output, arguments.format)
+    if arguments.output not in (None, "-"):
+        check_writable(Path(arguments.output))
     console = Console(stderr=True, quiet=arguments.quiet, highlight=False)
-    return asyncio.run(_say(arguments, audio_format, console))
+    options = session_options(arguments)
+    if audio := _session_audio(audio_format, arguments.output):
+        options["audio"] = audio
+    if arguments.local:
+        options.pop("model", None)  # there is one
+
+    async def say(url: str, api_key: str | None, tls_ca: str | None = None) -> int:
+        async with RealtimeTTS(url, api_key=api_key, tls_ca=tls_ca, **options) as tts:
+            return await _Saying(tts, arguments, audio_format, console).run()
+
+    if arguments.local:
+        from realtime_tts.cli.own_server import with_own_server
+
+        return with_own_server(_local_flags(arguments), console, say)
+    return asyncio.run(say(arguments.url, arguments.api_key, arguments.tls_ca))
 
 
-async def _say(arguments: argparse.Namespace, audio_format: AudioFormat, console: Console) -> int:
-    async with contextlib.AsyncExitStack() as stack:
-        url, tls_ca = arguments.url, arguments.tls_ca
-        if arguments.local:
-            from realtime_tts.bench.local_server import local_server
-
-            with console.status("starting a server"):
-                url, tls_ca = await stack.enter_async_context(local_server()), None
-        options = session_options(arguments)
-        if audio := _session_audio(audio_format, arguments.output):
-            options["audio"] = audio
-        tts = RealtimeTTS(url, api_key=arguments.api_key, tls_ca=tls_ca, **options)
-        await stack.enter_async_context(tts)
-        return await _Saying(tts, arguments, audio_format, console).run()
+def _local_flags(arguments: argparse.Namespace) -> list[str]:
+    """The flags of `serve` that those of `say` mean."""
+    named = {"--model": arguments.model, "--device": arguments.device}
+    flags = [word for pair in named.items() if pair[1] is not None for word in pair]
+    return flags + quoted_flags(arguments.start)
 
 
 def _session_audio(audio_format: AudioFormat, output: str | None) -> AudioOptions:
@@ -119,7 +145,7 @@ class _Saying:
         self._console = console
         self._output = Output(
             sink_makers(arguments.output, audio_format),
-            lambda why: console.print(escape(why), style="yellow"),
+            lambda why: console.print(escape(why), style="yellow", soft_wrap=True),
         )
         self._chosen_output = arguments.output
         self._asked_at = 0.0 if arguments.text is None else time.monotonic()
@@ -189,8 +215,10 @@ class _Saying:
         if self._output.name not in (None, self._chosen_output):
             figures.append(f"[bold]{self._output.name}[/bold]")
         if self._output.name == str(FALLBACK_FILE) and self._chosen_output is None:
-            found = "worked" if self._output.failures else "found"
-            self._console.print(f"no audio player {found}: written to {FALLBACK_FILE}")
+            looked_for = ", ".join(command[0] for command in PLAYER_COMMANDS)
+            found = "worked" if self._output.failures else f"found ({looked_for})"
+            line = f"no audio player {found}: written to {FALLBACK_FILE}"
+            self._console.print(line, soft_wrap=True)
         self._console.print(" · ".join(figures), soft_wrap=True)
 
 

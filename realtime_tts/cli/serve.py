@@ -6,22 +6,15 @@ import argparse
 import contextlib
 import shlex
 import tempfile
-import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
 
 from realtime_tts import demo_voice
+from realtime_tts.cli.progress import LoadingProgress
 from realtime_tts.cli.reachable import EVERYWHERE, addresses_for_others, url_authority
 from realtime_tts.cli.serve_arguments import add_arguments
 from realtime_tts.cli.serve_engine import (
@@ -45,8 +38,17 @@ if TYPE_CHECKING:
     from realtime_tts.engine.devices import Choice
     from realtime_tts.engine.link import EngineLink
     from realtime_tts.engine.settings import EngineConfig
+    from realtime_tts.voices.library import VoiceLibrary
 
-__all__ = ["add_arguments", "engine_config", "engine_configs", "run", "server_config"]
+__all__ = [
+    "add_arguments",
+    "checkpoint_folders",
+    "engine_config",
+    "engine_configs",
+    "run",
+    "server_config",
+    "voice_library",
+]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -54,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     sources = Sources(arguments.words[arguments.words.index("serve") + 1 :])
     settings = sources.read()
     arguments = settings.namespace()
-    check_memory_limits(_folders(arguments))  # before anything large is imported
+    check_memory_limits(checkpoint_folders(arguments))  # before anything large is imported
     console = Console(stderr=True)
     choice = device_choice(arguments)
     engines = engine_configs(arguments, choice)
@@ -99,11 +101,9 @@ def _serve(
             config, engines, fronts, metrics, progress.update, on_ready=greet, source=source
         )
     from realtime_tts.engine.links import make_links
-    from realtime_tts.engine.load import tokenizer_loaders, voice_maker_loader
+    from realtime_tts.engine.load import tokenizer_loaders
     from realtime_tts.server.run import serve
-    from realtime_tts.voices.library import VoiceLibrary
 
-    voices_dir = engines[0].voices_dir
     links: list[EngineLink] = []
     stage = ""
 
@@ -116,20 +116,27 @@ def _serve(
         links.append(make_links(engines, metrics, update))
         return links[0]
 
-    def library() -> VoiceLibrary:
-        assert voices_dir is not None
-        return VoiceLibrary(voices_dir, voice_maker_loader(*engines))
-
     return serve(
         config,
         link,
         tokenizer_loaders(engines),
         metrics,
-        make_voices=library if voices_dir else None,
+        make_voices=partial(voice_library, engines),
         on_ready=lambda port: greet(port, links[0]),
+        on_stuck=progress.close,  # a terminal keeps its cursor
         source=source,
         loading=lambda: stage,
     )
+
+
+def voice_library(engines: Sequence[EngineConfig]) -> VoiceLibrary | None:
+    """The registered voices that these engines share; None: they have none."""
+    from realtime_tts.engine.load import voice_maker_loader
+    from realtime_tts.voices.library import VoiceLibrary
+
+    if engines[0].voices_dir is None:
+        return None
+    return VoiceLibrary(engines[0].voices_dir, voice_maker_loader(*engines))
 
 
 def _start_log(
@@ -161,7 +168,7 @@ def _show_choices(
         console.print(f"  {line}", highlight=False, soft_wrap=True)
 
 
-def _folders(arguments: argparse.Namespace) -> list[Path]:
+def checkpoint_folders(arguments: argparse.Namespace) -> list[Path]:
     """Of the checkpoints, whether they are there or not."""
     if arguments.engine == "fake":
         return []
@@ -245,53 +252,6 @@ def tls_config(arguments: argparse.Namespace) -> Iterator[TlsConfig | None]:
     hosts = addresses_for_others(arguments.host) if everywhere else [arguments.host]
     with tempfile.TemporaryDirectory(prefix="realtime-tts-tls-") as folder:
         yield write_self_signed(Path(folder), *hosts)
-
-
-def progress_bars(console: Console) -> Progress:
-    """Bars that are taken away at the end, each with how much is done and the time it took."""
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    return Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
-
-
-class LoadingProgress:
-    """Shows how far a checkpoint is downloaded, loaded and warmed up, with a bar for each stage.
-
-    `update` may be called from any thread. Nothing is shown where the output is no terminal.
-
-    Use as a context manager, so that the terminal is left clean whatever happens.
-    """
-
-    def __init__(self, console: Console) -> None:
-        self._progress = progress_bars(console)
-        self._tasks: dict[str, TaskID] = {}
-        self._lock = threading.Lock()
-        self._open = console.is_terminal  # elsewhere rich leaves an empty line
-
-    def __enter__(self) -> LoadingProgress:
-        if self._open:
-            self._progress.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def update(self, what: str, done: int, total: int) -> None:
-        """Stage `what` has come to `done` of `total`."""
-        with self._lock:
-            if not self._open:
-                return
-            if what not in self._tasks:
-                for task in self._progress.tasks:  # when a stage begins, the others are done
-                    self._progress.update(task.id, completed=task.total)
-                self._tasks[what] = self._progress.add_task(what, total=total)
-            self._progress.update(self._tasks[what], completed=done, total=total)
-
-    def close(self) -> None:
-        """Take the bars away. Idempotent."""
-        with self._lock:
-            if self._open:
-                self._open = False
-                self._progress.stop()
 
 
 def welcome(

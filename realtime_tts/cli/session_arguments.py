@@ -47,10 +47,13 @@ shell has no span."""
 _FLAGS = {name: path for name, path in QUERY_FIELDS.items() if path[0] not in _NO_FLAG}
 
 
-def add_server_arguments(parser: argparse.ArgumentParser) -> None:
-    """--url, --api-key and --tls-ca."""
+def add_server_arguments(
+    parser: argparse.ArgumentParser,
+) -> argparse._MutuallyExclusiveGroup:
+    """--url, --api-key and --tls-ca. What is added to the result excludes --url."""
     group = parser.add_argument_group("server")
-    group.add_argument(
+    place = group.add_mutually_exclusive_group()
+    place.add_argument(
         "--url",
         "--server",
         default=os.environ.get(URL_VARIABLE, DEFAULT_SERVER),
@@ -68,6 +71,7 @@ def add_server_arguments(parser: argparse.ArgumentParser) -> None:
         help="for wss://: trust the certificates in this file and no others (default: those in the "
         "environment's SSL_CERT_FILE, else what the machine trusts)",
     )
+    return place
 
 
 def server_flags(url: str, *, keyed: bool, tls_ca: str | None) -> str:
@@ -78,12 +82,15 @@ def server_flags(url: str, *, keyed: bool, tls_ca: str | None) -> str:
     return f"{flags} --api-key KEY" if keyed else flags
 
 
-def add_voice_arguments(parser: argparse.ArgumentParser) -> None:
-    """--voice, --language and the rest of the session's settings: a flag for each."""
+def add_voice_arguments(parser: argparse.ArgumentParser, **helps: str) -> None:
+    """--voice, --language and the rest of the session's settings: a flag for each. `helps`: what
+    else than usual some mean."""
     group = parser.add_argument_group("voice")
     for name, path in _FLAGS.items():
         flag = f"--{name.replace('_', '-')}"
-        group.add_argument(flag, help=_HELP.get(name), **_kind(SessionSettings, path))
+        group.add_argument(
+            flag, help=helps.get(name, _HELP.get(name)), **_kind(SessionSettings, path)
+        )
     group.add_argument(
         "--lexicon",
         action="append",
@@ -112,6 +119,14 @@ def numbers(text: str, kind: type[_Number]) -> list[_Number]:
         return [kind(part) for part in text.split(",")]
     except ValueError as error:
         raise ConfigError(f"expected numbers separated by commas: {error}") from error
+
+
+def quoted_flags(text: str) -> list[str]:
+    """The flags of another command that came as one word. Raises ConfigError."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise ConfigError(f"--start {text}: {error}") from None
 
 
 def session_options(arguments: argparse.Namespace) -> SessionOptions:

@@ -10,7 +10,8 @@ from websockets.http11 import Response
 from websockets.typing import Subprotocol
 
 from realtime_tts.client.address import is_loopback
-from realtime_tts.client.trust import key_header, refused_certificate
+from realtime_tts.client.trust import key_header
+from realtime_tts.client.unanswered import misunderstood, no_answer, shown, unanswered
 from realtime_tts.errors import (
     CertificateRefused,
     ConnectionLost,
@@ -42,9 +43,9 @@ async def open_socket(
 ) -> ClientConnection:
     """Connect to `url` with our subprotocol, within `patience` seconds.
 
-    `trust` is for wss:// addresses (trust.py). Raises HandshakeRefused (status 0 if nothing
-    answered), CertificateRefused, OverloadedError where the server says when to try again, or
-    ConfigError for a key that cannot be sent.
+    `trust` is for wss:// addresses (trust.py). Raises HandshakeRefused (of status 0 if there was no
+    answer of HTTP; Unreachable if there was none at all), CertificateRefused, OverloadedError where
+    the server says when to try again, or ConfigError for a key that cannot be sent.
     """
     headers = key_header(api_key)
     try:
@@ -66,21 +67,15 @@ async def open_socket(
     except InvalidStatus as error:
         raise refusal(url, error.response) from error
     except (InvalidHandshake, InvalidURI, EOFError) as error:
-        hint = "; does it want wss://?" if trust is None else ""
-        raise HandshakeRefused(
-            f"{url} did not answer as a WebSocket server: {error}{hint}"
-        ) from error
+        raise misunderstood(url, "a WebSocket server", error) from error
     except TimeoutError as error:
-        raise HandshakeRefused(f"no answer from {url} within {patience:g} s") from error
+        raise no_answer(url, patience) from error
     except OSError as error:
-        why = f"no server answers at {url}: {error}"
-        if isinstance(error, ssl.SSLError):
-            why = f"{url} does not speak TLS: {error.reason}; is it a ws:// server?"
-        raise refused_certificate(url, error) or HandshakeRefused(why) from error
+        raise unanswered(url, error) from error
     if socket.subprotocol != SUBPROTOCOL:
         await socket.close()
         raise HandshakeRefused(
-            f"{url} is a WebSocket server but does not speak {SUBPROTOCOL}; "
+            f"{shown(url)} is a WebSocket server but does not speak {SUBPROTOCOL}; "
             "is it a realtime-tts server of the same version?"
         )
     return socket
@@ -94,8 +89,10 @@ def refusal(url: str, response: Response) -> RealtimeTTSError:
     if said is not None:
         reason = f"{reason}: {said.message}"
     if status in (429, 503) and said is not None and said.retry_after_ms is not None:
-        return OverloadedError(f"{url}: {reason} (HTTP {status})", said.retry_after_ms / 1000)
-    return HandshakeRefused(f"{url}: {reason} (HTTP {status})", status)
+        return OverloadedError(
+            f"{shown(url)}: {reason} (HTTP {status})", said.retry_after_ms / 1000
+        )
+    return HandshakeRefused(f"{shown(url)}: {reason} (HTTP {status})", status)
 
 
 def _server_error(response: Response) -> ErrorMessage | None:

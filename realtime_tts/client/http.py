@@ -10,7 +10,8 @@ from urllib.parse import quote
 from urllib.request import Request
 
 from realtime_tts.client.address import http_url
-from realtime_tts.client.trust import http_opener, key_header, refused_certificate, trust_for
+from realtime_tts.client.trust import http_opener, key_header, trust_for
+from realtime_tts.client.unanswered import misunderstood, no_answer, unanswered
 from realtime_tts.errors import HandshakeRefused, OverloadedError, RealtimeTTSError, RequestError
 from realtime_tts.version import __version__
 
@@ -70,10 +71,13 @@ class HttpClient:
         except HTTPError as error:
             with error:
                 raise _refusal(url, error.code, error.read(_MAX_ANSWER)) from None
-        except (URLError, HTTPException, OSError) as error:
-            reason = getattr(error, "reason", error)
-            unanswered = HandshakeRefused(f"no server answers at {url}: {reason}")
-            raise refused_certificate(url, reason) or unanswered from None
+        except HTTPException as error:
+            raise misunderstood(url, "an HTTP server", error) from None
+        except OSError as error:
+            why = error.reason if isinstance(error, URLError) else error
+            if isinstance(why, TimeoutError):
+                raise no_answer(url, self._timeout) from None
+            raise unanswered(url, why if isinstance(why, OSError) else error) from None
 
 
 def _refusal(url: str, status: int, body: bytes) -> RealtimeTTSError:

@@ -6,9 +6,6 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-import python_multipart
-from python_multipart.exceptions import FormParserError
-from python_multipart.multipart import Field, File
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -29,6 +26,7 @@ from realtime_tts.lexicons.file import Entry, checked
 from realtime_tts.lexicons.folder import LexiconFolder, Version
 from realtime_tts.lexicons.pls import NO_PHONEMES, read_pls, write_pls
 from realtime_tts.lexicons.request import MAX_BODY_BYTES
+from realtime_tts.multipart import BadForm, read_form
 from realtime_tts.server.front import Front
 
 DICTIONARIES_PATH = "/v1/pronunciation-dictionaries"
@@ -101,23 +99,13 @@ def _form(body: bytes, content_type: str) -> dict[str, bytes]:
     """The fields of a form. Raises RequestError."""
     fields: dict[str, bytes] = {}
 
-    def on_field(field: Field) -> None:
-        fields.setdefault((field.field_name or b"").decode(errors="replace"), field.value or b"")
+    def put(name: str, value: bytes, is_file: bool) -> None:
+        fields.setdefault(name, value)
 
-    def on_file(file: File) -> None:
-        file.file_object.seek(0)
-        name = (file.field_name or b"").decode(errors="replace")
-        fields.setdefault(name, file.file_object.read())
-
-    headers = {"Content-Type": content_type.encode("latin-1", "replace")}
     try:
-        parser = python_multipart.create_form_parser(
-            headers, on_field, on_file, config={"MAX_MEMORY_FILE_SIZE": MAX_BODY_BYTES}
-        )
-        parser.write(body)
-        parser.finalize()
-    except (FormParserError, ValueError) as error:
-        raise RequestError(f"not a valid multipart/form-data body: {error}") from None
+        read_form(body, content_type, put, most_bytes=MAX_BODY_BYTES)
+    except BadForm as error:
+        raise RequestError(str(error)) from None
     return fields
 
 

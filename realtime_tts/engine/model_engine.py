@@ -116,7 +116,7 @@ class ModelEngine(Engine):
             codes_per_frame=config.talker.code_groups,
             codebook_size=config.codec.codebook_size,
             fingerprint=self._fingerprint,
-            random_weights=self._model.random_weights,
+            random_weights=self._model.config.random_weights,
             row_buckets=self._row_buckets,
             voice_family=config.family,
             text_normalization=config.text_normalization,

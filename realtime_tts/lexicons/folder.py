@@ -31,7 +31,7 @@ from realtime_tts.lexicons.file import (
     read_header,
 )
 from realtime_tts.logs import event
-from realtime_tts.shared_folder import link, settled, unfinished_in
+from realtime_tts.shared_folder import link, settled, unfinished_in, write
 from realtime_tts.text.lexicon import Entry
 
 log = logging.getLogger(__name__)
@@ -148,10 +148,7 @@ class LexiconFolder:
         """Make a version appear in one step; gives its number, where others were faster."""
         unfinished = unfinished_in(self.folder)
         try:
-            with unfinished.open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())  # what was acknowledged is there after a power cut
+            write(unfinished, data)
             while True:
                 try:
                     link(unfinished, self.folder / f"{name}@{number}.lexicon")

@@ -135,6 +135,8 @@ class ModelConfig:
     alignment_heads: tuple[tuple[int, int], ...] = ()
     """Layer and query head of the talker's heads that look at the text being spoken; none: nobody
     knows any (`alignment.py`)."""
+    random_weights: bool = False
+    """Nobody trained it: its speech is noise, and whatever shows it has to say so."""
 
     @property
     def family(self) -> str:

@@ -57,6 +57,7 @@ def read_config(folder: Path) -> ModelConfig:
         text_normalization=root.get("text_normalization", bool, False),
         safe_positions=root.get("safe_positions", int, SAFE_POSITIONS),
         alignment_heads=_alignment_heads(root, talker.transformer),
+        random_weights=root.get("random_weights", bool, False),
     )
     _check_agreement(config, folder)
     return config

@@ -97,7 +97,7 @@ def random_model(
     `frames`: every utterance has exactly so many; end of speech cannot be drawn before, and there
     is no room after. Without it, noise ends when it likes, which is no load to measure with.
     """
-    place = torch.device(device)
+    place, config = torch.device(device), replace(config, random_weights=True)
     if frames is not None:
         fixed = replace(config.generation, min_frames=frames, max_new_tokens=frames + 1)
         config = replace(config, generation=fixed)
@@ -108,7 +108,6 @@ def random_model(
         dtype,
         progress,
         name=name,
-        random_weights=True,
     )
 
 

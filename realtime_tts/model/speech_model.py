@@ -75,15 +75,11 @@ class SpeechModel:
         predictor: CodePredictor,
         codec: CodecDecoder,
         slot_codec: GemmCodecDecoder | None = None,
-        *,
-        random_weights: bool = False,
     ) -> None:
         self.name, self.folder, self.config = name, folder, config
         self.talker, self.predictor, self.codec = talker, predictor, codec
         self.slot_codec: CodecDecoder | GemmCodecDecoder = slot_codec or codec
         """What captured steps decode with: on a GPU the one made for it."""
-        self.random_weights = random_weights
-        """Nobody trained it: its speech is noise, and whatever shows it has to say so."""
 
     @property
     def slot_codec_dtype(self) -> torch.dtype:
@@ -158,7 +154,6 @@ def build_model(
     *,
     name: str,
     folder: Path = Path(),
-    random_weights: bool = False,
 ) -> SpeechModel:
     """The model of these weights, on their device: talker, predictor and, on a GPU, `slot_codec` in
     `dtype`, the plain codec in float32. Raises CheckpointError."""
@@ -177,7 +172,7 @@ def build_model(
         fast = GemmCodecDecoder(config.codec, codec_weights, place, dtype) if captures else None
     progress("load codec", 2, 2)
     parts = talker, predictor, codec, fast
-    return SpeechModel(name, folder, config, *parts, random_weights=random_weights)
+    return SpeechModel(name, folder, config, *parts)
 
 
 def load_model(

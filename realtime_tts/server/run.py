@@ -47,17 +47,19 @@ def serve(
     load_tokenizer: LoadTokenizer,
     metrics: Metrics,
     *,
-    make_voices: Callable[[], VoiceLibrary] | None = None,
+    make_voices: Callable[[], VoiceLibrary | None] | None = None,
     on_ready: Callable[[int], None] | None = None,
+    on_stuck: Callable[[], None] | None = None,
     source: Source | None = None,
     loading: Callable[[], str] = str,
 ) -> int:
     """Listen, load the engine, serve until SIGTERM or SIGINT. Returns the process's exit code.
 
     `make_link` and `make_voices` are called on the running event loop. `on_ready` gets the port
-    once turns can be taken. New settings of `source` are taken over. `loading` tells how far the
-    engine is, as `EngineHost.loading`. Raises ConfigError if the address cannot be listened on, or
-    the TLS files cannot be used.
+    once turns can be taken. `on_stuck` is called before the process is ended with an engine that
+    does not stop, which loads a model, say. New settings of `source` are taken over. `loading`
+    tells how far the engine is, as `EngineHost.loading`. Raises ConfigError if the address cannot
+    be listened on, or the TLS files cannot be used.
     """
     certificate = Certificate(config.tls) if config.tls else None
     if config.access:
@@ -83,7 +85,10 @@ def serve(
             await server.serve(sockets)
         if front.engine.stuck:
             # Its thread cannot be ended, and Python would wait for it.
-            event(log, logging.WARNING, "server.engine_stuck")
+            if front.engine.model is not None:  # else it loads, and is no trouble
+                event(log, logging.WARNING, "server.engine_stuck")
+            if on_stuck is not None:
+                on_stuck()
             logging.shutdown()
             os._exit(server.exit_code)
         return server.exit_code
@@ -132,6 +137,14 @@ async def running(
     Leaves signal handlers alone. Ends the sessions at once when the block is left.
     """
     front = make_front(config, link, load_tokenizer, metrics or Metrics(), voices)
+    async with running_front(front, wait_ready=wait_ready) as server:
+        yield server
+
+
+@contextlib.asynccontextmanager
+async def running_front(front: Front, *, wait_ready: bool = True) -> AsyncIterator[RunningServer]:
+    """The same for a front that is made already."""
+    config = front.config
     certificate = Certificate(config.tls) if config.tls else None
     server = DrainingServer(
         uvicorn_config(front), front, certificate=certificate, handle_signals=False

@@ -23,6 +23,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from realtime_tts.errors import VoiceError
+from realtime_tts.shared_folder import write
 from realtime_tts.voices.errors import BadVoiceRequest
 
 FORMAT = "realtime-tts voice"
@@ -152,4 +153,4 @@ def write_voice(
     written = save(tensors, metadata)
     if len(written) > MOST_BYTES:
         raise VoiceError(f"a voice file has at most {MOST_BYTES} bytes, this one {len(written)}")
-    path.write_bytes(written)
+    write(path, written)

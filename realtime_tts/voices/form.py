@@ -9,12 +9,10 @@ from typing import Annotated
 
 import msgspec
 import numpy as np
-import python_multipart
 from msgspec import Meta
 from numpy.typing import NDArray
-from python_multipart.exceptions import FormParserError
-from python_multipart.multipart import Field, File
 
+from realtime_tts.multipart import BadForm, read_form
 from realtime_tts.voices.errors import BadVoiceRequest, UploadTooLarge
 from realtime_tts.voices.file import MAX_DIMENSIONS, check_id
 
@@ -80,7 +78,11 @@ def parse_form(body: bytes, content_type: str) -> NewVoice:
 
 
 def _collect(body: bytes, content_type: str, fields: dict[str, bytes]) -> None:
-    def put(name: str, value: bytes) -> None:
+    def put(name: str, value: bytes, is_file: bool) -> None:
+        if not is_file and len(value) > _MAX_FIELD_BYTES and name != FILE_FIELD:
+            raise BadVoiceRequest(
+                f"the field `{name[:80]}` has {len(value)} bytes; {_MAX_FIELD_BYTES} are allowed"
+            )
         if name not in (*FORM_FIELDS, FILE_FIELD):
             known = ", ".join((FILE_FIELD, *FORM_FIELDS))
             raise BadVoiceRequest(f"unknown field {name[:80]!r}; a voice takes {known}")
@@ -88,28 +90,10 @@ def _collect(body: bytes, content_type: str, fields: dict[str, bytes]) -> None:
             raise BadVoiceRequest(f"the field `{name}` is given twice")
         fields[name] = value
 
-    def on_field(field: Field) -> None:
-        name = _name(field.field_name)
-        value = field.value or b""
-        if len(value) > _MAX_FIELD_BYTES and name != FILE_FIELD:
-            raise BadVoiceRequest(
-                f"the field `{name[:80]}` has {len(value)} bytes; {_MAX_FIELD_BYTES} are allowed"
-            )
-        put(name, value)
-
-    def on_file(file: File) -> None:
-        file.file_object.seek(0)
-        put(_name(file.field_name), file.file_object.read())
-
-    headers = {"Content-Type": content_type.encode("latin-1", "replace")}
     try:
-        parser = python_multipart.create_form_parser(
-            headers, on_field, on_file, config={"MAX_MEMORY_FILE_SIZE": MAX_BODY_BYTES}
-        )
-        parser.write(body)
-        parser.finalize()
-    except (FormParserError, ValueError) as error:
-        raise BadVoiceRequest(f"not a valid multipart/form-data body: {error}") from None
+        read_form(body, content_type, put, most_bytes=MAX_BODY_BYTES)
+    except BadForm as error:
+        raise BadVoiceRequest(str(error)) from None
 
 
 def parse_embedding(body: bytes) -> tuple[EmbeddingBody, NDArray[np.float32]]:
@@ -126,10 +110,6 @@ def parse_embedding(body: bytes) -> tuple[EmbeddingBody, NDArray[np.float32]]:
     if not np.isfinite(embedding).all() or not embedding.any():
         raise BadVoiceRequest("`embedding` must be finite numbers, and not all zero")
     return asked, embedding
-
-
-def _name(raw: bytes | None) -> str:
-    return (raw or b"").decode("utf-8", "replace")
 
 
 def _decoded(name: str, value: bytes) -> str:

@@ -152,7 +152,6 @@ class Registry:
     def _publish(self, unfinished: Path, name: str, over: bool = False) -> None:
         """Make a finished file appear in one step. `over`: whatever has the name. Raises
         FileExistsError, OSError."""
-        _sync(unfinished)
         if over:
             os.replace(unfinished, self.folder / name)
         else:
@@ -223,15 +222,6 @@ def _read(path: Path) -> VoiceRecord | None:
     except CorruptVoiceError as error:
         _skipped(path, str(error))
         return None
-
-
-def _sync(path: Path) -> None:
-    """A voice that was acknowledged is there after a power cut."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _skipped(path: Path, why: str) -> None:

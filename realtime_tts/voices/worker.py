@@ -24,6 +24,7 @@ from realtime_tts.voices.audio import decode
 from realtime_tts.voices.errors import (
     BadAudio,
     CannotClone,
+    CannotStore,
     EncoderFailed,
     VoiceRequestError,
     speaker_exists,
@@ -53,6 +54,8 @@ class Worker:
             self._reply(wire.Refused(error.code, str(error)))
         except ConfigError as error:  # something is missing on this machine
             self._reply(wire.Refused(EncoderFailed.code, str(error)))
+        except OSError as error:
+            self._reply(wire.Refused(CannotStore.code, f"the voice cannot be written: {error}"))
         except RealtimeTTSError as error:  # the model's own word on a recording
             self._reply(wire.Refused(BadAudio.code, str(error)))
         except Exception as error:

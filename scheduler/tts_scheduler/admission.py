@@ -188,8 +188,9 @@ class AdmissionControl:
             self._turnover.note(now - row.admitted_at)
         if row.frames:
             self._frames.note(row.frames)
-        others = [one for one in self._requests.utterances.values() if one is not row]
-        self._shares.note_end(row, others)
+        accounts = self._requests.accounts
+        last = accounts[row.account] == 1  # `row` is counted still
+        self._shares.note_end(row, accounts.keys() - {row.account} if last else accounts.keys())
         self._memory_is_full = False
 
 

@@ -90,6 +90,14 @@ class SchedulerConfig:
         """Turns that may wait for capacity."""
         return max(4, self.slots // 8) if self.max_queue is None else self.max_queue
 
+    def lead_cap_of(self, asked: float | None) -> float:
+        """The lead cap of an utterance that asked for this one, or for none."""
+        return max(self.reserve, self.lead_cap if asked is None else asked)
+
+    def start_tokens_of(self, asked: int | None) -> int:
+        """Text tokens that an utterance waits for, which asked for so many, or for nothing."""
+        return max(1, self.min_start_tokens if asked is None else asked)
+
 
 def _require(holds: bool, expected: str, got: object) -> None:
     if not holds:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections import deque
+from collections import Counter, deque
 
 from tts_scheduler.kv_cache import KVCacheManager
 from tts_scheduler.plan import Prefill, StepPlan
@@ -18,6 +18,8 @@ class RequestTable:
     def __init__(self, slots: int, kv: KVCacheManager | None = None) -> None:
         self.kv = kv
         self.utterances: dict[str, Utterance] = {}
+        self.accounts: Counter[str] = Counter()
+        """How many utterances each account has here; who has none is not among them."""
         self.queue: deque[Utterance] = deque()
         self.waiting: dict[str, Utterance] = {}
         self.speaking: dict[str, Utterance] = {}
@@ -42,7 +44,7 @@ class RequestTable:
 
     def enqueue(self, row: Utterance) -> None:
         """A new utterance waits for capacity."""
-        self.utterances[row.id] = row
+        self._add(row)
         before = sum(other.continues for other in self.queue) if row.continues else len(self.queue)
         self.queue.insert(before, row)
 
@@ -55,11 +57,16 @@ class RequestTable:
         """A new utterance, or one of the queue, waits for its first step."""
         if row.id in self.utterances:
             self.queue.remove(row)
-        self.utterances[row.id] = row
+        else:
+            self._add(row)
         row.move(Phase.WAITING)
         row.admitted_at = now
         self.waiting[row.id] = row
         self.extra += row.extra
+
+    def _add(self, row: Utterance) -> None:
+        self.utterances[row.id] = row
+        self.accounts[row.account] += 1
 
     def begin(self, row: Utterance, prefill: Prefill) -> None:
         """A waiting one speaks, in a slot that was free."""
@@ -99,6 +106,9 @@ class RequestTable:
                 self.kv.release(row.slot)
         row.move(Phase.ENDED)
         del self.utterances[row.id]
+        self.accounts[row.account] -= 1
+        if not self.accounts[row.account]:
+            del self.accounts[row.account]
         self._over[row.id] = row.stats(now)
 
     # What is known of one, also when it is over, until `forget`.

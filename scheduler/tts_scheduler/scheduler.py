@@ -92,10 +92,8 @@ class Scheduler:
             prompt_tokens=prompt_tokens,
             layout=Layout(layout),
             opened_at=now,
-            lead_cap=max(config.reserve, config.lead_cap if lead_cap is None else lead_cap),
-            min_start_tokens=max(
-                1, config.min_start_tokens if min_start_tokens is None else min_start_tokens
-            ),
+            lead_cap=config.lead_cap_of(lead_cap),
+            min_start_tokens=config.start_tokens_of(min_start_tokens),
             listener_free_at=listener_free_at,
             playback=Playback.at_speed(
                 speed, config.sample_rate, config.packet_samples, listener_free_at, lookahead
@@ -107,8 +105,11 @@ class Scheduler:
             share=payer[1],
         )
         if spoken is not None:
-            row.frames, row.held_seconds = spoken.frames, spoken.held_seconds
-            row.playback.resume(spoken.samples, spoken.unsent, now)
+            row.resume(spoken, now)
+        return self._admit(row, now)
+
+    def _admit(self, row: Utterance, now: float) -> Admission:
+        """Decide about a new one, and keep it if it is not refused."""
         admission = self._admission.decide(row, self.capacity)
         if isinstance(admission, Queued):
             self._requests.enqueue(row)
@@ -169,7 +170,7 @@ class Scheduler:
         """
         row = self._requests.utterances.get(id)
         if row is not None:
-            row.lead_cap = max(self.config.reserve, seconds)
+            row.lead_cap = self.config.lead_cap_of(seconds)
             row.parked = row.phase is Phase.SPEAKING and is_ahead(row, now, self.config)
 
     def expire(self, now: float) -> tuple[str, ...]:

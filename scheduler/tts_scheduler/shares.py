@@ -9,7 +9,7 @@ it asks for; what others leave, it may have. Turns of one account are in the ord
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 from tts_scheduler.utterance import Utterance
 
@@ -38,11 +38,11 @@ class Shares:
 
         return sorted(rows, key=rank)
 
-    def note_end(self, row: Utterance, others: Sequence[Utterance]) -> None:
-        """A turn is over; `others` wait or are live. Who has none of them is forgotten, and begins
-        level with the others: nobody saves up, or pays for what was his while it was free."""
+    def note_end(self, row: Utterance, here: Collection[str]) -> None:
+        """A turn is over; these accounts have others, which wait or are live. Who has none is
+        forgotten, and begins level with the others: nobody saves up, or pays for what was his while
+        it was free."""
         self._frames[row.account] = self._frames.get(row.account, 0.0) + row.frames
-        here = {other.account for other in others}
         if len(here) <= 1:
             self._frames.clear()
         else:

@@ -136,6 +136,11 @@ class Utterance:
         """Positions of a prompt with all the text there is."""
         return prompt_positions(self.prompt_tokens, self.received)
 
+    def resume(self, spoken: Spoken, now: float) -> None:
+        """Another engine has spoken so much of it."""
+        self.frames, self.held_seconds = spoken.frames, spoken.held_seconds
+        self.playback.resume(spoken.samples, spoken.unsent, now)
+
     def receive(self, tokens: int, now: float) -> None:
         """Text came, or (0 tokens) the word that none will come any more.
 

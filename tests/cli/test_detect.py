@@ -43,7 +43,8 @@ def test_what_is_no_recording_is_named(tmp_path: Path, capsys: pytest.CaptureFix
     (tmp_path / "notes.txt").write_text("no sound")
     for name in ("notes.txt", "missing.wav"):
         assert main(["detect", str(tmp_path / name)]) not in (0, 1)
-        assert name in capsys.readouterr().err
+        assert name in (error := capsys.readouterr().err)
+    assert "missing.wav: No such file or directory" in error
     soundfile.write(tmp_path / "slow.wav", np.zeros(4_000), 4_000)
     assert main(["detect", str(tmp_path / "slow.wav")]) not in (0, 1)
     assert "found 4000 Hz" in capsys.readouterr().err

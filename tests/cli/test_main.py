@@ -1,13 +1,18 @@
+import io
+import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import realtime_tts
-from realtime_tts.cli import main
+from realtime_tts.cli import bench, main
 from realtime_tts.cli.failures import ExitStatus, explain
 from realtime_tts.errors import (
+    CertificateRefused,
     ConfigError,
     ConnectionLost,
     HandshakeRefused,
@@ -15,6 +20,7 @@ from realtime_tts.errors import (
     RealtimeTTSError,
     RequestError,
     TurnError,
+    Unreachable,
 )
 
 
@@ -59,6 +65,15 @@ def test_a_slip_is_told_with_the_usage_of_its_command_and_the_nearest_name(
     assert left.value.code == ExitStatus.USAGE and told in error
     known = words[0] in ("say", "serve")
     assert error.startswith(f"usage: realtime-tts {words[0]}" if known else "usage: realtime-tts ")
+    assert error.count("\n") <= 3, "a page of flags would hide it"
+    assert not known or error.endswith(f"all options: realtime-tts {words[0]} --help\n")
+
+
+def test_what_a_command_needs_is_in_its_short_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["keys", "create", "acme"])
+    usage = capsys.readouterr().err.splitlines()[0]
+    assert usage == "usage: realtime-tts keys create [OPTIONS] --keys FILE name"
 
 
 def test_it_runs_as_a_module() -> None:
@@ -74,7 +89,7 @@ def test_without_a_server_it_says_how_to_start_one(capsys: pytest.CaptureFixture
         for words in (["say", "Hello."], ["voices"]):
             assert main([*words, "--url", url]) == ExitStatus.UNREACHABLE
             message = capsys.readouterr().err
-            assert f"no server answers at {url}" in message
+            assert f"no server answers at {url}/v1/tts: Connection refused\n" in message
             assert "realtime-tts serve" in message
             assert "Traceback" not in message
 
@@ -90,6 +105,10 @@ def test_without_a_server_it_says_how_to_start_one(capsys: pytest.CaptureFixture
         (["say", "Hello.", "--format", "mp3_44100_65", "-o", "x"], "it has 32, 40, 48"),
         (["say", "Hello.", "--format", "mp3", "-o", "x.wav"], "--format mp3 for --output x.wav"),
         (["say", "Hello.", "-o", "x.m4a"], "known are .wav, .pcm, .raw, .mp3"),
+        (["say", "Hello.", "-o", "no/folder/x.wav"], "x.wav cannot be written: there is no folder"),
+        (["say", "Hello.", "-o", "/"], "/ cannot be written: it is a folder"),
+        (["say", "Hello.", "--local", "--start", "--slots '2"], "No closing quotation"),
+        (["bench", "--start", "--slots '2"], "No closing quotation"),
         (["bench", "--sessions", "1,x"], "numbers separated by commas"),
         (["bench", "--sessions", "0"], "at least 1 session"),
         (["bench", "--mode", "open", "--rate", "0"], "rate above 0"),
@@ -109,6 +128,28 @@ def test_flags_that_cannot_work_are_wrong_usage(
     assert message in capsys.readouterr().err
 
 
+def test_a_file_that_may_not_be_written_is_told_before_anything_is_spoken(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr("os.access", lambda path, mode: (path, mode) != (tmp_path, os.W_OK))
+    assert main(["say", "Hello.", "-o", str(tmp_path / "x.wav")]) == ExitStatus.USAGE
+    assert "x.wav cannot be written: permission denied" in capsys.readouterr().err
+
+
+def test_a_bench_that_nobody_watches_prints_no_progress() -> None:
+    seen = io.StringIO()
+    with bench._progress(Console(file=seen)) as report:
+        report("1 session", 1, 2)
+    assert seen.getvalue() == ""
+
+
+def test_a_terminal_without_unicode_is_given_what_it_can_show() -> None:
+    command = [sys.executable, "-m", "realtime_tts", "doctor", "--help"]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0 and "\\u2026" in done.stdout, done.stderr
+
+
 @pytest.mark.parametrize(
     ("error", "status", "words"),
     [
@@ -118,11 +159,16 @@ def test_flags_that_cannot_work_are_wrong_usage(
         (HandshakeRefused("origin", 403), ExitStatus.NOT_ALLOWED, "origin"),
         (HandshakeRefused("full", 503), ExitStatus.NO_CAPACITY, "full"),
         (OverloadedError("busy", 1.0), ExitStatus.NO_CAPACITY, "busy"),
-        (HandshakeRefused("down"), ExitStatus.UNREACHABLE, "realtime-tts serve"),
+        (Unreachable("down"), ExitStatus.UNREACHABLE, "realtime-tts serve"),
         (HandshakeRefused("path", 404), ExitStatus.FAILED, "path"),
         (ConnectionLost("cut"), ExitStatus.UNREACHABLE, "cut"),
         (TurnError("numerics", "numerics"), ExitStatus.FAILED, "numerics"),
-        (PermissionError(13, "Permission denied", "x.wav"), ExitStatus.FAILED, "'x.wav'"),
+        (
+            PermissionError(13, "Permission denied", "x.wav"),
+            ExitStatus.FAILED,
+            "x.wav: Permission denied",
+        ),
+        (OSError(28, "No space left on device"), ExitStatus.FAILED, "No space left on device"),
         (RealtimeTTSError("other"), ExitStatus.FAILED, "other"),
         (ImportError("no torch", name="torch"), ExitStatus.FAILED, "realtime-tts-server[server]"),
         (ImportError("…", name="matplotlib"), ExitStatus.FAILED, "realtime-tts-server[plot]"),
@@ -134,6 +180,11 @@ def test_each_kind_of_failure_has_its_status_and_its_advice(
     found, message = explain(error)
     assert found is status
     assert words in message
+
+
+def test_where_another_server_answers_it_does_not_say_how_to_start_one() -> None:
+    for error in (HandshakeRefused("it wants wss://"), CertificateRefused("not trusted")):
+        assert explain(error) == (ExitStatus.UNREACHABLE, str(error))
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError(), ImportError("…", name="realtime_tts.x")])

@@ -1,10 +1,12 @@
+import contextlib
+import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from realtime_tts.cli.playback import Player, PlayerFailed, ProcessSink
+from realtime_tts.cli.playback import AfplaySink, Player, PlayerFailed, ProcessSink
 
 SECOND = bytes(48_000)
 
@@ -67,6 +69,44 @@ async def test_a_player_that_dies_is_an_error() -> None:
     await sink.write(b"ab")
     with pytest.raises(PlayerFailed, match="exit status 4"):
         await sink.finish()
+
+
+async def test_a_player_that_fails_is_told_with_its_name_and_its_last_words() -> None:
+    said = "import sys; print('first\\nno such card\\n', file=sys.stderr); raise SystemExit(3)"
+    for code, told in (
+        (said, f"{sys.executable} ended with exit status 3: no such card"),
+        ("import os; os.kill(os.getpid(), 15)", f"{sys.executable} ended by signal 15"),
+    ):
+        sink = await started(python(code))
+        with pytest.raises(PlayerFailed) as failed:
+            await sink.finish()
+        assert str(failed.value) == told
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ('cp "$1" "{copy}"', None),
+        ("echo no device >&2; exit 1", "afplay ended with exit status 1: no device"),
+        (None, "afplay cannot be started"),
+    ],
+)
+async def test_afplay_is_given_a_file_which_is_gone_afterwards(
+    body: str | None, told: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy, player, temporary = (tmp_path / name for name in ("copy", "afplay", "temporary"))
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    if body is not None:
+        player.write_text("#!/bin/sh\n" + body.format(copy=copy))
+        player.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    sink = AfplaySink()
+    await sink.write(SECOND)
+    with pytest.raises(PlayerFailed, match=told) if told else contextlib.nullcontext():
+        await sink.finish()
+    assert list(temporary.iterdir()) == []
+    assert told is not None or copy.stat().st_size > len(SECOND)
 
 
 async def test_a_player_that_is_not_there_is_an_error() -> None:

@@ -117,7 +117,8 @@ def test_without_a_player_it_writes_a_file_and_says_so(
 ) -> None:
     done = run(command("say", fake_server, TEXT), environment, cwd=tmp_path)
     assert done.returncode == 0
-    assert b"no audio player found: written to speech.wav" in done.stderr
+    found = b"no audio player found (aplay, paplay, pw-cat, play, ffplay): written to speech.wav"
+    assert found in done.stderr
     assert frames(tmp_path / "speech.wav") > 24_000
 
 
@@ -142,11 +143,11 @@ def test_a_player_without_a_sound_card_is_passed_over(
     fake_server: str, environment: dict[str, str], tmp_path: Path
 ) -> None:
     player = tmp_path / "aplay"
-    player.write_text(f"#!{sys.executable}\nraise SystemExit(1)\n")
+    player.write_text(f"#!{sys.executable}\nraise SystemExit('[card] not found')\n")
     player.chmod(0o755)
     done = run(command("say", fake_server, TEXT), environment, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert b"aplay ended with exit status 1" in done.stderr
+    assert b"aplay ended with exit status 1: [card] not found\n" in done.stderr
     assert b"no audio player worked: written to speech.wav" in done.stderr
     assert frames(tmp_path / "speech.wav") > 24_000
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import logging
 import re
 import shlex
 import socket
@@ -26,6 +27,7 @@ from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import ConfigError
 from realtime_tts.server.auth import is_loopback
 from realtime_tts.server.run import bind
+from tests.cli.endless import interrupted_while_loading
 
 
 def flags(*words: str) -> argparse.Namespace:
@@ -210,6 +212,26 @@ def test_a_server_with_random_weights_says_so_in_its_welcome_and_in_its_log() ->
         "server.starting", "engine.started", "engine.ready", "engine.random_weights",
     ]  # fmt: skip
     assert "random weights" in logged[2]["model"]
+
+
+def test_control_c_while_it_loads_ends_it_and_gives_the_terminal_its_cursor_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # to rich, a terminal
+    monkeypatch.setattr("logging.shutdown", lambda: None)
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    try:
+        words = ["serve", "--port", "0", "--voices-dir", str(tmp_path / "voices")]
+        assert interrupted_while_loading(words, tmp_path, monkeypatch) == 0
+    finally:
+        for handler in set(root.handlers) - set(handlers):
+            root.removeHandler(handler)
+            handler.close()
+        root.setLevel(level)
+    told = capsys.readouterr().err
+    assert "\x1b[?25l" in told.partition("start")[0] and told.rstrip().count("\x1b[?25h") == 1
+    assert "server.stopped" in told and "engine_stuck" not in told, "nobody has to look at that"
 
 
 def test_the_tls_flags_go_together_and_are_looked_at_before_anything_is_loaded(

@@ -89,7 +89,7 @@ def test_end_of_speech_is_never_drawn_before_the_fixed_length(noise: SpeechModel
 def test_a_model_with_random_weights_says_so_and_makes_finite_audible_noise(
     noise: SpeechModel, model: SpeechModel
 ) -> None:
-    assert noise.random_weights and not model.random_weights
+    assert noise.config.random_weights and not model.config.random_weights
     state = noise.new_state(1)
     state.begin(0, noise.default_sampling, 3)
     hidden = torch.zeros(1, noise.config.talker.transformer.hidden)

@@ -1,10 +1,15 @@
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Collection
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tts_scheduler import Admitted, Queued, Refused, SchedulerConfig, StepCosts
+from tts_scheduler import Admitted, Queued, Refused, Scheduler, SchedulerConfig, StepCosts
 from tts_scheduler.admission import Turnover, admit
+from tts_scheduler.shares import Shares
+from tts_scheduler.utterance import Utterance
 
 CONFIG = SchedulerConfig(slots=16, max_queue=2, queue_timeout=1.0)
 MakeRig = Callable[..., Any]
@@ -179,3 +184,27 @@ def test_turns_that_are_played_faster_count_as_the_frames_they_need(make_rig: Ma
 def test_a_fast_turn_alone_has_room_on_any_machine(make_rig: MakeRig) -> None:
     rig = make_rig(slots=1)
     assert rig.open("a", 5, speed=1.4) == Admitted()
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a", "b", "c"]), st.booleans()), max_size=30))
+def test_the_accounts_are_those_of_all_that_wait_or_are_live(
+    steps: list[tuple[str, bool]],
+) -> None:
+    scheduler = Scheduler(SchedulerConfig(slots=2, max_queue=3, queue_timeout=100.0))
+    requests, shares = scheduler._requests, scheduler._admission._shares
+
+    class Seen(Shares):
+        def note_end(self, row: Utterance, here: Collection[str]) -> None:
+            others = [one for one in requests.utterances.values() if one is not row]
+            assert set(here) == {other.account for other in others}
+            super().note_end(row, here)
+
+    shares.__class__ = Seen
+    for number, (account, ends) in enumerate(steps):
+        if ends and requests.utterances:
+            scheduler.cancel(next(iter(requests.utterances)), now=1.0)
+        else:
+            scheduler.open(f"u{number}", prompt_tokens=9, now=1.0, payer=(account, 1.0))
+        scheduler.expire(now=1.0)
+        counted = Counter(row.account for row in requests.utterances.values())
+        assert dict(requests.accounts) == dict(counted)

@@ -315,6 +315,9 @@ class World(RuleBasedStateMachine):
         assert set(self.live) == set(self.scheduler._requests.utterances)
         assert len(self.live) == self.scheduler.active + self.scheduler.queued
         assert self.opened == len(self.live) + len(self.ends)
+        assert dict(self.scheduler._requests.accounts) == (
+            {"": len(self.live)} if self.live else {}
+        )
 
     @invariant()
     def every_slot_has_one_owner_or_none(self) -> None:

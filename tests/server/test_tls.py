@@ -320,10 +320,16 @@ async def test_ws_on_a_tls_port_and_wss_on_a_plain_one_end_with_a_hint(
     async with speech(config) as server:
         with pytest.raises(HandshakeRefused, match="wss://"):
             await RealtimeTTS(f"ws://127.0.0.1:{server.port}").connect()
+        plain = VoiceClient(f"http://127.0.0.1:{server.port}")
+        with pytest.raises(HandshakeRefused, match="https://"):
+            await asyncio.to_thread(plain.voices)
     async with speech() as server:
         wrong = RealtimeTTS(f"wss://127.0.0.1:{server.port}", tls_ca=tls.certificate)
         with pytest.raises(HandshakeRefused, match="does not speak TLS"):
             await wrong.connect()
+        over_http = VoiceClient(f"https://127.0.0.1:{server.port}", tls_ca=tls.certificate)
+        with pytest.raises(HandshakeRefused, match="does not speak TLS.*http://"):
+            await asyncio.to_thread(over_http.voices)
 
 
 @pytest.mark.parametrize("words", [b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", b"\0" * 64])

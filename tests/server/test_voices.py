@@ -350,7 +350,7 @@ async def test_a_full_disk_is_the_operator_s_business(
         raise OSError(28, os.strerror(28))
 
     async with serve() as voices:
-        monkeypatch.setattr("realtime_tts.voices.registry._sync", full)
+        monkeypatch.setattr("realtime_tts.voices.file.write", full)
         assert "No space" in refusal(await voices.give("anna"), 507, "cannot_store")
         monkeypatch.undo()
         folder = Registry(voices.speech.running.front.voices.registry.folder).folder

@@ -16,7 +16,8 @@ from realtime_tts.voices.maker import FakeVoiceMaker, VoiceMaker
 
 @dataclass(frozen=True)
 class FaultyMaker:
-    """Does what the transcript says: die, hang, raise, refuse, litter; else it is the fake."""
+    """Does what the transcript says: die, hang, raise, refuse, full,
+    litter; else it is the fake."""
 
     started: str
     """Each worker that loads it adds its process id, and how nice it is, to this file."""
@@ -33,6 +34,8 @@ class FaultyMaker:
                 raise ZeroDivisionError
             case "refuse":
                 raise RequestError("the model does not like it")
+            case "full":
+                raise OSError(28, os.strerror(28))
             case "litter":
                 path.write_bytes(b"rubbish")
                 return

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -17,11 +18,14 @@ import httpx2
 import psutil
 import pytest
 
+from realtime_tts.lexicons.folder import LexiconFolder
+from realtime_tts.text.lexicon import Entry
 from realtime_tts.voices.encoding import WorkerLimits
 from realtime_tts.voices.errors import (
     BadAudio,
     BadVoiceRequest,
     CannotClone,
+    CannotStore,
     EncoderBusy,
     EncoderFailed,
     VoiceExists,
@@ -102,10 +106,29 @@ async def test_what_the_worker_refuses_is_raised_here_and_it_goes_on(library: Ma
         await clone(one, "ben", "refuse")
     with pytest.raises(EncoderFailed, match="ZeroDivisionError"):
         await clone(one, "ben", "raise")
+    with pytest.raises(CannotStore, match="No space left"):
+        await clone(one, "ben", "full")
     with pytest.raises(EncoderFailed, match="no voice"):
         await clone(one, "ben", "litter")
     await clone(one, "ben")
     assert one.worker.pid == pid
+
+
+async def test_who_may_read_a_voice_or_a_lexicon_is_what_the_umask_says(library: Made) -> None:
+    """Whichever way it came, so that servers which share the folder can all read it."""
+    one, before = library(), os.umask(0o027)
+    try:
+        await clone(one, "manner", text="So be it.")
+        await clone(one, "sound")
+        embedding = one.registry.embedding("sound")
+        await one.register("given", embedding, model="fake", language=None, reserved=())
+        lexicons = LexiconFolder(one.registry.folder.with_name("lexicons"))
+        stored = lexicons.put("brands", [Entry("SQL", "sequel")])
+    finally:
+        os.umask(before)
+    paths = [*(voice.path for voice in one.registry.voices()), stored.path]
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in paths}
+    assert len(modes) == 4 and set(modes.values()) == {0o640}, modes
 
 
 @pytest.mark.parametrize("text", ["die", "hang"])

@@ -1,0 +1,63 @@
+"""Bars on a terminal for what takes long."""
+
+from __future__ import annotations
+
+import threading
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
+
+
+def progress_bars(console: Console) -> Progress:
+    """Bars that are taken away at the end, each with how much is done and the time it took."""
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    return Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
+
+
+class LoadingProgress:
+    """Shows how far a checkpoint is downloaded, loaded and warmed up, with a bar for each stage.
+
+    `update` may be called from any thread. Nothing is shown where the output is no terminal.
+
+    Use as a context manager, so that the terminal is left clean whatever happens.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._progress = progress_bars(console)
+        self._tasks: dict[str, TaskID] = {}
+        self._lock = threading.Lock()
+        self._open = console.is_terminal  # elsewhere rich leaves an empty line
+
+    def __enter__(self) -> LoadingProgress:
+        if self._open:
+            self._progress.add_task("start", total=1)  # until the first stage: imports take seconds
+            self._progress.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def update(self, what: str, done: int, total: int) -> None:
+        """Stage `what` has come to `done` of `total`."""
+        with self._lock:
+            if not self._open:
+                return
+            if what not in self._tasks:
+                for task in self._progress.tasks:  # when a stage begins, the others are done
+                    self._progress.update(task.id, completed=task.total)
+                self._tasks[what] = self._progress.add_task(what, total=total)
+            self._progress.update(self._tasks[what], completed=done, total=total)
+
+    def close(self) -> None:
+        """Take the bars away. Idempotent."""
+        with self._lock:
+            if self._open:
+                self._open = False
+                self._progress.stop()

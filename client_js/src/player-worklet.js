@@ -4,8 +4,10 @@
 /**
  * All of the audio thread, from whose source the player makes a module, as bundlers lose files. So
  * it uses nothing from outside; nor private names, for which older targets need helpers.
+ *
+ * @param {any} scope
  */
-export function worklet() {
+export function worklet(scope = globalThis) {
   const RATE = 24_000;
   const FADE = 0.004 * RATE;
   // Samples to have before playing begins: more after an underrun, less with time.
@@ -153,19 +155,20 @@ export function worklet() {
     }
   }
 
-  if (!globalThis.registerProcessor) return { JitterBuffer, Refill, Resampler };
+  if (!scope.registerProcessor) return { JitterBuffer, Refill, Resampler };
 
   /** Plays turns one after the other. */
-  class PlayerWorklet extends AudioWorkletProcessor {
+  class PlayerWorklet extends scope.AudioWorkletProcessor {
     constructor() {
       super();
       /** @type {Map<number, JitterBuffer>} */
       this.queue = new Map();
       this.refill = new Refill();
-      this.resampler = sampleRate === RATE ? null : new Resampler(RATE, sampleRate);
+      const to = scope.sampleRate;
+      this.resampler = to === RATE ? null : new Resampler(RATE, to);
       this.reportAt = 0;
       this.said = "";
-      this.port.onmessage = ({ data }) => this.received(data);
+      this.port.onmessage = (/** @type {any} */ { data }) => this.received(data);
     }
 
     /** @param {internal.WorkletOrder} order */
@@ -186,10 +189,11 @@ export function worklet() {
         if (this.resampler) this.resampler.fill(out, pull);
         else pull(out);
         const { state, played, underruns, buffered } = buffer;
-        if (state !== this.said || currentTime >= this.reportAt) {
+        const time = scope.currentTime;
+        if (state !== this.said || time >= this.reportAt) {
           this.said = state;
-          this.reportAt = currentTime + REPORT_SECONDS;
-          this.port.postMessage({ id, state, played, underruns, buffered, time: currentTime });
+          this.reportAt = time + REPORT_SECONDS;
+          this.port.postMessage({ id, state, played, underruns, buffered, time });
           if (state === "done") this.queue.delete(id);
         }
         break; // the others wait
@@ -198,7 +202,7 @@ export function worklet() {
     }
   }
 
-  registerProcessor("realtime-tts-player", PlayerWorklet);
+  scope.registerProcessor("realtime-tts-player", PlayerWorklet);
 }
 
 worklet(); // for `workletUrl`

@@ -1,5 +1,6 @@
+import { Scheduled } from "./player-scheduled.js";
 import { worklet } from "./player-worklet.js";
-import { ClientError, SAMPLE_RATE, deferred } from "./protocol.js";
+import { SAMPLE_RATE, deferred } from "./protocol.js";
 
 /** @import * as api from "../types/api.js" */
 /** @import * as internal from "../types/internal.js" */
@@ -72,7 +73,7 @@ export class Player extends EventTarget {
   #playbacks = new Map();
   /** @type {AudioContext | undefined} */
   #context;
-  /** @type {Promise<AudioWorkletNode> | undefined} */
+  /** @type {Promise<AudioWorkletNode | Scheduled> | undefined} */
   #node;
   /** @type {AnalyserNode | undefined} */
   #analyser;
@@ -173,17 +174,19 @@ export class Player extends EventTarget {
 
   async #make() {
     const { context } = this;
-    if (!context.audioWorklet) {
-      throw new ClientError("no AudioWorklet here: it needs https or localhost");
-    }
-    const source = new Blob([`(${worklet})()`], { type: "text/javascript" });
-    await context.audioWorklet.addModule(this.#workletUrl ?? URL.createObjectURL(source));
-    const options = { numberOfInputs: 0, outputChannelCount: [1] };
-    const node = new AudioWorkletNode(context, "realtime-tts-player", options);
-    node.port.onmessage = ({ data }) => this.#reported(data);
+    const node = context.audioWorklet ? await this.#worklet(context) : new Scheduled(context);
+    node.port.onmessage = (/** @type {any} */ { data }) => this.#reported(data);
     node.connect(context.destination);
     context.addEventListener("statechange", () => this.#wake(), { signal: this.#closing.signal });
     return node;
+  }
+
+  /** @param {AudioContext} context */
+  async #worklet(context) {
+    const source = new Blob([`(${worklet})()`], { type: "text/javascript" });
+    await context.audioWorklet.addModule(this.#workletUrl ?? URL.createObjectURL(source));
+    const options = { numberOfInputs: 0, outputChannelCount: [1] };
+    return new AudioWorkletNode(context, "realtime-tts-player", options);
   }
 
   /** @param {number} id @param {Playback} playback */

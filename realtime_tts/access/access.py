@@ -82,7 +82,7 @@ class Access:
         self.usage.start()
         self._exchange.start()
         watch = asyncio.create_task(self._watch(), name="keys")
-        telling = asyncio.create_task(self._tell_fronts(), name="keys-held")
+        telling = asyncio.create_task(self._tell_others(), name="keys-held")
         try:
             yield
         finally:
@@ -101,8 +101,8 @@ class Access:
                 event(log, logging.INFO, "keys.loaded", keys=len(found))
             self._end_expired()
 
-    async def _tell_fronts(self) -> None:
-        while self._exchange.fronts is not None:
+    async def _tell_others(self) -> None:
+        while self._exchange.has_others:
             self._exchange.here = self._held()
             await asyncio.sleep(_TELL_SECONDS)
 

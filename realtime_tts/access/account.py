@@ -93,7 +93,7 @@ FREE = Account()
 
 class KeyAccount(Account):
     """Of one key, in one front. `holders`: what is open there, of all keys; `elsewhere`: sessions
-    and turns that a key has at other fronts."""
+    and turns that a key has at other fronts and servers."""
 
     def __init__(
         self,

@@ -11,8 +11,9 @@ import logging
 from threading import Event, Thread
 
 from limits.errors import ConfigurationError
-from limits.storage import Storage, storage_from_string
+from limits.storage import RedisStorage, Storage, storage_from_string
 
+from realtime_tts.access.fleet_table import FleetTable
 from realtime_tts.access.fronts_table import FrontsTable, Held
 from realtime_tts.access.rates import Counters
 from realtime_tts.errors import ConfigError
@@ -33,17 +34,23 @@ class Exchange:
         self.fronts: FrontsTable | None = None
         """Where the fronts of this server tell each other; None: it has one."""
         self.here: Held = {}
-        """What is open at this front; replaced as a whole."""
+        """What is open at this process; replaced as a whole."""
         self._elsewhere: Held = {}
         self._counters = counters
         self._store = None if url is None else _store(url)
+        self._fleet = None if self._store is None else FleetTable(self._store.storage)
         self._stopping = Event()
         self._failing = False
         self._thread = Thread(target=self._run, name="limits", daemon=True)
 
+    @property
+    def has_others(self) -> bool:
+        """Whether there is anybody to exchange with."""
+        return self._store is not None or self.fronts is not None
+
     def start(self) -> None:
         """Begin, if there is anybody to exchange with."""
-        if self._store is not None or self.fronts is not None:
+        if self.has_others:
             self._thread.start()
 
     def stop(self) -> None:
@@ -53,7 +60,7 @@ class Exchange:
             self._thread.join()
 
     def elsewhere(self, key_id: str) -> tuple[int, int]:
-        """Sessions and turns that the key has at other fronts."""
+        """Sessions and turns that the key has at other fronts, and at other servers of a fleet."""
         return self._elsewhere.get(key_id, (0, 0))
 
     def _run(self) -> None:
@@ -73,7 +80,11 @@ class Exchange:
     def round(self) -> None:
         """Tell what this process has counted, and learn what all have."""
         if self.fronts is not None:
-            self._elsewhere = self.fronts.exchange(self.here)
+            at_fronts = self.fronts.exchange(self.here)
+            if self._fleet is None or self._failing:
+                self._elsewhere = at_fronts
+        if self._fleet is not None:
+            self._elsewhere = self._fleet.exchange(self.here)
         store: Storage | FrontsTable | None = self._store or self.fronts
         if store is None:
             return
@@ -86,7 +97,7 @@ class Exchange:
             self._counters.settle(name, count, ends)
 
 
-def _store(url: str) -> Storage:
+def _store(url: str) -> RedisStorage:
     try:
         kinds = ("redis", "valkey")
         if not url.startswith(kinds):
@@ -99,5 +110,5 @@ def _store(url: str) -> Storage:
             "limits are shared in Redis or Valkey (--limits-store redis://HOST:6379), whose "
             "client must be installed: pip install redis, or valkey"
         ) from None
-    assert isinstance(found, Storage), "no async+ address was given"
+    assert isinstance(found, RedisStorage), "no async+ address was given"
     return found

@@ -6,19 +6,29 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 Held = Mapping[str, tuple[int, int]]
 """Sessions and turns that are open, by the ids of keys."""
 
-_SILENT_SECONDS = 3.0
-"""What a front has told holds for so long: it may have ended."""
+SILENT_SECONDS = 3.0
+"""What a process has told holds for so long: it may have ended."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS held (
   front INTEGER, key TEXT, sessions INTEGER, turns INTEGER, at REAL, PRIMARY KEY (front, key));
 CREATE TABLE IF NOT EXISTS counters (name TEXT PRIMARY KEY, count INTEGER, ends REAL);
 """
+
+
+def sums(entries: Iterable[Held]) -> dict[str, tuple[int, int]]:
+    """What is open of each key, in all of these together."""
+    found: dict[str, tuple[int, int]] = {}
+    for entry in entries:
+        for key, (sessions, turns) in entry.items():
+            before = found.get(key, (0, 0))
+            found[key] = before[0] + sessions, before[1] + turns
+    return found
 
 
 class FrontsTable:
@@ -39,7 +49,7 @@ class FrontsTable:
             found = database.execute(
                 "SELECT key, sum(sessions), sum(turns) FROM held WHERE front != ? AND at > ? "
                 "GROUP BY key",
-                (self._front, now - _SILENT_SECONDS),
+                (self._front, now - SILENT_SECONDS),
             ).fetchall()
         return {key: (sessions, turns) for key, sessions, turns in found}
 

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from realtime_tts import demo_voice
 from realtime_tts.cli.progress import LoadingProgress
+from realtime_tts.cli.reachable import EVERYWHERE, addresses_for_others, url_authority
 from realtime_tts.cli.serve_arguments import add_arguments
 from realtime_tts.cli.serve_engine import (
     chosen_lines,
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from realtime_tts.engine.link import EngineLink
     from realtime_tts.engine.settings import EngineConfig
     from realtime_tts.voices.library import VoiceLibrary
-
-_EVERYWHERE = ("0.0.0.0", "::", "")  # hosts to listen on that are nobody's name
 
 __all__ = [
     "add_arguments",
@@ -106,9 +105,15 @@ def _serve(
     from realtime_tts.server.run import serve
 
     links: list[EngineLink] = []
+    stage = ""
+
+    def update(what: str, done: int, total: int) -> None:
+        nonlocal stage
+        stage = f": {what}, {done} of {total}"
+        progress.update(what, done, total)
 
     def link() -> EngineLink:
-        links.append(make_links(engines, metrics, progress.update))
+        links.append(make_links(engines, metrics, update))
         return links[0]
 
     return serve(
@@ -120,6 +125,7 @@ def _serve(
         on_ready=lambda port: greet(port, links[0]),
         on_stuck=progress.close,  # a terminal keeps its cursor
         source=source,
+        loading=lambda: stage,
     )
 
 
@@ -245,7 +251,8 @@ def tls_config(arguments: argparse.Namespace) -> Iterator[TlsConfig | None]:
         return
     from realtime_tts.server.self_signed import write_self_signed
 
-    hosts = [] if arguments.host in _EVERYWHERE else [arguments.host]
+    everywhere = arguments.host in EVERYWHERE
+    hosts = addresses_for_others(arguments.host) if everywhere else [arguments.host]
     with tempfile.TemporaryDirectory(prefix="realtime-tts-tls-") as folder:
         yield write_self_signed(Path(folder), *hosts)
 
@@ -258,11 +265,12 @@ def welcome(
     *,
     self_signed: bool = False,
 ) -> None:
-    """Print where the server is, and three ways to talk to it, with KEY for one of its keys.
+    """Print where the server is, for other machines too, if they reach it, and three ways to talk
+    to it, with KEY for one of its keys.
 
     `self_signed`: clients have to be told to trust the certificate of `config`."""
-    host = "127.0.0.1" if config.host in _EVERYWHERE else config.host
-    authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    host = EVERYWHERE.get(config.host, config.host)
+    authority = url_authority(host, port)
     http, ws = ("https", "wss") if config.tls else ("http", "ws")
     certificate = config.tls.certificate if config.tls and self_signed else None
     keyed = bool(config.api_keys)
@@ -271,11 +279,29 @@ def welcome(
     trust += "-H 'X-API-Key: KEY' " if keyed else ""
     names = ", ".join(engine.name for engine in engines)
     lines = (
-        f"[bold]realtime-tts[/bold] speaks with {names} on [bold]{http}://{authority}[/bold]",
+        f"realtime-tts speaks with {names} on {http}://{authority}",
+        *_for_others(config, http, port),
         f'  realtime-tts say{flags} "Hello there."',
         f"  echo 'Text that is still arriving' | realtime-tts say{flags} -",
         f"  curl {trust}{http}://{authority}/v1/voices        "
         f"# the WebSocket is {ws}://{authority}/v1/tts",
     )
-    for line in lines:
-        console.print(line, highlight=False, soft_wrap=True)
+    for number, line in enumerate(lines):  # addresses in brackets are no markup
+        style = "bold" if number == 0 else None
+        console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def _for_others(config: ServerConfig, http: str, port: int) -> Iterator[str]:
+    """Lines for those at other machines; none if only this one reaches the server."""
+    from realtime_tts.server.auth import is_loopback
+
+    if is_loopback(config.host):
+        return
+    if config.host in EVERYWHERE:
+        for address in addresses_for_others(config.host):
+            yield f"  from other machines: {http}://{url_authority(address, port)}"
+    if config.tls is None:
+        yield (
+            "  over plain http browsers allow no microphone, and others can read along: "
+            "--tls-self-signed turns on https"
+        )

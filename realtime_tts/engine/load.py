@@ -54,7 +54,7 @@ def _load_model(config: EngineConfig, progress: Progress) -> Engine:
 def load_tokenizer(config: EngineConfig) -> Qwen2Tokenizer:
     """The text tokenizer of the checkpoint. Raises CheckpointError."""
     if config.kind == "fake" or config.random_weights is not None:
-        return Qwen2Tokenizer.from_folder(demo_voice.FOLDER)
+        return Qwen2Tokenizer.from_folder(demo_voice.folder())
     from realtime_tts.checkpoint import find_checkpoint
 
     return Qwen2Tokenizer.from_folder(find_checkpoint(config.checkpoint))

@@ -167,7 +167,7 @@ def load_random(
     assert config.random_weights is not None, "no random weights were asked for"
     prepare_torch(config.device, config.threads)
     model = random_model(
-        dimensions[config.random_weights](read_config(demo_voice.FOLDER)),
+        dimensions[config.random_weights](read_config(demo_voice.folder())),
         name=config.name,
         device=config.device,
         dtype=chosen_dtype(config.dtype, config.device, lambda: STORED),
@@ -176,7 +176,7 @@ def load_random(
     )
     return make_engine(
         model,
-        Qwen2Tokenizer.from_folder(demo_voice.FOLDER),
+        Qwen2Tokenizer.from_folder(demo_voice.folder()),
         name=config.name,
         slots=config.scheduler.slots,
         fit_slots=config.fit_slots,

@@ -96,7 +96,7 @@ class EngineConfig:
     @property
     def checkpoint(self) -> str:
         """The folder or the Hub id of `model`."""
-        return str(demo_voice.FOLDER) if self.model == demo_voice.NAME else self.model
+        return str(demo_voice.folder()) if self.model == demo_voice.NAME else self.model
 
     @property
     def name(self) -> str:

@@ -11,8 +11,9 @@ Small products, and all of them where torch has one thread, go another way where
 weights packed in half precision, float32 in, sums and out. For weights that half precision holds
 exactly, which those of checkpoints stored in bfloat16 or float16 are, this is the float32 product
 with half the memory traffic, and FBGEMM's call costs a tenth of oneDNN's, which is most of the time
-of a small product. Its kernels, too, sum over the inputs in one order for any number of rows;
-`half_serves` checks that on the machine at hand.
+of a small product. With AVX-512 its kernels, too, sum over the inputs in one order for any number
+of rows. With AVX2 those for one and two rows have an order of their own, so rows are filled up to
+a multiple of three; `row_multiple` finds that number on the machine at hand.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ weight do. Beside the others, `_SHARE` of the largest is too little to reach a f
 
 _SHARE = 2.0**-18
 
-_PROBED_ROWS = (*range(1, 18), 24, 31, 32, 33, 48, 64)
+_PROBED_ROWS = (*range(1, 19), 24, 31, 32, 33, 36, 48, 60, 64, 72)
+_ROW_MULTIPLES = (1, 2, 3, 4, 6, 8)
 
 
 def half_serves(weight: Tensor) -> bool:
@@ -43,7 +45,7 @@ def half_serves(weight: Tensor) -> bool:
     lost = (weight.half().float() - weight).abs().max()
     if not lost <= min(_TOLERANCE, _SHARE * float(weight.abs().max())):  # true for NaN, too
         return False
-    return rows_are_independent(weight.shape[1], weight.shape[0])
+    return row_multiple(weight.shape[1], weight.shape[0]) is not None
 
 
 def pack_half(weight: Tensor) -> Tensor:
@@ -67,10 +69,11 @@ def bias_is_optional() -> bool:
 
 
 @lru_cache(maxsize=256)
-def rows_are_independent(inputs: int, outputs: int) -> bool:
-    """Whether the product exists here, is right, and gives a row the same bits in any batch.
+def row_multiple(inputs: int, outputs: int) -> int | None:
+    """The smallest number of whose multiples any gives a row the same bits, whatever is beside it.
 
-    torch announces that it will remove these functions some day; without them we do as before.
+    None where the product does not exist, is wrong, or depends on the rows in another way. torch
+    announces that it will remove these functions some day; without them we do as before.
     """
     generator = torch.Generator().manual_seed(0)
     weight = torch.randn(outputs, inputs, generator=generator).half().float()
@@ -82,10 +85,14 @@ def rows_are_independent(inputs: int, outputs: int) -> bool:
             packed = pack_half(weight)
             whole = half_product(rows, packed, bias)
     except (AttributeError, RuntimeError, TypeError):
-        return False
+        return None
     if not torch.allclose(whole, rows @ weight.t(), rtol=1e-4, atol=1e-4 * inputs**0.5):
-        return False
-    return all(torch.equal(half_product(rows[:n], packed, bias), whole[:n]) for n in _PROBED_ROWS)
+        return None
+    differing = [
+        n for n in _PROBED_ROWS if not torch.equal(half_product(rows[:n], packed, bias), whole[:n])
+    ]
+    fitting = (one for one in _ROW_MULTIPLES if not any(n % one == 0 for n in differing))
+    return next(fitting, None)
 
 
 # Not a public interface, but what torch's own compiler calls; absent, we do without.
@@ -113,12 +120,14 @@ class Linear:
         self.bias = bias
         self.weight: Tensor | None = weight
         self._half: Tensor | None = None
+        self._row_multiple = 1
         self._packed: Tensor | None = None
         self._row_floor: int | None = 1
         if weight.device.type != "cpu" or weight.dtype is not torch.float32:
             return
         if half_serves(weight):
             self._half, self.weight = pack_half(weight), None
+            self._row_multiple = row_multiple(self.inputs, self.outputs) or 1
             if bias is None and not bias_is_optional():
                 self.bias = weight.new_zeros(self.outputs)
             return
@@ -139,7 +148,7 @@ class Linear:
 
     def __call__(self, x: Tensor) -> Tensor:
         if self._half is not None:
-            return half_product(x, self._half, self.bias)
+            return self._half_product(x, self._half)
         packed, floor = self._packed, self._row_floor
         if floor is None:
             return self._row_by_row(x)
@@ -149,6 +158,14 @@ class Linear:
         if floor > 1 and x.numel() < floor * self.inputs:
             return self._padded(x, packed, floor)
         return packed_product(x, packed, self.bias)
+
+    def _half_product(self, x: Tensor, half: Tensor) -> Tensor:
+        rows = x.numel() // self.inputs
+        missing = -rows % self._row_multiple
+        if not missing:
+            return half_product(x, half, self.bias)
+        block = F.pad(x.reshape(rows, self.inputs), (0, 0, 0, missing))
+        return half_product(block, half, self.bias)[:rows].view(*x.shape[:-1], self.outputs)
 
     def _padded(self, x: Tensor, packed: Tensor, floor: int) -> Tensor:
         rows = x.numel() // self.inputs

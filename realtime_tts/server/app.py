@@ -66,7 +66,7 @@ def create_app(front: Front) -> Starlette:
     gate = _gate(front, open_paths=OPEN_PATHS | {route.path for route in page})
     app = Starlette(
         routes=[*page, *_routes(front)],
-        middleware=[*_cors(front.config), gate],
+        middleware=[*_traced(front), *_cors(front.config), gate],
         exception_handlers={404: _no_such_path},
         lifespan=_lifespan,
     )
@@ -169,6 +169,15 @@ async def _probe_lag(metrics: Metrics) -> None:
         due = time.monotonic() + _LAG_PROBE_SECONDS
         await asyncio.sleep(_LAG_PROBE_SECONDS)
         metrics.loop_lag.observe(max(0.0, time.monotonic() - due))
+
+
+def _traced(front: Front) -> list[Middleware]:
+    """What gives a refused request a span; nothing is in the way where nobody traces."""
+    if front.tracer is None:
+        return []
+    from realtime_tts.tracing.refused import RefusedRequests
+
+    return [Middleware(RefusedRequests, tracer=front.tracer)]
 
 
 def _cors(config: ServerConfig) -> list[Middleware]:

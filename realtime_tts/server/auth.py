@@ -30,6 +30,7 @@ from realtime_tts.server.addresses import Addresses
 from realtime_tts.server.denials import send_denial, send_retry_after
 from realtime_tts.server.seal import SECRET
 from realtime_tts.server.tokens import MINT, Tokens, UsedHere, UsedTokens
+from realtime_tts.tracing.context import REFUSED
 
 if TYPE_CHECKING:  # it needs what only a server with keys has installed
     from realtime_tts.access.access import Access
@@ -234,6 +235,7 @@ class Gate:
 
     async def _deny(self, scope: Scope, send: Send, status: int, code: str, message: str) -> None:
         self._metrics.refused.labels(code).inc()
+        scope[REFUSED] = code
         client, path = scope.get("client"), scope["path"]
         if status != 429:
             event(log, logging.WARNING, "refused", code=code, path=path, client=client)

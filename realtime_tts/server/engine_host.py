@@ -73,6 +73,8 @@ class EngineHost:
         self._loading: asyncio.Task[None] | None = None
         self.load_failure: str | None = None
         """Set if the engine never became ready; the server cannot recover from it."""
+        self.loading: Callable[[], str] = str
+        """How far it is with that, such as `: warm-up, 3 of 8`; empty where nobody knows."""
         self.stuck = False
         """The engine did not stop when it was told to."""
         self.on_ready: Callable[[], None] | None = None
@@ -109,7 +111,7 @@ class EngineHost:
         if self.load_failure is not None:
             return f"the engine failed to load: {self.load_failure}"
         if not self._tokenizers:
-            return "the engine is loading"
+            return f"the engine is loading{self.loading()}"
         reason = self.dead()
         if reason is None and not self._link.status().ready:
             return "the engine restarts"

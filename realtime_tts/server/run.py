@@ -51,13 +51,15 @@ def serve(
     on_ready: Callable[[int], None] | None = None,
     on_stuck: Callable[[], None] | None = None,
     source: Source | None = None,
+    loading: Callable[[], str] = str,
 ) -> int:
     """Listen, load the engine, serve until SIGTERM or SIGINT. Returns the process's exit code.
 
     `make_link` and `make_voices` are called on the running event loop. `on_ready` gets the port
     once turns can be taken. `on_stuck` is called before the process is ended with an engine that
-    does not stop, which loads a model, say. New settings of `source` are taken over. Raises
-    ConfigError if the address cannot be listened on, or the TLS files cannot be used.
+    does not stop, which loads a model, say. New settings of `source` are taken over. `loading`
+    tells how far the engine is, as `EngineHost.loading`. Raises ConfigError if the address cannot
+    be listened on, or the TLS files cannot be used.
     """
     certificate = Certificate(config.tls) if config.tls else None
     if config.access:
@@ -76,6 +78,7 @@ def serve(
                 on_ready(port)
 
         front.engine.on_ready = ready
+        front.engine.loading = loading
         server = DrainingServer(uvicorn_config(front), front, certificate=certificate)
         follow = following(source, front.reloads.apply, metrics, server.request_drain)
         async with answering(agents, front.load), follow:

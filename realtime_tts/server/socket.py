@@ -30,7 +30,7 @@ from realtime_tts.server.registered import Registered
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.websocket import SLOW_READER
 from realtime_tts.server.writer import Frame, Messages, Writer, WriterFull
-from realtime_tts.tracing.context import traceparent_of
+from realtime_tts.tracing.context import REFUSED, traceparent_of
 
 __all__ = [
     "SLOW_READER",
@@ -94,6 +94,7 @@ class ServedSocket(Registered, abc.ABC):
                 await websocket.accept(cls.subprotocol(websocket.scope), told)
                 await one.run()
         except TurnFailure as failure:
+            websocket.scope[REFUSED] = failure.code
             with contextlib.suppress(WebSocketDisconnect, OSError):
                 await cls.refuse(websocket, failure)
         except (WebSocketDisconnect, OSError):

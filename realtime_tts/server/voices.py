@@ -94,7 +94,8 @@ async def _list(front: Front, request: Request) -> Response:
             "server": SERVER_NAME,
             "model": info.model,
             "variant": info.variant,
-            "models": [{"model": one.model, "variant": one.variant} for one in _models(info)],
+            "models": [_model(one) for one in _models(info)],
+            "clones": front.voices is not None and info.clones,
             "random_weights": info.random_weights,
             "voices": list(dict.fromkeys(voice["id"] for voice in details)),
             "details": details,
@@ -242,6 +243,10 @@ def _speakers(info: EngineInfo) -> list[dict[str, Any]]:
         for one in _models(info)
         for name in one.voices
     ]
+
+
+def _model(info: EngineInfo) -> dict[str, Any]:
+    return {"model": info.model, "variant": info.variant, "instructions": info.instructions}
 
 
 def _models(info: EngineInfo) -> tuple[EngineInfo, ...]:

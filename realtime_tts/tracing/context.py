@@ -8,6 +8,8 @@ from starlette.types import Scope
 from realtime_tts.protocol.settings import Traceparent
 
 HEADER = b"traceparent"
+REFUSED = "realtime_tts.refused"
+"""Key in the ASGI scope of a request that was refused: the code of the error."""
 _CHARACTERS = 55
 """Of version 00. Later versions may have more behind a dash, which is to be left out."""
 

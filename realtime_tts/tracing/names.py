@@ -1,6 +1,7 @@
 """What spans, their events and their attributes are called. docs/tracing.md explains each.
 
-The first group is OpenTelemetry's semantic conventions for generative AI; the others are ours.
+The first group is of OpenTelemetry's semantic conventions, for generative AI and for HTTP; the
+others are ours.
 """
 
 OPERATION = "text_to_speech"
@@ -10,6 +11,8 @@ REQUEST_MODEL = "gen_ai.request.model"
 OUTPUT_TYPE = "gen_ai.output.type"
 INPUT_TOKENS = "gen_ai.usage.input_tokens"
 ERROR_TYPE = "error.type"
+METHOD, PATH = "http.request.method", "url.path"
+STATUS = "http.response.status_code"
 SESSION = "session.id"
 
 TURN = "realtime_tts.turn.id"
@@ -32,3 +35,4 @@ FRONT = "realtime_tts.front"
 QUEUE, TOKENISE, PREFILL, FIRST_PACKET = "queue", "tokenise", "prefill", "first_packet"
 HOLD, ENCODE, DRAIN = "hold", "encode", "drain"
 MOVED, UNDERRUN = "moved", "underrun"
+REFUSED = "refused"

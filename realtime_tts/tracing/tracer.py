@@ -89,8 +89,24 @@ class Tracer:
         span = self._tracer.start_span(name, context, start_time=begins, attributes=attributes)
         span.end(max(begins, ends))
 
+    def refused(
+        self, parent: str, began: int, *, method: str, path: str, status: int | None, code: str
+    ) -> None:
+        """A request of the span `parent` that began then, in nanoseconds since 1970, was refused
+        now. `status` None: a page was told behind the upgrade."""
+        answered = {} if status is None else {names.STATUS: status}
+        span = self._tracer.start_span(
+            names.REFUSED,
+            context=_parent(parent),
+            kind=SpanKind.SERVER,
+            start_time=began,
+            attributes={names.METHOD: method, names.PATH: path, **answered},
+        )
+        self.mark_failed(span, code)
+        span.end()
+
     def mark_failed(self, span: Span, code: str) -> None:
-        """The turn has failed with this code."""
+        """What the span is of has failed with this code."""
         span.set_attribute(names.ERROR_TYPE, code)
         span.set_status(Status(StatusCode.ERROR))
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,3 +64,26 @@ def keys(tmp_path: Path) -> Keys:
 @pytest.fixture
 def bearer() -> Callable[[str], dict[str, str]]:
     return lambda secret: {"Authorization": f"Bearer {secret}"}
+
+
+@pytest.fixture
+def redis() -> Iterator[str]:
+    program = shutil.which("redis-server") or shutil.which("valkey-server")
+    if program is None:
+        pytest.skip("needs redis-server or valkey-server (Debian: apt-get install redis-server)")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [program, "--port", str(port), "--save", "", "--bind", "127.0.0.1"],
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        for _ in range(200):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.05)
+        yield f"redis://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.wait()

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import socket
-import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +12,7 @@ from realtime_tts.access.fronts_table import FrontsTable
 from realtime_tts.access.key import Key, KeyLimits
 from realtime_tts.access.rates import Counters, Exceeded, Rates
 from realtime_tts.errors import ConfigError
+from tests.server.conftest import until
 
 
 class Clock:
@@ -93,29 +90,6 @@ class Servers:
                 exchange.round()
 
 
-@pytest.fixture
-def redis() -> Iterator[str]:
-    program = shutil.which("redis-server") or shutil.which("valkey-server")
-    if program is None:
-        pytest.skip("needs redis-server or valkey-server (Debian: apt-get install redis-server)")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    process = subprocess.Popen(
-        [program, "--port", str(port), "--save", "", "--bind", "127.0.0.1"],
-        stdout=subprocess.DEVNULL,
-    )
-    try:
-        for _ in range(200):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.05)
-        yield f"redis://127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.wait()
-
-
 def check_shared_rates(servers: Servers) -> None:
     limited = key(turns_per_minute=10)
     one, other = servers.rates
@@ -154,19 +128,62 @@ def test_without_its_store_a_server_goes_by_its_own_counts_and_loses_none() -> N
     assert counters.take_unshared() == [("window", 5, 60)]
 
 
-def test_fronts_know_what_is_open_at_the_others_and_forget_one_that_is_silent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    servers = Servers(None, tmp_path / "limits.db")
+def check_shared_sessions(servers: Servers) -> None:
     servers.held[0]["a"] = (3, 1)
     servers.held[1]["a"] = (2, 0)
     servers.exchange()
     assert [one.elsewhere("a") for one in servers.exchanges] == [(2, 0), (3, 1)]
     assert servers.exchanges[0].elsewhere("b") == (0, 0)
+    servers.held[1].clear()
+    servers.exchange()
+    assert [one.elsewhere("a") for one in servers.exchanges] == [(0, 0), (3, 1)]
+
+
+def test_fronts_know_what_is_open_at_the_others_and_forget_one_that_is_silent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers = Servers(None, tmp_path / "limits.db")
+    check_shared_sessions(servers)
     later = time.time() + 4.0
     monkeypatch.setattr("realtime_tts.access.fronts_table.time.time", lambda: later)
     servers.exchanges[1].round()
     assert servers.exchanges[1].elsewhere("a") == (0, 0), "the first has ended"
+
+
+async def test_servers_know_what_is_open_at_the_others_and_forget_one_that_is_killed(
+    redis: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("realtime_tts.access.fleet_table.SILENT_SECONDS", 10.0)
+    servers = Servers(redis, None)
+    check_shared_sessions(servers)
+    monkeypatch.setattr("realtime_tts.access.fleet_table.SILENT_SECONDS", 0.05)
+    servers.exchanges[0].round()
+
+    def forgotten() -> bool:
+        servers.exchanges[1].round()
+        return servers.exchanges[1].elsewhere("a") == (0, 0)
+
+    await until(forgotten)
+
+
+def test_without_its_store_a_server_knows_of_its_own_fronts(tmp_path: Path, redis: str) -> None:
+    """A front counts once, though both the table and the store tell of it."""
+    servers = Servers(redis, tmp_path / "limits.db")
+    check_shared_sessions(servers)
+    servers.held[1]["a"] = (1, 1)
+    servers.exchanges[1].round()
+    gone = Exchange(Counters(), "redis://127.0.0.1:1")
+    gone.fronts = FrontsTable(tmp_path / "limits.db", 7)
+    gone.start()
+    try:
+        deadline = time.monotonic() + 30
+        while gone.elsewhere("a") == (0, 0):
+            assert time.monotonic() < deadline
+            servers.exchange()
+            time.sleep(0.02)
+        assert gone.elsewhere("a") == (4, 2)
+    finally:
+        gone.stop()
 
 
 @pytest.mark.parametrize("url", ["", "memory://", "redis", "http://x", "async+redis://x"])

@@ -305,3 +305,22 @@ async def test_nothing_that_is_said_has_a_secret_in_it(
     assert secret.split("_", 2)[2] not in said
     for path in await asyncio.to_thread(lambda: list(tmp_path.iterdir())):
         assert secret.encode() not in await asyncio.to_thread(path.read_bytes)
+
+
+async def test_sessions_at_once_are_those_of_the_whole_fleet(
+    speech: Any, keys: Keys, bearer: Bearer, redis: str
+) -> None:
+    shown = bearer(keys.create("acme", limits={"sessions": 1}))
+    access = AccessConfig(str(keys.path), limits_store=redis)
+    shared = ServerConfig(port=0, access=access)
+    async with speech(config=shared) as one, speech(config=shared) as other:
+        key_id = keys.id("acme")
+
+        def known() -> int:
+            return int(other.running.front.access.account(key_id)._elsewhere(key_id)[0])
+
+        async with one.talk(additional_headers=shown):
+            await until(lambda: known() == 1)
+            assert await other.status("websocket", "/v1/tts", shown) == 429
+        await until(lambda: known() == 0)
+        assert await other.status("websocket", "/v1/tts", shown) == 101

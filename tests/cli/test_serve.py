@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import logging
+import re
 import shlex
+import socket
 import subprocess
 import sys
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from realtime_tts.cli import command_parser
-from realtime_tts.cli.serve import engine_config, engine_configs, server_config
+from realtime_tts.cli.reachable import EVERYWHERE, addresses_for_others
+from realtime_tts.cli.serve import engine_config, engine_configs, server_config, welcome
 from realtime_tts.cli.serve_settings import Sources
+from realtime_tts.config import ServerConfig
+from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import ConfigError
+from realtime_tts.server.auth import is_loopback
+from realtime_tts.server.run import bind
 from tests.cli.endless import interrupted_while_loading
 
 
@@ -154,6 +164,26 @@ def test_the_commands_of_the_welcome_have_a_placeholder_for_the_key() -> None:
     assert "secret" not in "".join(welcome)
     assert all("--api-key KEY" in line for line in welcome[1:3])
     assert "-H 'X-API-Key: KEY'" in welcome[3]
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "127.0.0.1"])
+def test_every_address_of_the_welcome_leads_to_the_server(host: str) -> None:
+    if host == "::" and not Path("/proc/net/if_inet6").exists() and sys.platform == "linux":
+        pytest.skip("this machine has no IPv6")
+    config = ServerConfig(host=host, port=0)
+    output = StringIO()
+    with contextlib.ExitStack() as stack:
+        for listener in bind(config):
+            stack.enter_context(listener).listen()
+            port = listener.getsockname()[1]
+        welcome(Console(file=output), config, [EngineConfig(kind="fake")], port)
+        found = re.findall(r"http://(\S+):\d+", output.getvalue())
+        for address in found:
+            with socket.create_connection((address.strip("[]"), port), timeout=10):
+                pass
+    others = addresses_for_others(host) if host in EVERYWHERE else []  # none without a network
+    assert [one.strip("[]") for one in found if not is_loopback(one.strip("[]"))] == others
+    assert ("--tls-self-signed" in output.getvalue()) == (host != "127.0.0.1")
 
 
 def test_random_weights_make_noise_that_no_guard_ends_and_are_else_as_a_checkpoint() -> None:

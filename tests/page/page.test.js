@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 
+import { echoes } from "../../realtime_tts/server/page/echo.js";
 import { History } from "../../realtime_tts/server/page/history.js";
 import { SpeechGate, decibels } from "../../realtime_tts/server/page/level.js";
 import { SNIPPETS } from "../../realtime_tts/server/page/snippets.js";
@@ -54,6 +55,14 @@ test("a turn whose text has ended is not held, and neither is one that is ahead"
   assert.equal(trace.isHeld, false, "there is text to speak");
 });
 
+test("the ramp has the first pieces that came at once", () => {
+  const trace = new Trace();
+  trace.text(0, 100);
+  const pieces = [[50], [130], [250, 251, 252], [600, 601], [900], [1300]]; // when packets came
+  for (const packets of pieces) for (const at of packets) trace.packet(at, 0.08);
+  assert.deepEqual(trace.ramp.map((seconds) => Math.round(seconds * 100)), [8, 8, 24, 16, 8]);
+});
+
 test("only what the chart shows is kept", () => {
   const trace = new Trace();
   for (let now = 0; now < 60_000; now += 100) {
@@ -98,6 +107,15 @@ test("a reply not begun is not sent to the model", () => {
 
 /* The microphone. */
 
+test("what is being spoken is an echo, whatever its marks; what is not was said by somebody", () => {
+  const spoken = "Good evening. There are two trains to the coast, today.";
+  assert.ok(echoes("two trains to the Coast today", spoken));
+  assert.ok(!echoes("two trains to the city", spoken));
+  assert.ok(!echoes("train", spoken), "half a word");
+  assert.ok(!echoes("stop", ""));
+  assert.ok(echoes("潮が", "潮が 満ちる"));
+});
+
 test("full scale is 0 dB for a square, −3 for a sine, and silence is far below", () => {
   assert.equal(decibels(new Float32Array([1, -1, 1, -1])), 0);
   const sine = Float32Array.from({ length: 1000 }, (_, i) => Math.sin(i / 10));
@@ -141,7 +159,9 @@ test("a WAV file says how long it is", () => {
 });
 
 const HARD = `It's "quoted" $HOME \`ls\` \\n ünï\nnext line`;
-const spoken = { origin: "http://127.0.0.1:8000", text: HARD, voice: "a'b", language: "auto", key: true };
+const SETTINGS = { model: null, language: "auto", instructions: 'In a "hurry"', pacing: "clause", layout: null };
+const settings = { ...SETTINGS, voice: "a'b" };
+const spoken = { origin: "http://127.0.0.1:8000", text: HARD, settings, key: true };
 
 test("curl says what was said, in one request", () => {
   for (const key of [true, false]) {
@@ -153,7 +173,7 @@ test("curl says what was said, in one request", () => {
     const words = stdout.split("\0").slice(0, -1);
     const at = words.indexOf("-d") + 1;
     assert.deepEqual(JSON.parse(words[at]), {
-      input: HARD, voice: "a'b", language: "auto", response_format: "wav",
+      input: HARD, voice: "a'b", language: "auto", instructions: 'In a "hurry"', response_format: "wav",
     });
     assert.equal(words[0], "http://127.0.0.1:8000/v1/audio/speech");
     assert.equal(words.includes("Authorization: Bearer k"), key);
@@ -169,7 +189,10 @@ test("the programs parse, and hold no key", () => {
   const flags = ["--input-type=module", "--check"];
   const script = spawnSync(process.execPath, flags, { input: SNIPPETS.javascript(spoken), encoding: "utf8" });
   assert.equal(script.status, 0, script.stderr);
+  assert.ok(python.stdout.includes(`keyword(arg='pacing', value=Constant(value='clause'))`), python.stdout);
+  assert.ok(!/layout|model=/.test(SNIPPETS.python(spoken) + SNIPPETS.javascript(spoken)), "the server's choice");
   for (const write of Object.values(SNIPPETS)) {
+    assert.ok(write(spoken).includes("hurry"));
     assert.match(write(spoken), /REALTIME_TTS_API_KEY/);
     assert.doesNotMatch(write({ ...spoken, key: false }), /API_KEY/);
   }

@@ -67,6 +67,8 @@ async def test_it_is_alive_while_it_loads_but_not_ready(speech: Any, eventually:
         assert (await get(server, "/livez"))[0] == 200
         status, _, body = await get(server, "/readyz")
         assert (status, body) == (503, b"the engine is loading\n")
+        server.running.front.engine.loading = lambda: ": warm-up, 3 of 8"
+        assert (await get(server, "/readyz"))[2] == b"the engine is loading: warm-up, 3 of 8\n"
         assert (await get(server, "/health"))[0] == 503
         assert (await get(server, "/v1/voices"))[0] == 503
         with pytest.raises(websockets.InvalidStatus) as refused:

@@ -110,9 +110,10 @@ async def test_a_session_s_voice_or_model_picks_the_checkpoint(both: Both) -> No
         assert made.status_code == 201, made.text
         about = (await http.get("/v1/voices")).json()
     assert about["models"] == [
-        {"model": "custom", "variant": "custom_voice"},
-        {"model": "base", "variant": "base"},
+        {"model": "custom", "variant": "custom_voice", "instructions": True},
+        {"model": "base", "variant": "base", "instructions": True},
     ]
+    assert about["clones"] is True
     assert {voice["id"]: voice["kind"] for voice in about["details"]}["anna"] == "registered"
     ready = await both.speak("?voice=anna")
     assert ready["models"] == ["custom", "base"] and "anna" in ready["voices"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -297,9 +298,10 @@ async def test_an_unmasked_frame_is_closed_with_1002(aim_at: Any, peer: Any) -> 
 async def test_a_refusal_while_the_server_goes_is_no_fault_of_ours(
     aim_at: Any, peer: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    refused, ended = asyncio.Event(), asyncio.Event()
+    asked, refused, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
+        asked.set()
         await refused.wait()
         try:
             await send({"type": "websocket.http.response.start", "status": 503, "headers": []})
@@ -307,10 +309,10 @@ async def test_a_refusal_while_the_server_goes_is_no_fault_of_ours(
         finally:
             ended.set()
 
-    async with aim_at(app, FAST) as server:
+    async with aim_at(app, replace(FAST, handshake_timeout=60.0)) as server:
         client = await peer(server.port)
         asking = asyncio.create_task(client.upgrade())
-        await asyncio.sleep(100 * MS)
+        await asked.wait()
         (protocol,) = server.server.server_state.connections
         assert isinstance(protocol, GuardedWebSocket)
         refused.set()

@@ -40,15 +40,30 @@ def listed(stage: list[tuple[str, str]], word: str) -> list[str]:
     return [str(each) for each in json.loads(found[found.index("[") :])]
 
 
+def copied() -> list[str]:
+    """What `COPY . .` copies: .dockerignore leaves everything out but these."""
+    lines = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    assert lines[0] == "**"
+    names = [line[1:] for line in lines if line.startswith("!")]
+    return sorted(
+        str(path.relative_to(ROOT))
+        for name in names
+        for path in ([ROOT / name] if "*" not in name else ROOT.glob(name))
+    )
+
+
 @pytest.mark.timeout(900)
 def test_the_steps_of_the_cpu_image_give_a_server_that_is_healthy(tmp_path: Path) -> None:
     source, prefix, wheels = tmp_path / "src", tmp_path / "prefix", tmp_path / "wheels"
     source.mkdir()
-    for name in ("realtime_tts", "scheduler", "client_js/src", "deploy"):
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / name, source / name, ignore=ignored)
-    for name in ("LICENSE", "README.md", "pyproject.toml"):
-        shutil.copy(ROOT / name, source / name)
+    for name in copied():
+        place = ROOT / name
+        if place.is_file():
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(place, source / name)
+        else:
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(place, source / name, ignore=ignored)
 
     def here(step: str) -> str:
         step = step.replace("/opt/realtime-tts", str(prefix)).replace("/opt/wheels", str(wheels))

@@ -21,6 +21,11 @@ const FLAGS = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",
+  // Another machine, as far as the browser knows: plain http from there is not secure.
+  "--host-resolver-rules=MAP elsewhere.test 127.0.0.1",
+  // A microphone that hears a beep each second, and that every page may have.
+  "--use-fake-device-for-media-stream",
+  "--use-fake-ui-for-media-stream",
 ];
 
 const chromium = CHROMIUMS.find(existsSync);
@@ -60,12 +65,15 @@ export async function open(t, url, body = "<body>", path = "/blank") {
   return Object.assign(page, { errors, logged });
 }
 
-/** A page with a session, a player and an ear behind the player's loudspeaker. */
-export async function stage(t, url, { settings = {}, rate } = {}) {
+/**
+ * A page with a session, a player and an ear behind the player's loudspeaker. `scheduled`: the player
+ * finds no AudioWorklet, as over plain http.
+ */
+export async function stage(t, url, { settings = {}, rate, scheduled = false } = {}) {
   const page = await open(t, url);
   await page.addScriptTag({ content: readFileSync(new URL("ear.js", import.meta.url), "utf8") });
   await page.evaluate(
-    async ([settings, rate]) => {
+    async ([settings, rate, scheduled]) => {
       const { RealtimeTTS } = await import("/client/index.js");
       const { Player } = await import("/client/player.js");
       const context = rate && new AudioContext({ sampleRate: rate });
@@ -74,12 +82,14 @@ export async function stage(t, url, { settings = {}, rate } = {}) {
         ...settings,
         WebSocket: globalThis.StallingSocket,
       });
+      if (scheduled) Object.defineProperty(player.context, "audioWorklet", { value: undefined, configurable: true });
       await player.unlock();
+      delete player.context.audioWorklet; // the ear needs one
       const ear = await globalThis.listenTo(player);
       Object.assign(globalThis, { player, tts, ear });
       globalThis.sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
     },
-    [settings, rate],
+    [settings, rate, scheduled],
   );
   return page;
 }

@@ -31,8 +31,12 @@ test("the demo page", { skip }, async (t) => {
     assert.deepEqual(page.errors, []);
   });
 
-  await t.test("sends no unfinished word, and takes none back", async (t) => {
-    const page = await visit(t, url, { hash: "#type" });
+  await t.test("sends no unfinished word, takes none back, and keeps no place for who types no more", async (t) => {
+    const hurry = () => {
+      const { setTimeout } = globalThis;
+      globalThis.setTimeout = (act, ms, ...rest) => setTimeout(act, ms === 8000 && globalThis.hurries ? 50 : ms, ...rest);
+    };
+    const page = await visit(t, url, { hash: "#type", before: (page) => page.addInitScript(hurry) });
     await met(page);
     await page.click("#typed");
     await page.keyboard.type("One tw");
@@ -44,6 +48,9 @@ test("the demo page", { skip }, async (t) => {
     await page.keyboard.type("wards. ");
     await page.waitForFunction(() => document.querySelector("#transcript").textContent === "One wards. ");
     assert.equal(await page.inputValue("#typed"), "Onwards. ");
+    await page.evaluate(() => (globalThis.hurries = true));
+    await page.keyboard.press("Space"); // the last key for long
+    await until(page, "done");
   });
 
   await t.test("plays what was typed again, and what is typed next by itself", async (t) => {
@@ -112,8 +119,17 @@ test("the demo page", { skip }, async (t) => {
   });
 
   await t.test("is connected before the first click, and says what is what in one line", async (t) => {
-    const page = await visit(t, url);
-    await page.waitForFunction(() => /^Ready: fake on/.test(document.querySelector("#state").textContent));
+    let loaded = 0;
+    const loading = (route) => {
+      const message = `the engine is loading: warm-up, ${++loaded} of 4`;
+      return loaded > 3 ? route.continue() : route.fulfill({ status: 503, json: { message } });
+    };
+    const page = await visit(t, url, { before: (page) => page.route("**/v1/voices", loading) });
+    for (const words of ["Not ready yet: the engine is loading: warm-up, 2 of 4 …", "Ready: fake on"]) {
+      await page.waitForFunction((words) => document.querySelector("#state").textContent.startsWith(words), words);
+      assert.equal(await page.getAttribute("#state", "role"), null, "nothing is wrong");
+    }
+    assert.ok(await page.isEnabled("#play"));
     assert.ok(await page.isHidden("#hero"));
     await stream(page, "One two.");
     await until(page, "done");
@@ -169,10 +185,13 @@ test("the demo page", { skip }, async (t) => {
     await page.fill("#text", "Copy me.");
     const has = { curl: "/v1/audio/speech", python: "speak_to_wav", javascript: "tts.speak", openai: "OpenAI(" };
     for (const [name, part] of Object.entries(has)) {
-      await page.click(`[data-copy=${name}]`);
-      await page.waitForFunction(() => /copied/.test(document.querySelector("#copied").textContent));
+      await page.click(`#tab-${name}`);
+      await page.click("#copy");
+      await page.waitForFunction(() => document.querySelector("#copied").textContent === "Copied");
       const text = await page.evaluate(() => navigator.clipboard.readText());
-      assert.equal(await page.textContent("#program"), text, "what is shown");
+      assert.ok(await page.isVisible(`#panel-${name}`));
+      assert.equal(await page.textContent(`#program-${name}`), text, "what is shown");
+      await page.evaluate(() => (document.querySelector("#copied").textContent = ""));
       assert.ok(text.includes(part) && text.includes("Copy me.") && text.includes("bass") && text.includes(url), text);
     }
   });

@@ -60,25 +60,32 @@ test("a server that wants a key is given one", { skip }, async (t) => {
   await until(page, "done");
 });
 
-test("a full server says when to try again", { skip }, async (t) => {
+test("a full server says when it is tried again, and what was typed is spoken then", { skip }, async (t) => {
   const url = await server();
+  let full = true;
   const page = await visit(t, url, {
+    hash: "#type",
     before: (page) =>
       page.routeWebSocket(/\/v1\/tts/, (socket) => {
+        if (!full) return socket.connectToServer();
         const says = "all 1 sessions are taken; try again later";
         const error = { type: "error", code: "too_many_sessions", message: says, fatal: true };
-        socket.send(JSON.stringify({ ...error, retryable: true, retry_after_ms: 5000 }));
+        socket.send(JSON.stringify({ ...error, retryable: true, retry_after_ms: 3000 }));
         socket.close({ code: 1013 });
       }),
   });
   await met(page);
-  await page.click("#tab-type");
   await page.click("#typed");
   await page.keyboard.type("What I have typed stays. And so does this");
-  await trouble(page, "The server is full: all 1 sessions are taken.");
-  await trouble(page, "Try again in 4 s."); // it counts
+  await trouble(page, "The server is full: all 1 sessions are taken. Trying again in 2 s."); // it counts
   await page.keyboard.type(" word. ");
   assert.equal(await page.inputValue("#typed"), "What I have typed stays. And so does this word. ");
+  await trouble(page, "Trying again in 1 s.");
+  full = false;
+  await page.waitForFunction(() => document.querySelector("#transcript .heard"));
+  assert.equal(await page.textContent("#transcript"), "What I have typed stays. And so does this word. ");
+  await page.keyboard.press("Escape");
+  await interrupted(page);
 });
 
 /** The page as the chat example serves it, with a model that says `reply`. */
@@ -196,6 +203,45 @@ test("a loud voice interrupts", { skip }, async (t) => {
   assert.equal(await page.getAttribute("#state", "data-state"), "speaking", "silence is no voice");
   await page.evaluate(() => globalThis.speakUp());
   await interrupted(page);
+});
+
+/** The browser's speech recognition, as far as a page sees it: `say` is called for what it hears. */
+function recognition() {
+  globalThis.heardOf = [];
+  delete globalThis.SpeechRecognition;
+  globalThis.webkitSpeechRecognition = class {
+    start(track) {
+      globalThis.heardOf.push(track.kind);
+      globalThis.say = (transcript, isFinal) =>
+        this.onresult({ resultIndex: 0, results: [Object.assign([{ transcript }], { isFinal })] });
+      globalThis.fail = (error) => (this.onerror({ error }), this.onend());
+    }
+    abort() {}
+  };
+}
+
+test("the chat has ears where the browser recognises speech, and no echo is taken for words", { skip }, async (t) => {
+  const { page, asked } = await chat(t, LONG, { before: (page) => page.addInitScript(recognition) });
+  await page.check("#ears");
+  await page.waitForFunction(() => globalThis.heardOf.length === 1);
+  await page.evaluate(() => globalThis.say("hello", false));
+  assert.equal(await page.inputValue("#chat-say"), "hello");
+  await page.evaluate(() => globalThis.say("hello there", true));
+  await page.waitForFunction(() => document.querySelector("#transcript .heard")?.textContent.length > 4);
+  await page.evaluate(() => globalThis.fail("no-speech")); // it ends after a silence, and begins again
+  await page.waitForFunction(() => globalThis.heardOf.length === 2);
+  await page.evaluate(() => globalThis.say("The tide is coming in slowly", true));
+  await page.evaluate(() => new Promise(requestAnimationFrame));
+  assert.equal(await page.getAttribute("#state", "data-state"), "speaking", "its own voice");
+  await page.evaluate(() => globalThis.say("no wait", false));
+  await interrupted(page);
+  await page.evaluate(() => globalThis.say("no wait, stop", true));
+  await page.waitForFunction(() => document.querySelectorAll("#chat-log li").length === 4);
+  assert.deepEqual(asked.flatMap((messages) => messages.at(-1).content), ["hello there", "no wait, stop"]);
+  await page.evaluate(() => globalThis.fail("network"));
+  await trouble(page, "it needs the internet");
+  assert.equal(await page.isChecked("#ears"), false);
+  assert.deepEqual(page.errors, []);
 });
 
 test("without the chat example its tab says how to start it", { skip }, async (t) => {

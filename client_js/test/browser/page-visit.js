@@ -45,3 +45,47 @@ export async function stream(page, text) {
   await page.click("#play");
   await page.waitForFunction(() => parseFloat(document.querySelector("#f-packets").textContent) > 3);
 }
+
+/** What is wrong with the page as it stands, in words. Runs in the page. */
+export function faults() {
+  const found = [];
+  const visible = (one) => one.getClientRects().length > 0 && getComputedStyle(one).visibility !== "hidden";
+  const ids = [...document.querySelectorAll("[id]")].map((one) => one.id);
+  for (const id of ids) if (ids.indexOf(id) !== ids.lastIndexOf(id)) found.push(`#${id} twice`);
+  for (const one of document.querySelectorAll("button, a, input, select, textarea, meter, [role=img]")) {
+    const labels = [...(one.labels ?? [])].map((label) => label.textContent).join("");
+    const name = one.getAttribute("aria-label") || labels || (one.matches("button, a") ? one.textContent : "");
+    if (!name.trim()) found.push(`${one.outerHTML.slice(0, 60)} has no name`);
+  }
+  for (const attribute of ["aria-controls", "aria-labelledby", "aria-describedby", "for"]) {
+    for (const one of document.querySelectorAll(`[${attribute}]`)) {
+      for (const id of one.getAttribute(attribute).split(" ")) {
+        if (!document.getElementById(id)) found.push(`${attribute}=${id} leads nowhere`);
+      }
+    }
+  }
+  if (document.querySelectorAll("h1").length !== 1) found.push("not one h1");
+  if (!document.documentElement.lang) found.push("no language");
+  const light = (colour) => {
+    const [r, g, b] = colour.match(/[\d.]+/g).map((part) => part / 255)
+      .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (one) => {
+    for (let at = one; at; at = at.parentElement) {
+      const { backgroundColor } = getComputedStyle(at);
+      if (!/, 0\)$/.test(backgroundColor)) return backgroundColor;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const one = walk.currentNode.parentElement;
+    if (!walk.currentNode.textContent.trim() || !visible(one) || one.closest(":disabled, noscript, .sr")) continue;
+    const [a, b] = [getComputedStyle(one).color, ground(one)].map(light).sort((x, y) => y - x);
+    const contrast = (a + 0.05) / (b + 0.05);
+    if (contrast < 4.5) found.push(`contrast ${contrast.toFixed(1)}: ${one.textContent.trim().slice(0, 30)}`);
+  }
+  if (document.documentElement.scrollWidth > innerWidth) found.push("wider than the screen");
+  return found;
+}

@@ -6,15 +6,16 @@ import { open, serve, server, skip, stage } from "./harness.js";
 const TEXT = "The tide is coming in, slowly but surely, and the boats are all afloat.";
 const HERTZ = { soprano: 660, alto: 330 };
 
-for (const [voice, rate] of [
+for (const [voice, rate, scheduled = false] of [
   ["alto", undefined],
   ["soprano", 48_000],
   ["alto", 44_100],
+  ["soprano", 44_100, true],
 ]) {
-  const where = rate ? `resampled to ${rate} Hz` : "at 24 kHz";
+  const where = (rate ? `resampled to ${rate} Hz` : "at 24 kHz") + (scheduled ? ", without a worklet" : "");
   test(`every sample is played, at the right pitch, ${where}`, { skip }, async (t) => {
     const url = await server();
-    const page = await stage(t, url, { settings: { voice }, rate });
+    const page = await stage(t, url, { settings: { voice }, rate, scheduled });
     const found = await page.evaluate(
       async (text) => {
         const turn = tts.speak(text);
@@ -97,9 +98,14 @@ test("turns are played one after the other, and the server hears how far", { ski
   assert.ok(found.told.length >= 4);
 });
 
-test("a barge-in is silence at once, and its report is exact", { skip }, async (t) => {
+for (const scheduled of [false, true]) {
+  const how = scheduled ? ", without a worklet, too" : "";
+  test(`a barge-in is silence at once, and its report is exact${how}`, { skip }, (t) => bargeIn(t, scheduled));
+}
+
+async function bargeIn(t, scheduled) {
   const url = await server();
-  const page = await stage(t, url);
+  const page = await stage(t, url, { scheduled });
   const found = await page.evaluate(async (text) => {
     const sent = [];
     const send = WebSocket.prototype.send;
@@ -143,7 +149,7 @@ test("a barge-in is silence at once, and its report is exact", { skip }, async (
   assert.equal(found.again, null, "nothing plays any more");
   const slope = (2 * Math.PI * 220 * heard.loudest) / 24_000;
   assert.ok(heard.steepest < slope * 1.15, `a click of ${heard.steepest}`);
-});
+}
 
 test("a turn that is interrupted elsewhere falls silent as well", { skip }, async (t) => {
   const url = await server();

@@ -6,6 +6,7 @@
  */
 
 import { byId, element, say } from "./dom.js";
+import { ears } from "./ears.js";
 import { History } from "./history.js";
 import { microphone } from "./microphone.js";
 
@@ -49,6 +50,8 @@ export class Chat {
       void this.#submit();
     });
     microphone(() => void this.#barge(), failed);
+    const spoken = () => (speaker.speaking ? (speaker.current?.text ?? "") : "");
+    ears({ heard: (words, final) => this.#hear(words, final), spoken, failed });
   }
 
   /** @param {string | null} model that the server offers to talk with */
@@ -59,6 +62,13 @@ export class Chat {
 
   async #barge() {
     if (this.#speaker.speaking) await this.#speaker.interrupt();
+  }
+
+  /** @param {string} words @param {boolean} final */
+  #hear(words, final) {
+    this.#field.value = words;
+    if (final) void this.#submit();
+    else void this.#barge();
   }
 
   async #submit() {

@@ -21,6 +21,9 @@ export class Live {
     packets: byId("f-packets"),
     held: byId("f-held"),
     underruns: byId("f-underruns"),
+    ramp: byId("f-ramp"),
+    layout: byId("f-layout"),
+    pacing: byId("f-pacing"),
   };
   #colours = colours();
   /** @type {Speech | null} */
@@ -51,7 +54,7 @@ export class Live {
     speech?.sample(now, this.#speaker.peak());
     this.#status.show(now, speech?.state ?? "", speech?.over ? summary(speech) : "");
     if (speech) this.#say(speech);
-    this.#transcript.show(speech, speech ? this.#speaker.pace(speech.settings.voice) : 1);
+    this.#transcript.show(speech, this.#speaker.pace(speech?.settings.voice ?? null));
     this.#numbers(speech, now);
     draw(this.#canvas, speech?.trace ?? null, speech?.endedAt ?? now, this.#colours);
   }
@@ -68,6 +71,16 @@ export class Live {
     const gaps = trace?.underruns.length ?? 0;
     say(underruns, trace ? String(gaps) : "–");
     underruns.classList.toggle("wrong", gaps > 0);
+    this.#ways(speech);
+  }
+
+  /** How the text is taken, and in which pieces sound is made. @param {Speech | null} speech */
+  #ways(speech) {
+    const { ramp, layout, pacing } = this.#figures;
+    const pieces = speech?.trace.ramp ?? [];
+    say(ramp, pieces.length ? pieces.map((seconds) => Math.round(seconds * 1000)).join(" · ") : "–");
+    say(layout, speech?.layout.replace("_", " ") || "–");
+    say(pacing, speech ? (speech.settings.pacing ?? "auto") : "–");
   }
 
   /**

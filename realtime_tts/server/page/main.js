@@ -2,8 +2,10 @@
 
 import { SAMPLE_RATE } from "/client/index.js";
 import { Chat } from "./chat.js";
-import { byId, fill, say, takesKeys } from "./dom.js";
+import { Controls } from "./controls.js";
+import { byId, say, takesKeys } from "./dom.js";
 import { Live } from "./live.js";
+import { OwnVoices } from "./own.js";
 import { Program } from "./program.js";
 import { Server, Trouble } from "./server.js";
 import { Several } from "./several.js";
@@ -12,32 +14,39 @@ import { Status } from "./status.js";
 import { streaming } from "./streaming.js";
 import { tabs } from "./tabs.js";
 import { typing } from "./typing.js";
-import { Voices } from "./voices.js";
 import { wav } from "./wav.js";
 
 const RETRY_MS = 2000;
+const LOADING_MS = 500;
 const CALM_MS = 200; // between pictures, for who asked for less motion
+
+let tab = "speak";
+let known = false; // what the server can do
+let retry = 0; // the timer of the next try
 
 const server = new Server();
 const status = new Status();
 const speaker = new Speaker(server);
 const live = new Live(speaker, status);
-const several = new Several(server, settings, complain);
+const controls = new Controls(() => {
+  program.show();
+  if (tab === "speak" || tab === "type") play();
+});
+const several = new Several(server, () => controls.settings, complain);
 const chat = new Chat(speaker, speak, (words) => complain(new Trouble("chat", words)));
-const language = /** @type {HTMLSelectElement} */ (byId("language"));
+const stream = streaming(speak);
+const typed = typing(speak);
 const playButton = /** @type {HTMLButtonElement} */ (byId("play"));
 const downloadButton = /** @type {HTMLButtonElement} */ (byId("download"));
-const program = new Program(() => ({ ...settings(), text: text(), key: server.key !== "" }), complain);
-let tab = "speak";
-let known = false; // what the server can do
-
-/** What a session is to have; what the checkpoint has no choice of is left to it. */
-function settings() {
-  return {
-    ...(voices.chosen && { voice: voices.chosen }),
-    ...(language.value && { language: language.value }),
-  };
-}
+const program = new Program(
+  () => ({ settings: controls.settings, text: text(), key: server.key !== "" }),
+  complain,
+);
+const own = new OwnVoices(server, speaker.player, async (voice) => {
+  show(await server.about());
+  if (voice) controls.choose(voice);
+  program.show();
+});
 
 /** What the same would be as a program. */
 function text() {
@@ -47,8 +56,8 @@ function text() {
 }
 
 function speak() {
-  status.trouble("");
-  const speech = speaker.speak(settings());
+  settle();
+  const speech = speaker.speak(controls.settings);
   speech.addEventListener("over", () => {
     if (speech.trouble) complain(speech.trouble);
   });
@@ -59,10 +68,21 @@ function speak() {
 
 /** @param {Error} trouble in words */
 function complain(trouble) {
-  status.trouble(trouble.message, trouble instanceof Trouble ? trouble.waitMs : 0);
+  settle();
+  const waitMs = trouble instanceof Trouble ? trouble.waitMs : 0;
+  const retries = waitMs > 0 && (tab === "speak" || tab === "type");
+  const loads = trouble instanceof Trouble && trouble.code === "not_ready"; // nothing is wrong then
+  if (!loads) status.trouble(trouble.message, waitMs, retries);
+  if (retries) retry = window.setTimeout(tab === "type" ? typed.retry : stream, waitMs);
   if (!(trouble instanceof Trouble)) return;
   if (trouble.code === "key") askForKey();
   if (trouble.code === "gone" || trouble.code === "not_ready") void missed(trouble);
+}
+
+/** What went wrong is over, and nothing is tried again. */
+function settle() {
+  clearTimeout(retry);
+  status.trouble("");
 }
 
 function askForKey() {
@@ -73,7 +93,7 @@ function askForKey() {
 byId("key-form").addEventListener("submit", (event) => {
   event.preventDefault();
   server.use(/** @type {HTMLInputElement} */ (byId("key")).value.trim());
-  status.trouble("");
+  settle();
   void meet();
 });
 
@@ -83,7 +103,7 @@ async function meet() {
   try {
     show(await server.about());
     byId("key-form").hidden = true;
-    status.trouble("");
+    settle();
   } catch (error) {
     const trouble = await server.explained(error);
     if (trouble.code === "key") status.server("key", "Waiting for a key");
@@ -94,29 +114,34 @@ async function meet() {
 
 /** @param {import("./server.js").About} about */
 function show(about) {
-  voices.offer(about.voices, about.default_voice ?? about.voices[0] ?? "");
-  fill(language, about.languages, "auto");
+  controls.offer(about);
+  own.offer(about, server.chatModel !== null);
   several.voices(about.voices);
   const noise = about.random_weights ? ", random weights: noise, not speech" : "";
   status.server("idle", `Ready: ${about.model} on ${location.host}${noise}`);
   chat.offer(server.chatModel);
   known = true;
-  speaker.prepare(settings()); // so that the first click is as quick as any other
+  // So that the first click is as quick as any other.
+  if (!controls.missing) speaker.prepare(controls.settings);
 }
 
 let missing = false;
-/** Look for the server until it is there. @param {Trouble} trouble */
+/** Look for the server until it is there, and say how far it is. @param {Trouble} trouble */
 async function missed(trouble) {
   if (missing) return;
   missing = true;
-  const loading = trouble.code === "not_ready";
-  status.server(loading ? "loading" : "gone", trouble.message);
-  for (let found = false; !found; ) {
-    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
-    found = await server.about().then(
-      () => true,
-      (again) => again.code === "key",
+  /** @type {Trouble | null} */
+  let now = trouble;
+  while (now && now.code !== "key") {
+    const code = /** @type {string} */ (now.code);
+    const loads = code === "not_ready";
+    status.server(loads ? "loading" : "gone", now.message);
+    await new Promise((resolve) => setTimeout(resolve, loads ? LOADING_MS : RETRY_MS));
+    now = await server.about().then(
+      () => null,
+      (again) => again,
     );
+    if (code !== now?.code) settle(); // what was said of it is no longer true
   }
   missing = false;
   void meet();
@@ -124,20 +149,17 @@ async function missed(trouble) {
 
 /* One button, to play and to interrupt. */
 
-const stream = streaming(speak);
-const typed = typing(speak);
-const voices = new Voices(() => {
-  if (tab === "speak" || tab === "type") play();
-});
-
 function speaking() {
   return tab === "several" ? several.speaking : speaker.speaking;
 }
 
 function play() {
-  if (tab === "several") several.speak();
+  if (controls.missing) {
+    complain(new Error(controls.missing));
+    /** @type {HTMLDetailsElement} */ (byId("own")).open = true;
+  } else if (tab === "several") several.speak();
   else if (tab === "speak") stream();
-  else if (tab === "type") typed();
+  else if (tab === "type") typed.play();
 }
 
 function interrupt() {
@@ -147,6 +169,7 @@ function interrupt() {
 playButton.addEventListener("click", () => (speaking() ? interrupt() : play()));
 document.addEventListener("keydown", (event) => {
   const space = event.key === " " && !takesKeys(event.target);
+  if (event.key === "Escape") settle();
   if (!space && !(event.key === "Escape" && speaking())) return;
   event.preventDefault();
   if (speaking()) interrupt();
@@ -167,7 +190,7 @@ downloadButton.addEventListener("click", () => {
 });
 
 byId("chat-copy").addEventListener("click", () => {
-  void program.copy(byId("chat-command").textContent ?? "", "Command copied");
+  void program.copy(byId("chat-command").textContent ?? "", byId("chat-copied"));
 });
 
 /* Everything that moves. */
@@ -196,6 +219,7 @@ function picture(now) {
 
 const choose = tabs(/** @type {HTMLElement} */ (document.querySelector("[role=tablist]")), (name) => {
   if ((name === "several") !== (tab === "several")) interrupt(); // one stage at a time
+  if (name !== tab) clearTimeout(retry);
   tab = name;
   byId("one").hidden = name === "several";
   byId("several").hidden = name !== "several";
@@ -203,6 +227,7 @@ const choose = tabs(/** @type {HTMLElement} */ (document.querySelector("[role=ta
   history.replaceState(null, "", `#${name}`);
   program.show();
 });
+byId("insecure").hidden = isSecureContext;
 choose(document.getElementById(`tab-${location.hash.slice(1)}`) ? location.hash.slice(1) : "speak");
 requestAnimationFrame(picture);
 void meet();

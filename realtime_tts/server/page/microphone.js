@@ -2,16 +2,10 @@
 
 import { byId } from "./dom.js";
 import { SpeechGate, decibels } from "./level.js";
+import { microphoneStream } from "./recording.js";
 import { slider } from "./streaming.js";
 
 const LOOK_MS = 30;
-
-/** @type {Record<string, string>} */
-const REASONS = {
-  NotAllowedError: "The browser refused the microphone. Allow it for this page, next to the address.",
-  NotFoundError: "No microphone was found.",
-  NotReadableError: "The microphone is in use by another program.",
-};
 
 /**
  * @param {() => void} barge called when somebody begins to speak
@@ -25,12 +19,9 @@ export function microphone(barge, failed) {
   let close = null;
 
   async function open() {
-    if (!navigator.mediaDevices) {
-      throw new Error("The microphone needs https, or the page on this machine.");
-    }
     // Echo cancellation, or the voice from the loudspeaker interrupts itself.
     const audio = { echoCancellation: true, noiseSuppression: true, autoGainControl: false };
-    const stream = await navigator.mediaDevices.getUserMedia({ audio });
+    const stream = await microphoneStream(audio);
     const context = new AudioContext();
     const analyser = new AnalyserNode(context, { fftSize: 1024 });
     context.createMediaStreamSource(stream).connect(analyser);
@@ -60,9 +51,8 @@ export function microphone(barge, failed) {
       close = opened;
       byId("mic-settings").hidden = false;
     } catch (error) {
-      const { name, message } = /** @type {Error} */ (error);
       box.checked = false;
-      failed(REASONS[name] ?? message);
+      failed(/** @type {Error} */ (error).message);
     }
   });
 }

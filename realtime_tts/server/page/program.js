@@ -3,49 +3,52 @@
 import { Trouble } from "./server.js";
 import { byId, say } from "./dom.js";
 import { SNIPPETS } from "./snippets.js";
+import { tabs } from "./tabs.js";
 
-/** @typedef {{voice?: string, language?: string, text: string, key: boolean}} Wanted */
+/** @import { Settings } from "./speaker.js" */
+
+/** @typedef {{settings: Settings, text: string, key: boolean}} Wanted */
 
 export class Program {
   #wanted;
   #failed;
   #name = "python";
+  #forget = 0;
 
   /** @param {() => Wanted} wanted @param {(trouble: Error) => void} failed */
   constructor(wanted, failed) {
     this.#wanted = wanted;
     this.#failed = failed;
-    for (const button of document.querySelectorAll("[data-copy]")) {
-      button.addEventListener("click", () => {
-        this.#name = /** @type {HTMLElement} */ (button).dataset["copy"] ?? "";
-        this.show();
-        void this.copy(this.#text, `${button.textContent} copied`);
-      });
-    }
-    for (const id of ["text", "typed", "voice", "language"]) {
-      byId(id).addEventListener("input", () => this.show());
-    }
+    const choose = tabs(byId("languages"), (name) => {
+      this.#name = name;
+      this.show();
+    });
+    choose(this.#name);
+    byId("copy").addEventListener("click", () => void this.copy(this.#text(this.#name)));
+    document.addEventListener("input", () => this.show()); // whatever it was: it may be an option
     byId("code").addEventListener("toggle", () => this.show());
   }
 
-  get #text() {
-    const { voice = "", language = "", text, key } = this.#wanted();
-    return SNIPPETS[this.#name]?.({ origin: location.origin, text, voice, language, key }) ?? "";
+  /** @param {string} name */
+  #text(name) {
+    return SNIPPETS[name]?.({ origin: location.origin, ...this.#wanted() }) ?? "";
   }
 
   show() {
-    if (/** @type {HTMLDetailsElement} */ (byId("code")).open) say(byId("program"), this.#text);
+    const { open } = /** @type {HTMLDetailsElement} */ (byId("code"));
+    if (open) say(byId(`program-${this.#name}`), this.#text(this.#name));
   }
 
-  /** @param {string} text @param {string} done */
-  async copy(text, done) {
+  /** @param {string} text @param {HTMLElement} [told] where it is said */
+  async copy(text, told = byId("copied")) {
     try {
       await navigator.clipboard.writeText(text);
-      say(byId("copied"), done);
+      say(told, "Copied");
     } catch {
       const why = "The browser does not let this page copy; it does over https or on this machine.";
       this.#failed(new Trouble("copy", why));
     }
-    setTimeout(() => say(byId("copied"), ""), 3000);
+    clearTimeout(this.#forget);
+    this.#forget = window.setTimeout(() => say(told, ""), 3000);
   }
 }

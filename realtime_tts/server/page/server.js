@@ -20,13 +20,19 @@ export class Trouble extends Error {
 }
 
 /**
- * What /v1/voices says.
+ * What /v1/voices says: the checkpoints, the voices, and whether recordings become voices.
+ *
+ * @typedef {{model: string, variant: string, instructions: boolean}} Model
+ * @typedef {{id: string, kind: "speaker" | "registered", model: string, in_context?: boolean}} Voice
  *
  * @typedef {object} About
  * @property {string} model
+ * @property {Model[]} models
  * @property {boolean} random_weights
+ * @property {boolean} clones
  * @property {string[]} voices
- * @property {string} default_voice
+ * @property {Voice[]} details
+ * @property {string | null} default_voice
  * @property {string[]} languages
  */
 
@@ -45,13 +51,37 @@ export class Server {
 
   /** Model, voices, languages. @returns {Promise<About>} @throws {Trouble} */
   async about() {
-    const answer = await this.#get("/v1/voices");
+    const answer = await this.#ask("/v1/voices");
     if (answer.ok) {
       const model = answer.headers.get("x-chat-model");
       this.chatModel = model && decodeURIComponent(model);
       return answer.json();
     }
     throw await this.#refusal(answer);
+  }
+
+  /**
+   * Register a voice, of a form with a recording or of an embedding.
+   *
+   * @param {FormData | {name: string, model: string, embedding: number[]}} voice
+   * @returns {Promise<Voice>}
+   * @throws {Trouble}
+   */
+  async makeVoice(voice) {
+    const json = { "content-type": "application/json" };
+    const given =
+      voice instanceof FormData ? { body: voice } : { body: JSON.stringify(voice), headers: json };
+    return (await this.#done("/v1/voices", { method: "POST", ...given })).json();
+  }
+
+  /** @param {string} id @returns {Promise<{model: string, embedding: number[]}>} @throws {Trouble} */
+  async embedding(id) {
+    return (await this.#done(`/v1/voices/${encodeURIComponent(id)}/embedding`)).json();
+  }
+
+  /** @param {string} id @throws {Trouble} */
+  async deleteVoice(id) {
+    await this.#done(`/v1/voices/${encodeURIComponent(id)}`, { method: "DELETE" });
   }
 
   /**
@@ -87,7 +117,7 @@ export class Server {
     }
     if (code === "overloaded" || code === "too_many_sessions" || code === "queue_full") {
       const wait = /** @type {any} */ (error).retryAfterMs ?? 0;
-      const why = message.replace(/^\w+: /, "").replace(/; try again later$/, ""); // without the code
+      const why = message.replace(/^\w+: /, "").replace(/; try again( later)?$/, ""); // without the code
       return new Trouble("overloaded", `The server is full: ${why}.`, error, wait);
     }
     if (code === "client_error" && /API key/.test(message)) {
@@ -96,18 +126,25 @@ export class Server {
     return new Trouble("other", sentence(message), error);
   }
 
-  /** @param {string} path */
-  async #get(path) {
-    const headers = this.key ? { authorization: `Bearer ${this.key}` } : undefined;
+  /** An answer that is none of a refusal. @param {string} path @param {RequestInit} [init] */
+  async #done(path, init) {
+    const answer = await this.#ask(path, init);
+    if (answer.ok) return answer;
+    throw await this.#refusal(answer, "");
+  }
+
+  /** @param {string} path @param {RequestInit} [init] */
+  async #ask(path, { headers = {}, ...init } = {}) {
+    const keyed = this.key ? { authorization: `Bearer ${this.key}` } : {};
     try {
-      return await fetch(path, { cache: "no-store", ...(headers && { headers }) });
+      return await fetch(path, { cache: "no-store", ...init, headers: { ...headers, ...keyed } });
     } catch (error) {
       throw new Trouble("gone", `The server at ${location.host} does not answer. ${START}`, error);
     }
   }
 
-  /** @param {Response} answer */
-  async #refusal(answer) {
+  /** @param {Response} answer @param {string} [about] what its reason is about */
+  async #refusal(answer, about = "the server cannot be used: ") {
     if (answer.status === 401) {
       const wrong = "The server does not know this API key.";
       return new Trouble("key", this.key ? wrong : "The server wants an API key.");
@@ -115,8 +152,8 @@ export class Server {
     const body = await answer.json().catch(() => ({}));
     const reason = body.message ?? body.error ?? `it answered ${answer.status}`;
     if (answer.status === 403) return new Trouble("origin", sentence(reason));
-    if (answer.status === 503) return new Trouble("not_ready", `Not ready yet: ${reason}.`);
-    return new Trouble("other", sentence(`the server cannot be used: ${reason}`));
+    if (answer.status === 503) return new Trouble("not_ready", `Not ready yet: ${reason} …`);
+    return new Trouble("other", sentence(about + reason));
   }
 }
 

@@ -80,7 +80,7 @@ class Row {
   speak(settings, stalls) {
     const text = this.#text;
     const voice = this.voice.value;
-    const speech = this.speaker.speak({ ...settings, ...(voice && { voice }) });
+    const speech = this.speaker.speak({ ...settings, voice: voice || settings.voice });
     speech.coming = text;
     const options = { tokensPerSecond: () => 30, stalls: () => stalls, signal: speech.stop.signal };
     void speech.feed(paced(text, options));

@@ -7,7 +7,20 @@ import { expectedSeconds } from "./spoken.js";
 /** @import { RealtimeTTS } from "/client/index.js" */
 /** @import { Server } from "./server.js" */
 
-/** @typedef {{voice?: string, language?: string}} Settings */
+/**
+ * Null: left to the server.
+ *
+ * @typedef {object} Settings
+ * @property {string | null} model
+ * @property {string | null} voice
+ * @property {string | null} language
+ * @property {string | null} instructions
+ * @property {"token" | "clause" | "sentence" | null} pacing
+ * @property {"streaming" | "full_text" | null} layout
+ */
+
+/** A browser that lets sound begin does so within this time. */
+const UNLOCK_MS = 600;
 
 export class Speaker extends EventTarget {
   /** @type {Speech | null} */
@@ -35,9 +48,9 @@ export class Speaker extends EventTarget {
     return this.current !== null && !this.current.over;
   }
 
-  /** @param {string} [voice] */
-  pace(voice = "") {
-    return this.#paces.get(voice) ?? 1;
+  /** @param {string | null} voice */
+  pace(voice) {
+    return this.#paces.get(voice ?? "") ?? 1;
   }
 
   /** Connect ahead of the first text. @param {Settings} settings */
@@ -58,12 +71,23 @@ export class Speaker extends EventTarget {
     const speech = new Speech(settings);
     this.current = speech;
     speech.addEventListener("over", () => this.#learn(speech));
-    const unlocked = this.player.unlock();
+    const unlocked = this.#unlock(speech);
     this.#start(speech, before, unlocked).catch(async (error) => {
       speech.fail(await this.#server.explained(error), error);
     });
     this.dispatchEvent(new CustomEvent("speech", { detail: speech }));
     return speech;
+  }
+
+  /** @param {Speech} speech */
+  async #unlock(speech) {
+    const late = setTimeout(() => (speech.locked = true), UNLOCK_MS);
+    try {
+      await this.player.unlock();
+    } finally {
+      clearTimeout(late);
+      speech.locked = false;
+    }
   }
 
   /** Stop. Resolves when the server has said what was heard. */

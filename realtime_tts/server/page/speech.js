@@ -5,6 +5,7 @@ import { fewestTokens } from "./pieces.js";
 import { Trace } from "./trace.js";
 
 /** @import { Turn } from "/client/index.js" */
+/** @import { Settings } from "./speaker.js" */
 
 /** @typedef {{textSpoken: string, textRemaining: string, playedMs: number}} Heard after an interrupt */
 
@@ -23,6 +24,8 @@ export class Speech extends EventTarget {
   /** @type {number | null} when it was over for the listener */
   endedAt = null;
   textOpen = true;
+  /** The browser does not let sound begin. */
+  locked = false;
   /** Seconds of the whole turn, once all has come. @type {number | null} */
   total = null;
   heard = 0;
@@ -35,7 +38,7 @@ export class Speech extends EventTarget {
   #playback = null;
   #interrupting = false;
 
-  /** @param {{voice?: string, language?: string}} settings */
+  /** @param {Settings} settings */
   constructor(settings) {
     super();
     this.settings = settings;
@@ -147,15 +150,21 @@ export class Speech extends EventTarget {
 
   /* For the eye. */
 
+  /** How the model gets the text; "" before it is known. */
+  get layout() {
+    return this.#turn?.layout ?? "";
+  }
+
   get over() {
     return this.endedAt !== null;
   }
 
-  /** @returns {"failed" | "interrupted" | "done" | "waiting" | "held" | "speaking"} */
+  /** @returns {"failed" | "interrupted" | "done" | "locked" | "waiting" | "held" | "speaking"} */
   get state() {
     if (this.trouble) return "failed";
     if (this.report || this.#interrupting) return "interrupted";
     if (this.over) return "done";
+    if (this.locked) return "locked";
     if (this.trace.firstPacketAt === null) return "waiting";
     return this.trace.isHeld ? "held" : "speaking";
   }

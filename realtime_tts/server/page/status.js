@@ -7,6 +7,7 @@ import { byId, say } from "./dom.js";
 /** @type {Record<string, string>} */
 const OF_SPEECH = {
   waiting: "Waiting for the first sound",
+  locked: "Click anywhere to allow sound; if that is no help, this machine may have no loudspeaker",
   speaking: "Speaking",
   held: "Held: all the text there is has been said",
   interrupted: "Interrupted",
@@ -18,7 +19,7 @@ export class Status {
   #line = byId("state");
   /** @type {Line} */
   #server = { state: "connecting", text: "Connecting …" };
-  /** @type {{text: string, until: number} | null} */
+  /** @type {{text: string, until: number, retries: boolean} | null} */
   #trouble = null;
 
   /** How the server is. @param {string} state @param {string} text */
@@ -31,9 +32,11 @@ export class Status {
    *
    * @param {string} text
    * @param {number} [waitMs] after so long it is worth another try
+   * @param {boolean} [retries] the page tries again then
    */
-  trouble(text, waitMs = 0) {
-    this.#trouble = text ? { text, until: waitMs ? performance.now() + waitMs : 0 } : null;
+  trouble(text, waitMs = 0, retries = false) {
+    const until = waitMs ? performance.now() + waitMs : 0;
+    this.#trouble = text ? { text, until, retries } : null;
   }
 
   /** @param {number} now @param {string} speech its state; "" for none @param {string} more behind that */
@@ -48,12 +51,13 @@ export class Status {
   /** @param {number} now @param {string} speech @param {string} more @returns {Line} */
   #now(now, speech, more) {
     if (this.#trouble) {
-      const { text, until } = this.#trouble;
+      const { text, until, retries } = this.#trouble;
       const seconds = Math.ceil((until - now) / 1000);
-      const when = seconds > 0 ? ` Try again in ${seconds} s.` : " Try again now.";
+      const again = retries ? "Trying again" : "Try again";
+      const when = ` ${again} ${seconds > 0 ? `in ${seconds} s` : "now"}.`;
       return { state: "trouble", text: until ? text + when : text };
     }
-    if (speech && (this.#server.state === "idle" || speech === "failed")) {
+    if (speech && this.#server.state === "idle") {
       return { state: speech, text: (OF_SPEECH[speech] ?? "") + more };
     }
     return this.#server;

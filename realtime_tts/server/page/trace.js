@@ -11,6 +11,8 @@ const FRAMES_PER_SECOND = 12.5;
 const AHEAD_SECONDS = 2.5; // who is this far ahead rests for that: the server's limit is 3
 const NOT_YET_FED = 3; // tokens that may still change, or are on their way
 const KEEP_MS = 14_000; // a little more than the chart shows
+const TOGETHER_MS = 15; // packets that come so close on another were made at once
+const RAMP = 5; // of the first pieces that are made at once
 
 /** @typedef {{at: number, lead: number, peak: number}} Sample */
 /** @typedef {{from: number, to: number | null}} Span `to` is null while it lasts */
@@ -32,7 +34,10 @@ export class Trace {
   held = [];
   /** @type {number[]} */
   underruns = [];
+  /** Seconds of what came at once, of the first pieces: speech begins with short ones. @type {number[]} */
+  ramp = [];
   #tokens = 0;
+  #pieces = 0;
   #heldMs = 0;
 
   /** More text was sent. @param {number} now @param {number} tokens of all of it */
@@ -45,6 +50,7 @@ export class Trace {
   packet(now, seconds) {
     this.firstPacketAt ??= now;
     this.#release(now);
+    this.#climb(now, seconds);
     this.lastPacketAt = now;
     this.packetCount += 1;
     this.seconds += seconds;
@@ -98,6 +104,15 @@ export class Trace {
 
   get #caughtUp() {
     return this.seconds * FRAMES_PER_SECOND >= this.#tokens - NOT_YET_FED;
+  }
+
+  /** @param {number} now @param {number} seconds */
+  #climb(now, seconds) {
+    const together = this.lastPacketAt !== null && now - this.lastPacketAt < TOGETHER_MS;
+    if (!together) this.#pieces += 1;
+    if (this.#pieces > RAMP) return;
+    const at = this.#pieces - 1;
+    this.ramp[at] = (this.ramp[at] ?? 0) + seconds;
   }
 
   /** @param {number} now */

@@ -11,7 +11,8 @@ const IDLE_MS = 8_000;
 
 /**
  * @param {() => Speech} speak begins a speech
- * @returns {() => void} plays what was not spoken, or else all of it again
+ * @returns {{play: () => void, retry: () => void}} `play`: what was not spoken, or else all of it
+ *   again; `retry`: what is finished and was not spoken, and more may follow
  */
 export function typing(speak) {
   const field = /** @type {HTMLTextAreaElement} */ (byId("typed"));
@@ -60,5 +61,5 @@ export function typing(speak) {
     send(true);
     speech?.end();
   });
-  return play;
+  return { play, retry: () => send(false) };
 }

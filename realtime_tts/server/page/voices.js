@@ -15,15 +15,21 @@ export class Voices {
     this.#select.addEventListener("change", () => this.#press());
   }
 
-  /** The one that is chosen; "" where the checkpoint has none. */
+  /** The one that is chosen; "" where it is described in words, or there is none. */
   get chosen() {
     return this.#select.value;
   }
 
-  /** @param {string[]} names @param {string} first */
-  offer(names, first) {
+  /**
+   * @param {string[]} names
+   * @param {string} first chosen, if no other is
+   * @param {boolean} described whether a voice can be described in words instead
+   */
+  offer(names, first, described) {
     fill(this.#select, names, first);
-    this.#select.disabled = names.length === 0;
+    if (described) this.#select.append(element("option", { value: "" }, "described in words"));
+    if (described && !names.length) this.#select.value = "";
+    this.#select.disabled = this.#select.options.length === 0;
     const chips = names.length > 1 && names.length <= MOST_CHIPS ? names : [];
     this.#chips.replaceChildren(...chips.map((name) => this.#chip(name)));
     this.#chips.hidden = chips.length === 0;
@@ -31,11 +37,16 @@ export class Voices {
   }
 
   /** @param {string} name */
+  choose(name) {
+    this.#select.value = name;
+    this.#press();
+  }
+
+  /** @param {string} name */
   #chip(name) {
     const chip = element("button", { type: "button", "data-voice": name }, name);
     chip.addEventListener("click", () => {
-      this.#select.value = name;
-      this.#press();
+      this.choose(name);
       this.#listen();
     });
     return chip;

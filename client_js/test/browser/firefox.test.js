@@ -1,0 +1,75 @@
+// The demo page in Firefox: it connects, speaks through the player, and falls silent.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { server, skip as noServer } from "./server.js";
+
+const FIREFOXES = [process.env.FIREFOX, "/usr/bin/firefox-esr", "/usr/bin/firefox"].filter(Boolean);
+const PULSEAUDIO = "/usr/bin/pulseaudio";
+const firefox = FIREFOXES.find(existsSync);
+
+function missing() {
+  if (!firefox) return `no Firefox: looked at ${FIREFOXES.join(", ")}; install it or set FIREFOX`;
+  if (!existsSync(PULSEAUDIO)) return "no PulseAudio: without a sound card Firefox plays to nobody else";
+  return noServer;
+}
+
+/** A loudspeaker that swallows everything, until the test is over; gives its address. */
+async function loudspeaker(t) {
+  const folder = await mkdtemp(join(tmpdir(), "tts-sound-"));
+  const socket = join(folder, "native");
+  const child = spawn(
+    PULSEAUDIO,
+    ["-n", "--daemonize=no", "--exit-idle-time=-1", "--use-pid-file=no", "-L", "module-null-sink"].concat([
+      "-L",
+      `module-native-protocol-unix socket=${socket} auth-anonymous=1`,
+    ]),
+    { env: { ...process.env, HOME: folder, XDG_RUNTIME_DIR: folder }, stdio: "ignore" },
+  );
+  t.after(async () => {
+    child.kill();
+    await rm(folder, { recursive: true, force: true });
+  });
+  while (!existsSync(socket)) {
+    assert.equal(child.exitCode, null, "PulseAudio has ended");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return `unix:${socket}`;
+}
+
+test("the demo page in Firefox", { skip: missing(), timeout: 120_000 }, async (t) => {
+  const [url, sound, { default: puppeteer }] = await Promise.all([
+    server(),
+    loudspeaker(t),
+    import("puppeteer-core"),
+  ]);
+  const browser = await puppeteer.launch({
+    browser: "firefox",
+    executablePath: firefox,
+    env: { ...process.env, PULSE_SERVER: sound },
+  });
+  t.after(() => browser.close());
+  const page = await browser.newPage();
+  page.setDefaultTimeout(60_000);
+  const errors = [];
+  page.on("pageerror", (error) => errors.push(error.message));
+  page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+
+  await page.goto(url);
+  await page.waitForFunction(() => document.querySelector("#voice").options.length > 0);
+  await page.click("#play");
+  await page.waitForFunction(() => parseFloat(document.querySelector("#f-packets").textContent) > 3);
+  await page.waitForFunction(() => document.querySelector("#state").dataset.state === "speaking");
+  await page.waitForFunction(() => document.querySelectorAll("#transcript .heard").length > 0);
+  await page.keyboard.press(" ");
+  await page.waitForFunction(() => /^Interrupted/.test(document.querySelector("#announce").textContent));
+  const told = await page.$eval("#announce", (one) => one.textContent);
+  assert.match(told, /Heard: \S+.*Not heard: \S+/s);
+  assert.doesNotMatch(told, /Heard: nothing/);
+  assert.deepEqual(errors, []);
+});

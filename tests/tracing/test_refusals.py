@@ -1,0 +1,92 @@
+"""A request that never comes to a turn has a span of its own, in the trace of whoever asked."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import httpx2
+import pytest
+import websockets
+
+from realtime_tts.config import LimitsConfig, ServerConfig
+from tests.server.conftest import until
+from tests.tracing.collector import PARENT_ID, TRACE_ID, TRACEPARENT, Collector, Seen
+
+TRACED = ServerConfig(port=0, tracing=True, api_keys=("the-very-key",))
+HEADERS = {"traceparent": TRACEPARENT}
+KEY = {"Authorization": "Bearer the-very-key"}
+
+
+async def only(collector: Collector) -> Seen:
+    """The one span that came, which has failed."""
+    await until(lambda: collector.spans)
+    (span,) = collector.spans
+    assert (span.trace_id, span.parent_id, span.name) == (TRACE_ID, PARENT_ID, "refused")
+    assert span.failed and span.begins <= span.ends
+    return span
+
+
+async def test_a_request_without_a_key(speech: Any, collector: Collector) -> None:
+    async with speech(TRACED) as server:
+        async with httpx2.AsyncClient(base_url=server.running.url, trust_env=False) as http:
+            path = "/v1/text-to-speech/a-private-voice/stream?api=hidden"
+            answer = await http.post(path, json={"text": "Private."}, headers=HEADERS)
+            assert answer.status_code == 401
+            await http.post(path, json={"text": "Nobody traces this."})
+        span = await only(collector)
+    assert span.attributes == {
+        "http.request.method": "POST",
+        "url.path": "/v1/text-to-speech",
+        "http.response.status_code": 401,
+        "error.type": "unauthorized",
+    }
+    assert not any(word in raw for raw in collector.raw for word in (b"rivate", b"hidden"))
+
+
+async def test_a_request_that_is_wrong(speech: Any, collector: Collector) -> None:
+    async with speech(TRACED) as server:
+        async with httpx2.AsyncClient(base_url=server.running.url, trust_env=False) as http:
+            body = {"model": "tts-1", "voice": "alto"}
+            answer = await http.post("/v1/audio/speech", json=body, headers=HEADERS | KEY)
+            assert answer.status_code == 400
+        span = await only(collector)
+    assert span.attributes["http.response.status_code"] == 400
+    assert span.attributes["error.type"] == "400"
+
+
+async def test_an_upgrade_while_the_server_is_full(speech: Any, collector: Collector) -> None:
+    config = replace(TRACED, limits=LimitsConfig(max_sessions=1))
+    async with speech(config) as server:
+        async with server.talk(additional_headers=KEY):
+            url = f"ws://127.0.0.1:{server.port}/v1/tts"
+            with pytest.raises(websockets.InvalidStatus) as refused:
+                await websockets.connect(url, additional_headers=HEADERS | KEY, proxy=None)
+            assert refused.value.response.status_code == 503
+        span = await only(collector)
+    assert span.attributes["http.response.status_code"] == 503
+    assert span.attributes["error.type"] == "too_many_sessions"
+    assert span.attributes["url.path"] == "/v1/tts"
+
+
+async def test_a_page_that_is_told_behind_the_upgrade(speech: Any, collector: Collector) -> None:
+    config = replace(TRACED, limits=LimitsConfig(max_sessions=1))
+    async with speech(config) as server:
+        async with server.talk(additional_headers=KEY):
+            url = f"ws://127.0.0.1:{server.port}/v1/tts?traceparent={TRACEPARENT}"
+            page = {"Origin": f"http://127.0.0.1:{server.port}"}
+            async with websockets.connect(url, additional_headers=page | KEY, proxy=None) as one:
+                assert json.loads(await one.recv())["code"] == "too_many_sessions"
+        span = await only(collector)
+    assert span.attributes["error.type"] == "too_many_sessions"
+    assert "http.response.status_code" not in span.attributes
+
+
+async def test_a_socket_of_another_api(speech: Any, collector: Collector) -> None:
+    async with speech(TRACED) as server:
+        url = f"ws://127.0.0.1:{server.port}/v1/speak?model=alto&encoding=none"
+        with pytest.raises(websockets.InvalidStatus):
+            await websockets.connect(url, additional_headers=HEADERS | KEY, proxy=None)
+        span = await only(collector)
+    assert span.attributes["error.type"] == "bad_request"

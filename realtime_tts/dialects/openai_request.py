@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
 
 from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.dialects.catalogue import SpeechFields, chosen_voice, our_format, refuse_cloning
@@ -33,12 +35,18 @@ checkpoint with other voices, those in their order, the first for the first name
 _FORMS = {"voice": 'a string, or an object {"id": "…"}'}
 
 
+_Format = Annotated[
+    str,
+    Meta(description="mp3, opus, aac, flac, wav, pcm, …, also with hertz, as in pcm_16000."),
+]
+
+
 class SpeechRequest(SpeechFields, frozen=True, kw_only=True):
     """The body of `POST /v1/audio/speech`; other keys are ignored. `language`, `seed` and `lead_ms`
     are ours."""
 
-    input: str
-    response_format: str = "mp3"
+    input: Annotated[str, Meta(description="The text to speak.")]
+    response_format: _Format = "mp3"
     stream_format: Literal["audio", "sse"] = "audio"
     language: Name | None = None
     lead_ms: LeadMs | None = None

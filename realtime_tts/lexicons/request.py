@@ -17,7 +17,9 @@ from realtime_tts.text.lexicon import Entry
 MAX_BODY_BYTES = 4 << 20
 
 
-class _Entry(msgspec.Struct, frozen=True, kw_only=True):
+class LexiconEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A word, and what to say for it. `ipa` and `phoneme` are refused: checkpoints take text."""
+
     word: str
     say: str | None = None
     case_sensitive: bool = False
@@ -25,8 +27,10 @@ class _Entry(msgspec.Struct, frozen=True, kw_only=True):
     phoneme: str | None = None
 
 
-class _Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    entries: dict[str, str] | list[_Entry]
+class LexiconBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The JSON of a lexicon: a word and what to say for each, or a list with more about each."""
+
+    entries: dict[str, str] | list[LexiconEntry]
     title: Annotated[str, Meta(min_length=1, max_length=MAX_TITLE_CHARS)] | None = None
 
 
@@ -53,7 +57,7 @@ def parse(body: bytes, content_type: str) -> NewLexicon:
 
 def _parse_json(body: bytes) -> NewLexicon:
     try:
-        asked = msgspec.json.decode(body, type=_Body)
+        asked = msgspec.json.decode(body, type=LexiconBody)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise LexiconError(
             'expected JSON with `entries`, {"SQL": "sequel"} or a list of '
@@ -64,7 +68,7 @@ def _parse_json(body: bytes) -> NewLexicon:
     return NewLexicon(checked(map(_entry, asked.entries)), asked.title)
 
 
-def _entry(asked: _Entry) -> Entry:
+def _entry(asked: LexiconEntry) -> Entry:
     if asked.say is None:
         why = NO_PHONEMES if asked.ipa or asked.phoneme else "`say`, what to say for it, is missing"
         raise LexiconError(f"the entry for {asked.word[:40]!r}: {why}")

@@ -50,6 +50,7 @@ from realtime_tts.server.denials import error_response, send_denial
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.front import Front
 from realtime_tts.server.lexicons import LEXICONS_PATH, lexicon_routes
+from realtime_tts.server.openapi_page import reference_routes
 from realtime_tts.server.static import client_files, file_route, static_routes
 from realtime_tts.server.tokens import TOKEN_PATH, token_route
 from realtime_tts.server.usage import USAGE_PATH, usage_routes
@@ -198,12 +199,14 @@ def _cors(config: ServerConfig) -> list[Middleware]:
 
 
 def _page_routes() -> list[Route]:
-    """The demo page at `/`, the files it is made of, and the client, which other pages may use."""
+    """The demo page at `/`, the files it is made of, the client, which other pages may use, and
+    what describes the HTTP routes."""
     page = resources.files("realtime_tts.server").joinpath("page")
     return [
         file_route("/", page.joinpath("index.html")),
         *static_routes(page, "/page/"),
         *static_routes(client_files(), "/client/"),
+        *reference_routes(),
     ]
 
 

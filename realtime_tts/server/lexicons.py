@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TypedDict
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
@@ -23,12 +23,38 @@ from realtime_tts.lexicons.request import MAX_BODY_BYTES, parse
 from realtime_tts.logs import event
 from realtime_tts.server.denials import error_response
 from realtime_tts.server.front import Front
+from realtime_tts.text.lexicon import Entry
 
 log = logging.getLogger(__name__)
 
 LEXICONS_PATH = "/v1/lexicons"
 
 Handler = Callable[[LexiconFolder, Request], Awaitable[Response]]
+
+
+class Lexicon(TypedDict):
+    """A version of a lexicon. `ref` names it in a session; `created`: ISO 8601, UTC; `count`: its
+    entries; `versions`: the numbers of all that there are."""
+
+    id: str
+    version: int
+    ref: str
+    title: str | None
+    created: str
+    count: int
+    versions: list[int]
+
+
+class LexiconList(TypedDict):
+    """The newest version of every lexicon."""
+
+    lexicons: list[Lexicon]
+
+
+class WholeLexicon(Lexicon):
+    """A version with its entries."""
+
+    entries: list[Entry]
 
 
 def lexicon_routes() -> list[BaseRoute]:
@@ -63,14 +89,15 @@ def _answered(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
 
 
 async def _list(folder: LexiconFolder, request: Request) -> Response:
-    def found() -> list[dict[str, Any]]:
+    def found() -> list[Lexicon]:
         described = []
         for name in folder.names():
             with contextlib.suppress(UnknownLexicon):  # deleted meanwhile, or damaged: logged
                 described.append(_described(folder, folder.get(name)))
         return described
 
-    return JSONResponse({"lexicons": await asyncio.to_thread(found)})
+    answer: LexiconList = {"lexicons": await asyncio.to_thread(found)}
+    return JSONResponse(answer)
 
 
 async def _show(folder: LexiconFolder, request: Request) -> Response:
@@ -84,7 +111,7 @@ async def _show(folder: LexiconFolder, request: Request) -> Response:
         entries = folder.entries(version)
         if as_pls == "pls":
             return Response(write_pls(entries), media_type="application/pls+xml")
-        shown = _described(folder, version) | {"entries": entries}
+        shown: WholeLexicon = {**_described(folder, version), "entries": entries}
         return Response(msgspec.json.encode(shown), media_type="application/json")
 
     return await asyncio.to_thread(found)
@@ -95,7 +122,7 @@ async def _put(folder: LexiconFolder, request: Request) -> Response:
     body = b"".join(await _body(request))
     content_type = request.headers.get("content-type", "")
 
-    def store() -> dict[str, Any]:
+    def store() -> Lexicon:
         asked = parse(body, content_type)
         return _described(folder, folder.put(name, asked.entries, asked.title))
 
@@ -125,8 +152,8 @@ async def _body(request: Request) -> list[bytes]:
     return pieces
 
 
-def _described(folder: LexiconFolder, version: Version) -> dict[str, Any]:
-    """What is known of a version. `versions`: the numbers of all there are of the lexicon."""
+def _described(folder: LexiconFolder, version: Version) -> Lexicon:
+    """What is known of a version."""
     header = folder.header(version)
     return {
         "id": version.name,

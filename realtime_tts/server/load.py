@@ -7,30 +7,40 @@ for an autoscaler say these numbers; `/metrics` has the same as `tts_capacity_tu
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 from realtime_tts.engine.link import EngineStatus
 from realtime_tts.version import __version__
+
+_Capacity = Annotated[
+    int, Meta(description="Turns that can be spoken at once, as measured; 0 until ready.")
+]
+_Active = Annotated[int, Meta(description="Turns that hold a slot.")]
+_Queued = Annotated[int, Meta(description="Turns that wait for one.")]
+_Sessions = Annotated[int, Meta(description="Open sessions, and streams of other APIs.")]
+_Ready = Annotated[bool, Meta(description="Loaded and warm, and the engine is well.")]
+_Draining = Annotated[
+    bool, Meta(description="Shutting down: what was begun goes on, nothing new begins.")
+]
+_Model = Annotated[
+    str | None, Meta(description="The (first) checkpoint; null until the engine is ready.")
+]
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
     """A snapshot. Of an engine in a process of its own it is half a second old at most."""
 
-    capacity: int
-    """Turns that can be spoken at once, as measured; 0 until the engine is ready."""
-    active: int
-    """Turns that hold a slot."""
-    queued: int
-    """Turns that wait for one."""
-    sessions: int
-    """Open sessions, and streams of other APIs."""
+    capacity: _Capacity
+    active: _Active
+    queued: _Queued
+    sessions: _Sessions
     max_sessions: int
-    ready: bool
-    """Loaded and warm, and the engine is well."""
-    draining: bool
-    """The server is shutting down: what was begun goes on, nothing new begins."""
-    model: str | None
-    """Of the (first) checkpoint; None until the engine is ready for the first time."""
+    ready: _Ready
+    draining: _Draining
+    model: _Model
     version: str = __version__
 
     @classmethod

@@ -55,7 +55,11 @@ def static_routes(folder: Traversable, prefix: str) -> Iterator[Route]:
 
 def file_route(path: str, file: Traversable) -> Route:
     """The route that answers GET `path` with `file`, as it was when the server started."""
-    body = file.read_bytes()
+    return bytes_route(path, file.read_bytes(), _media_type(file.name))
+
+
+def bytes_route(path: str, body: bytes, media_type: str | None) -> Route:
+    """The route that answers GET `path` with what is in every copy of the source."""
     small = gzip.compress(body, 9, mtime=0)
     tag = f'W/"{hashlib.sha256(body).hexdigest()[:16]}"'
     headers = {
@@ -66,7 +70,6 @@ def file_route(path: str, file: Traversable) -> Route:
         "referrer-policy": "no-referrer",
         "x-content-type-options": "nosniff",
     }
-    media_type = _media_type(file.name)
 
     async def answer(request: Request) -> Response:
         if tag in request.headers.get("if-none-match", ""):

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Collection
 from heapq import heappop, heappush
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypedDict
 
 import msgspec
 from starlette.requests import Request
@@ -35,7 +35,7 @@ LONGEST_SECONDS = 3_600
 MINT = "realtime_tts.mint"
 """Key in the ASGI scope of a request whose key is valid: `Tokens.mint` for that key."""
 
-_SECONDS = 300
+DEFAULT_SECONDS = 300
 _MAC_BYTES = 32
 _SWEEP_SECONDS = 60.0
 
@@ -186,13 +186,19 @@ def token_route() -> Route:
     return Route(TOKEN_PATH, _token, methods=["POST"])
 
 
+class Token(TypedDict):
+    """A short-lived token, and for how many seconds it can be used."""
+
+    token: str
+    expires_in: int
+
+
 async def _token(request: Request) -> Response:
-    asked = request.query_params.get("seconds", str(_SECONDS))
+    asked = request.query_params.get("seconds", str(DEFAULT_SECONDS))
     try:
         seconds = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 9 else asked
-        token = token_for(request, seconds)
+        answer: Token = {"token": token_for(request, seconds), "expires_in": int(seconds)}
     except RequestError as error:
         refusal = ErrorMessage(code=error.code, message=str(error), fatal=False, retryable=False)
         return Response(encode(refusal), 400, media_type="application/json")
-    headers = {"cache-control": "no-store"}
-    return JSONResponse({"token": token, "expires_in": seconds}, headers=headers)
+    return JSONResponse(answer, headers={"cache-control": "no-store"})

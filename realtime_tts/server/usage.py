@@ -6,7 +6,7 @@ import asyncio
 import logging
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -23,8 +23,36 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 USAGE_PATH = "/v1/usage"
-_DAYS, _MOST_DAYS = 31, 366
-_COUNTS = ("turns", "characters", "audio_seconds", "refusals")
+DAYS, MOST_DAYS = 31, 366
+
+
+class Counts(TypedDict):
+    """What was spoken and refused. `characters` are those of the text."""
+
+    turns: int
+    characters: int
+    audio_seconds: float
+    refusals: int
+
+
+class DayOfUsage(Counts):
+    """The counts of one day, in UTC."""
+
+    day: str
+
+
+class KeyUsage(Counts):
+    """What one key has used: sums over the days asked for, and each day."""
+
+    key: str
+    name: str | None
+    days: list[DayOfUsage]
+
+
+class AllUsage(TypedDict):
+    """The usage of every key, for an `admin` key and the server's own."""
+
+    keys: list[KeyUsage]
 
 
 def usage_routes(front: Front) -> list[BaseRoute]:
@@ -34,10 +62,10 @@ def usage_routes(front: Front) -> list[BaseRoute]:
 
 async def _usage(request: Request) -> Response:
     front: Front = request.app.state.front
-    asked = request.query_params.get("days", str(_DAYS))
+    asked = request.query_params.get("days", str(DAYS))
     count = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 6 else 0
-    if not 1 <= count <= _MOST_DAYS:
-        message = f"`days` must be a number from 1 to {_MOST_DAYS}, found {asked[:40]!r}"
+    if not 1 <= count <= MOST_DAYS:
+        message = f"`days` must be a number from 1 to {MOST_DAYS}, found {asked[:40]!r}"
         return error_response(400, "bad_request", message, fatal=False)
     account = account_of(request.scope)
     assert front.access is not None, "there is no such route without keys"
@@ -48,10 +76,11 @@ async def _usage(request: Request) -> Response:
         return error_response(503, "not_ready", "the record of usage cannot be read now", 1)
     if not account.is_admin:
         return JSONResponse(rows[0] if rows else _of(account.id, []))
-    return JSONResponse({"keys": rows})
+    answer: AllUsage = {"keys": rows}
+    return JSONResponse(answer)
 
 
-def _rows(access: Access, key_id: str | None, days: int) -> list[dict[str, Any]]:
+def _rows(access: Access, key_id: str | None, days: int) -> list[KeyUsage]:
     """Of the key, or of every one for None or an admin's."""
     account = None if key_id is None else access.account(key_id)
     only = key_id if account is not None and not account.is_admin else None
@@ -59,17 +88,22 @@ def _rows(access: Access, key_id: str | None, days: int) -> list[dict[str, Any]]
     return [_of(id, list(rows)) for id, rows in groupby(found, key=itemgetter("key_id"))]
 
 
-def _of(key_id: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _of(key_id: str, rows: list[dict[str, Any]]) -> KeyUsage:
     """One key's, with its sums and its days."""
-    days = [
-        {"day": row["day"].isoformat()} | {name: _told(row[name]) for name in _COUNTS}
-        for row in rows
-    ]
-    sums = {name: _told(sum(row[name] for row in rows)) for name in _COUNTS}
+    days: list[DayOfUsage] = [{"day": row["day"].isoformat(), **_sums([row])} for row in rows]
     name = rows[-1]["name"] if rows else None
-    return {"key": key_id, "name": name, **sums, "days": days}
+    return {"key": key_id, "name": name, **_sums(rows), "days": days}
+
+
+def _sums(rows: list[dict[str, Any]]) -> Counts:
+    return {
+        "turns": sum(row["turns"] for row in rows),
+        "characters": sum(row["characters"] for row in rows),
+        "audio_seconds": _told(sum(row["audio_seconds"] for row in rows)),
+        "refusals": sum(row["refusals"] for row in rows),
+    }
 
 
 def _told(value: float) -> float:
-    """Seconds to a thousandth; counts as they are."""
+    """Seconds to a thousandth."""
     return round(value, 3)

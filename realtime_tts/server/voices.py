@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any
+from typing import Literal, NotRequired, TypedDict
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -40,6 +40,46 @@ _BASE = "a Base checkpoint, such as --model Qwen/Qwen3-TTS-12Hz-1.7B-Base"
 
 
 Handler = Callable[[Front, Request], Awaitable[Response]]
+
+
+class Voice(TypedDict):
+    """A speaker of a checkpoint, or a registered voice. What only registered voices have is absent
+    for speakers; `text` is in the answer for one voice."""
+
+    id: str
+    kind: Literal["speaker", "registered"]
+    model: str
+    language: str | None
+    created: str | None
+    in_context: NotRequired[bool]
+    dimensions: NotRequired[int]
+    text: NotRequired[str | None]
+
+
+class LoadedModel(TypedDict):
+    """A checkpoint that the server has loaded. `instructions`: whether it takes them."""
+
+    model: str
+    variant: str
+    instructions: bool
+
+
+class VoiceList(TypedDict):
+    """What the server can speak with. `model` and `variant` are those of the default checkpoint;
+    `clones`: recordings become voices; `random_weights`: it was never trained, and its speech is
+    noise."""
+
+    server: str
+    model: str
+    variant: str
+    models: list[LoadedModel]
+    clones: bool
+    random_weights: bool
+    voices: list[str]
+    details: list[Voice]
+    default_voice: str | None
+    languages: tuple[str, ...]
+    sample_rate: int
 
 
 def voice_routes() -> list[BaseRoute]:
@@ -89,21 +129,20 @@ async def _list(front: Front, request: Request) -> Response:
     account = account_of(request.scope)
     found = [*_speakers(info), *map(_registered, await _records(front))]
     details = [voice for voice in found if account.may_use(voice["id"])]
-    return JSONResponse(
-        {
-            "server": SERVER_NAME,
-            "model": info.model,
-            "variant": info.variant,
-            "models": [_model(one) for one in _models(info)],
-            "clones": front.voices is not None and info.clones,
-            "random_weights": info.random_weights,
-            "voices": list(dict.fromkeys(voice["id"] for voice in details)),
-            "details": details,
-            "default_voice": info.default_voice,
-            "languages": info.languages,
-            "sample_rate": info.sample_rate,
-        }
-    )
+    answer: VoiceList = {
+        "server": SERVER_NAME,
+        "model": info.model,
+        "variant": info.variant,
+        "models": [_model(one) for one in _models(info)],
+        "clones": front.voices is not None and info.clones,
+        "random_weights": info.random_weights,
+        "voices": list(dict.fromkeys(voice["id"] for voice in details)),
+        "details": details,
+        "default_voice": info.default_voice,
+        "languages": info.languages,
+        "sample_rate": info.sample_rate,
+    }
+    return JSONResponse(answer)
 
 
 async def _show(front: Front, request: Request) -> Response:
@@ -112,7 +151,8 @@ async def _show(front: Front, request: Request) -> Response:
         if speaker["id"] == id:
             return JSONResponse(speaker)
     record = await asyncio.to_thread(_library(front, id).registry.get, id)
-    return JSONResponse(_registered(record) | {"text": record.transcript})
+    shown: Voice = {**_registered(record), "text": record.transcript}
+    return JSONResponse(shown)
 
 
 async def _export(front: Front, request: Request) -> Response:
@@ -237,7 +277,7 @@ def _refuse_speaker(front: Front, id: str, why: str) -> None:
         raise BuiltInVoice(f"the speaker {id!r} {why}")
 
 
-def _speakers(info: EngineInfo) -> list[dict[str, Any]]:
+def _speakers(info: EngineInfo) -> list[Voice]:
     return [
         {"id": name, "kind": "speaker", "model": one.model, "language": None, "created": None}
         for one in _models(info)
@@ -245,7 +285,7 @@ def _speakers(info: EngineInfo) -> list[dict[str, Any]]:
     ]
 
 
-def _model(info: EngineInfo) -> dict[str, Any]:
+def _model(info: EngineInfo) -> LoadedModel:
     return {"model": info.model, "variant": info.variant, "instructions": info.instructions}
 
 
@@ -254,7 +294,7 @@ def _models(info: EngineInfo) -> tuple[EngineInfo, ...]:
     return info.models or (info,)
 
 
-def _registered(record: VoiceRecord) -> dict[str, Any]:
+def _registered(record: VoiceRecord) -> Voice:
     return {
         "id": record.id,
         "kind": "registered",

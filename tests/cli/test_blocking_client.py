@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -93,6 +94,25 @@ def test_leaving_the_loop_interrupts(server: Any) -> None:
         while not speech.turn.over and time.monotonic() < deadline:
             time.sleep(0.01)
         assert speech.result.reason == "interrupted"
+
+
+def test_ctrl_c_in_the_wait_for_a_packet_leaves_the_loop(server: Any) -> None:
+    heard, over = threading.Event(), threading.Event()
+
+    def deltas() -> Iterator[str]:
+        yield TEXT
+        heard.wait(10)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        over.wait(10)
+
+    with server() as tts:
+        speech = tts.speak(deltas())
+        with pytest.raises(KeyboardInterrupt):
+            for _ in speech:
+                heard.set()
+        assert TEXT.startswith(speech.turn.interrupt().text_spoken), "the client can go on"
+        over.set()
+        assert b"".join(tts.speak("One."))
 
 
 def test_an_error_in_the_text_source_comes_out_of_the_loop(server: Any) -> None:

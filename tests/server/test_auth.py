@@ -63,8 +63,10 @@ async def status(app: Gate, scope: dict[str, Any]) -> int:
 
 
 def is_open(path: str) -> bool:
-    """The probes, the demo page and what it is made of; nothing that tells or does anything."""
-    return path in OPEN_PATHS or path == "/" or path.startswith(("/page/", "/client/"))
+    """The probes, and what is the same in every copy of the source: the demo page, what it is made
+    of, and the description of the routes; nothing that tells or does anything."""
+    files = ("/", "/openapi.json", "/docs", "/docs.css")
+    return path in OPEN_PATHS or path in files or path.startswith(("/page/", "/client/"))
 
 
 async def test_every_route_of_the_app_needs_a_key_but_probes_and_page(

@@ -24,7 +24,7 @@ def locked() -> set[str]:
 def stated() -> dict[str, str]:
     """What each installed package says of its licence, by its name."""
     program = Path(sys.executable).with_name("pip-licenses")
-    words = [program, "--format=json", "--from=all", "--with-system"]
+    words = [str(program), "--format=json", "--from=all", "--with-system"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     ways = ("License-Expression", "License-Classifier", "License-Metadata")
     return {

@@ -135,8 +135,9 @@ def test_the_client_speaks_without_extras_on(version: str, built: Path, tmp_path
         try:
             assert server.stdout is not None
             url = next(found[0] for line in server.stdout if (found := ADDRESS.search(line)))
-            say = [binaries / "python", "-W", "error", binaries / "realtime-tts", "say", "Hello."]
-            run(*say, "--url", url, "--output", "hello.wav", folder=tmp_path)
+            python, program = binaries / "python", binaries / "realtime-tts"
+            words = ("say", "Hello.", "--url", url, "--output", "hello.wav")
+            run(python, "-W", "error", program, *words, folder=tmp_path)
         finally:
             server.terminate()
     with wave.open(str(tmp_path / "hello.wav")) as spoken:

@@ -16,7 +16,7 @@ WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 
 def test_the_workflows_fit_their_schema() -> None:
     program = Path(sys.executable).with_name("check-jsonschema")
-    words = [program, "--builtin-schema", "vendor.github-workflows", *WORKFLOWS]
+    words = [str(program), "--builtin-schema", "vendor.github-workflows", *map(str, WORKFLOWS)]
     done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(WORKFLOWS) == 2

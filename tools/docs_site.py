@@ -1,0 +1,125 @@
+"""Hooks of mkdocs.yml: the documents of the repository as pages, and the reference that is made.
+
+A page is at the path of its file, so relative links between documents hold. A link to a file that
+is no page becomes a link into the repository, if `repo_url` says where that is, and text otherwise.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+import realtime_tts
+from realtime_tts.server.openapi_html import html_body
+from realtime_tts.server.openapi_page import openapi
+
+ROOT = Path(__file__).parents[1]
+_DOCUMENTS = (
+    "*.md",
+    "docs/**/*.md",
+    "client_js/*.md",
+    "examples/**/*.md",
+    "realtime_tts/*/*.md",
+    "scheduler/*.md",
+    "tools/*/*.md",
+)
+_PICTURES = ("docs/**/*.png", "docs/**/*.svg", "realtime_tts/demo_voice/*.png")
+_FENCED = re.compile(r"^(?P<fence>```+).*?^(?P=fence)[ ]*$", re.DOTALL | re.MULTILINE)
+_CLIENT = re.compile(r"^(```\w+) client=\w+$", re.MULTILINE)
+"""What marks a program for the tests; the highlighter does not know it."""
+_LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+_PYTHON = "reference/python.md"
+_HTTP = "reference/http.md"
+_JAVASCRIPT = "reference/javascript.md"
+_DECLARATIONS = {
+    "realtime-tts": "api.d.ts",
+    "What the server says": "messages.d.ts",
+    "realtime-tts/player": "player.d.ts",
+    "realtime-tts/react": "react.d.ts",
+}
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Headings have the addresses that they have on the pages of the repository."""
+    config.mdx_configs["toc"]["slugify"] = slug
+    return config
+
+
+def slug(heading: str, separator: str) -> str:
+    """What `#…` is for a heading."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", separator)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """The repository's documents and pictures in place of what is in `docs_dir`; the theme's own
+    files stay."""
+    kept = [file for file in files if not file.src_uri.endswith((".md", ".png", ".svg"))]
+    for pattern in (*_DOCUMENTS, *_PICTURES):
+        for path in sorted(ROOT.glob(pattern)):
+            if "node_modules" not in path.parts:
+                name = path.relative_to(ROOT).as_posix()
+                kept.append(File.generated(config, name, abs_src_path=str(path)))
+    made = {_PYTHON: _python_page(), _JAVASCRIPT: _javascript_page(), _HTTP: "# HTTP\n"}
+    kept += [File.generated(config, name, content=text) for name, text in made.items()]
+    return Files(kept)
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Links to files that are no pages lead into the repository, and programs lose their marks."""
+    folder = posixpath.dirname(page.file.src_uri)
+
+    def linked(link: re.Match[str]) -> str:
+        text, target = link.groups()
+        path, _, _ = target.partition("#")
+        if "://" in target or not path or page.file.src_uri.startswith("reference/"):
+            return link[0]
+        name = posixpath.normpath(posixpath.join(folder, path))
+        if files.get_file_from_path(name) is not None or not (ROOT / name).exists():
+            return link[0]  # of what is not there, MkDocs warns
+        return f"[{text}]({config.repo_url.rstrip('/')}/{name})" if config.repo_url else text
+
+    parts, at = [], 0
+    for block in _FENCED.finditer(markdown):
+        program = _CLIENT.sub(r"\1", block[0])
+        parts += [_LINK.sub(linked, markdown[at : block.start()]), program]
+        at = block.end()
+    return "".join([*parts, _LINK.sub(linked, markdown[at:])])
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """The HTTP routes are the server's own page of them."""
+    if page.file.src_uri != _HTTP:
+        return html
+    where = "<p>A running server has this page at <code>/docs</code>, and the document that it is "
+    return f"{html}{where}made of at <code>/openapi.json</code>.</p>{html_body(openapi())}"
+
+
+def _python_page() -> str:
+    names = [name for name in realtime_tts.__all__ if not name.startswith("__")]
+    errors = [name for name in names if _is_error(name)]
+    shown = [f"::: realtime_tts.{name}\n" for name in names if name not in errors]
+    raised = [f"::: realtime_tts.{name}\n" for name in errors]
+    head = "# The Python client\n\nEverything here is imported from `realtime_tts`.\n\n"
+    return head + "\n".join([*shown, *raised])
+
+
+def _is_error(name: str) -> bool:
+    found: Any = getattr(realtime_tts, name)
+    return isinstance(found, type) and issubclass(found, Exception)
+
+
+def _javascript_page() -> str:
+    """The types as they are written: they are the client's reference in editors, too."""
+    parts = [
+        "# The JavaScript client\n\nThe types that the package declares, with what they mean.\n"
+    ]
+    for title, name in _DECLARATIONS.items():
+        text = (ROOT / "client_js" / "types" / name).read_text("utf-8")
+        parts.append(f"## {title}\n\n```ts\n{text}```\n")
+    return "\n".join(parts)

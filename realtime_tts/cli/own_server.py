@@ -11,7 +11,7 @@ import secrets
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from rich.console import Console
 
@@ -46,7 +46,7 @@ def with_own_server(flags: Sequence[str], console: Console, use: Use) -> int:
     ConfigError for flags that cannot be meant, EngineError if the engine does not load.
     """
     arguments = _arguments(flags)
-    with _log(arguments), LoadingProgress(console) as progress:
+    with LoadingProgress(console) as progress, _log(arguments, progress.log):
         check_memory_limits(serve.checkpoint_folders(arguments))  # before what is large is imported
         engines = serve.engine_configs(arguments)
         key = secrets.token_hex(16)
@@ -133,13 +133,13 @@ def _arguments(flags: Sequence[str]) -> argparse.Namespace:
 
 
 @contextlib.contextmanager
-def _log(arguments: argparse.Namespace) -> Iterator[None]:
+def _log(arguments: argparse.Namespace, stream: TextIO) -> Iterator[None]:
     """For the block: what goes wrong is told by an exception, so there is no log if nobody asked
     for one."""
     if arguments.log_level is not None:
         from realtime_tts.logs import configure_logging
 
-        undo = configure_logging(arguments.log_format or "text", arguments.log_level)
+        undo = configure_logging(arguments.log_format or "text", arguments.log_level, stream=stream)
         try:
             yield
         finally:

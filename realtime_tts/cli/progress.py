@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import sys
 import threading
+from typing import TextIO
 
 from rich.console import Console
 from rich.progress import (
@@ -21,6 +24,20 @@ def progress_bars(console: Console) -> Progress:
     return Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
 
 
+class _AboveBars(io.TextIOBase):
+    """What is written here appears above the bars, in lines as long as they are. Rich's stand-in
+    for standard error breaks them at the edge of the terminal."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def write(self, text: str) -> int:
+        self._console.print(
+            text, end="", soft_wrap=True, markup=False, emoji=False, highlight=False
+        )
+        return len(text)
+
+
 class LoadingProgress:
     """Shows how far a checkpoint is downloaded, loaded and warmed up, with a bar for each stage.
 
@@ -34,6 +51,8 @@ class LoadingProgress:
         self._tasks: dict[str, TaskID] = {}
         self._lock = threading.Lock()
         self._open = console.is_terminal  # elsewhere rich leaves an empty line
+        self.log: TextIO = _AboveBars(console) if self._open else sys.stderr  # type: ignore[assignment]
+        """Where a log goes, during the progress and after it."""
 
     def __enter__(self) -> LoadingProgress:
         if self._open:

@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--start",
         default="",
         metavar="FLAGS",
-        help="other flags of `serve`, as --start='--threads 2'",
+        help="other flags of `serve`, as --start='--threads 2'; its variables are not read",
     )
     add_voice_arguments(
         parser,

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
 
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
             return server_config(arguments, terminal=console.is_terminal, tls=files)
 
         config = build(arguments)
-        _start_log(config, settings, choice, engines, watched=console.is_terminal)
+        _start_log(config, settings, choice, engines, progress.log, watched=console.is_terminal)
         allow_open_files()
 
         def greet(port: int, link: EngineLink) -> None:
@@ -144,13 +144,16 @@ def _start_log(
     settings: Settings,
     choice: Choice,
     engines: Sequence[EngineConfig],
+    stream: TextIO,
     *,
     watched: bool,
 ) -> None:
     """Set the log up, and tell it what there is to tell before anything is loaded."""
     from realtime_tts.logs import configure_logging
 
-    configure_logging(config.log_format, config.log_level, access_log=config.access_log)
+    configure_logging(
+        config.log_format, config.log_level, access_log=config.access_log, stream=stream
+    )
     log_warnings(settings)
     log_reasons(choice)
     if not watched:  # nobody sees how far it is

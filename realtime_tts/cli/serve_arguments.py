@@ -54,25 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="TOML with all that is not said by flags or the environment, read again when it "
         "changes; `realtime-tts config --example` prints one",
     )
-    model = parser.add_argument_group("model")
-    model.add_argument(
-        "--model",
-        action="append",
-        help="a Hub id, a checkpoint folder, or demo: the embedded voice (default); repeatable: an "
-        "engine for each, and the session's `model` or `voice` picks",
-    )
-    add_computing_arguments(model)
-    model.add_argument(
-        "--max-frames",
-        type=int,
-        help="longest turn, in frames of 80 ms (default: the model's; with --random-weights 64)",
-    )
-    model.add_argument(
-        "--guards",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="end runaway speech; without, for parity checks",
-    )
+    _add_model_arguments(parser.add_argument_group("model"))
     _add_engine_arguments(parser.add_argument_group("engine"))
     voices = parser.add_argument_group("voices")
     voices.add_argument(
@@ -89,6 +71,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_limit_arguments(parser.add_argument_group("limits"))
     add_socket_arguments(parser.add_argument_group("sockets"))
     _add_log_arguments(parser.add_argument_group("log"))
+
+
+def _add_model_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--model",
+        action="append",
+        help="a Hub id, a checkpoint folder, or demo: the embedded voice (default); repeatable: an "
+        "engine for each, and the session's `model` or `voice` picks",
+    )
+    add_computing_arguments(group)
+    group.add_argument(
+        "--max-frames",
+        type=int,
+        help="longest turn, in frames of 80 ms (default: the model's; with --random-weights 64)",
+    )
+    group.add_argument(
+        "--guards",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="end runaway speech; without, for parity checks",
+    )
 
 
 def add_computing_arguments(group: argparse._ActionsContainer) -> None:

@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from realtime_tts.demo_voice import FOLDER
+from realtime_tts import demo_voice
 from realtime_tts.errors import ConfigError
 from realtime_tts.model.config_files import read_config
 from realtime_tts.model.encoder_config import read_speaker_encoder, read_speech_encoder
@@ -51,17 +51,18 @@ at most.
 
 def write_random_checkpoint(folder: Path) -> None:
     """Write the checkpoint into a folder that is empty or not there. Raises ConfigError,
-    OSError."""
+    CheckpointError where the demo voice is not installed, OSError."""
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"{folder} is a file: name a folder to write the checkpoint into")
     if folder.exists() and any(folder.iterdir()):
         raise ConfigError(f"{folder} is not empty: name a new folder to write the checkpoint into")
+    demo = demo_voice.folder()
     (folder / "speech_tokenizer").mkdir(parents=True, exist_ok=True)
     for name in _COPIED:
-        shutil.copyfile(FOLDER / name, folder / name)
-    _write_json(folder / "config.json", _config(_read_json(FOLDER / "config.json")))
+        shutil.copyfile(demo / name, folder / name)
+    _write_json(folder / "config.json", _config(_read_json(demo / "config.json")))
     most = {"max_new_tokens": round(SECONDS * _FRAMES_PER_SECOND) + 1}
-    generation = _read_json(FOLDER / "generation_config.json") | most
+    generation = _read_json(demo / "generation_config.json") | most
     _write_json(folder / "generation_config.json", generation)
     (folder / "README.md").write_text(_README, encoding="utf-8")
     _write_weights(folder)

@@ -10,7 +10,7 @@ import os
 import socket
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import uvicorn
 
@@ -84,16 +84,20 @@ def serve(
         async with answering(agents, front.load), follow:
             await server.serve(sockets)
         if front.engine.stuck:
-            # Its thread cannot be ended, and Python would wait for it.
-            if front.engine.model is not None:  # else it loads, and is no trouble
-                event(log, logging.WARNING, "server.engine_stuck")
             if on_stuck is not None:
                 on_stuck()
-            logging.shutdown()
-            os._exit(server.exit_code)
+            _leave(front, server.exit_code)
         return server.exit_code
 
     return asyncio.run(main())
+
+
+def _leave(front: Front, exit_code: int) -> NoReturn:
+    """End now: the engine's thread cannot be ended, and Python would wait for it."""
+    if front.engine.model is not None:  # else it loads, and is no trouble
+        event(log, logging.WARNING, "server.engine_stuck")
+    logging.shutdown()
+    os._exit(exit_code)
 
 
 @dataclass(frozen=True, slots=True)

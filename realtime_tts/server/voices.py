@@ -57,7 +57,7 @@ class Voice(TypedDict):
 
 
 class LoadedModel(TypedDict):
-    """A checkpoint that the server has loaded. `instructions`: it speaks as they say."""
+    """A checkpoint that the server has loaded. `instructions`: whether it takes them."""
 
     model: str
     variant: str
@@ -66,7 +66,7 @@ class LoadedModel(TypedDict):
 
 class VoiceList(TypedDict):
     """What the server can speak with. `model` and `variant` are those of the default checkpoint;
-    `clones`: it takes recordings; `random_weights`: it was never trained, and its speech is
+    `clones`: recordings become voices; `random_weights`: it was never trained, and its speech is
     noise."""
 
     server: str

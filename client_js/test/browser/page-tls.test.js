@@ -34,7 +34,7 @@ test("the demo page speaks over plain http, and says what it lacks", { skip }, a
   await stream(page, "One two three.");
   await until(page, "done");
   assert.equal(await words(page, "heard"), "One two three.");
-  await stream(page, "The tide is coming in, slowly but surely, and all the boats are afloat again.");
+  await stream(page, "The tide is coming in, slowly but surely, and all the boats are afloat again. ".repeat(6));
   await page.waitForFunction(() => document.querySelector("#transcript .heard")?.textContent.length > 4);
   await page.keyboard.press("Escape");
   await interrupted(page);

@@ -1,13 +1,14 @@
 import { worklet } from "./player-worklet.js";
 import { SAMPLE_RATE } from "./protocol.js";
 
-// Seconds.
+// Seconds
 const BLOCK = 0.02;
 const TICK = 0.01;
 const LEAST = 0.005; // sooner would be late
-const SOON = 0.04; // where sound is short, and more may come
-const AHEAD = 1.2; // hidden pages get a tick a second
+const SOON = 0.04; // where more may come
+const AHEAD = 1.2; // hidden pages tick once a second
 const FADE = 0.004;
+const SETTLE = 0.01; // as devices are ahead
 
 /**
  * The worklet's node where browsers have none, as over plain http. The same processor makes blocks
@@ -102,7 +103,7 @@ export class Scheduled {
     this.#processor.received(order);
     if (first === id) this.#processor.process([], [[new Float32Array(9600)]]);
     this.#reports = this.#reports.filter((report) => report.id !== id);
-    const now = this.#context.currentTime;
+    const now = this.#context.currentTime + SETTLE;
     const end = now + FADE;
     const blocks = this.#blocks.filter((block) => block.id === id);
     if (blocks.length) {

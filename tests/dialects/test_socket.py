@@ -47,17 +47,17 @@ async def test_many_contexts_speak_at_once_and_take_turns(speech: Any) -> None:
     async with speech() as server, plain(server) as client:
         names = [f"c{number}" for number in range(50)]
         for name in names:
-            await client.send(id=name, text=f"Hello from {name} ")
+            await client.send(id=name, text=f"Hello from {name}.")
         # None has ended: a context that waits for another's end is never heard.
         seen: list[dict[str, Any]] = []
         while len({message["id"] for message in seen if "sound" in message}) < len(names):
             seen += await client.until("sound")
         for name in names:
-            await client.send(id=name, text="too.", end=True)
+            await client.send(id=name, end=True)
         for _ in names:
             seen += await client.until("done")
         for name in names:
-            assert len(sound_of(seen, name)) == len(f"Hello from {name} too.") * FRAME
+            assert len(sound_of(seen, name)) == len(f"Hello from {name}.") * FRAME
         await server.settled_engine()
 
 

@@ -6,6 +6,8 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from realtime_tts.config import SocketConfig
 
 MS = 0.001
@@ -29,6 +31,7 @@ async def test_a_whole_request_is_answered_and_the_socket_reused(aim_at: Any, pe
             await asyncio.sleep(400 * MS)  # longer than the header's deadline: none is running
 
 
+@pytest.mark.alone
 async def test_half_sent_requests_are_all_gone_in_time(
     aim_at: Any, peer: Any, eventually: Any
 ) -> None:

@@ -87,9 +87,10 @@ def local_fleet(
     with contextlib.ExitStack() as ending:
         folder = Path(tempfile.mkdtemp(prefix="tts-"))  # short: there are sockets in it
         ending.callback(shutil.rmtree, folder, ignore_errors=True)
+        ending.enter_context(_ray_files_in(folder))
         members = folder / "members"
         members.touch()
-        cluster = ending.enter_context(_ray(folder / "ray", nodes, cpus, dashboard))
+        cluster = ending.enter_context(_ray(nodes, cpus, dashboard))
         following = "realtime_tts.fleet.ray_members", str(members), "--address", cluster.address
         ending.enter_context(_process(*following))
         bind = "--bind", f"{HOST}:{port}", "--drain-seconds", "1"
@@ -101,12 +102,27 @@ def local_fleet(
 
 
 @contextlib.contextmanager
-def _ray(folder: Path, nodes: int, cpus: int, dashboard: bool) -> Iterator[Any]:
+def _ray_files_in(folder: Path) -> Iterator[None]:
+    """All of Ray's files are there, the address of the cluster, too: its usual folder may not exist,
+    and what is in it says of another cluster of this machine where that is."""
+    before = os.environ.get("RAY_TMPDIR")
+    os.environ["RAY_TMPDIR"] = str(folder)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["RAY_TMPDIR"]
+        else:
+            os.environ["RAY_TMPDIR"] = before
+
+
+@contextlib.contextmanager
+def _ray(nodes: int, cpus: int, dashboard: bool) -> Iterator[Any]:
     """A cluster that this process is connected with."""
     node = {"num_cpus": cpus, "object_store_memory": _OBJECT_STORE_BYTES}
     cluster = Cluster()
     try:
-        cluster.add_node(temp_dir=str(folder), include_dashboard=dashboard, **node)
+        cluster.add_node(include_dashboard=dashboard, **node)
         for _ in range(nodes - 1):
             cluster.add_node(**node)
         ray.init(cluster.address, namespace=NAMESPACE, log_to_driver=False)

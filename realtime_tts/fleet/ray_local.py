@@ -103,8 +103,8 @@ def local_fleet(
 
 @contextlib.contextmanager
 def _ray_files_in(folder: Path) -> Iterator[None]:
-    """All of Ray's files are there, the address of the cluster, too: its usual folder may not exist,
-    and what is in it says of another cluster of this machine where that is."""
+    """Its files are there, the address of the cluster, too. Its usual folder may not exist, or has
+    the address of another cluster of this machine."""
     before = os.environ.get("RAY_TMPDIR")
     os.environ["RAY_TMPDIR"] = str(folder)
     try:

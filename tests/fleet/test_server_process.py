@@ -39,7 +39,7 @@ async def test_a_turn_that_runs_is_spoken_to_its_end_when_the_replica_is_stopped
     server = await started()
     session = await speaking(server.member.port)
     async with asyncio.timeout(10):  # the engine says twice a second how it is
-        while (await server.load()).active != 1:
+        while (await server.load()).active != 1:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
     await server.check()
     await server.drain()

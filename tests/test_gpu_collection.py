@@ -13,7 +13,7 @@ ABSENT = (
     "httptools", "importlinter", "librosa", "livekit", "loguru", "matplotlib", "openai", "PIL",
     "pipecat", "pocketsphinx", "prometheus_client", "psutil", "pytest_asyncio", "pytest_benchmark",
     "pytest_cov", "pytest_timeout", "qwen_tts", "rich", "scipy", "soundfile", "soxr", "starlette",
-    "transformers", "uvicorn", "websockets", "wordfreq", "xdist", "zmq",
+    "transformers", "uvicorn", "websockets", "wordfreq", "xdist",
 )  # fmt: skip
 
 COLLECT = f"""

@@ -1,19 +1,18 @@
-"""Where an engine process and its fronts meet: sockets in a private folder of its parent."""
+"""Where an engine process and its fronts meet: a socket in a private folder of its parent."""
 
 from __future__ import annotations
 
 import shutil
+import socket
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from realtime_tts.engine.wire import PARENT
-
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """The sockets of one engine process. A new process gets a new folder, so that nothing a dead
-    one has said or was told reaches its successor."""
+    """The socket of one engine process. A new process gets a new folder, so that nothing a dead one
+    has said or was told reaches its successor."""
 
     folder: Path
 
@@ -23,13 +22,32 @@ class Addresses:
         return cls(Path(tempfile.mkdtemp(prefix="realtime-tts-")))  # mode 0700
 
     @property
-    def down(self) -> str:
-        """The address at which the engine listens, to all fronts."""
-        return f"ipc://{self.folder / 'down'}"
+    def path(self) -> str:
+        """The path at which the engine listens, to all fronts."""
+        return str(self.folder / "engine")
 
-    def up(self, front: int) -> str:
-        """The address at which this front listens."""
-        return f"ipc://{self.folder / ('up' if front == PARENT else f'up-{front}')}"
+    def listen(self) -> socket.socket:
+        """The engine's socket. Fronts can connect from now on, even if nobody accepts them yet.
+        Raises OSError."""
+        made = socket.socket(socket.AF_UNIX)
+        try:
+            made.bind(self.path)
+            made.listen()
+        except BaseException:
+            made.close()
+            raise
+        return made
+
+    def connect(self) -> socket.socket:
+        """A front's socket. Never blocks. Raises OSError, also once the engine has ended."""
+        made = socket.socket(socket.AF_UNIX)
+        try:
+            made.setblocking(False)
+            made.connect(self.path)
+        except BaseException:
+            made.close()
+            raise
+        return made
 
     def remove(self) -> None:
         """Delete the folder. Idempotent."""

@@ -1,8 +1,9 @@
 """The engine's process: what runs at the other end of `multiprocess.MultiprocessEngine`.
 
 The main thread runs the engine loop, and reads the fronts' commands between two steps. A second
-one tells them ten times a second that the process lives, and a third waits for the parent's end
-(see child_process.py): nothing but the spec comes through standard input.
+one tells them ten times a second that the process lives, and sends on what they have not taken at
+once. A third waits for the parent's end (see child_process.py): nothing but the spec comes through
+standard input.
 
 The parent, which is the only front of most servers, gets everything. Other fronts get the events of
 their utterances and what the engine's load is.
@@ -13,13 +14,12 @@ from __future__ import annotations
 import logging
 import pickle
 import signal
+import socket
 import threading
 import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-
-import zmq
 
 from realtime_tts.child_process import Parent
 from realtime_tts.engine import wire
@@ -28,7 +28,8 @@ from realtime_tts.engine.downlink import Downlink
 from realtime_tts.engine.fronts import Fronts
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.interface import Engine, Progress
-from realtime_tts.engine.link import Command, Event
+from realtime_tts.engine.line import Line, Waiting
+from realtime_tts.engine.link import Event
 from realtime_tts.engine.loop import EngineLoop
 from realtime_tts.engine.pulse import Age
 from realtime_tts.engine.startup import start_engine
@@ -40,7 +41,8 @@ HEARTBEAT_SECONDS = 0.1
 LEAVE_SECONDS = 5.0
 """An engine that was told to leave (SIGUSR1) waits so long for its turns to go elsewhere."""
 _LEAST_LEAVE_SECONDS = 0.5  # until all fronts know, and what they had sent before has come
-_LINGER_MS = 2_000
+_LINGER_SECONDS = 1.0
+"""What a front that takes nothing may hold up the end."""
 _RESTARTED = "the engine was restarted in the middle of this turn; send its text again"
 
 
@@ -53,37 +55,12 @@ class ChildSpec:
     guards: GuardConfig | None
 
 
-class Uplink:
-    """Sends messages to a front, from any thread. `most_waiting`: messages that may wait for it
-    before `send` waits, too; 0: any number."""
-
-    def __init__(
-        self, context: zmq.Context[zmq.Socket[bytes]], address: str, *, most_waiting: int = 1_000
-    ) -> None:
-        self._socket = context.socket(zmq.PUSH)
-        self._socket.linger = _LINGER_MS
-        self._socket.sndhwm = most_waiting
-        self._socket.connect(address)
-        self._lock = threading.Lock()
-
-    def send(self, message: wire.Up) -> None:
-        data = wire.encode(message)
-        with self._lock:
-            if not self._socket.closed:
-                self._socket.send(data)
-
-    def close(self, *, drop: bool = False) -> None:
-        """Send no more; `drop` what has not left yet."""
-        with self._lock:
-            self._socket.close(linger=0 if drop else None)
-
-
-class UplinkHandler(logging.Handler):
+class LineHandler(logging.Handler):
     """Sends log records to the parent, whose logging decides what becomes of them."""
 
-    def __init__(self, uplink: Uplink) -> None:
+    def __init__(self, parent: Line) -> None:
         super().__init__()
-        self._uplink = uplink
+        self._parent = parent
 
     def emit(self, record: logging.LogRecord) -> None:
         fields = {
@@ -93,8 +70,7 @@ class UplinkHandler(logging.Handler):
         trace = "".join(traceback.format_exception(*record.exc_info)) if record.exc_info else None
         message = record.getMessage()
         try:
-            line = wire.LogLine(record.name, record.levelno, message, fields, trace)
-            self._uplink.send(line)
+            self._parent.send(wire.LogLine(record.name, record.levelno, message, fields, trace))
         except Exception:
             self.handleError(record)
 
@@ -119,19 +95,14 @@ class Recorder:
 
 
 class Child:
-    """One engine and its loop, between the sockets."""
+    """One engine and its loop, between the streams. Its parent is the first that has connected."""
 
-    def __init__(self, parent: Parent, addresses: Addresses, log_level: int) -> None:
+    def __init__(self, parent: Parent, listener: socket.socket, log_level: int) -> None:
         self._parent = parent
-        context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        self._context = context
-        self._uplink = Uplink(context, addresses.up(wire.PARENT))
-        # No front waits for another one: what is for one that takes nothing waits until the parent
-        # has ended it.
-        self._fronts = Fronts(lambda front: Uplink(context, addresses.up(front), most_waiting=0))
-        self._downlink = context.socket(zmq.PULL)
-        self._downlink.rcvhwm = 0
-        self._downlink.bind(addresses.down)
+        self._listener = listener
+        self._waiting = Waiting()
+        self._uplink = self._accepted()
+        self._fronts = Fronts()
         self._loop: EngineLoop | None = None
         self._leaving = False
         _log_to(self._uplink, log_level)
@@ -157,10 +128,11 @@ class Child:
         return 0
 
     def _close(self) -> None:
-        self._uplink.close()
-        self._fronts.close()
-        self._downlink.close()
-        self._context.term()
+        self._uplink.close(_LINGER_SECONDS)
+        self._fronts.close(_LINGER_SECONDS)
+
+    def _accepted(self) -> Line:
+        return Line(self._listener.accept()[0], self._waiting)
 
     def _serve(self, spec: ChildSpec) -> None:
         engine, scheduler = start_engine(spec.load, spec.scheduler, self._progress)
@@ -172,7 +144,14 @@ class Child:
             lambda events: self._uplink.send(recorder.happened(self._fronts.publish(events))),
             guards=spec.guards,
             observer=recorder,
-            commands=Downlink(self._downlink, lambda message: self._heard(message, ready)),
+            commands=Downlink(
+                self._listener,
+                self._uplink,
+                self._fronts,
+                ready,
+                accept=self._accepted,
+                stop=lambda: loop.stop(),
+            ),
         )
         calm_garbage_collector()
         self._loop = loop
@@ -182,21 +161,7 @@ class Child:
     def _progress(self, what: str, done: int, total: int) -> None:
         self._uplink.send(wire.Loading(what, done, total))
 
-    def _heard(self, message: wire.Down, ready: wire.Ready) -> list[Command]:
-        """The commands in a message to the loop."""
-        match message:
-            case wire.Commands():
-                return self._fronts.commands(message)
-            case wire.Hello(front):
-                self._fronts.join(front, ready)
-            case wire.Gone(front):
-                return self._fronts.leave(front)
-            case wire.Stop():
-                assert self._loop is not None, "only a loop is told"
-                self._loop.stop()
-        return []
-
-    # A thread of its own.
+    # A thread of its own, which also sends what fronts have not taken at once.
 
     def _send_heartbeats(self) -> None:
         age, leaving = Age(HEARTBEAT_SECONDS), 0.0
@@ -209,7 +174,7 @@ class Child:
                     loop.stop("engine_restarted", _RESTARTED)
             self._uplink.send(beat)
             self._fronts.heartbeat(beat)
-            time.sleep(HEARTBEAT_SECONDS)
+            self._waiting.send(HEARTBEAT_SECONDS)
             self._parent.check()
 
     def _heartbeat(self, loop: EngineLoop, age: Age) -> wire.Heartbeat:
@@ -238,16 +203,18 @@ def _has_left(loop: EngineLoop, seconds: float) -> bool:
 
 def main(parent: Parent) -> int:
     """Serve: the parent's first message says where to meet, and what to load."""
-    addresses, log_level, spec = pickle.loads(parent.receive())
+    addresses, file, log_level, spec = pickle.loads(parent.receive())
     assert isinstance(addresses, Addresses)
     parent.listen(lambda message: None, at_end=addresses.remove)
-    child = Child(parent, addresses, log_level)
+    listener = socket.socket(fileno=file)
+    listener.set_inheritable(False)
+    child = Child(parent, listener, log_level)
     signal.signal(signal.SIGUSR1, child.leave)
     return child.run(spec)
 
 
-def _log_to(uplink: Uplink, level: int) -> None:
+def _log_to(parent: Line, level: int) -> None:
     root = logging.getLogger()
-    root.handlers[:] = [UplinkHandler(uplink)]
+    root.handlers[:] = [LineHandler(parent)]
     root.setLevel(level)
     logging.captureWarnings(True)

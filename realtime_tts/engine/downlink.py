@@ -1,13 +1,15 @@
-"""The engine process's end of the socket that its fronts write to."""
+"""What the engine's loop reads from: the streams of its fronts, and new fronts."""
 
 from __future__ import annotations
 
 import queue
+import select
+import socket
 from collections.abc import Callable, Sequence
 
-import zmq
-
 from realtime_tts.engine import wire
+from realtime_tts.engine.fronts import Fronts
+from realtime_tts.engine.line import Line
 from realtime_tts.engine.link import Command
 
 _LONGEST_SECONDS = 0.1
@@ -15,34 +17,74 @@ _LONGEST_SECONDS = 0.1
 
 
 class Downlink:
-    """A `CommandQueue` that is read in the loop's own thread.
+    """A `CommandQueue` that is read in the loop's own thread. Who connects to `listener` is one of
+    `fronts` from then on, on the line that `accept` makes, and gets `ready`. `stop` is called when
+    the `parent` says so.
 
     With a thread between socket and loop, each turn would begin by the time later that one thread
-    takes to wake another. `hear` is given each message, and returns its commands.
+    takes to wake another.
     """
 
     def __init__(
-        self, socket: zmq.Socket[bytes], hear: Callable[[wire.Down], Sequence[Command]]
+        self,
+        listener: socket.socket,
+        parent: Line,
+        fronts: Fronts,
+        ready: wire.Ready,
+        *,
+        accept: Callable[[], Line],
+        stop: Callable[[], None],
     ) -> None:
-        self._socket, self._hear = socket, hear
+        self._fronts, self._ready = fronts, ready
+        self._accept, self._stop = accept, stop
+        self._lines: dict[int, tuple[int | None, Line]] = {}  # and the front's number, by file
+        self._poll = select.poll()
+        self._poll.register(listener, select.POLLIN)
+        self._add(None, parent)
 
     def get(self, timeout: float) -> Sequence[Command]:
         """As a queue's, but it may raise queue.Empty sooner: it waits whole milliseconds, and no
         longer than `_LONGEST_SECONDS`."""
-        self._socket.rcvtimeo = int(1_000 * min(timeout, _LONGEST_SECONDS))
-        return self._received(0)
+        return self._received(int(1_000 * min(timeout, _LONGEST_SECONDS)))
 
     def get_nowait(self) -> Sequence[Command]:
         """As a queue's: raises queue.Empty."""
-        return self._received(zmq.NOBLOCK)
+        return self._received(0)
 
     def put(self, commands: Sequence[Command]) -> None:
         """Commands come from the fronts alone. Without any, a loop that waits looks up soon."""
         assert not commands, "commands come from the fronts"
 
-    def _received(self, flags: int) -> Sequence[Command]:
+    def _received(self, milliseconds: int) -> Sequence[Command]:
+        found = self._poll.poll(milliseconds)
+        if not found:
+            raise queue.Empty
+        commands: list[Command] = []
+        for file, _ in found:
+            if file in self._lines:
+                commands += self._read(file)
+            else:
+                line = self._accept()
+                self._add(self._fronts.join(line, self._ready), line)
+        return commands
+
+    def _add(self, front: int | None, line: Line) -> None:
+        self._lines[line.fileno()] = front, line
+        self._poll.register(line, select.POLLIN)
+
+    def _read(self, file: int) -> list[Command]:
+        front, line = self._lines[file]
+        commands: list[Command] = []
         try:
-            data = self._socket.recv(flags)
-        except zmq.Again:
-            raise queue.Empty from None
-        return self._hear(wire.decode_down(data))
+            for message in line.received():
+                if isinstance(message, wire.Stop):
+                    self._stop()
+                elif front is None:
+                    commands += message.commands
+                else:
+                    commands += self._fronts.commands(front, message.commands)
+        except EOFError:
+            self._poll.unregister(file)
+            del self._lines[file]
+            return [] if front is None else self._fronts.leave(front)
+        return commands

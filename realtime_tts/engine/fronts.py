@@ -1,14 +1,14 @@
 """The fronts of one engine process: whose utterances are whose.
 
 The engine knows utterances by their ids alone. Two fronts may choose the same one, so each id gets
-its front's number on the way in, and loses it on the way out. A front's number is never used again,
-and a front that has ended is heard no more: its last commands may come after the news of its end.
+its front's number on the way in, and loses it on the way out.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Sequence
+from itertools import count
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -23,38 +23,33 @@ class FrontLine(Protocol):
     def send(self, message: wire.Up) -> None:
         """Send a message. Never blocks."""
 
-    def close(self, *, drop: bool = False) -> None:
-        """Send no more; `drop` what has not left yet."""
+    def close(self, linger: float = 0.0) -> None:
+        """Send no more; what waits is sent for at most `linger` seconds."""
 
 
 class Fronts:
-    """All fronts but the parent. `connect` makes the line to one. Thread-safe."""
+    """All fronts but the parent. Thread-safe."""
 
-    def __init__(self, connect: Callable[[int], FrontLine]) -> None:
-        self._connect = connect
+    def __init__(self) -> None:
+        self._numbers = count(1)
         self._lock = threading.Lock()
         self._lines: dict[int, FrontLine] = {}
         self._owners: dict[str, tuple[int, str]] = {}  # front and its own id, by the engine's id
         self._open: dict[int, int] = {}  # utterances, by front
-        self._gone: set[int] = set()
 
-    def join(self, front: int, ready: wire.Ready) -> None:
-        """Serve a front from now on."""
+    def join(self, line: FrontLine, ready: wire.Ready) -> int:
+        """Serve a front from now on; its number, which no other one gets."""
         with self._lock:
-            if front not in self._gone and front not in self._lines:
-                self._lines[front] = line = self._connect(front)
-                self._open[front] = 0
-                line.send(ready)
+            front = next(self._numbers)
+            self._lines[front] = line
+            self._open[front] = 0
+        line.send(ready)
+        return front
 
-    def commands(self, message: wire.Commands) -> list[Command]:
-        """The commands as the engine is to have them."""
-        front = message.front
-        if front == wire.PARENT:
-            return message.commands
+    def commands(self, front: int, commands: Sequence[Command]) -> list[Command]:
+        """The front's commands as the engine is to have them."""
         with self._lock:
-            if front not in self._lines:
-                return []
-            return [self._taken(front, command) for command in message.commands]
+            return [self._taken(front, command) for command in commands]
 
     def publish(self, events: list[Event]) -> list[Event]:
         """Send each front its events of a step; returns the parent's."""
@@ -86,21 +81,18 @@ class Fronts:
     def leave(self, front: int) -> list[Command]:
         """Forget a front that has ended; returns what cancels its utterances."""
         with self._lock:
-            self._gone.add(front)
-            line = self._lines.pop(front, None)
-            if line is not None:
-                line.close(drop=True)
+            self._lines.pop(front).close()
             left = [id for id, (owner, _) in self._owners.items() if owner == front]
             for id in left:
                 self._forget(id)
-            self._open.pop(front, None)
+            del self._open[front]
         return [Cancel(id) for id in left]
 
-    def close(self) -> None:
-        """Close the lines; what was sent reaches those who listen."""
+    def close(self, linger: float) -> None:
+        """Close the lines. What was sent reaches those who take it within `linger` seconds each."""
         with self._lock:
             for line in self._lines.values():
-                line.close()
+                line.close(linger)
             self._lines.clear()
 
     def _taken(self, front: int, command: Command) -> Command:

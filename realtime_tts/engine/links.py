@@ -56,13 +56,13 @@ def parent_links(
 
 
 def shared_links(
-    configs: Sequence[EngineConfig], front: int
+    configs: Sequence[EngineConfig],
 ) -> tuple[EngineLink, tuple[SharedEngine, ...]]:
-    """The same for one of these fronts, whose number it is: engines that somebody else starts."""
+    """The same for one of these fronts: engines that somebody else starts."""
     made: list[SharedEngine] = []
 
     def shared_of(config: EngineConfig, name: str, progress: Progress) -> EngineLink:
-        link = SharedEngine(name, front, registered_voices(config))
+        link = SharedEngine(name, registered_voices(config))
         made.append(link)
         return link
 

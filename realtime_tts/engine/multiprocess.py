@@ -77,7 +77,7 @@ class MultiprocessEngine(RemoteEngine):
         name: str = "engine",
         told: Told = lambda addresses: None,
     ) -> None:
-        super().__init__(name, wire.PARENT, EngineHealth(observer, progress), registered)
+        super().__init__(name, EngineHealth(observer, progress), registered)
         self._spec = pickle.dumps(ChildSpec(load, config, guards))
         self._supervision = supervision or Supervision()
         self._told = told
@@ -102,11 +102,6 @@ class MultiprocessEngine(RemoteEngine):
         assert self._task is None, "an engine starts once"
         self._deliver = deliver
         self._task = asyncio.create_task(self._supervise(), name=f"supervise-{self.name}")
-
-    def gone(self, front: int) -> None:
-        """Tell the engine that a front has ended."""
-        if self._channel is not None:
-            self._channel.send(wire.Gone(front))
 
     async def stop(self) -> None:
         """Stop the loop after the step under way; a child that still loads is killed."""

@@ -25,15 +25,11 @@ from realtime_tts.engine.link import (
 
 class RemoteEngine:
     """The part of an `EngineLink` that needs no more than a channel. `name` is the engine's in the
-    log, `front` the number of this front there. `registered` tells whether a name is that of a
-    registered voice.
+    log. `registered` tells whether a name is that of a registered voice.
     """
 
-    def __init__(
-        self, name: str, front: int, health: EngineHealth, registered: Callable[[str], bool]
-    ) -> None:
+    def __init__(self, name: str, health: EngineHealth, registered: Callable[[str], bool]) -> None:
         self.name = name
-        self._front = front
         self._health = health
         self._registered = registered
         self._channel: Channel | None = None
@@ -62,7 +58,7 @@ class RemoteEngine:
                 self._open.add(command.id)
             elif isinstance(command, Cancel):
                 self._open.discard(command.id)
-        self._channel.send(wire.Commands(list(commands), self._front))
+        self._channel.send(wire.Commands(list(commands)))
 
     def info_for(self, spec: UtteranceSpec) -> EngineInfo:
         return self.info

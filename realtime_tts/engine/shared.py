@@ -1,11 +1,10 @@
 """An engine process that several fronts share, as one of those speaks with it that did not start
-it. The parent starts it, watches it, and tells this front where it is and that it has ended."""
+it. The parent starts it, watches it, and tells this front where it is."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from realtime_tts.engine import wire
 from realtime_tts.engine.addresses import Addresses
 from realtime_tts.engine.channel import Channel
 from realtime_tts.engine.health import EngineHealth
@@ -20,8 +19,8 @@ class SharedEngine(RemoteEngine):
     `health.silence` stays zero: an engine that hangs is its parent's business, and is ended.
     """
 
-    def __init__(self, name: str, front: int, registered: Callable[[str], bool] = no_voice) -> None:
-        super().__init__(name, front, EngineHealth(None, None), registered)
+    def __init__(self, name: str, registered: Callable[[str], bool] = no_voice) -> None:
+        super().__init__(name, EngineHealth(None, None), registered)
 
     def start(self, deliver: Callable[[list[Event]], None]) -> None:
         assert self._deliver is None, "an engine starts once"
@@ -31,19 +30,23 @@ class SharedEngine(RemoteEngine):
         """There is a process of it now, which may still be loading."""
         self.lost(None)
         self._health.born()
-        self._channel = Channel(addresses, self.name, self._on_message, front=self._front)
+        self._channel = Channel(addresses, self.name, self._on_message, self._ended)
         self._channel.listen()
-        self._channel.send(wire.Hello(self._front))
 
     def lost(self, failure: str | None) -> None:
         """The process has ended; with `failure` there will be no other one. Idempotent."""
         self._failure = failure
         if self._channel is not None:
-            self._channel.receive_rest()
+            channel, self._channel = self._channel, None
+            channel.receive_rest()
+            channel.close()
             self._health.ready = False
-            self._channel.close()
-            self._channel = None
             self._interrupted()
+
+    def _ended(self) -> None:
+        """Its end of the stream is closed, which is known before its parent can say so."""
+        if self._channel is not None:
+            self.lost(None)
 
     async def stop(self) -> None:
         """Take leave of the engine, which goes on."""

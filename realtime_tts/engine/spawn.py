@@ -5,9 +5,9 @@ A new one is made for every start, with sockets of its own.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import pickle
+import socket
 from collections.abc import Callable
 
 from realtime_tts.child_process import ChildProcess
@@ -18,13 +18,11 @@ from realtime_tts.logs import event
 
 log = logging.getLogger(__name__)
 
-_LAST_WORDS_SECONDS = 0.05
-
 
 class Process:
     """Lives on one event loop. `on_message` gets everything the engine says, in order.
 
-    Making one raises OSError or zmq.ZMQError if the machine has no more files or sockets to give.
+    Making one raises OSError if the machine has no more files or sockets to give.
     """
 
     def __init__(self, spec: bytes, name: str, on_message: Callable[[wire.Up], None]) -> None:
@@ -32,10 +30,13 @@ class Process:
         self._name = name
         self._child: ChildProcess | None = None
         self.addresses = Addresses.make()
+        self._listener: socket.socket | None = None
         try:
+            self._listener = self.addresses.listen()
+            # The engine knows its parent by being the first one.
             self.channel = Channel(self.addresses, name, on_message)
         except BaseException:
-            self.addresses.remove()
+            self._forget()
             raise
 
     @property
@@ -44,16 +45,19 @@ class Process:
 
     async def start(self) -> None:
         """Start the interpreter. Raises OSError if the machine cannot."""
-        self._child = await ChildProcess.start("realtime_tts.engine.child", output=self._log_line)
-        level = logging.getLogger().level
-        await self._child.send(pickle.dumps((self.addresses, level, self._spec)))
+        assert self._listener is not None, "a process starts once"
+        listener, level = self._listener.fileno(), logging.getLogger().level
+        self._child = await ChildProcess.start(
+            "realtime_tts.engine.child", output=self._log_line, pass_fds=(listener,)
+        )
+        self._listener.close()  # so that it ends with the engine
+        await self._child.send(pickle.dumps((self.addresses, listener, level, self._spec)))
         self.channel.listen()
 
     async def ended(self) -> str:
         """Wait for the end, and for what was said before it; says how the process ended."""
         assert self._child is not None, "start() comes first"
         how = await self._child.ended()
-        await asyncio.sleep(_LAST_WORDS_SECONDS)
         self.channel.receive_rest()
         return f"its process {how}"
 
@@ -67,6 +71,11 @@ class Process:
         if self._child is not None:
             await self._child.close()
         self.channel.close()
+        self._forget()
+
+    def _forget(self) -> None:
+        if self._listener is not None:
+            self._listener.close()
         self.addresses.remove()
 
     def _log_line(self, line: str) -> None:

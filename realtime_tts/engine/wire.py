@@ -1,4 +1,5 @@
-"""What fronts and an engine process say to each other: msgpack over ZeroMQ, a struct a message.
+"""What fronts and an engine process say to each other: msgpack structs, each a message of
+a stream (stream.py).
 
 One message carries all commands of a round of the event loop down, or all events of an engine step
 up. PCM travels as the bytes it is.
@@ -11,37 +12,20 @@ import msgspec
 from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.engine.link import Command, Event
 
-PARENT = 0
-"""The number of the front that started the engine; others count from one, and each number is used
-once."""
-
 # Down: front -> engine ----------------------------------------------------------------------
-
-
-class Hello(msgspec.Struct, frozen=True, tag=True):
-    """Another front than the parent wants to be served; `Ready` answers once the engine is."""
-
-    front: int
 
 
 class Commands(msgspec.Struct, frozen=True, tag=True):
     """Commands of one round of a front's event loop, which are to be applied together."""
 
     commands: list[Command]
-    front: int = PARENT
-
-
-class Gone(msgspec.Struct, frozen=True, tag=True):
-    """This front has ended, says the parent: cancel its utterances, and hear it no more."""
-
-    front: int
 
 
 class Stop(msgspec.Struct, frozen=True, tag=True):
-    """The engine is to end after the step under way; `Stopped` answers."""
+    """The engine is to end after the step under way, says the parent; `Stopped` answers."""
 
 
-Down = Hello | Commands | Gone | Stop
+Down = Commands | Stop
 
 # Up: engine -> front ------------------------------------------------------------------------
 

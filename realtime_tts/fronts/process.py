@@ -13,8 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-import zmq
-
 from realtime_tts.child_process import Parent
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.addresses import Addresses
@@ -67,7 +65,7 @@ class FrontProcess:
         self._row = Occupancy(spec.occupancy, spec.fronts).row(spec.number)
         self._received = 0
         self._beginning: set[asyncio.Task[None]] = set()
-        link, self._engines = shared_links(spec.engines, spec.serial)
+        link, self._engines = shared_links(spec.engines)
         self._found: dict[int, Addresses] = {}
         self._pages: dict[int, asyncio.Future[Page]] = {}
         tokenizers = tokenizer_loaders(spec.engines)
@@ -173,7 +171,7 @@ class FrontProcess:
             return  # it has ended meanwhile
         try:
             self._engines[engine].found(addresses)
-        except (OSError, zmq.ZMQError) as error:  # too many open files, for example
+        except OSError as error:  # too many open files, for example
             event(log, logging.ERROR, "engine.not_reached", engine=engine, why=str(error))
             self._loop.call_later(_RETRY_SECONDS, self._reach, engine, addresses)
 

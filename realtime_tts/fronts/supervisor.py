@@ -292,8 +292,6 @@ class Supervisor:
         finally:
             watch.cancel()
             del self._fronts[number]
-            for link in self._engines:
-                link.gone(front.serial)
             self._scraping.ended(front)
             self._reloading.ended(front)
             await front.close()

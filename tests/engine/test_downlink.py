@@ -5,53 +5,98 @@ from __future__ import annotations
 import queue
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-import zmq
 
 from realtime_tts.engine import wire
+from realtime_tts.engine.addresses import Addresses
 from realtime_tts.engine.downlink import Downlink
-from realtime_tts.engine.link import Cancel, Command
+from realtime_tts.engine.fake import FakeEngine
+from realtime_tts.engine.fronts import Fronts
+from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.engine.line import Line, Waiting
+from realtime_tts.engine.link import Cancel, Open
+from realtime_tts.engine.stream import Stream
 
-Ends = tuple[zmq.Socket[bytes], Downlink, list[wire.Down]]
+READY = wire.Ready(FakeEngine().info, 16)
+
+
+class Ends:
+    """An engine's downlink, and what connects to it."""
+
+    def __init__(self, addresses: Addresses) -> None:
+        self.stops, self.fronts, self._addresses = 0, Fronts(), addresses
+        self._listener, waiting = addresses.listen(), Waiting()
+
+        def accept() -> Line:
+            return Line(self._listener.accept()[0], waiting)
+
+        self.parent = self.connect()
+        self.line = accept()
+        self.downlink = Downlink(
+            self._listener, self.line, self.fronts, READY, accept=accept, stop=self._stop
+        )
+
+    def connect(self) -> Stream:
+        return Stream(self._addresses.connect())
+
+    def _stop(self) -> None:
+        self.stops += 1
+
+    def close(self) -> None:
+        for end in (self.parent, self.line, self._listener):
+            end.close()
+        self.fronts.close(0.0)
+        self._addresses.remove()
 
 
 @pytest.fixture
-def ends(tmp_path: Path) -> Iterator[Ends]:
-    """A front's socket, the engine's end of it, and the messages that were heard there."""
-    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    heard: list[wire.Down] = []
-
-    def hear(message: wire.Down) -> list[Command]:
-        heard.append(message)
-        return message.commands if isinstance(message, wire.Commands) else []
-
-    with context.socket(zmq.PULL) as engine, context.socket(zmq.PUSH) as front:
-        engine.bind(f"ipc://{tmp_path}/down")
-        front.connect(f"ipc://{tmp_path}/down")
-        yield front, Downlink(engine, hear), heard
-    context.destroy(linger=0)
+def ends() -> Iterator[Ends]:
+    made = Ends(Addresses.make())
+    yield made
+    made.close()
 
 
 def test_what_comes_is_given_in_its_order_and_then_the_queue_is_empty(ends: Ends) -> None:
-    front, downlink, heard = ends
     first, second = wire.Commands([Cancel("a"), Cancel("b")]), wire.Commands([Cancel("c")])
-    for message in (first, wire.Hello(3), second):
-        front.send(wire.encode(message))
-    given = [downlink.get(timeout=5.0), downlink.get(timeout=5.0), downlink.get(timeout=5.0)]
-    assert given == [first.commands, [], second.commands]
-    assert heard == [first, wire.Hello(3), second]
+    for message in (first, wire.Stop(), second):
+        ends.parent.send(wire.encode(message))
+    assert ends.downlink.get(timeout=5.0) == [*first.commands, *second.commands]
+    assert ends.stops == 1
     with pytest.raises(queue.Empty):
-        downlink.get_nowait()
+        ends.downlink.get_nowait()
+
+
+def test_a_front_is_greeted_and_heard_and_its_end_cancels_what_it_had_open(ends: Ends) -> None:
+    front = ends.connect()
+    front.send(wire.encode(wire.Commands([Open("a", UtteranceSpec()), Open("b", UtteranceSpec())])))
+    assert ends.downlink.get(timeout=5.0) == []  # it has come
+    (greeting,) = front.received()
+    assert wire.decode_up(greeting) == READY
+    opened = [command.id for command in ends.downlink.get(timeout=5.0)]
+    front.send(wire.encode(wire.Commands([Cancel("a")])))
+    front.close()
+    assert ends.downlink.get(timeout=5.0) == [Cancel(opened[0])]
+    assert ends.downlink.get(timeout=5.0) == [Cancel(opened[1])]
+    with pytest.raises(queue.Empty):
+        ends.downlink.get_nowait()
 
 
 def test_a_wait_ends_with_its_time_and_never_lasts_long(ends: Ends) -> None:
     """A stop comes from another thread, and cannot wake it."""
-    _, downlink, _ = ends
     for timeout, least, most in ((0.0004, 0.0, 0.05), (0.02, 0.015, 0.09), (60.0, 0.09, 5.0)):
         begun = time.monotonic()
         with pytest.raises(queue.Empty):
-            downlink.get(timeout=timeout)
+            ends.downlink.get(timeout=timeout)
         assert least <= time.monotonic() - begun < most
-    downlink.put(())
+    ends.downlink.put(())
+
+
+def test_an_engine_that_has_ended_cannot_be_connected_to() -> None:
+    addresses = Addresses.make()
+    addresses.listen().close()
+    with pytest.raises(ConnectionRefusedError):
+        addresses.connect()
+    addresses.remove()
+    with pytest.raises(FileNotFoundError):
+        addresses.connect()

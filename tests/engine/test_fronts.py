@@ -20,7 +20,6 @@ from realtime_tts.engine.link import (
     Append,
     Audio,
     Cancel,
-    Command,
     Ended,
     Event,
     Failed,
@@ -41,14 +40,14 @@ class Line:
 
     def __init__(self) -> None:
         self.told: list[wire.Up] = []
-        self.dropped: bool | None = None
+        self.closed = False
 
     def send(self, message: wire.Up) -> None:
-        assert self.dropped is None, "nothing is sent on a closed line"
+        assert not self.closed, "nothing is sent on a closed line"
         self.told.append(message)
 
-    def close(self, *, drop: bool = False) -> None:
-        self.dropped = drop
+    def close(self, linger: float = 0.0) -> None:
+        self.closed = True
 
     @property
     def events(self) -> list[Event]:
@@ -74,21 +73,20 @@ def test_ids_of_two_fronts_never_meet(deeds: list[tuple[str, int, str]]) -> None
     """Whatever ids they choose: the engine has one utterance for each that a front has open, and
     every front gets the events of its own, by the ids it chose."""
     lines = {front: Line() for front in (1, 2, 3)}
-    fronts = Fronts(lambda front: lines[front])
-    for front in lines:
-        fronts.join(front, READY)
+    fronts = Fronts()
+    assert [fronts.join(line, READY) for line in lines.values()] == list(lines)
     names: dict[tuple[int, str], str] = {}  # what the engine calls the open utterances
     expected: dict[int, list[Event]] = {1: [], 2: [], 3: []}
     gone: set[int] = set()
     for deed, front, id in deeds:
         key = front, id
+        if front in gone:
+            continue
         match deed:
             case "open" if key not in names:
-                given = fronts.commands(wire.Commands([Open(id, UtteranceSpec())], front))
-                assert len(given) == (front not in gone), "who has left is heard no more"
-                for command in given:
-                    assert command.id not in names.values()
-                    names[key] = command.id
+                (command,) = fronts.commands(front, [Open(id, UtteranceSpec())])
+                assert command.id not in names.values()
+                names[key] = command.id
             case "audio" if key in names:
                 assert fronts.publish([Audio(names[key], b"s")]) == []
                 expected[front].append(Audio(id, b"s"))
@@ -96,7 +94,7 @@ def test_ids_of_two_fronts_never_meet(deeds: list[tuple[str, int, str]]) -> None
                 fronts.publish([Ended(names.pop(key), "complete", 1, 0.0)])
                 expected[front].append(Ended(id, "complete", 1, 0.0))
             case "cancel" if key in names:
-                (command,) = fronts.commands(wire.Commands([Cancel(id)], front))
+                (command,) = fronts.commands(front, [Cancel(id)])
                 name = names.pop(key)
                 assert command == Cancel(name)
                 fronts.publish([Audio(name, b"s")])  # was under way: nobody gets it
@@ -104,7 +102,6 @@ def test_ids_of_two_fronts_never_meet(deeds: list[tuple[str, int, str]]) -> None
                 own = {key for key in names if key[0] == front}
                 assert {one.id for one in fronts.leave(front)} == {names.pop(key) for key in own}
                 gone.add(front)
-                fronts.join(front, READY)  # a greeting that comes late
     assert {front: line.events for front, line in lines.items()} == expected
     fronts.heartbeat(wire.Heartbeat(0, 0, 0, 0, 0.0))
     for front in lines.keys() - gone:
@@ -114,15 +111,12 @@ def test_ids_of_two_fronts_never_meet(deeds: list[tuple[str, int, str]]) -> None
 
 
 def test_the_parent_is_told_what_is_its_own_and_nothing_else() -> None:
-    line = Line()
-    fronts = Fronts(lambda front: line)
+    line, fronts = Line(), Fronts()
     alone: list[Event] = [Started("a", "streaming")]
     assert fronts.publish(alone) is alone, "with one front there is no other layer"
-    fronts.join(7, READY)
-    mine: list[Command] = [Open("a", UtteranceSpec())]
-    assert fronts.commands(wire.Commands(mine)) is mine
-    fronts.commands(wire.Commands([Open("a", UtteranceSpec())], 7))
-    assert fronts.publish([Audio("a", b"1"), Audio("7/a", b"2")]) == [Audio("a", b"1")]
+    front = fronts.join(line, READY)
+    (opened,) = fronts.commands(front, [Open("a", UtteranceSpec())])
+    assert fronts.publish([Audio("a", b"1"), Audio(opened.id, b"2")]) == [Audio("a", b"1")]
     assert line.events == [Audio("a", b"2")]
 
 
@@ -144,7 +138,7 @@ class Shared:
             link.found(addresses)
 
     async def front(self, number: int) -> Listener:
-        link = self.links[number] = SharedEngine("engine", number)
+        link = self.links[number] = SharedEngine("engine")
         listener = Listener(link)
         link.start(listener.events.extend)
         if self.parent.addresses is not None:
@@ -203,12 +197,26 @@ async def test_a_front_that_ends_has_its_utterances_cancelled_and_nobody_else_no
             )
         stays.speak("b", 20)
         await until(lambda: engine.links[2].status().active == 9)
-        killed = engine.links.pop(1)  # it says nothing
-        engine.parent.gone(1)
+        killed = engine.links.pop(1)
+        assert killed._channel is not None
+        killed._channel.close()  # it says nothing, nor does the parent
         assert isinstance(await stays.over("b"), Ended)
         await until(lambda: engine.links[2].status().active == 0)
         assert engine.links[2].status().others == 0
         await killed.stop()
+
+
+async def test_a_front_knows_that_the_engine_has_ended_before_anybody_tells() -> None:
+    async with shared() as engine:
+        front = await engine.front(1)
+        front.speak("a", 400)
+        await until(lambda: front.of("a"))
+        link = engine.links.pop(1)  # the parent tells it nothing any more
+        os.kill(engine.parent.pid or 0, signal.SIGKILL)
+        failed = await front.over("a")
+        assert isinstance(failed, Failed) and failed.code == "engine_restarted"
+        assert not link.status().ready
+        await link.stop()
 
 
 async def test_an_engine_that_dies_fails_the_turns_of_all_fronts_and_serves_them_again() -> None:
@@ -248,7 +256,7 @@ async def test_a_front_that_takes_nothing_holds_up_nobody() -> None:
         await engine.front(1)
         channel = engine.links[1]._channel
         assert channel is not None
-        channel._loop.remove_reader(channel._up.FD)
+        channel._loop.remove_reader(channel._file)
 
         def speak(front: int, id: str) -> None:
             opened = Open(id, UtteranceSpec(), lead_cap=1_000.0)

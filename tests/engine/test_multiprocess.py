@@ -8,6 +8,7 @@ import errno
 import logging
 import os
 import signal
+import socket
 import sys
 import tempfile
 import time
@@ -17,7 +18,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-import zmq
 
 from realtime_tts.engine.child import HEARTBEAT_SECONDS
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
@@ -357,7 +357,7 @@ async def test_an_engine_that_cannot_hear_any_more_ends_and_is_started_again() -
         link.submit(Open("held", UtteranceSpec()), Append("held", [1, 2, 3]))
         await until(lambda: heard.of("held"))
         assert child is not None
-        child.channel._down.send(b"\xc1 this is no message", zmq.NOBLOCK)
+        child.channel._stream.send(b"\xc1 this is no message")
         failed = await heard.over("held")
         assert isinstance(failed, Failed) and failed.retryable
         await until(lambda: link.status().ready and link.pid != first)
@@ -368,7 +368,7 @@ async def test_an_engine_that_cannot_hear_any_more_ends_and_is_started_again() -
 async def test_a_message_that_cannot_be_taken_keeps_nothing_from_the_next(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Whoever leaves a descriptor of ZeroMQ with messages to read may never hear of them."""
+    """Several come in one piece."""
     told: list[int] = []
 
     def progress(what: str, done: int, total: int) -> None:
@@ -425,15 +425,15 @@ async def test_a_front_that_cannot_make_a_socket_tries_again(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     link = process()
     async with started(link):
-        make_socket, failed = zmq.Context.socket, asyncio.Event()
+        connect, failed = socket.socket.connect, asyncio.Event()
 
-        def socket(self: zmq.Context[zmq.Socket[bytes]], kind: int) -> zmq.Socket[bytes]:
-            if not failed.is_set():
-                failed.set()
-                raise zmq.ZMQError(errno.EMFILE)
-            return make_socket(self, kind)
+        def refused(self: socket.socket, path: str) -> None:
+            if failed.is_set():
+                return connect(self, path)
+            failed.set()
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
-        monkeypatch.setattr(zmq.Context, "socket", socket)
+        monkeypatch.setattr(socket.socket, "connect", refused)
         assert link.pid is not None
         os.kill(link.pid, signal.SIGKILL)
         async with asyncio.timeout(10):

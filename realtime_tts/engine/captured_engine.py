@@ -191,13 +191,7 @@ class CapturedEngine(ModelEngine):
         for out in plan.swap_outs:
             self.swapped[out.id] = store.read(out.slot, self._rows[out.id].positions).cpu()
             store.clear(out.slot)
-        store.upload(
-            [
-                (each.slot, place, page)
-                for each in plan.reservations
-                for place, page in enumerate(each.pages, each.first)
-            ]
-        )
+        store.upload([(each.slot, each.first, each.pages) for each in plan.reservations])
         for back in plan.swap_ins:
             store.copy_prefix([back.slot], self.swapped.pop(back.id))
 
@@ -219,7 +213,7 @@ class CapturedEngine(ModelEngine):
     def _warm_prefix(self, prefix: PromptSpec) -> None:
         """Keep a voice's prefix before anybody speaks; slot 0 and all pages are free."""
         pages = -(-self._prompts.prefix_length(prefix) // PAGE_SIZE)
-        self.store.upload([(0, place, place + 1) for place in range(pages)])
+        self.store.upload([(0, 0, range(1, pages + 1))])
         self.prefixes.put(prefix, self._steps.fill_prefix(self._prompts.prefix(prefix), 0))
         self.store.clear(0)
 

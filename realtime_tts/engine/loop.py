@@ -1,4 +1,4 @@
-"""The engine loop: apply commands → plan → step → commit → publish.
+"""The engine loop: apply commands → plan → step → book → publish → learn.
 
 It does not know what it runs in (a thread, a process, a test). Commands come from a
 queue, events leave through one callable, once per step.
@@ -127,8 +127,9 @@ class EngineLoop:
                     self._wait()
                     continue
                 output, seconds = self._step(plan)
-                self._commit(plan, output, seconds)
+                self._book(plan, output, seconds)
                 self._flush_events()
+                self.scheduler.learn(plan, seconds, self._clock())  # nobody waits for that
             end = self._end
         finally:
             self._end_all(*end)
@@ -275,7 +276,7 @@ class EngineLoop:
         failure = RowError(EngineError.code, "the engine step failed")
         return StepOutput(failed=dict.fromkeys(plan.ids, failure))
 
-    def _commit(self, plan: StepPlan, output: StepOutput, seconds: float) -> None:
+    def _book(self, plan: StepPlan, output: StepOutput, seconds: float) -> None:
         blocks = all_sound(output)
         ended = self._watch.reasons(output, blocks)
         heard = self._silence.cut_from(blocks, ended, seconds)
@@ -292,7 +293,7 @@ class EngineLoop:
             ended=frozenset(ended) | frozenset(output.failed),
         )
         now = self._clock()
-        waiting = frozenset(self.scheduler.commit(plan, result, now))
+        waiting = frozenset(self.scheduler.book(plan, result, now))
         if self._observer is not None:
             self._observer.step(seconds, len(plan.prefills), len(plan.decodes))
         # In this order a listener hears of a turn: it starts, it sounds, it is over.

@@ -1,7 +1,7 @@
 """The talker's keys and values in pages, for captured graphs.
 
     cache = PagedKVCache(config, slots=64, pages=4096, device=device, dtype=dtype)
-    cache.upload([(slot, 0, 17), (slot, 1, 4)])   # once before a step: new entries of block tables
+    cache.upload([(slot, 0, (17, 4))])            # once before a step: new entries of block tables
     cache.attend_prompt(layer, ...)               # device only: may be captured, and replayed
     cache.attend_fused(layer, ...)
 
@@ -82,8 +82,8 @@ PAGE_SIZE = 16
 
 SCRATCH_PAGE = 0
 
-TableEntry = tuple[int, int, int]
-"""Slot, place in its block table, page."""
+TableEntries = tuple[int, int, Sequence[int]]
+"""A slot, a place in its block table, and the pages from there on."""
 
 
 def position_bytes(config: TransformerConfig, dtype: torch.dtype) -> int:
@@ -135,21 +135,25 @@ class PagedKVCache:
         return self._held[slot] * self._page_size
 
     @torch.inference_mode()
-    def upload(self, entries: Sequence[TableEntry]) -> None:
-        """Add pages to block tables, each at the table's end: one small copy to the device.
+    def upload(self, entries: Sequence[TableEntries]) -> None:
+        """Add pages to block tables, each time at the table's end: one small copy to the device.
 
         To be called on the stream that runs the steps, outside of a capture.
         """
         if not entries:
             return
-        for slot, place, _ in entries:
-            assert place == self._held[slot], f"slot {slot} has {self._held[slot]} pages"
-            self._held[slot] += 1
+        where: list[int] = []
+        given: list[int] = []
         width = self.tables.shape[1]
-        numbers = [slot * width + place for slot, place, _ in entries]
-        numbers += [page for _, _, page in entries]
-        where, pages = self.to_device(numbers).view(2, -1).unbind(0)
-        self.tables.view(-1).index_copy_(0, where, pages.int())
+        for slot, first, pages in entries:
+            assert first == self._held[slot], f"slot {slot} has {self._held[slot]} pages"
+            self._held[slot] += len(pages)
+            where += range(slot * width + first, slot * width + first + len(pages))
+            given += pages
+        numbers = self.to_device(where + given)
+        # The low halves of the numbers, as they lie, and not a kernel more to convert them.
+        low = numbers[len(where) :].view(torch.int32)[::2]
+        self.tables.view(-1).index_copy_(0, numbers[: len(where)], low)
 
     @torch.inference_mode()
     def clear(self, slot: int) -> None:

@@ -97,6 +97,7 @@ class PromptBuilder:
         """Text vector [H] that says, once, that the text is complete."""
         self._tts_bos = bos
         self._prefix = lru_cache(_PREFIXES)(self._make_prefix)
+        self._length = lru_cache(_PREFIXES)(self._count_prefix)
         self._shown = lru_cache(_REFERENCES)(self._show)
 
     @property
@@ -131,6 +132,9 @@ class PromptBuilder:
 
     def prefix_length(self, spec: PromptSpec) -> int:
         """Positions of the prompt before the text. Raises RequestError like `check`."""
+        return self._length(spec)  # asked several times of every utterance
+
+    def _count_prefix(self, spec: PromptSpec) -> int:
         self.check(spec)
         speaker = self._speaker_id(spec) is not None or spec.reference is not None
         return (

@@ -26,9 +26,10 @@ class Scheduler:
     which is shared out by the page; None: it has no limit.
 
     The caller's loop: hand over what came in, `expire`, `plan`; with a plan, do the step and
-    `commit` it; without one, sleep until `next_wake` or until something comes in. An id names one
-    utterance, once. An utterance ends by `cancel`, by `expire`, by `finish` without any text or by
-    a step result that says so; what still comes in for it afterwards is ignored.
+    `commit` it, or `book` it, give away what it made, and `learn`; without one, sleep until
+    `next_wake` or until something comes in. An id names one utterance, once. An utterance ends by
+    `cancel`, by `expire`, by `finish` without any text or by a step result that says so; what still
+    comes in for it afterwards is ignored.
     """
 
     def __init__(
@@ -194,15 +195,19 @@ class Scheduler:
         return self._planner.plan(speaking, waiting, requests.free_slots, now)
 
     def commit(self, plan: StepPlan, result: StepResult, now: float) -> list[str]:
-        """The step `plan` was done. What was cancelled in the meantime is passed over.
+        """The step `plan` was done: `book` it, and `learn` from it. Gives what `book` gives."""
+        held = self.book(plan, result, now)
+        self.learn(plan, result.seconds, now)
+        return held
+
+    def book(self, plan: StepPlan, result: StepResult, now: float) -> list[str]:
+        """Note what the step made. What was cancelled in the meantime is passed over.
 
         Gives who has used up its text by that.
         """
         requests = self._requests
         requests.forget()
         self._steps += 1
-        if not (plan.swaps or plan.resumes):  # nobody knows what that took of its time
-            self.cost.observe(Load.of(plan), result.seconds)
         for prefill in plan.prefills:
             self._start(prefill, result)
         requests.move_pages(plan)
@@ -214,9 +219,14 @@ class Scheduler:
             if ended is not None:
                 self._end(ended, now)
         ids = [work.id for work in plan.decodes] + [work.id for work in plan.prefills]
-        held = self._settle(ids, now)
+        return self._settle(ids, now)
+
+    def learn(self, plan: StepPlan, seconds: float, now: float) -> None:
+        """Learn from how long the step took, and admit those for whom there is room now. Behind
+        `book`; listeners need not wait for it."""
+        if not (plan.swaps or plan.resumes):  # nobody knows what that took of its time
+            self.cost.observe(Load.of(plan), seconds)
         self._promote(now)
-        return held
 
     def next_wake(self, now: float) -> float | None:
         """When to plan (or expire) again if nothing comes in until then; None for never."""

@@ -10,7 +10,7 @@ least; the stages are those of the least, for a machine has other work, too.
     commands  applying what came in, expiring, counting load
     plan      who does what in this step
     guards    watching codes and sound
-    commit    telling the scheduler what was done
+    commit    telling the scheduler what was done, and how long it took
     events    PCM and the events that carry it
     publish   one message to the front: msgpack, without the socket
 
@@ -191,9 +191,10 @@ def measure(
     for name in ("_apply_commands", "_expire", "_measure_load"):
         watch.wrap(loop, name, "commands")
     watch.wrap(host.scheduler, "plan", "plan")
-    watch.wrap(host.scheduler, "commit", "commit")
+    for name in ("book", "learn"):
+        watch.wrap(host.scheduler, name, "commit")
     watch.wrap(loop._watch, "reasons", "guards")
-    watch.wrap(loop, "_commit", "events")
+    watch.wrap(loop, "_book", "events")
     watch.wrap(loop, "_publish", "publish")
     watch.wrap(host.engine, "step", "engine")
     found: list[Counter[str]] = []

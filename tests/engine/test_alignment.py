@@ -32,7 +32,7 @@ def test_pages_and_slots_are_read_alike_and_as_defined() -> None:
     shape = load_model(PARITY / "tiny-custom_voice").config.talker.transformer
     group = shape.heads // shape.kv_heads
     cache = PagedKVCache(shape, 4, 64, torch.device("cpu"), torch.float32)
-    cache.upload([(slot, place, 1 + 7 * slot + place) for slot in range(4) for place in range(5)])
+    cache.upload([(slot, 0, range(1 + 7 * slot, 6 + 7 * slot)) for slot in range(4)])
     cache.pages.normal_()
     pairs = [(0, 1), (1, 0), (1, 3)]
     heads = AlignmentHeads(pairs, shape)

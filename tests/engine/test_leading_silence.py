@@ -37,7 +37,7 @@ class Said:
         self.loop = EngineLoop(
             self.engine, self.scheduler, self.events.extend, clock=lambda: self.now
         )
-        step, commit = self.engine.step, self.scheduler.commit
+        step, book = self.engine.step, self.scheduler.book
 
         def timed(plan: StepPlan) -> Any:
             self.now += self.step_seconds
@@ -45,13 +45,13 @@ class Said:
 
         def noted(plan: StepPlan, result: StepResult, now: float) -> list[str]:
             self.results.append(result)
-            waiting = commit(plan, result, now)
+            waiting = book(plan, result, now)
             if any(isinstance(event, Ended) for event in self.events) or not result.frames:
                 self.loop.stop()
             return waiting
 
         self.engine.step = timed  # type: ignore[method-assign]
-        self.scheduler.commit = noted  # type: ignore[method-assign]
+        self.scheduler.book = noted  # type: ignore[method-assign]
 
     def run(self, **specs: UtteranceSpec) -> dict[str, np.ndarray[Any, Any]]:
         """The sound of each utterance."""

@@ -26,9 +26,9 @@ from realtime_tts.engine.link import (
     Started,
     Waits,
 )
-from realtime_tts.engine.loop import MAX_CONSECUTIVE_FAILURES
+from realtime_tts.engine.loop import MAX_CONSECUTIVE_FAILURES, EngineLoop
 from tests.engine.faulty import until
-from tts_scheduler import SchedulerConfig, StepPlan
+from tts_scheduler import Scheduler, SchedulerConfig, StepPlan
 
 FRAME_BYTES = 3_840
 
@@ -301,6 +301,39 @@ async def test_a_checkpoint_that_does_not_load_leaves_a_reason() -> None:
     await until(lambda: link.status().failure)
     assert "no such checkpoint" in (link.status().failure or "")
     await link.stop()
+
+
+def test_what_a_step_made_is_given_away_before_anybody_learns_from_it() -> None:
+    """A listener waits for the one, and nobody for the other, which comes before the next plan."""
+    done: list[str] = []
+    scheduler = Scheduler(SchedulerConfig(max_start_wait=0.0))
+    loop = EngineLoop(
+        FakeEngine(FakeEngineConfig(step_seconds=0.0)), scheduler, lambda events: None
+    )
+
+    def note(owner: object, name: str) -> None:
+        call = getattr(owner, name)
+
+        def noted(*arguments: object) -> object:
+            done.append(name)
+            return call(*arguments)
+
+        setattr(owner, name, noted)
+
+    def publish(events: list[Event]) -> None:
+        done.append("publish")
+        if any(isinstance(event, Ended) for event in events):
+            loop.stop()
+
+    note(scheduler, "learn")
+    note(scheduler, "book")
+    note(loop, "_step")
+    vars(loop)["_publish"] = publish
+    loop.submit(Open("a", UtteranceSpec()), Append("a", [1, 2]), Finish("a"))
+    loop.run()
+    steps = {step.strip() for step in " ".join(done).split("_step ")[1:]}
+    assert "book publish learn" in steps
+    assert steps <= {"book publish learn", "book learn"}, "a step may make no sound"
 
 
 async def test_the_engines_thread_gets_the_interpreter_from_a_busy_event_loop_soon() -> None:

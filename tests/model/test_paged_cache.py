@@ -47,7 +47,7 @@ class Counted(PagedKVCache):
         """Pages for so many positions in all; asserts that there are enough."""
         held = self.capacity(slot) // SIZE
         missing = -(-positions // SIZE) - held
-        self.upload([(slot, held + n, self.free.pop()) for n in range(missing)])
+        self.upload([(slot, held, [self.free.pop() for _ in range(missing)])])
 
     def clear(self, slot: int) -> None:
         self.free += self.tables[slot, : self.capacity(slot) // SIZE].tolist()

@@ -24,7 +24,7 @@ def test_a_cache_takes_its_positions_and_a_scratch_page(model: SpeechModel) -> N
 def test_a_slot_can_have_all_pages_unless_told_otherwise(model: SpeechModel) -> None:
     shape = model.config.talker.transformer
     cache = PagedKVCache(shape, 2, 5, torch.device("cpu"), torch.float32, page_size=SIZE)
-    cache.upload([(1, place, page) for place, page in enumerate((3, 1, 5, 2, 4))])
+    cache.upload([(1, 0, (3, 1, 5)), (1, 3, (2, 4))])
     assert (cache.capacity(0), cache.capacity(1)) == (0, 5 * SIZE)
     assert cache.tables.tolist() == [[0] * 5, [3, 1, 5, 2, 4], [0] * 5]
     narrow = PagedKVCache(
@@ -36,11 +36,11 @@ def test_a_slot_can_have_all_pages_unless_told_otherwise(model: SpeechModel) -> 
 def test_pages_join_a_table_at_its_end(model: SpeechModel) -> None:
     shape = model.config.talker.transformer
     cache = PagedKVCache(shape, 2, 5, torch.device("cpu"), torch.float32, page_size=SIZE)
-    cache.upload([(0, 0, 2)])
-    cache.upload([(0, 1, 4), (1, 0, 3)])
+    cache.upload([(0, 0, [2])])
+    cache.upload([(0, 1, [4]), (1, 0, [3])])
     assert cache.tables.tolist()[:2] == [[2, 4, 0, 0, 0], [3, 0, 0, 0, 0]]
     with pytest.raises(AssertionError, match="slot 0 has 2 pages"):
-        cache.upload([(0, 3, 1)])
+        cache.upload([(0, 3, [1])])
     cache.clear(0)
     cache.clear(0)
     assert cache.capacity(0) == 0 and not cache.tables[0].any()

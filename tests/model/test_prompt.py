@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -215,3 +215,22 @@ def test_a_text_vector_does_not_depend_on_its_company(custom: PromptBuilder) -> 
 def test_a_text_for_warming_up_is_spoken_text(custom: PromptBuilder, model: SpeechModel) -> None:
     assert len(custom.sample_ids) >= 3
     assert max(custom.sample_ids) < model.config.text.im_start
+
+
+def test_a_prefix_is_counted_once_and_refused_each_time(
+    design: PromptBuilder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An engine asks four times for every utterance, and instructions are tokenized for it."""
+    encode, told = design._encode, list[str]()
+
+    def noted(text: str) -> Sequence[int]:
+        told.append(text)
+        return encode(text)
+
+    monkeypatch.setattr(design, "_encode", noted)
+    spec = PromptSpec(instructions="Quietly, with a smile.")
+    assert len({design.prefix_length(spec) for _ in range(3)}) == 1
+    assert len(told) == 1
+    for _ in range(2):
+        with pytest.raises(RequestError, match="voice 'nobody' is unknown"):
+            design.prefix_length(PromptSpec(speaker="nobody"))

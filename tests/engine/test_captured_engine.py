@@ -31,6 +31,7 @@ from tests.engine.speaking import (
     same_speech,
     speak,
 )
+from tests.model.light import light_model
 from tts_scheduler import Layout
 
 TINY = PARITY / "tiny-custom_voice"
@@ -44,7 +45,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 @cache
 def loaded(folder: Path, min_frames: int) -> tuple[SpeechModel, Qwen2Tokenizer]:
-    model = load_model(folder)
+    model = light_model(folder) if folder == TINY else load_model(folder)
     model.config = replace(
         model.config,
         generation=replace(model.config.generation, min_frames=min_frames),

@@ -24,7 +24,7 @@ def light_model(folder: Path, *, device: str = "cpu") -> SpeechModel:
     the whole one does, and says something else."""
     place = torch.device(device)
     weights, codec = (
-        _Corners(each, device=place, dtype=torch.float32, ignored=("",))
+        Corners(each, device=place, dtype=torch.float32)
         for each in (folder, folder / "speech_tokenizer")
     )
     return build_model(
@@ -42,8 +42,11 @@ def _lighter(config: ModelConfig) -> ModelConfig:
     )
 
 
-class _Corners(Weights):
+class Corners(Weights):
     """Of each tensor the first numbers along each axis, as many as are asked for."""
+
+    def __init__(self, folder: Path, *, device: torch.device, dtype: torch.dtype) -> None:
+        super().__init__(folder, device=device, dtype=dtype, ignored=("",))
 
     def take(self, name: str, *shape: int, keep_dtype: bool = False) -> Tensor:
         view = self._files[name].get_slice(name)

@@ -13,7 +13,7 @@ from torch import Tensor
 from realtime_tts import demo_voice
 from realtime_tts.model import SpeechModel, linear, load_model
 
-FRAMES = 8
+FRAMES = 5
 
 
 DEMO = Path(demo_voice.__file__).parent / "checkpoint"

@@ -34,7 +34,7 @@ WORDS = (
     "the ferry leaves tomorrow, and comes back. Why? It costs $3.50 for 25 people; we go at 3:30 🙂"
 )
 PAUSE = '<break time="300ms"/>'
-texts = st.lists(st.sampled_from([*WORDS.split(" "), PAUSE]), min_size=3, max_size=8).map(
+texts = st.lists(st.sampled_from([*WORDS.split(" "), PAUSE]), min_size=3, max_size=14).map(
     lambda words: " ".join(words).lstrip() + "."
 )
 randoms = st.randoms(use_true_random=False)
@@ -64,7 +64,7 @@ def with_flushes(deltas: list[Delta], random: Random) -> list[Delta]:
     return deltas
 
 
-@examples(5)
+@examples(8)
 @given(text=texts, random=randoms, mode=modes)
 def test_every_word_of_any_feed_is_spoken_once_and_in_order(
     engine: Engine, text: str, random: Random, mode: Any

@@ -88,7 +88,7 @@ def test_rows_that_wait_for_text_give_way_to_those_who_speak(model: SpeechModel)
     """Two rows hold memory that the third needs, and their text comes back much later."""
 
     def rows() -> list[Utterance]:
-        late = lambda step: step < 120  # noqa: E731
+        late = lambda step: step < 70  # noqa: E731
         return [
             Utterance("a", 0, list(range(20)), waits=late),
             Utterance("b", 1, list(range(20, 50)), waits=late),

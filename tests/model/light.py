@@ -19,16 +19,16 @@ GROUPS, LAYERS, CHANNELS = 4, 2, 32
 codec's decoder. A frame takes a third of the time that it takes the whole checkpoint."""
 
 
-def light_model(folder: Path, *, device: str = "cpu") -> SpeechModel:
+def light_model(
+    folder: Path, *, device: str = "cpu", dtype: torch.dtype = torch.float32
+) -> SpeechModel:
     """Of the checkpoint's first codebooks, layers and channels. It draws, remembers and sounds as
     the whole one does, and says something else."""
     place = torch.device(device)
-    weights, codec = (
-        Corners(each, device=place, dtype=torch.float32)
-        for each in (folder, folder / "speech_tokenizer")
-    )
+    weights = Corners(folder, device=place, dtype=dtype)
+    codec = Corners(folder / "speech_tokenizer", device=place, dtype=torch.float32)
     return build_model(
-        _lighter(read_config(folder)), weights, codec, torch.float32, lambda *stage: None,
+        _lighter(read_config(folder)), weights, codec, dtype, lambda *stage: None,
         name="light", folder=folder,
     )  # fmt: skip
 

@@ -64,7 +64,7 @@ def with_flushes(deltas: list[Delta], random: Random) -> list[Delta]:
     return deltas
 
 
-@examples(8)
+@examples(6)
 @given(text=texts, random=randoms, mode=modes)
 def test_every_word_of_any_feed_is_spoken_once_and_in_order(
     engine: Engine, text: str, random: Random, mode: Any

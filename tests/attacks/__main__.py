@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.attacks.broken import BROKEN
-from tests.attacks.faults import FAULTS, STARTS
+from tests.attacks.faults import ALONE, FAULTS
 from tests.attacks.floods import FLOODS
 from tests.attacks.resuming import RESUMING
 from tests.attacks.stage import Attack, Stage, lag_over, staged
@@ -68,7 +68,7 @@ async def attacks(names: list[str]) -> list[Row]:
                 rows.append(await attack(stage, number, one))
                 sys.stderr.write("." if rows[-1][2] else "F")
                 sys.stderr.flush()
-            for one in filter(chosen, STARTS):
+            for one in filter(chosen, ALONE):
                 try:
                     rows.append((one, await one.run(stage), True))
                 except AssertionError as error:

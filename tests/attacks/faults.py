@@ -16,6 +16,7 @@ from functools import partial
 import psutil
 
 from tests.attacks.stage import Attack, Stage
+from tests.engine.killing import disturbed
 
 GIVE = json.dumps({"name": "given", "embedding": [0.25, -0.5] * 32}).encode()
 AS_JSON = "Content-Type: application/json"
@@ -117,6 +118,14 @@ async def start_with(limit: str, mib: int) -> str:
     return text.strip()
 
 
+async def engines_die(stage: Stage) -> str:
+    """Turns of the demo voice are compared with undisturbed ones, sample by sample."""
+    signals = [signal.SIGKILL, signal.SIGSTOP]
+    found = await disturbed("demo", 2, moments=4, live=3, seed=2, signals=signals)
+    assert (found.moments, found.lost, found.different) == (4, 0, 0) and found.moves, found
+    return f"{found.turns} turns, {found.moves} moves, none lost and none different"
+
+
 def little(limit: str, mib: int) -> Callable[[Stage], Awaitable[str]]:
     return lambda stage: start_with(limit, mib)
 
@@ -143,7 +152,9 @@ FAULTS = [
     ),
     Attack("64 MiB of memory left", "sessions go on", little_memory),
 ]
-STARTS = [
+ALONE = [
+    Attack("two real engines die at 4 random moments", "their turns go on alike", engines_die),
     Attack("a start with 100 MiB of address space", "a sentence", little("RLIMIT_AS", 100)),
     Attack("a start with 100 MiB of data", "a sentence", little("RLIMIT_DATA", 100)),
 ]
+"""Those that need no victim: they start what they attack."""

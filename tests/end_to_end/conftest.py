@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.links import make_link
@@ -17,6 +18,7 @@ from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.run import RunningServer, running
 from realtime_tts.voices.library import VoiceLibrary
+from tts_scheduler import SchedulerConfig
 
 PARITY = Path(__file__).parents[1] / "data" / "parity"
 
@@ -47,6 +49,15 @@ def serve() -> Serve:
     """Starts a server for an engine config. Files whose tests can share one, which no test leaves
     otherwise than it found it, start it once with `serving`."""
     return serving
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def demo_server() -> AsyncIterator[RunningServer]:
+    """With the demo voice and four slots, for tests that leave it as it was."""
+    # What a busy test machine manages in real time must not decide who is admitted.
+    scheduler = SchedulerConfig(slots=4, max_start_wait=0.05, utilisation=1_000)
+    async with serving(EngineConfig(scheduler=scheduler)) as server:
+        yield server
 
 
 def pieces(text: str, seed: int, longest: int = 6) -> Sequence[str]:

@@ -14,8 +14,8 @@ import pytest
 import pytest_asyncio
 
 from realtime_tts import RealtimeTTS
-from realtime_tts.bench.local_server import local_server
 from realtime_tts.client.voices import VoiceClient
+from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import RequestError, TurnError
 from tests.end_to_end.conftest import serving
@@ -28,16 +28,18 @@ TESTS = Path(__file__).parents[1]
 CHECKPOINT = TESTS / "data" / "parity" / "tiny-base"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["inline", "process"])
-async def url(
-    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> AsyncIterator[str]:
-    """A server with the engine in a thread of it, and with one in a process of its own."""
-    words = ["--model", str(CHECKPOINT), "--no-guards"]
-    words += ["--voices-dir", str(tmp_path_factory.mktemp("voices"))]
-    words += ["--engine", request.param]
-    async with local_server([*words, "--max-frames", "12", "--slots", "2"]) as address:
-        yield address
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
+    """A server with the engine in a thread of it; `test_cloned_parity.py` has it in a process."""
+    config = EngineConfig(
+        model=str(CHECKPOINT),
+        voices_dir=str(tmp_path_factory.mktemp("voices")),
+        max_frames=8,
+        scheduler=SchedulerConfig(slots=2, utilisation=1_000),  # lets everybody in
+        guards=GuardConfig(enabled=False),  # random weights may well repeat themselves
+    )
+    async with serving(config) as server:
+        yield server.websocket_url.removesuffix("/v1/tts")
 
 
 async def spoken(url: str, voice: str, **options: Any) -> bytes:
@@ -56,19 +58,21 @@ async def test_a_recording_becomes_a_voice_that_speaks_in_both_modes(url: str) -
     sound = await asyncio.to_thread(client.clone, "sound", wav)
     manner = await asyncio.to_thread(client.clone, "manner", wav, text="How are you doing today?")
     assert (sound["in_context"], manner["in_context"]) == (False, True)
-    assert sound["model"] == manner["model"] == client.voices()["details"][0]["model"]
+    listed = await asyncio.to_thread(client.voices)
+    assert sound["model"] == manner["model"] == listed["details"][0]["model"]
     for layout in ("streaming", "full_text"):
         heard = {v: await spoken(url, v, layout=layout) for v in ("sound", "manner")}
         assert min(map(len, heard.values())) > 10_000
         assert heard["sound"] != heard["manner"]
         assert await spoken(url, "sound", layout=layout) == heard["sound"]
-    exported = client.embedding("sound")
-    client.register("copy", exported["embedding"], model=exported["model"])
+    exported = await asyncio.to_thread(client.embedding, "sound")
+    given = exported["embedding"]
+    await asyncio.to_thread(client.register, "copy", given, model=exported["model"])
     assert await spoken(url, "copy", layout=layout) == heard["sound"]
-    client.register("foreign", [0.5, -0.5, 0.25])
+    await asyncio.to_thread(client.register, "foreign", [0.5, -0.5, 0.25])
     with pytest.raises((RequestError, TurnError), match="embedding has 3 numbers"):
         await spoken(url, "foreign")
-    client.delete("sound")
+    await asyncio.to_thread(client.delete, "sound")
     with pytest.raises(RequestError, match="sound"):
         await spoken(url, "sound")
 

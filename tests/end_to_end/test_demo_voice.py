@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import replace
-from itertools import product
+import re
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import httpx2
 import numpy as np
 import pytest
-import pytest_asyncio
 
 from realtime_tts import RealtimeTTS
 from realtime_tts.engine.settings import EngineConfig
@@ -21,7 +19,7 @@ from realtime_tts.server.run import RunningServer
 from tests.end_to_end.conftest import serving
 from tts_scheduler import SchedulerConfig
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 Pieces = Callable[..., Sequence[str]]
 
@@ -33,16 +31,9 @@ TEXTS = (
 )
 
 
-def engine(slots: int) -> EngineConfig:
-    # What a busy test machine manages in real time must not decide who is admitted.
-    scheduler = SchedulerConfig(slots=slots, max_start_wait=0.05, utilisation=1_000)
-    return EngineConfig(scheduler=scheduler)
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def server() -> AsyncIterator[RunningServer]:
-    async with serving(engine(slots=8)) as running:
-        yield running
+@pytest.fixture
+def server(demo_server: RunningServer) -> RunningServer:
+    return demo_server
 
 
 async def packets_of(server: RunningServer, text: Sequence[str], **options: Any) -> list[bytes]:
@@ -51,16 +42,16 @@ async def packets_of(server: RunningServer, text: Sequence[str], **options: Any)
         return [packet async for packet in tts.speak(text)]
 
 
-async def test_eight_sessions_speak_at_once_and_some_are_interrupted(
+async def test_four_sessions_speak_at_once_and_some_are_interrupted(
     server: RunningServer, pieces: Pieces
 ) -> None:
-    rng = random.Random(5)
+    rng, before = random.Random(5), await interrupts(server)
 
     async def session(number: int) -> str:
         voice = ("ava", "ray", "kal")[number % 3]
         async with RealtimeTTS(server.websocket_url, voice=voice, seed=number) as tts:
             turn = await tts.turn()
-            for delta in pieces(TEXTS[number % len(TEXTS)], seed=number):
+            for delta in pieces(TEXTS[0], seed=number):
                 await turn.send(delta)
                 await asyncio.sleep(rng.uniform(0, 0.02))
             if number % 2:
@@ -72,43 +63,49 @@ async def test_eight_sessions_speak_at_once_and_some_are_interrupted(
             await asyncio.sleep(rng.uniform(0, 0.5))
             heard = await turn.interrupt()
             assert heard.text_spoken + heard.text_remaining == turn.text
-            again = [packet async for packet in tts.speak("And now this.")]
+            again = [packet async for packet in tts.speak("And now?")]
             assert again, "the session goes on after an interrupt"
             return "interrupted"
 
-    reasons = await asyncio.gather(*(session(number) for number in range(8)))
-    assert reasons.count("interrupted") == 4
+    reasons = await asyncio.gather(*(session(number) for number in range(4)))
+    assert reasons.count("interrupted") == 2
     assert set(reasons) <= {"interrupted", "complete", "max_length"}
     assert not server.front.engine.dead()
     async with httpx2.AsyncClient() as http:
         async with asyncio.timeout(5):  # the engine's load is a snapshot, half a second old
             while "tts_active_turns 0.0" not in await metrics(http, server):  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
-        assert "tts_interrupts_total 4.0" in await metrics(http, server)
+    assert await interrupts(server) == before + 2
 
 
 async def test_one_seed_gives_one_speech_alone_and_in_company(
     server: RunningServer, pieces: Pieces
 ) -> None:
+    text = "Hello there."
     options = {"seed": 11, "voice": "ray", "layout": "streaming"}
-    alone = await packets_of(server, [TEXTS[0]], **options)
-    company = await asyncio.gather(
-        packets_of(server, pieces(TEXTS[0], seed=1), **options),
-        packets_of(server, pieces(TEXTS[1], seed=2), seed=5),
-        packets_of(server, pieces(TEXTS[0], seed=3), **options),
-        packets_of(server, pieces(TEXTS[3], seed=4), seed=6),
+    alone = b"".join(await packets_of(server, [text], **options))
+    one, other, *_ = await asyncio.gather(
+        packets_of(server, pieces(text, seed=1), **options),
+        packets_of(server, pieces(text, seed=3), **options),
+        beginning_of(server, TEXTS[1], seed=5),
+        beginning_of(server, TEXTS[3], seed=6),
     )
     # The codes are the same to the bit; the codec's sums may differ in the last one.
-    for other in (company[0], company[2]):
-        assert len(b"".join(other)) == len(b"".join(alone))
-        assert most_different(b"".join(other), b"".join(alone)) <= 1
-    other_seed = await packets_of(server, [TEXTS[0]], **{**options, "seed": 12})
-    assert b"".join(other_seed) != b"".join(alone)
+    for company in (b"".join(one), b"".join(other)):
+        assert len(company) == len(alone)
+        assert most_different(company, alone) <= 1
+    other_seed = await beginning_of(server, text, **{**options, "seed": 12})
+    assert other_seed != alone[: len(other_seed)]
 
 
-@pytest.mark.parametrize("layout", ["streaming", "full_text"])
+@pytest.mark.parametrize(
+    ("layout", "texts"), [("streaming", TEXTS[:3]), ("full_text", TEXTS[3:0:-1])]
+)
 async def test_every_voice_ends_by_itself_after_about_the_time_the_text_takes(
-    server: RunningServer, pieces: Pieces, layout: Literal["streaming", "full_text"]
+    server: RunningServer,
+    pieces: Pieces,
+    layout: Literal["streaming", "full_text"],
+    texts: Sequence[str],
 ) -> None:
     async def seconds(server: RunningServer, voice: str, text: str) -> float:
         options: dict[str, Any] = {"voice": voice, "layout": layout, "trim_silence": "off"}
@@ -125,31 +122,40 @@ async def test_every_voice_ends_by_itself_after_about_the_time_the_text_takes(
                 assert np.abs(edge).max() < 0.01, "a puff where nothing is said"
             return len(samples) / 24_000
 
-    for texts in (TEXTS[:2], TEXTS[2:]):  # six at once: there are eight slots
-        said = list(product(("ava", "ray", "kal"), texts))
-        lasted = await asyncio.gather(*(seconds(server, *each) for each in said))
-        for (_, text), took in zip(said, lasted, strict=True):
-            expected = 0.3 + len(text) / 14  # its speaking rate, characters a second
-            assert 0.6 * expected < took < 1.6 * expected, (text, took)
+    said = list(zip(("ava", "ray", "kal"), texts, strict=True))
+    lasted = await asyncio.gather(*(seconds(server, *each) for each in said))
+    for (_, text), took in zip(said, lasted, strict=True):
+        expected = 0.3 + len(text) / 14  # its speaking rate, characters a second
+        assert 0.6 * expected < took < 1.6 * expected, (text, took)
 
 
-async def test_an_engine_in_a_process_of_its_own_speaks_the_same_samples() -> None:
+async def test_an_engine_in_a_process_of_its_own_speaks_the_same_samples(
+    server: RunningServer,
+) -> None:
     options = {"voice": "ray", "seed": 7, "layout": "full_text"}
     spoken = []
-    short = replace(engine(slots=2), max_frames=20)
-    for config in (short, replace(short, kind="process")):
-        async with serving(config) as server:
-            one, two = await asyncio.gather(
-                packets_of(server, [TEXTS[0]], **options),
-                packets_of(server, [TEXTS[1]], **options),
+    scheduler = SchedulerConfig(slots=2, max_start_wait=0.05, utilisation=1_000)
+    async with serving(EngineConfig(kind="process", scheduler=scheduler)) as process:
+        for each in (server, process):
+            spoken.append(
+                await asyncio.gather(
+                    beginning_of(each, TEXTS[0], **options),
+                    beginning_of(each, TEXTS[1], **options),
+                )
             )
             with pytest.raises(RequestError, match="unknown voice"):
-                await packets_of(server, ["Hello."], voice="nobody")
-        spoken.append((b"".join(one), b"".join(two)))
-    inline, process = spoken
-    for ours, theirs in zip(inline, process, strict=True):
-        assert len(ours) == len(theirs) > 20_000
+                await packets_of(each, ["Hello."], voice="nobody")
+    for ours, theirs in zip(*spoken, strict=True):
+        assert len(ours) == len(theirs) == 19_200
         assert most_different(ours, theirs) <= 1
+
+
+async def interrupts(server: RunningServer) -> float:
+    async with httpx2.AsyncClient() as http:
+        told = await metrics(http, server)
+    found = re.search(r"^tts_interrupts_total (\S+)$", told, re.MULTILINE)
+    assert found, told
+    return float(found[1])
 
 
 async def metrics(http: httpx2.AsyncClient, server: RunningServer) -> str:
@@ -179,8 +185,8 @@ async def test_speech_is_heard_within_20_ms_of_its_first_packet(
         return first_heard(told)
 
     found = []
-    for voice in ("ava", "ray"):  # as many at once as there are slots
-        found += await asyncio.gather(*(late(voice, text) for text in TEXTS))
+    for text in TEXTS:  # as many at once as there are slots
+        found += await asyncio.gather(*(late(voice, text) for voice in ("ava", "ray")))
     found.sort()
     assert found[len(found) * 3 // 4] <= 0.02 and found[-1] <= 0.06, found
 
@@ -199,8 +205,11 @@ async def beginning_of(server: RunningServer, text: str, **options: Any) -> byte
 def place_of(part: bytes, whole: bytes) -> int:
     """Where in the whole this part begins, in bytes: all behind that is the same."""
     for place in range(0, len(whole) - 4_800, 2):
-        if most_different(part[: len(whole) - place], whole[place : place + len(part)]) <= 1:
-            return place
+        here = whole[place : place + len(part)]
+        # Most places are ruled out by a few samples.
+        if most_different(part[:64], here[:64]) <= 1:
+            if most_different(part[: len(here)], here) <= 1:
+                return place
     raise AssertionError("it is no part of it")
 
 
@@ -212,7 +221,7 @@ def first_heard(pcm: bytes) -> float:
 
 async def test_its_word_times_are_those_of_its_sound(server: RunningServer, pieces: Pieces) -> None:
     """Each has a time that a word takes, and sound in it, up to the end of the turn."""
-    text = "The train leaves at nine. It stops for an hour in the old harbour town."
+    text = "The train leaves at nine. It stops for an hour."
     for layout in ("streaming", "full_text"):
         async with RealtimeTTS(
             server.websocket_url,

@@ -64,7 +64,7 @@ def with_flushes(deltas: list[Delta], random: Random) -> list[Delta]:
     return deltas
 
 
-@examples(12)
+@examples(6)
 @given(text=texts, random=randoms, mode=modes)
 def test_every_word_of_any_feed_is_spoken_once_and_in_order(
     engine: Engine, text: str, random: Random, mode: Any
@@ -86,7 +86,7 @@ def test_every_word_of_any_feed_is_spoken_once_and_in_order(
         assert times == sorted(times) and times[-1] <= turn.turn.listener.made / 24_000 + 1e-6
 
 
-@examples(8)
+@examples(5)
 @given(text=texts, random=randoms, mode=modes, at=st.floats(0.0, 5.0))
 def test_an_interrupt_at_any_moment_tells_a_beginning_of_the_text(
     engine: Engine, text: str, random: Random, mode: Any, at: float
@@ -108,7 +108,7 @@ def test_an_interrupt_at_any_moment_tells_a_beginning_of_the_text(
     assert came.startswith(told)
 
 
-@examples(8)
+@examples(4)
 @given(text=texts.filter(lambda text: not any(map(str.isdigit, text))), random=randoms)
 def test_an_interrupt_at_a_seam_tells_the_text_before_it(
     engine: Engine, text: str, random: Random

@@ -4,32 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import AsyncIterator
 
 import numpy as np
 import pytest
-import pytest_asyncio
 
 from realtime_tts import RealtimeTTS
-from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.server.run import RunningServer
 from tests.dialects.asking import openai
-from tests.end_to_end.conftest import serving
-from tts_scheduler import SchedulerConfig
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-TEXT = "The museum is open until six."
-ENGINE = EngineConfig(
-    max_frames=60,
-    scheduler=SchedulerConfig(slots=2, max_start_wait=0.05, utilisation=1_000),
-)
+TEXT = "The museum is open."
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def server() -> AsyncIterator[RunningServer]:
-    async with serving(ENGINE) as running:
-        yield running
+@pytest.fixture
+def server(demo_server: RunningServer) -> RunningServer:
+    return demo_server
 
 
 async def asked(server: RunningServer, response_format: str, voice: str = "nova") -> bytes:

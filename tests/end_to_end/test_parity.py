@@ -76,10 +76,10 @@ async def server_of() -> AsyncIterator[ServerOf]:
         yield of
 
 
-@pytest.mark.parametrize(
-    ("variant", "name"),
-    [(variant, name) for variant in ("custom_voice", "voice_design") for name in cases(variant)],
-)
+CASES = [(variant, name) for variant in ("custom_voice", "voice_design") for name in cases(variant)]
+
+
+@pytest.mark.parametrize(("variant", "name"), CASES)
 async def test_greedy_speech_is_the_official_waveform(
     variant: str,
     name: str,
@@ -100,9 +100,9 @@ async def test_greedy_speech_is_the_official_waveform(
     }
     server = await server_of(variant)
     async with RealtimeTTS(server.websocket_url, **options) as tts:
-        for seed in range(3):
-            pcm, result = await spoken(tts, pieces(case["text"], seed))
-            assert len(pcm) % 1_920 == 0 and len(pcm) > 0
-            assert np.abs(pcm - wav[: len(pcm)] * FULL_SCALE).max() <= 0.5 + 1e-4 * FULL_SCALE
-            if name.endswith("_eos"):
-                assert (result.reason, len(pcm)) == ("complete", len(wav))
+        # Each case is cut in its own way.
+        pcm, result = await spoken(tts, pieces(case["text"], CASES.index((variant, name))))
+    assert len(pcm) % 1_920 == 0 and len(pcm) > 0
+    assert np.abs(pcm - wav[: len(pcm)] * FULL_SCALE).max() <= 0.5 + 1e-4 * FULL_SCALE
+    if name.endswith("_eos"):
+        assert (result.reason, len(pcm)) == ("complete", len(wav))

@@ -28,6 +28,7 @@ from realtime_tts.model import SpeechModel, Voice, VoiceLookup, load_model
 from realtime_tts.model.voice_encoder import VoiceEncoder
 from realtime_tts.sampling import PredictorSampling, Sampling
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tests.model.light import GROUPS, light_model
 from tts_scheduler import Scheduler, SchedulerConfig
 
 PARITY = Path(__file__).parents[1] / "data" / "parity"
@@ -65,10 +66,10 @@ def ids(text: str) -> list[int]:
 
 
 @cache
-def model(variant: str) -> SpeechModel:
-    """Speech without an end, as the stored one is."""
+def model(variant: str, light: bool = False) -> SpeechModel:
+    """Speech without an end, as the stored one is; a `light` one says something else, sooner."""
     torch.set_num_threads(1)
-    found = load_model(PARITY / f"tiny-{variant}")
+    found = (light_model if light else load_model)(PARITY / f"tiny-{variant}")
     endless = replace(found.config.generation, min_frames=10**6)
     found.config = replace(found.config, generation=endless, alignment_heads=((0, 1), (1, 0)))
     return found
@@ -79,18 +80,25 @@ def engine(
     variant: str = "base",
     *,
     captured: bool = False,
+    light: bool = False,
     frames: int = FRAMES,
 ) -> ModelEngine:
-    """Every turn has `frames` frames."""
+    """Every turn has `frames` frames. The voices of a `light` one are `lighter`."""
     lookup: VoiceLookup = lambda name: voices.get(name)  # noqa: E731
     if not captured:
         return TorchEngine(
-            model(variant), tokenizer(), name=variant, slots=SLOTS, max_frames=frames, voices=lookup
-        )
+            model(variant, light), tokenizer(), name=variant, slots=SLOTS, max_frames=frames,
+            voices=lookup,
+        )  # fmt: skip
     return CapturedEngine(
-        model(variant), tokenizer(), name=variant, slots=SLOTS, kv_positions=128 * SLOTS,
+        model(variant, light), tokenizer(), name=variant, slots=SLOTS, kv_positions=128 * SLOTS,
         max_frames=frames, voices=lookup,
     )  # fmt: skip
+
+
+def lighter(voice: Voice) -> Voice:
+    """With as many codes of each frame as a light model has."""
+    return voice if voice.codes is None else replace(voice, codes=voice.codes[:, :GROUPS])
 
 
 class Conversation:

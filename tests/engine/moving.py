@@ -191,7 +191,10 @@ def inline(load: Callable[[], Engine]) -> InProcessEngine:
 
 
 def loader(kind: str) -> partial[Engine]:
-    """Loads the demo voice or the fake engine, in one thread and without its warm-up."""
+    """Loads the demo voice, a `light` model or the fake engine, in one thread and without its
+    warm-up."""
+    if kind == "light":
+        return partial(_light)
     config = EngineConfig(
         kind="process" if kind == "demo" else "fake", threads=1, step_seconds=0.002, max_frames=400
     )
@@ -200,6 +203,21 @@ def loader(kind: str) -> partial[Engine]:
 
 def _loaded(config: EngineConfig, progress: Progress) -> Engine:
     return _cold(engine_loader(config)(progress))
+
+
+def _light(progress: Progress) -> Engine:
+    """Random weights, which end by themselves sooner or later. Imports torch."""
+    import torch
+
+    from realtime_tts.engine.torch_engine import TorchEngine
+    from realtime_tts.text.tokenizer import Qwen2Tokenizer
+    from tests.engine.speaking import PARITY
+    from tests.model.light import light_model
+
+    torch.set_num_threads(1)
+    folder = PARITY / "tiny-custom_voice"
+    words = Qwen2Tokenizer.from_folder(folder)
+    return _cold(TorchEngine(light_model(folder), words, name="light", slots=16, max_frames=60))
 
 
 def _cold(engine: Engine) -> Engine:

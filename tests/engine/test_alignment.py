@@ -21,7 +21,7 @@ from tests.engine.cloning import DOING, model, tokenizer, voice_of
 from tests.engine.speaking import PARITY, Utterance, speak
 from tts_scheduler import Layout
 
-TEXT = "The old bridge was closed after the storm last winter, and nobody could cross the river."
+TEXT = "The old bridge was closed after the storm last winter."
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -137,7 +137,7 @@ def test_the_demo_voice_goes_through_its_text_token_by_token(captured: bool) -> 
     ]  # fmt: skip
     speak(engine, told, steps=100)
     for each in told:
-        assert each.end == "complete" and len(each.tokens) == len(each.codes) > 40
+        assert each.end == "complete" and len(each.tokens) == len(each.codes) > 30
         assert each.tokens == sorted(each.tokens), each.id
         assert each.tokens[0] == 0 and each.tokens[-1] >= len(ids) - 2, each.id
 

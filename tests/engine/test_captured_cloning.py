@@ -10,7 +10,7 @@ from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.engine.warm_up import ScriptedPages
 from realtime_tts.model import Voice
-from tests.engine.cloning import DOING, SLOTS, engine, tokenizer, voice_of
+from tests.engine.cloning import DOING, SLOTS, engine, lighter, tokenizer, voice_of
 from tests.engine.speaking import (
     SAMPLINGS,
     Utterance,
@@ -31,13 +31,13 @@ def voices() -> dict[str, Voice]:
     """By embedding, in context, and in context with a transcript longer than the recording."""
     return {
         "alone": voice_of("xvec_st"),
-        "shown": voice_of("icl_ns"),
-        "wordy": replace(voice_of("icl_textlong_st"), transcript=DOING * 3),
+        "shown": lighter(voice_of("icl_ns")),
+        "wordy": replace(lighter(voice_of("icl_textlong_st")), transcript=DOING * 3),
     }
 
 
 def captured(voices: dict[str, Voice]) -> CapturedEngine:
-    found = engine(voices, captured=True, frames=FRAMES)
+    found = engine(voices, captured=True, light=True, frames=FRAMES)
     assert isinstance(found, CapturedEngine)
     return found
 
@@ -76,7 +76,7 @@ def test_cloned_voices_speak_as_with_the_torch_engine(
 ) -> None:
     """Four slots are used twice, by different voices."""
     told = crowd(voices)
-    speak(engine(voices, frames=FRAMES), told, steps=100)
+    speak(engine(voices, light=True, frames=FRAMES), told, steps=100)
     same_speech(told, together)
     assert all(len(u.codes) == FRAMES for u in told)
 
@@ -144,7 +144,7 @@ def test_a_clone_that_was_swapped_out_goes_on_where_it_was(voices: dict[str, Voi
     """Memory for not quite two such turns: one has to give way, and says the same later."""
     told = []
     for positions in (256 * SLOTS, 160):
-        found = engine(voices)
+        found = engine(voices, light=True)
         each = CapturedEngine(
             found.model, tokenizer(), name="base", slots=2, kv_positions=positions,
             max_frames=40, voices=voices.get,

@@ -12,9 +12,9 @@ from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.interface import StepOutput, UtteranceSpec
 from realtime_tts.engine.link import Append, Audio, Cancel, Ended, Event, Finish, Open
 from realtime_tts.engine.loop import EngineLoop
-from realtime_tts.model import load_model
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.engine.speaking import PARITY
+from tests.model.light import light_model
 from tts_scheduler import Scheduler, SchedulerConfig, StepPlan
 
 FRAMES = 30
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 def engine(kv_positions: int) -> CapturedEngine:
     folder = PARITY / "tiny-custom_voice"
-    model = load_model(folder)
+    model = light_model(folder)
     generation = replace(model.config.generation, min_frames=FRAMES + 1)
     model.config = replace(model.config, generation=generation)
     return CapturedEngine(

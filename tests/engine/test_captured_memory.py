@@ -12,10 +12,11 @@ import pytest
 from realtime_tts.engine import captured_engine
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.interface import UtteranceSpec
-from realtime_tts.model import SpeechModel, load_model
+from realtime_tts.model import SpeechModel
 from realtime_tts.model.paged_cache import PagedKVCache
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.engine.speaking import PARITY, SAMPLINGS, Utterance, same_speech, speak_scheduled
+from tests.model.light import light_model
 from tts_scheduler import CodecRun, Decode, Layout, Prefill, Reservation, StepPlan, SwapIn, SwapOut
 
 TINY = PARITY / "tiny-custom_voice"
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def loaded(device: str) -> SpeechModel:
-    found = load_model(TINY, device=device)
+    found = light_model(TINY, device=device)
     endless = replace(found.config.generation, min_frames=FRAMES + 1)
     found.config = replace(found.config, generation=endless)
     return found
@@ -87,7 +88,7 @@ def test_rows_that_wait_for_text_give_way_to_those_who_speak(model: SpeechModel)
     """Two rows hold memory that the third needs, and their text comes back much later."""
 
     def rows() -> list[Utterance]:
-        late = lambda step: step < 120  # noqa: E731
+        late = lambda step: step < 70  # noqa: E731
         return [
             Utterance("a", 0, list(range(20)), waits=late),
             Utterance("b", 1, list(range(20, 50)), waits=late),

@@ -17,6 +17,7 @@ from realtime_tts.model import load_model
 from realtime_tts.model.paged_cache import PagedKVCache
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.engine.speaking import GREEDY, HOT, PARITY, USUAL, Utterance, same_speech, speak
+from tests.model.light import light_model
 from tts_scheduler import Layout
 
 SLOTS = 6
@@ -33,10 +34,11 @@ def test_pages_and_fused_operations_say_what_the_plain_modules_say(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(captured_engine, "PagedKVCache", paged)
-    model, tokenizer = load_model(folder), Qwen2Tokenizer.from_folder(folder)
-    one = TorchEngine(model, tokenizer, name="plain", slots=SLOTS, max_frames=30)
+    load = load_model if folder == demo_voice.FOLDER else light_model
+    model, tokenizer = load(folder), Qwen2Tokenizer.from_folder(folder)
+    one = TorchEngine(model, tokenizer, name="plain", slots=SLOTS, max_frames=14)
     other = CapturedEngine(
-        model, tokenizer, name="pages", slots=SLOTS, kv_positions=1600, max_frames=30
+        model, tokenizer, name="pages", slots=SLOTS, kv_positions=1600, max_frames=14
     )
     other.steps.frame_step.sampling.fused = True
     told = []
@@ -55,7 +57,7 @@ def test_pages_and_fused_operations_say_what_the_plain_modules_say(
                     layout=Layout.FULL_TEXT if number % 3 == 2 else Layout.STREAMING,
                     begins=(number * 2) % 5,
                     waits=lambda step, number=number: step % (3 + number) == 2,  # type: ignore[misc]
-                    leaves=12 if number == 4 else None,
+                    leaves=8 if number == 4 else None,
                 )
                 for number in range(SLOTS)
             ]

@@ -20,9 +20,9 @@ from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.engine.made_codes import unpacked
 from realtime_tts.engine.warm_up import ScriptedPages
-from realtime_tts.model import load_model
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.engine.speaking import PARITY, step_of
+from tests.model.light import light_model
 from tts_scheduler import Layout, Prefill
 
 TEXT = [7 + number % 80 for number in range(30)]
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 def engine(device: str, dtype: torch.dtype) -> CapturedEngine:
     folder = PARITY / "tiny-custom_voice"
-    model = load_model(folder, device=device, dtype=dtype)
+    model = light_model(folder, device=device, dtype=dtype)
     generation = replace(model.config.generation, min_frames=10**6)
     model.config = replace(model.config, generation=generation)
     tokenizer = Qwen2Tokenizer.from_folder(folder)

@@ -8,7 +8,8 @@ the kernels' reference implementations run on the CPU.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,13 @@ def pytest_configure(config: pytest.Config) -> None:
                 del os.environ[_SWITCH]
 
 
+def crossed(cases: Sequence[Any], dtypes: Sequence[torch.dtype]) -> list[tuple[Any, ...]]:
+    """Every case in every type where each pair is compiled by itself. The interpreter computes all
+    types in one way: there every case comes in one type, and every type in some case."""
+    pairs = list(product(cases, dtypes)) if _compiled else list(zip(cases, cycle(dtypes)))
+    return [(*(case if isinstance(case, tuple) else (case,)), dtype) for case, dtype in pairs]
+
+
 def _mend_interpreter() -> None:
     """Two things the interpreter of Triton 3.6 does wrong, and three that it does again and again.
 
@@ -55,7 +63,7 @@ def _mend_interpreter() -> None:
     from triton.runtime import interpreter
 
     patch, builder = interpreter._patch_lang_tensor, interpreter.InterpreterBuilder
-    product = builder.create_dot
+    dot = builder.create_dot
 
     def mended_patch(tensor: Any, scope: Any) -> None:
         patch(tensor, scope)
@@ -68,7 +76,7 @@ def _mend_interpreter() -> None:
         return interpreter.TensorHandle(bits.view(np.float32), tl.float32)
 
     def mended_product(self: Any, a: Any, b: Any, *rest: Any) -> Any:
-        return product(self, widened(a), widened(b), *rest)
+        return dot(self, widened(a), widened(b), *rest)
 
     replace_language, find_dtype = interpreter._patch_lang, interpreter._get_np_dtype
     by_name: dict[str, np.dtype[Any]] = {}

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from realtime_tts.kernels import decode_attention, prompt_attention
+from tests.kernels.conftest import crossed
 
 Random = Callable[..., Tensor]
 Check = Callable[[Tensor, Tensor], None]
@@ -50,8 +51,9 @@ def test_a_query_attends_to_the_positions_of_its_slot(
         close(found[row], attended(query[row : row + 1], *stored(layer, slot, length))[0])
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("kv_heads", "group"), [(3, 1), (2, 2), (1, 4), (1, 8)])
+@pytest.mark.parametrize(
+    ("kv_heads", "group", "dtype"), crossed([(3, 1), (2, 2), (1, 4), (1, 8)], DTYPES)
+)
 def test_decode_equals_its_plain_twin(
     kv_heads: int, group: int, dtype: torch.dtype, random: Random, make_layer: Make, close: Check
 ) -> None:
@@ -184,8 +186,9 @@ def test_a_prompt_attends_causally_to_what_came_before_it_and_to_itself(
     assert not found[begins[-1] :].any()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("length", "group"), [(1, 2), (16, 4), (17, 1), (90, 2)])
+@pytest.mark.parametrize(
+    ("length", "group", "dtype"), crossed([(1, 2), (16, 4), (17, 1), (90, 2)], DTYPES)
+)
 def test_prompts_equal_their_plain_twin(
     length: int, group: int, dtype: torch.dtype, random: Random, make_layer: Make, close: Check
 ) -> None:

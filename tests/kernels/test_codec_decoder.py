@@ -5,24 +5,34 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from realtime_tts.model import load_model
+from realtime_tts.model.codec import CodecDecoder
 from realtime_tts.model.codec_gemm import GemmCodecDecoder
-from realtime_tts.model.weights import Weights
+from realtime_tts.model.config_files import read_config
+from tests.model.light import Corners
 
 PARITY = Path(__file__).parents[1] / "data" / "parity" / "tiny-custom_voice"
 
 
 def test_a_frame_on_kernels_is_that_of_the_cpu(device: torch.device) -> None:
-    model = load_model(PARITY)
-    with Weights(PARITY / "speech_tokenizer", device=device, dtype=torch.float32) as weights:
-        codec = GemmCodecDecoder(model.config.codec, weights, device, torch.float32)
-    codes = torch.randint(0, 256, (1, 1, 16), generator=torch.Generator().manual_seed(3))
-    wanted = model.codec.decode(codes, [0], model.codec.new_state(1))
+    """Of a codec whose frames are shorter: the interpreter takes ten seconds for a whole one."""
+    cpu, whole = torch.device("cpu"), read_config(PARITY).codec
+    config = replace(
+        whole, upsample_rates=(2, 2, 2, 2), samples_per_frame=64, codebooks=4, decoder_dim=32
+    )
+    folder, exact = PARITY / "speech_tokenizer", torch.float32
+    with Corners(folder, device=cpu, dtype=exact) as weights:
+        plain = CodecDecoder(config, weights, cpu)
+    with Corners(folder, device=device, dtype=exact) as weights:
+        codec = GemmCodecDecoder(config, weights, device, exact)
+    codes = torch.randint(0, 256, (1, 1, 4), generator=torch.Generator().manual_seed(3))
+    wanted = plain.decode(codes, [0], plain.new_state(1))
+    assert wanted.shape == (1, 64) and wanted.norm() > 1e-2
     state, row = codec.new_slot_state(2), torch.tensor([1], device=device)
     found = codec.decode(codes.to(device), row, state)
     torch.testing.assert_close(found.cpu(), wanted, atol=1e-4, rtol=0)

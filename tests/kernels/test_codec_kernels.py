@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from realtime_tts.kernels.codec_rows import (
 )
 from realtime_tts.kernels.snake_conv import conv, residual_unit
 from realtime_tts.kernels.snake_unfold import snake_beta, unfold
+from tests.kernels.conftest import crossed
 
 Random = Callable[..., Tensor]
 Check = Callable[[Tensor, Tensor], None]
@@ -57,8 +59,7 @@ def copied(past: Past) -> Past:
 UNFOLDED = [(1, 20, 3, 1), (4, 33, 7, 1), (40, 6, 7, 9), (70, 130, 7, 3), (32, 16, 2, 1)]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", UNFOLDED)
+@pytest.mark.parametrize(("shape", "dtype"), crossed([(one,) for one in UNFOLDED], DTYPES))
 def test_the_left_matrix_equals_its_twins(
     shape: tuple[int, int, int, int],
     dtype: torch.dtype,
@@ -111,9 +112,10 @@ CONVS = [
 ]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", CONVS)
-@pytest.mark.parametrize("outputs", [(True, True), (True, False), (False, True)])
+@pytest.mark.parametrize(
+    ("shape", "outputs", "dtype"),
+    crossed(list(product(CONVS, [(True, True), (True, False), (False, True)])), DTYPES),
+)
 def test_a_convolution_equals_its_twin(
     shape: tuple[int, int, int, int, int],
     outputs: tuple[bool, bool],
@@ -148,9 +150,13 @@ def test_a_convolution_equals_its_twin(
 
 
 # float16: the interpreter cuts off where a GPU rounds to bfloat16, and here it does so halfway.
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
-@pytest.mark.parametrize("raw", [True, False])
-@pytest.mark.parametrize(("steps", "channels", "dilation"), [(54, 6, 9), (70, 96, 3), (33, 16, 1)])
+@pytest.mark.parametrize(
+    ("steps", "channels", "dilation", "raw", "dtype"),
+    crossed(
+        [(*one, raw) for raw in (True, False) for one in ((54, 6, 9), (70, 96, 3), (33, 16, 1))],
+        [torch.float32, torch.float16],
+    ),
+)
 def test_a_residual_unit_equals_its_twin(
     steps: int,
     channels: int,
@@ -222,8 +228,10 @@ def test_a_norm_after_a_scaled_sum_equals_its_twin(
     close(x, other)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("steps", "channels"), [(2, 64), (4, 100), (5, 64), (6, 64), (16, 96)])
+@pytest.mark.parametrize(
+    ("steps", "channels", "dtype"),
+    crossed([(2, 64), (4, 100), (5, 64), (6, 64), (16, 96)], DTYPES),
+)
 def test_a_depthwise_convolution_equals_its_twin(
     steps: int,
     channels: int,

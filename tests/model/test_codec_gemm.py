@@ -20,7 +20,7 @@ from realtime_tts.model.codec_gemm_state import GemmCodecState
 from realtime_tts.model.weights import Weights
 
 FRAME = 1920
-FRAMES = 24  # three windows of this checkpoint's attention
+FRAMES = 18  # more than two windows of this checkpoint's attention
 STREAMS = 4
 
 # A direct form of no block, of the last two and of all that can have one; and of all, with cuBLAS

@@ -31,7 +31,7 @@ def fake(**options: Any) -> Iterator[Server]:
 KINDS = {
     "open": fake,
     "keyed": partial(fake, api_key="a-key-for-the-tests"),
-    "asked for": fake,
+    "wanted": fake,
     "broken": partial(serving, "--engine", "none-such"),
 }
 
@@ -48,10 +48,10 @@ def lender() -> Iterator[Lender]:
 
 def test_a_server_is_started_when_it_is_asked_for_and_lent_again(lender: Lender) -> None:
     before = len(STARTS)
-    with lent("asked for") as first:
+    with lent("wanted") as first:
         assert first.value("tts_sessions") == 0
     assert lender.take_back() == []
-    with lent("asked for") as again, lent("keyed") as other:
+    with lent("wanted") as again, lent("keyed") as other:
         assert again == first
         assert other.api_key == "a-key-for-the-tests" and other.value("tts_sessions") == 0
     assert STARTS[before] == first.url and STARTS[before + 1 :] in ([], [other.url])

@@ -283,7 +283,7 @@ test(
 
 test("a server that dies and comes back: what was not heard is known", { skip }, async (t) => {
   const first = await serve(t, "--engine", "fake");
-  const page = await stage(t, first.url);
+  const page = await stage(t, first.url, { settings: { giveUpAfterMs: 12_000 } });
   await page.evaluate(async (text) => {
     globalThis.broken = player.play(tts.speak(text));
     await sleep(600);

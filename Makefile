@@ -85,9 +85,8 @@ coverage:  ## the same on any Python: before 3.12 the tests take almost twice as
 	$(MAKE) --no-print-directory unit COVER="--cov --cov-report="
 
 js: client_js/node_modules/.installed $(VENV)/.dev  ## what needs Chromium is skipped, and says so, without one
-	cd client_js && npm run --silent types && \
-		REALTIME_TTS_PYTHON="$(abspath $(BIN)/python)" npm test --silent
-	client_js/node_modules/.bin/tsc -p tests/page/tsconfig.json
+	client_js/node_modules/.bin/tsc -p tests/page/tsconfig.json  # of the client, too
+	cd client_js && REALTIME_TTS_PYTHON="$(abspath $(BIN)/python)" npm test --silent
 	node --test tests/page/*.test.js
 
 bench: $(VENV)/.dev  ## the figures of the README, on this machine

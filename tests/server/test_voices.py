@@ -23,64 +23,23 @@ from realtime_tts.config import ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.voices.encoding import WorkerLimits
 from realtime_tts.voices.form import MAX_BODY_BYTES
-from realtime_tts.voices.library import VoiceLibrary
 from realtime_tts.voices.registry import Registry
-from tests.server.asking import client_of, refusal
-from tests.server.conftest import speaking
-from tests.voices import makers, recordings
-
-WAV = recordings.encoded(recordings.voice())
-EMBEDDING = [0.25, -0.5] * 32
-
-
-class Voices:
-    """A client of one server's `/v1/voices`."""
-
-    def __init__(self, speech: Any, http: httpx2.AsyncClient) -> None:
-        self.speech, self.http = speech, http
-
-    async def clone(self, name: str, audio: bytes = WAV, **fields: str) -> httpx2.Response:
-        files = {"audio": ("reference", audio)}
-        return await self.http.post("/v1/voices", data={"name": name, **fields}, files=files)
-
-    async def give(self, name: str, embedding: Any = EMBEDDING, **fields: str) -> httpx2.Response:
-        body = {"name": name, "embedding": embedding, **fields}
-        return await self.http.post("/v1/voices", json=body)
-
-    async def ids(self) -> list[str]:
-        answer = await self.http.get("/v1/voices")
-        found = answer.json()
-        assert found["voices"] == [voice["id"] for voice in found["details"]]
-        return list(found["voices"])
-
+from tests.server.asking import refusal
+from tests.server.asking_voices import EMBEDDING, WAV, Voices, voice_server
+from tests.voices import recordings
 
 Serve = Callable[..., AbstractAsyncContextManager[Voices]]
 
 
-@contextlib.asynccontextmanager
-async def server(
-    folder: Path,
-    limits: WorkerLimits | None = None,
-    headers: dict[str, str] | None = None,
-    **options: Any,
-) -> AsyncIterator[Voices]:
-    library = VoiceLibrary(folder / "voices", makers.faulty(folder / "started"), limits)
-    async with (
-        speaking(voices=library, **options) as running,
-        client_of(running, headers) as http,
-    ):
-        yield Voices(running, http)
-
-
 @pytest.fixture
 def serve(tmp_path: Path) -> Serve:
-    return partial(server, tmp_path)
+    return partial(voice_server, tmp_path)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def standing(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Voices]:
     """One server for all tests that leave no voice behind."""
-    async with server(tmp_path_factory.mktemp("standing")) as voices:
+    async with voice_server(tmp_path_factory.mktemp("standing")) as voices:
         yield voices
 
 

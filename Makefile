@@ -33,9 +33,10 @@ fleet: $(VENV)/.fleet  ## Ray, replicas and HAProxy on this machine, until Ctrl-
 quick: $(VENV)/.dev  ## lint, types, import rules and the tests of the pure parts, but for slow ones
 	$(MAKE) --no-print-directory --jobs 2 lint check pure
 
-# Two at a time, the longest first. Tests that judge by the clock wait until nothing else runs.
+# Two at a time, what only runs on one core early. Tests that judge by the clock wait until nothing
+# else runs.
 test: $(VENV)/.dev client_js/node_modules/.installed  ## everything: lint, types, import rules, Python and JavaScript tests
-	$(MAKE) --no-print-directory --jobs 2 together js lint check
+	$(MAKE) --no-print-directory --jobs 2 together check js lint
 	$(MAKE) --no-print-directory alone
 
 test-clients: $(VENV)/.dev  ## published clients of other APIs, each in its own environment; CLIENTS="openai" runs one
@@ -72,7 +73,7 @@ unit: $(VENV)/.dev
 	$(MAKE) --no-print-directory alone
 
 together: $(VENV)/.dev
-	$(CORE) $(BIN)/pytest --quiet --numprocesses 4 --dist worksteal -m "not gpu and not alone" \
+	$(CORE) $(BIN)/pytest --quiet --numprocesses 3 --dist worksteal -m "not gpu and not alone" \
 		$(COVER) $(ARGS)
 	$(if $(COVER),@echo "realtime_tts and scheduler: the tests run \
 $$($(BIN)/coverage report --format total) % of the lines")
@@ -84,9 +85,8 @@ coverage:  ## the same on any Python: before 3.12 the tests take almost twice as
 	$(MAKE) --no-print-directory unit COVER="--cov --cov-report="
 
 js: client_js/node_modules/.installed $(VENV)/.dev  ## what needs Chromium is skipped, and says so, without one
-	cd client_js && npm run --silent types && \
-		REALTIME_TTS_PYTHON="$(abspath $(BIN)/python)" npm test --silent
-	client_js/node_modules/.bin/tsc -p tests/page/tsconfig.json
+	client_js/node_modules/.bin/tsc -p tests/page/tsconfig.json  # of the client, too
+	cd client_js && REALTIME_TTS_PYTHON="$(abspath $(BIN)/python)" npm test --silent
 	node --test tests/page/*.test.js
 
 bench: $(VENV)/.dev  ## the figures of the README, on this machine

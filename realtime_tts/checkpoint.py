@@ -46,6 +46,17 @@ def find_checkpoint(source: str | Path, progress: Progress = ignore_progress) ->
     return _download(name, progress)
 
 
+def expect_checkpoint(folder: Path) -> None:
+    """Raises CheckpointError for a folder that is none, before anything large is imported."""
+    if not (folder / "config.json").exists():
+        raise missing(folder / "config.json")
+
+
+def missing(path: Path) -> CheckpointError:
+    """What is said of a file that every checkpoint has."""
+    return CheckpointError(f"{path} is missing: is {path.parent} a Qwen3-TTS checkpoint folder?")
+
+
 _SAMPLES, _SAMPLE_BYTES = 16, 4_096
 """Places of a file of weights that are looked at: a change of training changes all of them."""
 

@@ -1,8 +1,8 @@
 """For all tests: property tests judge by what comes out, never by the clock.
 
 A busy machine may stop a test for a second, anywhere; that says nothing of the code. Their examples
-are the same in every run, so that a red run can be run again; new ones are looked for with
-`--hypothesis-profile=explore`. `make quick` looks at a quarter of them (`quick`).
+are the same in every run, so that a red run can be run again; new ones, twice as many, are looked
+for with `--hypothesis-profile=explore`. `make quick` looks at half of them (`quick`).
 
 `pytest -m gpu` looks only into the files that have such tests, and so does `make alone`, which
 spares it the import of all others. Tests for a GPU need torch, Triton, numpy, msgspec, safetensors,
@@ -34,7 +34,7 @@ pytest.register_assert_rewrite(
 _BUSY = [HealthCheck.too_slow]
 settings.register_profile("explore", deadline=None, suppress_health_check=_BUSY)
 _SAME = settings(deadline=None, suppress_health_check=_BUSY, derandomize=True, database=None)
-settings.register_profile("house", _SAME)
+settings.register_profile("house", _SAME, max_examples=50)
 settings.register_profile("quick", _SAME, max_examples=25)
 settings.load_profile("house")
 

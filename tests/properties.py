@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import settings
 
 USUAL = 100
-"""Examples of a property that says nothing of it, in the profile `house`."""
+"""Examples of a property that says nothing of it, in the profile `explore`."""
 
 
 def examples(count: int, steps: int = 50) -> settings:
-    """`count` examples in the profile `house`, and in other profiles in proportion; of a state
+    """`count` examples in the profile `explore`, and in other profiles in proportion; of a state
     machine with so many steps each."""
     share = settings().max_examples / USUAL
     return settings(max_examples=max(1, round(count * share)), stateful_step_count=steps)

@@ -7,10 +7,12 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from realtime_tts.audio.formats import ENCODINGS, parse_format
 from realtime_tts.cli import command_parser
@@ -18,7 +20,7 @@ from realtime_tts.config import ServerConfig
 from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.load import engine_loader, load_tokenizer
 from realtime_tts.engine.settings import EngineConfig
-from realtime_tts.server.run import running
+from realtime_tts.server.run import RunningServer, running
 from realtime_tts.version import __version__
 from tts_scheduler import SchedulerConfig
 
@@ -73,17 +75,25 @@ def commands(text: str = README) -> list[str]:
     return [line[2:] for line in lines if line.startswith("$ ")]
 
 
-@pytest.mark.parametrize("program", [*blocks("python"), *blocks("python", AUDIO)])
-async def test_the_readme_s_program_runs_against_the_demo_voice(program: str) -> None:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def demo_voice() -> AsyncIterator[RunningServer]:
     engine = EngineConfig(max_frames=20, scheduler=SchedulerConfig(slots=2))  # soon warm
     link = InProcessEngine(engine_loader(engine), engine.scheduler)
     async with running(ServerConfig(port=0), link, partial(load_tokenizer, engine)) as server:
-        program = program.replace("ws://127.0.0.1:8000", server.websocket_url)
-        program = program.replace("http://127.0.0.1:8000", server.url)
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", program, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        output, errors = await asyncio.wait_for(process.communicate(), timeout=60)
+        yield server
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("program", [*blocks("python"), *blocks("python", AUDIO)])
+async def test_the_readme_s_program_runs_against_the_demo_voice(
+    demo_voice: RunningServer, program: str
+) -> None:
+    program = program.replace("ws://127.0.0.1:8000", demo_voice.websocket_url)
+    program = program.replace("http://127.0.0.1:8000", demo_voice.url)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", program, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    output, errors = await asyncio.wait_for(process.communicate(), timeout=60)
     assert process.returncode == 0, errors.decode()
     assert output.decode().splitlines()[0].endswith(" bytes")
 

@@ -45,6 +45,10 @@ def _load_fake(config: EngineConfig, progress: Progress) -> Engine:
 
 
 def _load_model(config: EngineConfig, progress: Progress) -> Engine:
+    if config.random_weights is None:  # a wrong path is told at once: torch takes seconds to import
+        from realtime_tts.checkpoint import expect_checkpoint, find_checkpoint
+
+        expect_checkpoint(find_checkpoint(config.checkpoint, progress))
     from realtime_tts.engine.make import load_engine, load_random
 
     load = load_engine if config.random_weights is None else load_random

@@ -36,10 +36,11 @@ from realtime_tts.fronts.scraping import Scraping
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.agent import answering
-from realtime_tts.server.engine_host import announce
+from realtime_tts.server.announcement import announce
+from realtime_tts.server.checks import check_access, check_tracing
+from realtime_tts.server.listening import bind, bind_agent
 from realtime_tts.server.load import Load
 from realtime_tts.server.occupancy import Occupancy
-from realtime_tts.server.run import bind, bind_agent, check_access, check_tracing
 from realtime_tts.server.tls import Certificate
 
 log = logging.getLogger(__name__)

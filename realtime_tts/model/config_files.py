@@ -11,6 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+from realtime_tts.checkpoint import missing
 from realtime_tts.errors import CheckpointError, RequestError
 from realtime_tts.model.config import (
     SAFE_POSITIONS,
@@ -75,9 +76,7 @@ class Section:
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise CheckpointError(
-                f"{path} is missing: is {path.parent} a Qwen3-TTS checkpoint folder?"
-            ) from None
+            raise missing(path) from None
         except (OSError, ValueError) as error:
             raise CheckpointError(f"{path} cannot be read as JSON: {error}") from error
         if not isinstance(values, dict):

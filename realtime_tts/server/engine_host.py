@@ -16,10 +16,10 @@ from realtime_tts.engine.interface import EngineInfo, UtteranceSpec, check_spec
 from realtime_tts.engine.link import Cancel, Command, EngineLink, EngineStatus, Event, Refused
 from realtime_tts.errors import EngineError, RealtimeTTSError
 from realtime_tts.lexicons.library import StoredLexicon
-from realtime_tts.logs import event as log_event
 from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.server.announcement import announce
 from realtime_tts.server.time_slices import TimeSlices
 from realtime_tts.text.spoken import SpeechRates
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
@@ -283,22 +283,6 @@ class EngineHost:
             if status.ready:
                 return
             await asyncio.sleep(_POLL_SECONDS)
-
-
-def announce(info: EngineInfo, status: EngineStatus) -> None:
-    """Say in the log what the engines are that take turns now."""
-    runs = [f"{one.device}: {one}" for one in info.executions]
-    log_event(
-        log,
-        logging.INFO,
-        "engine.ready",
-        model=info.model,
-        slots=info.slots,
-        capacity=status.capacity,
-        runs=runs,
-    )
-    if info.random_weights:
-        log_event(log, logging.WARNING, "engine.random_weights", speech="noise")
 
 
 def _loaded(load: LoadTokenizer, info: EngineInfo) -> dict[str, Qwen2Tokenizer]:

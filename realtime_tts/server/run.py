@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import logging
 import os
 import socket
@@ -14,21 +13,22 @@ from typing import TYPE_CHECKING, NoReturn
 
 import uvicorn
 
-from realtime_tts.config import AccessConfig, ServerConfig
+from realtime_tts.config import ServerConfig
 from realtime_tts.configuration.following import Source, following
 from realtime_tts.engine.failover import Failover
 from realtime_tts.engine.link import EngineLink
-from realtime_tts.errors import ConfigError
 from realtime_tts.garbage import calm_garbage_collector
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.agent import answering
 from realtime_tts.server.app import create_app
+from realtime_tts.server.checks import check_access, check_tracing
 from realtime_tts.server.engine_host import EngineHost, LoadTokenizer
 from realtime_tts.server.front import Front
 from realtime_tts.server.guarded import guarded
 from realtime_tts.server.http import GuardedHttp
 from realtime_tts.server.lifecycle import ACCEPTED_AT_ONCE, DrainingServer
+from realtime_tts.server.listening import bind, bind_agent
 from realtime_tts.server.occupancy import Row
 from realtime_tts.server.tls import Certificate
 from realtime_tts.server.websocket import GuardedWebSocket
@@ -202,61 +202,6 @@ def uvicorn_config(front: Front) -> uvicorn.Config:
     )
 
 
-def check_access(config: AccessConfig) -> None:
-    """Raise ConfigError for keys, or for addresses of databases, that cannot be used."""
-    from realtime_tts.access.access import Access
-
-    Access(config)
-
-
-def bind_agent(config: ServerConfig) -> list[socket.socket]:
-    """The same for HAProxy's agent check; none if nobody asked for it."""
-    return [] if config.agent_port is None else bind(config, config.agent_port)
-
-
-def bind(config: ServerConfig, port: int | None = None) -> list[socket.socket]:
-    """A socket for every address of the host, all on one port: by default the server's own.
-
-    Raises ConfigError.
-    """
-    port, listeners = config.port if port is None else port, []
-    try:
-        found = socket.getaddrinfo(config.host, port, type=socket.SOCK_STREAM)
-        for family, address in dict.fromkeys((info[0], info[4][0]) for info in found):
-            listeners.append(_listen(config, family, str(address), port))
-            port = int(listeners[0].getsockname()[1])
-    except OSError as error:
-        for listener in listeners:
-            listener.close()
-        taken = error.errno == errno.EADDRINUSE
-        advice = "; is another server running there?" if taken else ""
-        raise ConfigError(
-            f"cannot listen on {config.host} port {port}: {error.strerror}{advice}"
-        ) from error
-    return listeners
-
-
-def _listen(config: ServerConfig, family: int, host: str, port: int) -> socket.socket:
-    # With the protocol named: asyncio turns Nagle's algorithm off only where it knows that it has
-    # TCP before it. With it on, a packet waits up to 40 ms for the client to acknowledge the
-    # message before it.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if family == socket.AF_INET6:
-        listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-    if hasattr(socket, "TCP_USER_TIMEOUT"):
-        # Accepted sockets inherit it: the kernel drops a peer that acknowledges nothing, even
-        # where the timers of websocket.py see no reason to.
-        timeout_ms = round(config.socket.tcp_user_timeout * 1000)
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, timeout_ms)
-    try:
-        listener.bind((host, port))
-    except OSError:
-        listener.close()
-        raise
-    return listener
-
-
 def make_front(
     config: ServerConfig,
     link: EngineLink,
@@ -279,19 +224,6 @@ def make_front(
         announces=others is None,
     )
     return Front(config, engine, metrics, voices, others, tracer)
-
-
-def check_tracing(config: ServerConfig) -> None:
-    """Raise ConfigError if turns are to be traced and cannot be, as this process is set up."""
-    if not config.tracing:
-        return
-    try:
-        from realtime_tts.tracing.tracer import check_environment
-    except ImportError as error:
-        raise ConfigError(
-            "--tracing needs OpenTelemetry: pip install 'realtime-tts-server[tracing]'"
-        ) from error
-    check_environment()
 
 
 def _tracer(config: ServerConfig, metrics: Metrics, front: int | None) -> Tracer | None:

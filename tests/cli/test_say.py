@@ -15,6 +15,8 @@ from typing import BinaryIO
 
 import pytest
 
+from realtime_tts.cli import main
+
 TEXT = "The tide is coming in."
 
 
@@ -70,8 +72,9 @@ def test_a_text_becomes_a_wav_file(
 )
 def test_the_suffix_and_the_format_choose_what_a_file_holds(
     fake_server: str,
-    environment: dict[str, str],
+    key: str,
     tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
     name: str,
     flags: tuple[str, ...],
     container: str,
@@ -79,14 +82,15 @@ def test_the_suffix_and_the_format_choose_what_a_file_holds(
     rate: int,
 ) -> None:
     path = tmp_path / name
-    done = run(command("say", fake_server, TEXT, "-o", str(path), *flags), environment)
-    assert done.returncode == 0, done.stderr
+    words = ["say", "--url", fake_server, "--api-key", key, TEXT, "-o", str(path), *flags]
+    status, told = main(words), capsys.readouterr().err
+    assert status == 0, told
     av = pytest.importorskip("av", reason="the formats need the extra codecs")
     with av.open(str(path)) as file:
         stream = file.streams.audio[0]
         assert (file.format.name, stream.codec.name, stream.rate) == (container, codec, rate)
         samples = sum(frame.samples for frame in file.decode(audio=0))
-    seconds = float(done.stderr.split(b" s of speech")[0])
+    seconds = float(told.split(" s of speech")[0])
     assert samples / rate == pytest.approx(seconds, abs=0.1)
 
 

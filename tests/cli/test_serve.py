@@ -6,19 +6,20 @@ import argparse
 import contextlib
 import json
 import logging
+import os
 import re
 import shlex
 import socket
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from realtime_tts.cli import command_parser
+from realtime_tts.cli import command_parser, main
 from realtime_tts.cli.reachable import EVERYWHERE, addresses_for_others
 from realtime_tts.cli.serve import engine_config, engine_configs, server_config, welcome
 from realtime_tts.cli.serve_settings import Sources
@@ -26,7 +27,7 @@ from realtime_tts.config import ServerConfig
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import ConfigError
 from realtime_tts.server.auth import is_loopback
-from realtime_tts.server.run import bind
+from realtime_tts.server.listening import bind
 from tests.cli.endless import interrupted_while_loading
 
 
@@ -34,9 +35,11 @@ def flags(*words: str) -> argparse.Namespace:
     return command_parser(["serve"]).parse_args(["serve", *words])
 
 
-def serve(*words: str) -> subprocess.CompletedProcess[str]:
+def serve(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "realtime_tts", "serve", "--port", "0", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=60, env=os.environ | environment
+    )
 
 
 def test_the_lead_reaches_the_sessions_and_the_scheduler() -> None:
@@ -121,7 +124,10 @@ def test_voices_are_kept_where_the_flag_says_and_never_the_fake_engine_s_unless_
 
 
 def test_a_folder_without_a_checkpoint_ends_the_server_with_one_line(tmp_path: Path) -> None:
-    done = serve("--model", str(tmp_path), "--log-format", "text")
+    """Before torch is imported, which takes seconds: with this one it would be another line."""
+    (tmp_path / "torch.py").write_text("raise ImportError('torch was imported')")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    done = serve("--model", str(tmp_path), "--log-format", "text", PYTHONPATH=path)
     assert done.returncode == 1
     assert str(tmp_path) in done.stderr and "is missing" in done.stderr
     assert "Traceback" not in done.stderr
@@ -134,22 +140,18 @@ def test_a_device_that_is_not_there_ends_the_server_with_one_line() -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_standard_error_is_json_lines_and_the_welcome_goes_elsewhere() -> None:
-    command = [sys.executable, "-m", "realtime_tts", "serve", "--engine", "fake", "--port", "0"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        welcome = [process.stdout.readline() for _ in range(4)]
-        process.terminate()
-        _, errors = process.communicate(timeout=20)
-    assert "http://127.0.0.1:" in welcome[0] and "say" in welcome[1]
-    assert process.returncode == 0
-    events = [json.loads(line)["event"] for line in errors.splitlines()]
-    assert events[:3] == ["server.starting", "engine.started", "engine.ready"]
+@dataclass
+class Ended:
+    """What a server said that has ended."""
+
+    status: int
+    welcome: list[str]
+    errors: str
 
 
-def test_the_commands_of_the_welcome_have_a_placeholder_for_the_key() -> None:
+@pytest.fixture(scope="module")
+def ended() -> Ended:
+    """A server with a key, which got SIGTERM as soon as it was ready."""
     command = [sys.executable, "-m", "realtime_tts", "serve", "--engine", "fake", "--port", "0"]
     with subprocess.Popen(
         [*command, "--api-key", "a-secret-of-ours"],
@@ -160,7 +162,19 @@ def test_the_commands_of_the_welcome_have_a_placeholder_for_the_key() -> None:
         assert process.stdout is not None
         welcome = [process.stdout.readline() for _ in range(4)]
         process.terminate()
-        process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=20)
+    return Ended(process.returncode, welcome, errors)
+
+
+def test_standard_error_is_json_lines_and_the_welcome_goes_elsewhere(ended: Ended) -> None:
+    assert "http://127.0.0.1:" in ended.welcome[0] and "say" in ended.welcome[1]
+    assert ended.status == 0
+    events = [json.loads(line)["event"] for line in ended.errors.splitlines()]
+    assert events[:3] == ["server.starting", "engine.started", "engine.ready"]
+
+
+def test_the_commands_of_the_welcome_have_a_placeholder_for_the_key(ended: Ended) -> None:
+    welcome = ended.welcome
     assert "secret" not in "".join(welcome)
     assert all("--api-key KEY" in line for line in welcome[1:3])
     assert "-H 'X-API-Key: KEY'" in welcome[3]
@@ -235,17 +249,18 @@ def test_control_c_while_it_loads_ends_it_and_gives_the_terminal_its_cursor_back
 
 
 def test_the_tls_flags_go_together_and_are_looked_at_before_anything_is_loaded(
-    tmp_path: Path,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for words, message in (
         (["--tls-key", "key.pem"], "give --tls-cert, too"),
         (["--tls-self-signed", "--tls-cert", "cert.pem"], "makes its own certificate"),
         (["--tls-cert", str(tmp_path / "none.pem")], "cannot read the TLS certificate"),
     ):
-        done = serve("--model", str(tmp_path), *words, "--log-format", "text")
-        assert done.returncode == 2, done.stderr
-        assert message in done.stderr and "Traceback" not in done.stderr
-        assert "is missing" not in done.stderr, "the checkpoint was looked at first"
+        command = ["serve", "--port", "0", "--model", str(tmp_path), "--log-format", "text"]
+        status, told = main([*command, *words]), capsys.readouterr().err
+        assert status == 2, told
+        assert message in told and "Traceback" not in told
+        assert "is missing" not in told, "the checkpoint was looked at first"
 
 
 def test_a_self_signed_server_is_trusted_by_the_commands_that_its_welcome_names() -> None:

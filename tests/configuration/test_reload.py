@@ -192,36 +192,35 @@ def test_a_renewed_certificate_is_taken_over_by_itself(server: Served, folder: P
     server.visit(OLD, renewed / "certificate.pem")
 
 
-def test_a_front_that_is_started_later_has_the_new_settings(folder: Path) -> None:
+with_two_fronts = pytest.mark.parametrize("running", [2], indirect=True, ids="{} front(s)".format)
+
+
+@with_two_fronts
+def test_a_signal_for_the_whole_group_ends_no_child(server: Served) -> None:
     psutil = pytest.importorskip("psutil")
-    file = folder / "later.toml"
-    file.write_text(settings(folder))
-    with served(file, *FRONTS[2]) as server:
-        server.reload(settings(folder, key=NEW))
-        for child in psutil.Process(server.process.pid).children():
-            if "fronts.process" in " ".join(child.cmdline()):
-                child.kill()
-        until(lambda: len(server.events("front.died")) == 2)
-
-        def answers() -> bool:
-            with suppress(OSError, ConnectionClosed, EOFError):
-                return refused(server, OLD) and not refused(server, NEW)
-            return False
-
-        until(answers)
+    children = psutil.Process(server.process.pid).children()
+    assert len(children) == 4
+    for child in children:
+        child.send_signal(signal.SIGHUP)
+    assert server.reload()["event"] == "config.reloaded"
+    assert all(child.is_running() for child in children) and not refused(server, OLD)
 
 
-def test_a_signal_for_the_whole_group_ends_no_child(folder: Path) -> None:
+@with_two_fronts
+def test_a_front_that_is_started_later_has_the_new_settings(server: Served, folder: Path) -> None:
     psutil = pytest.importorskip("psutil")
-    file = folder / "group.toml"
-    file.write_text(settings(folder))
-    with served(file, *FRONTS[2]) as server:
-        children = psutil.Process(server.process.pid).children()
-        assert len(children) == 4
-        for child in children:
-            child.send_signal(signal.SIGHUP)
-        assert server.reload()["event"] == "config.reloaded"
-        assert all(child.is_running() for child in children) and not refused(server, OLD)
+    server.reload(settings(folder, key=NEW))
+    for child in psutil.Process(server.process.pid).children():
+        if "fronts.process" in " ".join(child.cmdline()):
+            child.kill()
+    until(lambda: len(server.events("front.died")) == 2)
+
+    def answers() -> bool:
+        with suppress(OSError, ConnectionClosed, EOFError):
+            return refused(server, OLD) and not refused(server, NEW)
+        return False
+
+    until(answers)
 
 
 def test_a_terminal_that_is_closed_ends_its_server(folder: Path) -> None:

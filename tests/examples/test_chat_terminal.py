@@ -6,12 +6,15 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytest.importorskip("openai", reason="the chat example needs openai: pip install -e '.[chat]'")
+pytestmark = pytest.mark.skipif(
+    find_spec("openai") is None, reason="the chat example needs openai: pip install -e '.[chat]'"
+)
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 LONG = "The tide is coming in, slowly but surely, and all the boats are afloat again. " * 3

@@ -6,12 +6,15 @@ import asyncio
 import subprocess
 import sys
 import wave
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytest.importorskip("openai", reason="this example needs openai: pip install -e '.[chat]'")
+pytestmark = pytest.mark.skipif(
+    find_spec("openai") is None, reason="this example needs openai: pip install -e '.[chat]'"
+)
 
 PROGRAM = Path(__file__).resolve().parents[2] / "examples" / "llm_to_speech.py"
 

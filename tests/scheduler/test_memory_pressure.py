@@ -108,21 +108,21 @@ def run(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_rows_are_preempted_and_every_turn_is_spoken_to_its_end(seed: int) -> None:
     """Everybody is let in, into memory for a fraction of them."""
     outcome, engine = run(
-        90, 40, seed, tokens=(40, 80), kv_utilisation=UNLIMITED, utilisation=UNLIMITED
+        60, 25, seed, tokens=(40, 80), kv_utilisation=UNLIMITED, utilisation=UNLIMITED
     )
     assert outcome.swap_outs == engine.swaps["out"] > 10 and engine.swaps["in"] > 10
-    assert outcome.peak_pages > 80
+    assert outcome.peak_pages > 50
     reasons = Counter(trace.reason for trace in outcome.traces)
-    assert reasons["complete"] + reasons["interrupted"] == len(outcome.traces) == 120
+    assert reasons["complete"] + reasons["interrupted"] == len(outcome.traces) == 75
     assert not outcome.refused
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_with_admission_hardly_anybody_is_preempted_and_nobody_hears_a_gap(seed: int) -> None:
     outcome, engine = run(240, 40, seed)
     assert outcome.refused, "nothing was short"

@@ -16,7 +16,7 @@ from tts_scheduler.workload import Workload
 COSTS = StepCosts()
 SLOTS = 12
 pytestmark = pytest.mark.slow
-WARM_UP, END = 20.0, 150.0
+WARM_UP, END = 10.0, 40.0
 
 
 def frames_given(
@@ -35,7 +35,7 @@ def frames_given(
             made.update(owner(row.id) for row in plan.decodes)
 
     workload = Workload(
-        len(owners), turns=22, arrival_seconds=2.0, pause_seconds=0.1, barge_in=0.0, reporting=0.0
+        len(owners), turns=6, arrival_seconds=2.0, pause_seconds=0.1, barge_in=0.0, reporting=0.0
     )
     config = SchedulerConfig(slots=SLOTS)
     simulation = Simulation(workload, Machine(COSTS), config, seed=1, watch=watch)

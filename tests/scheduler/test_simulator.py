@@ -61,8 +61,8 @@ def test_the_scheduler_s_mirror_sees_what_the_listener_hears() -> None:
 
 
 @pytest.mark.slow
-def test_thousands_of_sessions_on_one_machine() -> None:
-    """2,000 sessions come and go; the machine has slots for 256 of them at a time."""
+def test_a_thousand_sessions_on_one_machine() -> None:
+    """1,000 sessions come and go; the machine has slots for 256 of them at a time."""
     most = 0
 
     def watch(simulation: Simulation, plan: StepPlan) -> None:
@@ -72,12 +72,12 @@ def test_thousands_of_sessions_on_one_machine() -> None:
         assert len(set(slots)) == len(slots)
         assert simulation.scheduler.active <= simulation.config.slots
 
-    workload = Workload(2000, turns=1, arrival_seconds=100.0)
+    workload = Workload(1000, turns=1, arrival_seconds=50.0)
     config = SchedulerConfig(slots=256)
     simulation = Simulation(workload, GPU, config, seed=7, watch=watch)
     outcome = simulation.run()
     summary = outcome.summary()
-    assert len(outcome.traces) == 2000
+    assert len(outcome.traces) == 1000
     assert most > 100
     assert outcome.refused == 0
     assert summary.kept_turns > 0.999
@@ -103,20 +103,23 @@ def test_a_cold_start_learns_the_machine_by_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("machine", "slots"),
-    [pytest.param(MIDDLE, 384, id="gpu", marks=pytest.mark.slow), pytest.param(CPU, 8, id="cpu")],
+    ("machine", "slots", "turns"),
+    [
+        pytest.param(MIDDLE, 384, 1, id="gpu", marks=pytest.mark.slow),
+        pytest.param(CPU, 8, 2, id="cpu"),
+    ],
 )
 @pytest.mark.parametrize("limited", [False, True], ids=["all rows", "some rows"])
 @pytest.mark.parametrize("load", [1.0, 1.4])
 def test_deadline_order_is_never_worse_than_the_others(
-    machine: Machine, slots: int, limited: bool, load: float
+    machine: Machine, slots: int, turns: int, limited: bool, load: float
 ) -> None:
     """Admission off, as many turns at a time as the machine can just speak, and more than that."""
     max_rows = max(2, slots // 6) if limited else None
     config = SchedulerConfig(slots=slots, max_rows=max_rows, utilisation=1e6, max_queue=50)
     rows = machine.lesson().capacity(config.frame_seconds, slots, max_rows)
     sessions = round(load * rows)
-    workload = Workload(sessions, turns=2, feeds=QUICK, reporting=0.0, barge_in=0.0)
+    workload = Workload(sessions, turns=turns, feeds=QUICK, reporting=0.0, barge_in=0.0)
     points = {
         policy: run_point(workload, machine, config, 3, policy).summary for policy in POLICIES
     }

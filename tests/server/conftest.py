@@ -370,34 +370,35 @@ class Speech:
         await self.settled_engine()
 
 
+@contextlib.asynccontextmanager
+async def speaking(
+    config: ServerConfig | None = None,
+    engine: FakeEngineConfig | None = None,
+    faults: Faults | None = None,
+    scheduler: SchedulerConfig | None = None,
+    *,
+    wait_ready: bool = True,
+    load: Callable[..., FakeEngine] | None = None,
+    load_tokenizer: Callable[[], Qwen2Tokenizer] = byte_tokenizer,
+    voices: VoiceLibrary | None = None,
+) -> AsyncIterator[Speech]:
+    """The whole front on a fake engine."""
+    registered = no_voice if voices is None else voices.registry.has
+    fake = FakeEngine(engine or FakeEngineConfig(frames_per_token=1), faults, registered)
+    metrics = Metrics()
+    link = InProcessEngine(
+        load or (lambda progress: fake),
+        scheduler or SchedulerConfig(slots=fake.config.slots),
+        observer=metrics,
+    )
+    settings = config or ServerConfig(port=0)
+    async with running(
+        settings, link, load_tokenizer, metrics, voices=voices, wait_ready=wait_ready
+    ) as one:
+        yield Speech(one, fake, link)
+
+
 @pytest.fixture
 def speech() -> Callable[..., AbstractAsyncContextManager[Speech]]:
     """`async with speech(...) as server`: the whole front on a fake engine."""
-
-    @contextlib.asynccontextmanager
-    async def serve(
-        config: ServerConfig | None = None,
-        engine: FakeEngineConfig | None = None,
-        faults: Faults | None = None,
-        scheduler: SchedulerConfig | None = None,
-        *,
-        wait_ready: bool = True,
-        load: Callable[..., FakeEngine] | None = None,
-        load_tokenizer: Callable[[], Qwen2Tokenizer] = byte_tokenizer,
-        voices: VoiceLibrary | None = None,
-    ) -> AsyncIterator[Speech]:
-        registered = no_voice if voices is None else voices.registry.has
-        fake = FakeEngine(engine or FakeEngineConfig(frames_per_token=1), faults, registered)
-        metrics = Metrics()
-        link = InProcessEngine(
-            load or (lambda progress: fake),
-            scheduler or SchedulerConfig(slots=fake.config.slots),
-            observer=metrics,
-        )
-        settings = config or ServerConfig(port=0)
-        async with running(
-            settings, link, load_tokenizer, metrics, voices=voices, wait_ready=wait_ready
-        ) as one:
-            yield Speech(one, fake, link)
-
-    return serve
+    return speaking

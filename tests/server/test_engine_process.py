@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -238,10 +239,10 @@ async def test_the_command_stops_its_engines_after_the_last_turn(signal_name: st
         assert "engine.died" not in events and events[-1] == "server.stopped"
 
 
-async def test_a_device_that_is_not_there_ends_the_command_with_one_line() -> None:
-    async with command("--engine", "process", "--device", "nonsense") as process:
+async def test_an_engine_that_cannot_load_ends_the_command_with_one_line(tmp_path: Path) -> None:
+    async with command("--engine", "process", "--model", str(tmp_path)) as process:
         async with asyncio.timeout(60):
             _, errors = await process.communicate()
     assert process.returncode == 1
-    assert "torch cannot use the device 'nonsense'" in errors.decode()
+    assert f"{tmp_path / 'config.json'} is missing" in errors.decode()
     assert "Traceback" not in errors.decode()

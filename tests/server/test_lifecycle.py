@@ -18,7 +18,7 @@ import websockets
 
 from realtime_tts.config import ServerConfig
 from realtime_tts.errors import ConfigError
-from realtime_tts.server.run import bind
+from realtime_tts.server.listening import bind
 
 SERVER = """
 import gc

@@ -9,65 +9,41 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import psutil
 import pytest
+import pytest_asyncio
 import websockets
 
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.voices.encoding import WorkerLimits
 from realtime_tts.voices.form import MAX_BODY_BYTES
-from realtime_tts.voices.library import VoiceLibrary
 from realtime_tts.voices.registry import Registry
-from tests.server.asking import client_of, refusal
-from tests.voices import makers, recordings
-
-WAV = recordings.encoded(recordings.voice())
-EMBEDDING = [0.25, -0.5] * 32
-
-
-class Voices:
-    """A client of one server's `/v1/voices`."""
-
-    def __init__(self, speech: Any, http: httpx2.AsyncClient) -> None:
-        self.speech, self.http = speech, http
-
-    async def clone(self, name: str, audio: bytes = WAV, **fields: str) -> httpx2.Response:
-        files = {"audio": ("reference", audio)}
-        return await self.http.post("/v1/voices", data={"name": name, **fields}, files=files)
-
-    async def give(self, name: str, embedding: Any = EMBEDDING, **fields: str) -> httpx2.Response:
-        body = {"name": name, "embedding": embedding, **fields}
-        return await self.http.post("/v1/voices", json=body)
-
-    async def ids(self) -> list[str]:
-        answer = await self.http.get("/v1/voices")
-        found = answer.json()
-        assert found["voices"] == [voice["id"] for voice in found["details"]]
-        return list(found["voices"])
-
+from tests.server.asking import refusal
+from tests.server.asking_voices import EMBEDDING, WAV, Voices, voice_server
+from tests.voices import recordings
 
 Serve = Callable[..., AbstractAsyncContextManager[Voices]]
 
 
 @pytest.fixture
-def serve(speech: Any, tmp_path: Path) -> Serve:
-    @contextlib.asynccontextmanager
-    async def server(
-        limits: WorkerLimits | None = None, headers: dict[str, str] | None = None, **options: Any
-    ) -> AsyncIterator[Voices]:
-        library = VoiceLibrary(tmp_path / "voices", makers.faulty(tmp_path / "started"), limits)
-        async with (
-            speech(voices=library, **options) as running,
-            client_of(running, headers) as http,
-        ):
-            yield Voices(running, http)
+def serve(tmp_path: Path) -> Serve:
+    return partial(voice_server, tmp_path)
 
-    return server
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def standing(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Voices]:
+    """One server for all tests that leave no voice behind."""
+    async with voice_server(tmp_path_factory.mktemp("standing")) as voices:
+        yield voices
+
+
+on_standing = pytest.mark.asyncio(loop_scope="module")
 
 
 async def test_a_recording_becomes_a_voice_that_speaks(serve: Serve) -> None:
@@ -97,11 +73,12 @@ async def test_without_a_transcript_only_the_embedding_is_kept(serve: Serve) -> 
         assert (await voices.http.get("/v1/voices/anna")).json()["text"] is None
 
 
+@on_standing
 @pytest.mark.parametrize("name", recordings.GOOD)
-async def test_every_kind_of_recording_is_taken(serve: Serve, name: str) -> None:
-    async with serve() as voices:
-        made = await voices.clone("anna", recordings.GOOD[name]())
-        assert made.status_code == 201, made.text
+async def test_every_kind_of_recording_is_taken(standing: Voices, name: str) -> None:
+    made = await standing.clone("anna", recordings.GOOD[name]())
+    assert made.status_code == 201, made.text
+    assert (await standing.http.delete("/v1/voices/anna")).status_code == 204
 
 
 async def test_a_speaker_of_the_checkpoint_is_shown_and_stays(serve: Serve) -> None:
@@ -154,12 +131,12 @@ async def test_voices_survive_a_restart_and_are_shared(serve: Serve) -> None:
         assert {"anna", "ben"} <= set(await third.ids())
 
 
+@on_standing
 @pytest.mark.parametrize("id", ["..%2f..%2fetc%2fpasswd", "%00", "ANNA", "a" * 3000, "%ff", "con"])
-async def test_ids_that_nobody_made_are_unknown(serve: Serve, id: str) -> None:
-    async with serve() as voices:
-        for method in ("GET", "DELETE"):
-            answer = await voices.http.request(method, f"/v1/voices/{id}")
-            assert answer.status_code == 404
+async def test_ids_that_nobody_made_are_unknown(standing: Voices, id: str) -> None:
+    for method in ("GET", "DELETE"):
+        answer = await standing.http.request(method, f"/v1/voices/{id}")
+        assert answer.status_code == 404
 
 
 async def test_the_hostile_corpus_is_refused_with_reasons_and_the_server_still_serves(
@@ -211,6 +188,7 @@ async def test_bytes_are_counted_and_the_server_still_serves(serve: Serve, peer:
         assert (await voices.clone("anna")).status_code == 201
 
 
+@on_standing
 @pytest.mark.parametrize(
     ("content", "kind", "status", "code"),
     [
@@ -229,15 +207,15 @@ async def test_bytes_are_counted_and_the_server_still_serves(serve: Serve, peer:
     ids=range(11),
 )
 async def test_bodies_of_the_wrong_kind_are_refused(
-    serve: Serve, content: bytes, kind: str | None, status: int, code: str
+    standing: Voices, content: bytes, kind: str | None, status: int, code: str
 ) -> None:
-    async with serve() as voices:
-        headers = {} if kind is None else {"content-type": kind}
-        answer = await voices.http.post("/v1/voices", content=content, headers=headers)
-        refusal(answer, status, code)
-        assert (await voices.http.get("/readyz")).status_code == 200
+    headers = {} if kind is None else {"content-type": kind}
+    answer = await standing.http.post("/v1/voices", content=content, headers=headers)
+    refusal(answer, status, code)
+    assert (await standing.http.get("/readyz")).status_code == 200
 
 
+@on_standing
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
@@ -248,15 +226,14 @@ async def test_bodies_of_the_wrong_kind_are_refused(
         ({"name": "anna", "color": "red"}, "unknown field 'color'"),
     ],
 )
-async def test_fields_are_checked(serve: Serve, fields: dict[str, Any], says: str) -> None:
-    async with serve() as voices:
-        assert says in refusal(await voices.clone(**fields), 400, "bad_request")
+async def test_fields_are_checked(standing: Voices, fields: dict[str, Any], says: str) -> None:
+    assert says in refusal(await standing.clone(**fields), 400, "bad_request")
 
 
-async def test_other_methods_are_not_allowed(serve: Serve) -> None:
-    async with serve() as voices:
-        assert (await voices.http.put("/v1/voices")).status_code == 405
-        assert (await voices.http.post("/v1/voices/anna")).status_code == 405
+@on_standing
+async def test_other_methods_are_not_allowed(standing: Voices) -> None:
+    assert (await standing.http.put("/v1/voices")).status_code == 405
+    assert (await standing.http.post("/v1/voices/anna")).status_code == 405
 
 
 async def test_every_route_wants_the_key(serve: Serve) -> None:

@@ -10,7 +10,8 @@ import sys
 import tarfile
 import wave
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -121,15 +122,31 @@ def interpreters() -> dict[str, Path]:
     return found
 
 
+@pytest.fixture(scope="module")
+def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The programs of an environment of this Python with nothing but the wheel and what it needs:
+    made once, as no test changes it."""
+
+    @cache
+    def made(version: str) -> Path:
+        python = interpreters().get(version)
+        if python is None:
+            pytest.skip(f"no Python {version} on this machine")
+        wheel, _ = archives(built, "realtime_tts_server")
+        folder = tmp_path_factory.mktemp("clean")
+        run(python, "-m", "venv", folder, folder=folder)
+        pip = folder / "bin" / "pip"
+        run(pip, "install", "-c", ROOT / "constraints.txt", wheel, folder=folder)
+        return folder / "bin"
+
+    return made
+
+
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_client_speaks_without_extras_on(version: str, built: Path, tmp_path: Path) -> None:
-    python = interpreters().get(version)
-    if python is None:
-        pytest.skip(f"no Python {version} on this machine")
-    wheel, _ = archives(built, "realtime_tts_server")
-    run(python, "-m", "venv", tmp_path / "clean", folder=tmp_path)
-    binaries = tmp_path / "clean" / "bin"
-    run(binaries / "pip", "install", "-c", ROOT / "constraints.txt", wheel, folder=tmp_path)
+def test_the_client_speaks_without_extras_on(
+    version: str, installed: Callable[[str], Path], tmp_path: Path
+) -> None:
+    binaries = installed(version)
     command = [sys.executable, "-m", "realtime_tts", "serve", "--engine", "fake", "--port", "0"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
         try:
@@ -145,13 +162,9 @@ def test_the_client_speaks_without_extras_on(version: str, built: Path, tmp_path
 
 
 def test_the_client_installs_without_torch_and_says_its_version(
-    built: Path, tmp_path: Path
+    installed: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    wheel, _ = archives(built, "realtime_tts_server")
-    run(sys.executable, "-m", "venv", tmp_path / "clean", folder=tmp_path)
-    binaries = tmp_path / "clean" / "bin"
-    constraints = ROOT / "constraints.txt"
-    run(binaries / "pip", "install", "-c", constraints, wheel, folder=tmp_path)
+    binaries = installed(min(interpreters()))
     assert run(binaries / "realtime-tts", "--version", folder=tmp_path).strip() == __version__
     program = "import sys, realtime_tts.client.blocking; assert realtime_tts.RealtimeTTS"
     run(binaries / "python", "-W", "error", "-c", program, folder=tmp_path)

@@ -23,7 +23,8 @@ from realtime_tts.client import RealtimeTTS
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.errors import ConfigError
-from realtime_tts.server.run import check_tracing, running
+from realtime_tts.server.checks import check_tracing
+from realtime_tts.server.run import running
 from tests.engine.test_failover_processes import processes
 from tests.fronts.running import serving, sessions
 from tests.server.conftest import byte_tokenizer, until

@@ -1,34 +1,10 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { after } from "node:test";
 
+import { CHROMIUMS, FLAGS, chromium } from "./chromium.js";
 import { skip as noServer } from "./server.js";
 
 export { serve, server } from "./server.js";
-
-const CHROMIUMS = [
-  process.env.CHROMIUM,
-  "/usr/bin/chromium",
-  "/usr/bin/chromium-browser",
-  "/usr/bin/google-chrome",
-].filter(Boolean);
-const FLAGS = [
-  "--no-sandbox", // containers run as root
-  // A page that a test makes up came from no address, and so might not talk to this machine.
-  "--disable-features=LocalNetworkAccessChecks",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-  // Another machine, as far as the browser knows: plain http from there is not secure.
-  "--host-resolver-rules=MAP elsewhere.test 127.0.0.1",
-  // A microphone that hears a beep each second, and that every page may have.
-  "--use-fake-device-for-media-stream",
-  "--use-fake-ui-for-media-stream",
-];
-
-const chromium = CHROMIUMS.find(existsSync);
 
 /** Why these tests cannot run here; false if they can. */
 export const skip = chromium
@@ -37,10 +13,11 @@ export const skip = chromium
 
 let launched;
 
-/** The browser of a file's tests. */
+/** The browser of all files' tests, if together.js has started one; else that of this file's. */
 function browser() {
+  const shared = process.env.REALTIME_TTS_TEST_BROWSER;
   launched ??= import("playwright-core").then(({ chromium: launcher }) =>
-    launcher.launch({ executablePath: chromium, args: FLAGS }),
+    shared ? launcher.connect(shared) : launcher.launch({ executablePath: chromium, args: FLAGS }),
   );
   return launched;
 }

@@ -1,0 +1,26 @@
+"""What is looked at before a server starts, so that it ends with a sentence and not in a front."""
+
+from __future__ import annotations
+
+from realtime_tts.config import AccessConfig, ServerConfig
+from realtime_tts.errors import ConfigError
+
+
+def check_access(config: AccessConfig) -> None:
+    """Raise ConfigError for keys, or for addresses of databases, that cannot be used."""
+    from realtime_tts.access.access import Access
+
+    Access(config)
+
+
+def check_tracing(config: ServerConfig) -> None:
+    """Raise ConfigError if turns are to be traced and cannot be, as this process is set up."""
+    if not config.tracing:
+        return
+    try:
+        from realtime_tts.tracing.tracer import check_environment
+    except ImportError as error:
+        raise ConfigError(
+            "--tracing needs OpenTelemetry: pip install 'realtime-tts-server[tracing]'"
+        ) from error
+    check_environment()

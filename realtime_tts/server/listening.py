@@ -1,0 +1,58 @@
+"""The sockets that a server listens on. Nothing of the application is imported: where there are
+several fronts, the process that listens has none."""
+
+from __future__ import annotations
+
+import errno
+import socket
+
+from realtime_tts.config import ServerConfig
+from realtime_tts.errors import ConfigError
+
+
+def bind(config: ServerConfig, port: int | None = None) -> list[socket.socket]:
+    """A socket for every address of the host, all on one port: by default the server's own.
+
+    Raises ConfigError.
+    """
+    port, listeners = config.port if port is None else port, []
+    try:
+        found = socket.getaddrinfo(config.host, port, type=socket.SOCK_STREAM)
+        for family, address in dict.fromkeys((info[0], info[4][0]) for info in found):
+            listeners.append(_listen(config, family, str(address), port))
+            port = int(listeners[0].getsockname()[1])
+    except OSError as error:
+        for listener in listeners:
+            listener.close()
+        taken = error.errno == errno.EADDRINUSE
+        advice = "; is another server running there?" if taken else ""
+        raise ConfigError(
+            f"cannot listen on {config.host} port {port}: {error.strerror}{advice}"
+        ) from error
+    return listeners
+
+
+def bind_agent(config: ServerConfig) -> list[socket.socket]:
+    """The same for HAProxy's agent check; none if nobody asked for it."""
+    return [] if config.agent_port is None else bind(config, config.agent_port)
+
+
+def _listen(config: ServerConfig, family: int, host: str, port: int) -> socket.socket:
+    # With the protocol named: asyncio turns Nagle's algorithm off only where it knows that it has
+    # TCP before it. With it on, a packet waits up to 40 ms for the client to acknowledge the
+    # message before it.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if family == socket.AF_INET6:
+        listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        # Accepted sockets inherit it: the kernel drops a peer that acknowledges nothing, even
+        # where the timers of websocket.py see no reason to.
+        timeout_ms = round(config.socket.tcp_user_timeout * 1000)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, timeout_ms)
+    try:
+        listener.bind((host, port))
+    except OSError:
+        listener.close()
+        raise
+    return listener

@@ -15,7 +15,7 @@ from tests.when_used import WhenUsed
 from tools.demo_voice.codec_model import Codec
 from tools.demo_voice.codes import CodedShard
 from tools.demo_voice.settings import CODEC, EOS, IM_START, PREDICTOR, TALKER
-from tools.demo_voice.speech import VOICE_NAMES, texts
+from tools.demo_voice.speech import VOICE_NAMES
 
 if TYPE_CHECKING:
     from tools.demo_voice import export, layers, voice_data, voice_model
@@ -67,11 +67,12 @@ def pool(tokenizer: Qwen2Tokenizer) -> voice_data.VoicePool:
         CodedShard(
             codes=chance.integers(0, 256, (total, 16)).astype(np.uint8),
             phones=chance.integers(0, 40, (total, 4)).astype(np.uint8),
+            pitch=chance.integers(0, 300, (total, 4)).astype(np.float16),
             words=np.arange(total).astype(np.int16) // 3,
             tokens=np.concatenate(tokens).astype(np.int16),
             token_words=np.arange(sum(counts)).astype(np.int16) // 2,
             entries=np.array(
-                [(0, 0, 1, FRAMES[0], counts[0]), (FRAMES[0], counts[0], 2, FRAMES[1], counts[1])],
+                [(0, 0, 1, FRAMES[0], counts[0]), (FRAMES[0], counts[0], 0, FRAMES[1], counts[1])],
                 np.int32,
             ),
         )
@@ -194,12 +195,3 @@ def test_plain_causal_sight_and_a_mask_agree() -> None:
     torch.testing.assert_close(
         layer(x, angles.cos(), angles.sin(), layers.Sight(bias=bias))[0], causal
     )
-
-
-def test_texts_join_sentences_so_that_the_teacher_pauses() -> None:
-    import random
-
-    source = texts(["Good morning", "How are you?", "Fine, thanks."], random.Random(4))
-    for _ in range(50):
-        text = next(source)
-        assert "  " not in text and "morning How" not in text and "morning Fine" not in text

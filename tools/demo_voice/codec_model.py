@@ -66,7 +66,10 @@ class ConvNeXt(nn.Module):
 class ResidualUnit(nn.Module):
     def __init__(self, channels: int, dilation: int):
         super().__init__()
-        self.act1, self.conv1 = SnakeBeta(channels), CausalConv(channels, channels, 7, dilation)
+        self.act1, self.conv1 = (
+            SnakeBeta(channels),
+            CausalConv(channels, channels, 7, dilation),
+        )
         self.act2, self.conv2 = SnakeBeta(channels), CausalConv(channels, channels, 1)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -203,7 +206,10 @@ class _EncoderBlock(nn.Module):
         super().__init__()
         self.mix = nn.Conv1d(channels, channels, taps, padding=taps // 2, groups=channels)
         self.norm = nn.LayerNorm(channels)
-        self.up, self.down = nn.Linear(channels, 3 * channels), nn.Linear(3 * channels, channels)
+        self.up, self.down = (
+            nn.Linear(channels, 3 * channels),
+            nn.Linear(3 * channels, channels),
+        )
         nn.init.zeros_(self.down.weight)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -212,7 +218,7 @@ class _EncoderBlock(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Samples at 16 kHz [B, T * 1280] -> two vectors a frame, [B, codebook_dim, T] each: what is
+    """Samples at 24 kHz [B, T * 1920] -> two vectors a frame, [B, codebook_dim, T] each: what is
     said, for the first codebook, and how it sounds, for the others.
 
     Sees about two frames to either side: codes that depend on little are easier to predict. The
@@ -222,16 +228,22 @@ class Encoder(nn.Module):
     def __init__(self, size: CodecSize):
         super().__init__()
         width = size.encoder_width
-        self.mel = MelSpectrogram(16_000, 512, 160, 80)
-        layers: list[nn.Module] = [nn.Conv1d(80, width, 5, padding=2), _EncoderBlock(width, 7)]
+        self.mel = MelSpectrogram(24_000, 1024, 240, 100)
+        layers: list[nn.Module] = [
+            nn.Conv1d(100, width, 5, padding=2),
+            _EncoderBlock(width, 7),
+        ]
         for taps in (5, 5, 3):
-            layers += [_EncoderBlock(width, taps), nn.Conv1d(width, width, 4, 2, padding=1)]
+            layers += [
+                _EncoderBlock(width, taps),
+                nn.Conv1d(width, width, 4, 2, padding=1),
+            ]
         self.layers = nn.Sequential(*layers, _EncoderBlock(width, 1))
         self.said = nn.Conv1d(width, size.codebook_dim, 1)
         self.sound = nn.Conv1d(width, size.codebook_dim, 1)
 
     def forward(self, samples: Tensor) -> tuple[Tensor, Tensor]:
-        mel = self.mel(samples)[..., : samples.shape[-1] // 160]
+        mel = self.mel(samples)[..., : samples.shape[-1] // 240]
         x = self.layers((mel + 5) / 4)
         sound = self.sound(x).float()
         sound = F.layer_norm(sound.transpose(1, 2), sound.shape[1:2]).transpose(1, 2)
@@ -247,7 +259,7 @@ class Codec(nn.Module):
 
     @torch.no_grad()
     def encode(self, samples: Tensor) -> Tensor:
-        """[B, T * 1280] at 16 kHz in [-1, 1] -> codes [B, T, 16]."""
+        """[B, T * 1920] at 24 kHz in [-1, 1] -> codes [B, T, 16]."""
         quantized: Quantized = self.quantizer(*self.encoder(samples))
         return quantized.codes
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -16,17 +17,19 @@ from tools.demo_voice.codec_losses import (
     generator_losses,
 )
 from tools.demo_voice.codec_model import Codec
-from tools.demo_voice.listener import Listener, listening_losses
+from tools.demo_voice.listener import Listener, listening_losses, pitch_loss
+from tools.demo_voice.phonetics import PHONES
 from tools.demo_voice.quantizer import start_codebooks
 from tools.demo_voice.settings import CODEC
-from tools.demo_voice.spectra import Upsample
 from tools.demo_voice.speech import Shard
-from tools.demo_voice.teacher import LABEL_SAMPLES, PHONES
+from tools.demo_voice.teacher import LABEL_SAMPLES, SAMPLE_RATE
 
-FRAME_SAMPLES = 1280
+FRAME_SAMPLES = 1920
 LABELS = FRAME_SAMPLES // LABEL_SAMPLES
 _MARGIN = 4
 """Frames around a segment which the encoder sees and the decoder does not speak."""
+_GAP = 12
+"""Labels of silence between utterances."""
 Losses = dict[str, Tensor]
 
 
@@ -35,9 +38,10 @@ class SpeechPool:
 
     def __init__(self, folder: Path, device: torch.device, hours: float) -> None:
         self._folder, self._device = folder, device
-        self._room = int(hours * 3600 * 16_000)
+        self._room = int(hours * 3600 * SAMPLE_RATE) // LABEL_SAMPLES * LABEL_SAMPLES
         self.samples = torch.zeros(self._room, dtype=torch.int16, device=device)
         self.phones = torch.zeros(self._room // LABEL_SAMPLES, dtype=torch.uint8, device=device)
+        self.pitch = torch.zeros(self._room // LABEL_SAMPLES, dtype=torch.float16, device=device)
         self.held, self._seen = 0, set[Path]()
         self._labels = torch.zeros((), device=device)  # held, for use inside a graph
 
@@ -47,24 +51,37 @@ class SpeechPool:
             if path in self._seen or self.held == self._room:
                 continue
             self._seen.add(path)
-            shard = Shard.load(path)
-            count = min(len(shard.samples), self._room - self.held)
+            samples, phones, pitch = _apart(Shard.load(path))
+            count = min(len(samples), self._room - self.held)
             end = self.held + count
-            self.samples[self.held : end] = torch.from_numpy(shard.samples[:count])
+            self.samples[self.held : end] = torch.from_numpy(samples[:count])
             labels = slice(self.held // LABEL_SAMPLES, end // LABEL_SAMPLES)
-            self.phones[labels] = torch.from_numpy(shard.phones[: count // LABEL_SAMPLES])
+            for held, part in ((self.phones, phones), (self.pitch, pitch)):
+                held[labels] = torch.from_numpy(part[: count // LABEL_SAMPLES])
             self.held = end
         self._labels.fill_(self.held // LABEL_SAMPLES)
 
-    def batch(self, rows: int, frames: int) -> tuple[Tensor, Tensor]:
-        """Samples [rows, frames * 1280] in [-1, 1] and phones [rows, frames * 4], anywhere."""
+    def batch(self, rows: int, frames: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Samples [rows, frames * 1920] in [-1, 1], phones and pitch [rows, frames * 4],
+        anywhere."""
         labels = frames * LABELS
         where = torch.rand(rows, 1, device=self._device, dtype=torch.float64)
         start = (where * (self._labels - labels)).long()
         label = start + torch.arange(labels, device=self._device)
         length = torch.arange(labels * LABEL_SAMPLES, device=self._device)
         sample = start * LABEL_SAMPLES + length
-        return self.samples[sample].float() / 32768, self.phones[label].long()
+        sound = self.samples[sample].float() / 32768
+        return sound, self.phones[label].long(), self.pitch[label].float()
+
+
+def _apart(shard: Shard) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Samples, phones and pitch with silence behind each utterance: the codec has to learn how
+    speech begins and ends."""
+    ends = np.cumsum(shard.lengths // LABEL_SAMPLES)
+    silent = np.repeat(ends, _GAP)
+    blocks = np.insert(shard.samples.reshape(-1, LABEL_SAMPLES), silent, 0, axis=0)
+    phones, pitch = (np.insert(part, silent, 0) for part in (shard.phones, shard.pitch))
+    return blocks.reshape(-1), phones, pitch
 
 
 class CodecTrainer:
@@ -72,17 +89,24 @@ class CodecTrainer:
     kind is `recorded` once and replayed."""
 
     def __init__(
-        self, pool: SpeechPool, device: torch.device, rows: int, frames: int, *, recorded: bool
+        self,
+        pool: SpeechPool,
+        device: torch.device,
+        rows: int,
+        frames: int,
+        *,
+        recorded: bool,
     ) -> None:
         self.pool, self.device, self.rows, self.frames = pool, device, rows, frames
         self._records = recorded
         self.codec = Codec(CODEC).to(device)
         self.phones = nn.Linear(CODEC.codebook_dim, LABELS * len(PHONES)).to(device)
         self.judge, self.listener = Discriminator().to(device), Listener().to(device)
-        self.distance, self.upsample = MelDistance().to(device), Upsample().to(device)
+        self.pitch = nn.Linear(CODEC.codebook_dim, 2 * LABELS).to(device)
+        self.distance = MelDistance().to(device)
         self.rate = torch.zeros((), device=device)
         decoder = self.codec.decoder
-        self._joint = self._optimizer(self.codec, self.phones, self.listener)
+        self._joint = self._optimizer(self.codec, self.phones, self.pitch, self.listener)
         self._alone = self._optimizer(decoder)
         self._judging = self._optimizer(self.judge)
         self._listening = self._optimizer(self.listener)
@@ -99,7 +123,7 @@ class CodecTrainer:
         )
 
     def _parts(self) -> tuple[nn.Module | torch.optim.Optimizer, ...]:
-        modules = (self.codec, self.phones, self.judge, self.listener)
+        modules = (self.codec, self.phones, self.pitch, self.judge, self.listener)
         return (*modules, self._joint, self._alone, self._judging)
 
     def state(self) -> dict[str, object]:
@@ -141,36 +165,36 @@ class CodecTrainer:
 
     def _encode_and_speak(self, plain: bool) -> Losses:
         self.codec.train()
-        samples, labels = self.pool.batch(self.rows, self.frames + 2 * _MARGIN)
-        labels = labels[:, _MARGIN * LABELS : -_MARGIN * LABELS]
+        samples, labels, pitch = self._segments()
         quantized = self.codec.quantizer(*self._vectors(samples), plain=plain)
         spoken = self.phones(quantized.first.transpose(1, 2)).view(-1, len(PHONES))
         phone = F.cross_entropy(spoken, labels.flatten())
+        high = self.pitch(quantized.vectors.transpose(1, 2)).view(*pitch.shape, 2)
+        tone = pitch_loss(high, pitch)
         true, made = self._target(samples), self._speak(quantized.vectors)
         mel = self.distance(made, true)
         with self._mixed():
-            learns, heard, apart = listening_losses(self.listener, true, made, labels)
-        codes = 0.1 * quantized.loss + 0.5 * phone
+            learns, heard, apart = listening_losses(self.listener, true, made, labels, pitch)
+        codes = 0.1 * quantized.loss + 0.5 * phone + 0.3 * tone
         _update(self._joint, 10 * mel + codes + learns + 0.5 * heard + 2 * apart)
         accuracy = (spoken.argmax(1) == labels.flatten()).float().mean()
         return {"mel": mel, "commit": quantized.loss, "phones": accuracy, "learns": learns,
-                "heard": heard, "apart": apart}  # fmt: skip
+                "heard": heard, "apart": apart, "pitch": tone}  # fmt: skip
 
     def listening_step(self) -> Losses:
         """The listener alone, on what the teacher said."""
-        samples, labels = self.pool.batch(self.rows, self.frames)
+        samples, labels, pitch = self.pool.batch(self.rows, self.frames)
         with self._mixed():
-            true = self.upsample(samples)
-            told, _ = self.listener(true)
+            told, high, _ = self.listener(samples)
             learns = F.cross_entropy(told.flatten(0, 1).float(), labels.flatten())
+            learns = learns + pitch_loss(high, pitch)
         _update(self._listening, learns)
         return {"learns": learns}
 
     def decoder_step(self) -> Losses:
         """The decoder against the discriminator; codes are final."""
         self.codec.eval()
-        samples, labels = self.pool.batch(self.rows, self.frames + 2 * _MARGIN)
-        labels = labels[:, _MARGIN * LABELS : -_MARGIN * LABELS]
+        samples, labels, pitch = self._segments()
         with torch.no_grad():
             vectors = self.codec.quantizer(*self._vectors(samples)).vectors
         true, made = self._target(samples), self._speak(vectors)
@@ -179,7 +203,7 @@ class CodecTrainer:
         _update(self._judging, judged)
         mel = self.distance(made, true)
         with self._mixed():
-            _, heard, apart = listening_losses(self.listener, true, made, labels)
+            _, heard, apart = listening_losses(self.listener, true, made, labels, pitch)
             adversarial, matching = generator_losses(self.judge(true), self.judge(made))
         listened = 0.5 * heard + 2 * apart
         _update(self._alone, 10 * mel + listened + adversarial + 2 * matching)
@@ -192,10 +216,15 @@ class CodecTrainer:
         inner = slice(_MARGIN, -_MARGIN)
         return said[..., inner].contiguous(), sound[..., inner].contiguous()
 
+    def _segments(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Samples with a margin; phones and pitch without."""
+        samples, labels, pitch = self.pool.batch(self.rows, self.frames + 2 * _MARGIN)
+        inner = slice(_MARGIN * LABELS, -_MARGIN * LABELS)
+        return samples, labels[:, inner], pitch[:, inner]
+
     def _target(self, samples: Tensor) -> Tensor:
-        edge = _MARGIN * FRAME_SAMPLES * 3 // 2
-        target: Tensor = self.upsample(samples)[:, edge:-edge]
-        return target
+        edge = _MARGIN * FRAME_SAMPLES
+        return samples[:, edge:-edge]
 
     def _speak(self, vectors: Tensor) -> Tensor:
         with self._mixed():

@@ -2,8 +2,7 @@
 
     python -m tools.demo_voice.codes --follow
 
-Every utterance is coded at four offsets against the frame grid, so that the model learns the
-sound of a frame rather than a list of codes. Works beside the production of speech and beside
+Works beside the production of speech and beside
 training: a coded shard appears under its final name when complete.
 """
 
@@ -38,14 +37,16 @@ Encode = Callable[[str], tuple[list[int], list[tuple[int, int]]]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CodedShard:
-    """Entries one after the other: an entry is an utterance at one offset.
+    """Entries one after the other: an entry is an utterance.
 
-    codes [F, 16] uint8, phones [F, 4] uint8 and words [F] int16 by frame; tokens and token_words
+    codes [F, 16] uint8, phones [F, 4] uint8, pitch [F, 4] float16 and words [F] int16 by frame;
+    tokens and token_words
     [T] int16 by text token; entries [E, 5] int32: first frame, first token, voice, frames, tokens.
     """
 
     codes: np.ndarray
     phones: np.ndarray
+    pitch: np.ndarray
     words: np.ndarray
     tokens: np.ndarray
     token_words: np.ndarray
@@ -67,49 +68,45 @@ class Coder:
     def __init__(self, codec: Codec, encode: Encode, device: torch.device) -> None:
         self._codec, self._encode, self._device = codec, encode, device
 
-    def code(self, shard: Shard, offsets: int = LABELS) -> CodedShard:
+    def code(self, shard: Shard) -> CodedShard:
         texts = [self._tokens(_typeset(text)) for text in shard.texts]
         counts = np.array([len(tokens) for tokens, _ in texts])
         places = np.cumsum(counts) - counts
-        parts, entries, held = [], [], 0
-        for offset in range(offsets):
-            *part, frames = self._stream(shard, offset)
-            parts.append(part)
-            begins = np.cumsum(frames) - frames + held
-            entries.append(np.stack((begins, places, shard.voices, frames, counts), 1))
-            held += len(part[0])
-        codes, phones, words = (np.concatenate(part) for part in zip(*parts, strict=True))
+        codes, phones, pitch, words, frames = self._stream(shard)
+        begins = np.cumsum(frames) - frames
+        entries = np.stack((begins, places, shard.voices, frames, counts), 1)
         return CodedShard(
             codes=codes,
             phones=phones,
+            pitch=pitch,
             words=words,
             tokens=np.concatenate([np.array(tokens, np.int16) for tokens, _ in texts]),
             token_words=np.concatenate([np.array(words, np.int16) for _, words in texts]),
-            entries=np.concatenate(entries).astype(np.int32),
+            entries=entries.astype(np.int32),
         )
 
-    def _stream(
-        self, shard: Shard, offset: int
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Codes, phones and words of all frames of all utterances, and the utterances' frames;
-        `offset` labels of silence come before each."""
+    def _stream(self, shard: Shard) -> tuple[np.ndarray, ...]:
+        """Codes, phones, pitch and words of all frames of all utterances, and the utterances'
+        frames."""
         labels = shard.lengths // LABEL_SAMPLES
-        frames = -(-(labels + offset) // LABELS)
+        frames = -(-labels // LABELS)
         first = np.cumsum(frames + _GAP) - frames - _GAP
         total = int(first[-1] + frames[-1]) + _GAP
         # Where each label of the shard goes in the stream.
         begins = np.cumsum(labels) - labels
-        goes = np.repeat(first * LABELS + offset - begins, labels) + np.arange(labels.sum())
+        goes = np.repeat(first * LABELS - begins, labels) + np.arange(labels.sum())
         phones = np.zeros(total * LABELS, np.uint8)
         words = np.full(total * LABELS, -1, np.int16)
         samples = np.zeros((total * LABELS, LABEL_SAMPLES), np.int16)
-        phones[goes], words[goes] = shard.phones, shard.words
+        pitch = np.zeros(total * LABELS, np.float16)
+        phones[goes], words[goes], pitch[goes] = shard.phones, shard.words, shard.pitch
         samples[goes] = shard.samples.reshape(-1, LABEL_SAMPLES)
         codes = self._codes(samples.reshape(-1))
         own = np.repeat(first - (np.cumsum(frames) - frames), frames) + np.arange(frames.sum())
         by_frame = words.reshape(-1, LABELS)
         middle = np.where(by_frame[:, 2] >= 0, by_frame[:, 2], by_frame.max(1))
-        return codes[own], phones.reshape(-1, LABELS)[own], middle[own], frames
+        by_label = (part.reshape(-1, LABELS)[own] for part in (phones, pitch))
+        return (codes[own], *by_label, middle[own], frames)
 
     def _codes(self, samples: np.ndarray) -> np.ndarray:
         assert len(samples) % FRAME_SAMPLES == 0

@@ -13,21 +13,25 @@ codec from wavs/held_out/teacher (--teacher-only writes no more than that), the 
 from __future__ import annotations
 
 import argparse
-import ctypes
 import os
 import sys
 import time
-import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
+
+import torch
 
 from realtime_tts import demo_voice
 from tools.demo_voice import recognise, teacher, whisper
+from tools.demo_voice.cleaning import sentences_of
 from tools.demo_voice.durations import Turn
+from tools.demo_voice.phonetics import Phonetics
 from tools.demo_voice.pictures import draw, mel_distance
 from tools.demo_voice.recognise import Recording
 from tools.demo_voice.report import Report, Scored
 from tools.demo_voice.sound import Listening, Sound
+from tools.demo_voice.speech import joined
 from tools.demo_voice.student import LAYOUTS, Layout, Request, Spoken, StudentSettings, speak_all
 from tools.demo_voice.text_sets import TextSet
 
@@ -40,32 +44,28 @@ RECOGNISERS = ("pocketsphinx", whisper.NAME)
 
 
 class Teacher:
-    """The teacher's speech, made once for every text and voice, and always the same.
+    """The teacher's speech, made once for every text and voice, and always the same: its noise is
+    seeded. Sentences are spoken one by one and joined, as for training."""
 
-    Two of its voices are excited by noise from the C library's `rand`: without a seed, what was
-    spoken before changes the samples, by 1.7 dB of mel distance and now and then a word.
-    """
-
-    def __init__(self, seed: int = 1) -> None:
-        self._teacher, self._seed = teacher.Teacher(), seed
-        self._seed_noise = ctypes.CDLL(None).srand
+    def __init__(self, weights: Path, styles: Path, seed: int = 1) -> None:
+        self._teacher = teacher.Teacher(weights, styles, torch.device("cpu"))
+        self._phonetics, self._seed = Phonetics(), seed
         self._spoken: dict[tuple[str, str], Recording] = {}
 
     def speak(self, text: str, voice: str) -> Recording:
-        """Raises ValueError for a text with nothing to say."""
+        """Raises ValueError for a text that the teacher cannot read."""
         key = (text, voice)
         if key not in self._spoken:
-            self._seed_noise(self._seed)
-            speech = self._teacher.synthesize(to_ascii(text), voice)
+            readings = self._phonetics.read(sentences_of(text))
+            known = [reading for reading in readings if reading is not None]
+            if not known or len(known) < len(readings):
+                raise ValueError(f"the teacher cannot read {text!r}")
+            torch.manual_seed(self._seed)
+            spoken = dict(self._teacher.speak(known, voice))
+            sentences = [(reading.text, spoken[reading]) for reading in known]
+            _, speech = joined(sentences, Random(self._seed))
             self._spoken[key] = Recording(speech.samples, teacher.SAMPLE_RATE)
         return self._spoken[key]
-
-
-def to_ascii(text: str) -> str:
-    """What the teacher can read: typographic marks as typed ones, accents gone."""
-    for mark, typed in ("\u2018'", "\u2019'", '\u201c"', '\u201d"', "\u2013-", "\u2014-"):
-        text = text.replace(mark, typed)
-    return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
 
 
 def read_codec_audio(folder: Path, voices: Sequence[str], count: int) -> Heard:
@@ -170,14 +170,13 @@ class Evaluation:
 
     def __init__(self, given: argparse.Namespace) -> None:
         self._given = given
-        self._teacher = Teacher()
+        self._teacher = Teacher(given.weights, given.styles)
         self._settings = StudentSettings(
             given.checkpoint, given.device, given.threads, given.sessions
         )
-        voices = ", ".join(f"{ours} ({teacher.VOICES[ours]})" for ours in given.voices)
         self.report = Report(
             {
-                "voices (teacher's)": voices,
+                "voices": ", ".join(given.voices),
                 "seed of the first text": given.seed,
                 "sampling": "the checkpoint's own generation_config.json",
                 "recognisers": ", ".join(given.recognisers),
@@ -274,6 +273,8 @@ def _arguments() -> argparse.Namespace:
     add("--rotate", action="store_true", help="each of --texts by one voice, not by all")
     add("--codec-audio", type=Path, help="NNN_voice.wav of the first held-out set")
     add("--out", type=Path, default=_BUILD / "evaluation")
+    add("--weights", type=Path, default=_BUILD / "kokoro.pt", help="the teacher's")
+    add("--styles", type=Path, default=_BUILD / "styles", help="the teacher's, of kokoro-js")
     add("--voices", nargs="+", choices=list(teacher.VOICES), default=list(teacher.VOICES))
     add("--layouts", nargs="+", choices=LAYOUTS, default=list(LAYOUTS))
     add("--limit", type=int, help="only the first texts of each file")

@@ -23,7 +23,7 @@ from tools.demo_voice.settings import CODEBOOK_SIZE, CODEBOOKS, CODEC, StackSize
 from tools.demo_voice.voice_model import POINTER_HEADS, POINTER_LAYER
 
 _TOKENIZER = ("vocab.json", "merges.txt", "tokenizer_config.json")
-_TRAINING_ONLY = ("phone_head.",)
+_TRAINING_ONLY = ("phone_head.", "pitch_head.")
 _ENCODER = CONFIG | {"codebook_size": CODEBOOK_SIZE}
 _VERSION = "4.57.3"
 """Of transformers, which the official package is written for."""

@@ -8,19 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from tools.demo_voice import letters, numbers
 from tools.demo_voice.augment import Augmenter
 from tools.demo_voice.cleaning import MOST_WORDS, coarse, sentence_case, words_of
 from tools.demo_voice.grammar import Grammar
 from tools.demo_voice.held_out import Guard
 from tools.demo_voice.lexicon import Lexicon
-from tools.demo_voice.numbers import TERMINALS
 
 # (fewest words, most words, share of lines, shares of makers)
 BUCKETS: tuple[tuple[int, int, float, dict[str, float]], ...] = (
-    (1, 2, 0.10, {"word": 0.55, "grammar": 0.30, "number": 0.12, "real": 0.03}),
-    (3, 12, 0.60, {"real": 0.11, "swapped": 0.31, "joined": 0.05, "grammar": 0.4, "number": 0.13}),
-    (13, 22, 0.25, {"real": 0.2, "swapped": 0.3, "joined": 0.3, "grammar": 0.15, "number": 0.05}),
-    (23, MOST_WORDS, 0.05, {"real": 0.15, "swapped": 0.35, "joined": 0.42, "grammar": 0.08}),
+    (1, 2, 0.08, {"word": 0.5, "grammar": 0.3, "number": 0.1, "letters": 0.07, "real": 0.03}),
+    (3, 12, 0.60, {"real": 0.15, "swapped": 0.2, "joined": 0.05, "grammar": 0.4, "number": 0.1,
+                   "letters": 0.1}),
+    (13, 22, 0.26, {"real": 0.2, "swapped": 0.3, "joined": 0.3, "grammar": 0.15, "number": 0.05}),
+    (23, MOST_WORDS, 0.06, {"real": 0.15, "swapped": 0.35, "joined": 0.42, "grammar": 0.08}),
 )  # fmt: skip
 _FOLDER = Path(__file__).parent
 _MOST_KEPT = 20_000  # texts of one maker and bucket that wait for their turn
@@ -56,6 +57,7 @@ class Mixer:
         self._augmenter = Augmenter(lexicon)
         self._grammar = _grammar(lexicon, "grammar.txt", "grammar_assistant.txt")
         self._numbers = _grammar(lexicon, "grammar.txt", "numbers.txt", only="say number")
+        self._letters = _grammar(lexicon, "grammar.txt", "letters.txt", only="say letters")
         self._models = {name: texts for name, texts in corpus.texts.items() if texts}
         self._real = [text for texts in self._models.values() for text in texts]
         self._clauses = [text for text in self._real if self._full(text)]
@@ -70,6 +72,7 @@ class Mixer:
             "joined": self._make_joined,
             "grammar": lambda: self._grammar.draw(rng),
             "number": lambda: self._numbers.draw(rng),
+            "letters": lambda: self._letters.draw(rng),
             "word": self._make_word,
         }
         self._waiting: dict[tuple[str, int], list[str]] = defaultdict(list)
@@ -168,7 +171,7 @@ class Mixer:
 
 def _grammar(lexicon: Lexicon, *names: str, only: str = "say") -> Grammar:
     """The grammar of the named files. Word classes of the lexicon are terminals of it."""
-    terminals = dict(TERMINALS)
+    terminals = numbers.TERMINALS | letters.TERMINALS
     for form in lexicon.drawers:
         terminals[form] = lambda rng, form=form: lexicon.draw(form, rng)  # type: ignore[misc]
     rules = [line for name in names for line in (_FOLDER / name).read_text("utf-8").splitlines()]

@@ -22,14 +22,14 @@ from tools.demo_voice.teacher import SAMPLE_RATE
 
 @torch.inference_mode()
 def resynthesize(codec: Codec, recording: Recording) -> Recording:
-    """The recording, 16 kHz, as the codec gives it back, at 24 kHz and of the same duration."""
+    """The recording, 24 kHz, as the codec gives it back, of the same duration."""
     if recording.sample_rate != SAMPLE_RATE:
         raise ValueError(f"{SAMPLE_RATE} Hz are needed, not {recording.sample_rate}")
     samples = recording.int16().astype(np.float32) / 32768
     padded = np.pad(samples, (0, -len(samples) % FRAME_SAMPLES))
     codes = codec.encode(torch.from_numpy(padded)[None])
     heard = codec.decoder(codec.quantizer.decode(codes))[0].clamp(-1, 1)
-    return Recording(heard[: len(samples) * 3 // 2].numpy(), 24_000)
+    return Recording(heard[: len(samples)].numpy(), SAMPLE_RATE)
 
 
 def main() -> None:

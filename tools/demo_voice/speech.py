@@ -1,62 +1,61 @@
-"""Speech of the teacher with its labels, made by many processes and kept in shards.
+"""Speech of the teacher with its labels, in shards of about ten minutes.
 
-    python -m tools.demo_voice.speech --sentences build/demo_voice/sentences.txt --hours 1
+    python -m tools.demo_voice.speech --hours 100
 
-Sentences become texts of one to many sentences, each spoken once by one voice. A shard holds
-about ten minutes; it appears under its final name only when complete, so that training can read
-the folder while it fills, and a run that was stopped goes on where it was.
+Sentences are spoken thousands at a time and joined to texts of one to many sentences, of one
+voice each. A shard appears under its final name only when complete, so that training can read the
+folder while it fills, and a run that was stopped goes on where it was. Several processes may share
+the work (`--part 0 --parts 3`).
 """
 
 from __future__ import annotations
 
 import argparse
-import multiprocessing
-import os
 import random
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+import torch
 
-from tools.demo_voice.teacher import SAMPLE_RATE, VOICES, Speech, Teacher
+from tools.demo_voice.phonetics import Reading, readings
+from tools.demo_voice.teacher import LABEL_SAMPLES, SAMPLE_RATE, VOICES, Speech, Teacher
 
 SHARD_SECONDS = 600
-_LONGEST_SECONDS = 55.0
-_CHARACTERS_PER_SECOND = 15.0
-_LENGTHS = ((0.62, 1, 1), (0.20, 2, 2), (0.12, 3, 5), (0.06, 6, 24))
-"""Share of the texts, fewest and most sentences."""
 VOICE_NAMES = tuple(VOICES)
+_LONGEST_SECONDS = 85.0
+_LENGTHS = ((0.55, 1, 1), (0.20, 2, 2), (0.13, 3, 5), (0.08, 6, 14), (0.04, 15, 30))
+"""Share of the texts, fewest and most sentences."""
+_BLOCK = 1024
+"""Sentences that are spoken before any of them is joined: the more, the more alike in length."""
+_PAUSE_LABELS = (6, 20)
+"""Silence between the sentences of a text, beside that at their ends, in labels of 20 ms."""
+_ENDS = (".", "!", "?")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shard:
     """Utterances one after the other.
 
-    samples [N] int16; phones and words [N / 320]; lengths [U] in samples; voices [U], index into
-    VOICE_NAMES; texts, U of them.
+    samples [N] int16 at 24 kHz; phones, words and pitch [N / 480]; lengths [U] in samples;
+    voices [U], index into VOICE_NAMES; texts, U of them.
     """
 
     samples: np.ndarray
     phones: np.ndarray
     words: np.ndarray
+    pitch: np.ndarray
     lengths: np.ndarray
     voices: np.ndarray
     texts: list[str]
 
     def save(self, path: Path) -> None:
         partial = path.with_suffix(".partial")
+        parts = asdict(self) | {"texts": np.frombuffer("\n".join(self.texts).encode(), np.uint8)}
         with partial.open("wb") as file:
-            np.savez(
-                file,
-                samples=self.samples,
-                phones=self.phones,
-                words=self.words,
-                lengths=self.lengths,
-                voices=self.voices,
-                texts=np.frombuffer("\n".join(self.texts).encode(), np.uint8),
-            )
+            np.savez(file, **parts)
         partial.rename(path)
 
     @classmethod
@@ -67,127 +66,125 @@ class Shard:
         return cls(texts=texts, **parts)
 
 
-def texts(sentences: Sequence[str], chance: random.Random) -> Iterator[str]:
-    """Endlessly: the sentences in random order, joined to texts of different lengths."""
-    while True:
-        order = list(range(len(sentences)))
-        chance.shuffle(order)
-        while order:
-            _, fewest, most = chance.choices(_LENGTHS, [share for share, _, _ in _LENGTHS])[0]
-            picked = [order.pop() for _ in range(min(len(order), chance.randint(fewest, most)))]
-            yield _joined([sentences[index] for index in picked])
+Spoken = tuple[str, Speech]
 
 
-def _joined(sentences: Sequence[str]) -> str:
-    """One text; a sentence within ends with a mark that makes the teacher pause."""
-    room = int(_LONGEST_SECONDS * _CHARACTERS_PER_SECOND)
-    text = sentences[0]
-    for sentence in sentences[1:]:
-        if text[-1] not in ".!?,;:":
-            text += "."
-        if len(text) + 1 + len(sentence) > room:
-            break
-        text += " " + sentence
-    return text
+def texts(spoken: Sequence[Spoken], chance: random.Random) -> Iterator[Spoken]:
+    """Sentences in this order, joined to texts of different lengths."""
+    waiting = list(spoken)
+    while waiting:
+        _, fewest, most = chance.choices(_LENGTHS, [share for share, _, _ in _LENGTHS])[0]
+        picked, seconds = [waiting.pop()], 0.0
+        for _ in range(chance.randint(fewest, most) - 1):
+            seconds += len(picked[-1][1].samples) / SAMPLE_RATE + 0.5
+            if not waiting or not picked[-1][0].endswith(_ENDS):
+                break
+            if seconds + len(waiting[-1][1].samples) / SAMPLE_RATE > _LONGEST_SECONDS:
+                break
+            picked.append(waiting.pop())
+        yield joined(picked, chance)
 
 
-def _produce(
-    worker: int, sentences: Sequence[str], out: Path, seed: int, seconds: float, stop: Path
-) -> None:
-    os.nice(10)
-    teacher, number, made = Teacher(), 0, 0.0
-    while made < seconds and not stop.exists():
-        path = out / f"speech-{worker:03d}-{number:05d}.npz"
-        if not path.exists():
-            chance = random.Random(f"{seed} {worker} {number}")
-            # Each shard begins elsewhere: all sentences are read before one comes again.
-            first = (number * 157) % max(1, len(sentences) - 157)
-            source = texts(sentences[first : first + 157] or sentences, chance)
-            _shard(teacher, source, chance).save(path)
-        number, made = number + 1, made + SHARD_SECONDS
+def joined(sentences: Sequence[Spoken], chance: random.Random) -> Spoken:
+    """One text of sentences with a pause after each but the last."""
+    if len(sentences) == 1:
+        return sentences[0]
+    parts: list[Speech] = []
+    before = 0
+    for number, (text, speech) in enumerate(sentences):
+        words = np.where(speech.words >= 0, speech.words + before, -1).astype(np.int16)
+        parts.append(Speech(speech.samples, speech.phones, words, speech.pitch))
+        before += len(text.split())
+        if number + 1 < len(sentences):
+            parts.append(_silence(chance.randint(*_PAUSE_LABELS)))
+    whole = Speech(
+        np.concatenate([part.samples for part in parts]),
+        np.concatenate([part.phones for part in parts]),
+        np.concatenate([part.words for part in parts]),
+        np.concatenate([part.pitch for part in parts]),
+    )
+    return " ".join(text for text, _ in sentences), whole
 
 
-def _shard(teacher: Teacher, source: Iterator[str], chance: random.Random) -> Shard:
-    speeches: list[Speech] = []
-    spoken, voices, seconds = [], [], 0.0
-    while seconds < SHARD_SECONDS:
-        text, voice = next(source), chance.randrange(len(VOICE_NAMES))
-        try:
-            speech = teacher.synthesize(text, VOICE_NAMES[voice])
-        except ValueError:  # nothing to say
-            continue
-        if len(speech.samples) > _LONGEST_SECONDS * SAMPLE_RATE:
-            continue
-        speeches.append(speech)
-        spoken.append(text)
-        voices.append(voice)
-        seconds += len(speech.samples) / SAMPLE_RATE
-    return Shard(
-        np.concatenate([speech.samples for speech in speeches]),
-        np.concatenate([speech.phones for speech in speeches]),
-        np.concatenate([speech.words for speech in speeches]),
-        np.array([len(speech.samples) for speech in speeches], np.int32),
-        np.array(voices, np.uint8),
-        spoken,
+def _silence(labels: int) -> Speech:
+    return Speech(
+        np.zeros(labels * LABEL_SAMPLES, np.int16),
+        np.zeros(labels, np.uint8),
+        np.full(labels, -1, np.int16),
+        np.zeros(labels, np.float16),
     )
 
 
-class Producer:
-    """Processes that fill a folder with shards until there are `hours` or `stop` is called."""
-
-    def __init__(
-        self, sentences: Sequence[str], out: Path, *, workers: int, hours: float, seed: int
-    ) -> None:
-        out.mkdir(parents=True, exist_ok=True)
-        self._stop = out / "stop"
-        self._stop.unlink(missing_ok=True)
-        context = multiprocessing.get_context("fork")
-        each = hours * 3600 / workers
-        self._processes = [
-            context.Process(
-                target=_produce,
-                args=(worker, sentences[worker::workers], out, seed, each, self._stop),
-                daemon=True,
-            )
-            for worker in range(workers)
-        ]
-        for process in self._processes:
-            process.start()
-
-    def busy(self) -> bool:
-        return any(process.is_alive() for process in self._processes)
-
-    def stop(self) -> None:
-        self._stop.touch()
-        for process in self._processes:
-            process.join()
+def _shard(spoken: Sequence[tuple[Spoken, int]]) -> Shard:
+    speeches = [speech for (_, speech), _ in spoken]
+    return Shard(
+        samples=np.concatenate([speech.samples for speech in speeches]),
+        phones=np.concatenate([speech.phones for speech in speeches]),
+        words=np.concatenate([speech.words for speech in speeches]),
+        pitch=np.concatenate([speech.pitch for speech in speeches]),
+        lengths=np.array([len(speech.samples) for speech in speeches], np.int32),
+        voices=np.array([voice for _, voice in spoken], np.uint8),
+        texts=[text for (text, _), _ in spoken],
+    )
 
 
-def read_sentences(path: Path) -> list[str]:
-    return [line for line in path.read_text("ascii").split("\n") if line]
+def produce(
+    teacher: Teacher,
+    source: Sequence[Reading],
+    out: Path,
+    name: str,
+    hours: float,
+    seed: int,
+) -> None:
+    """Shards named `name`-00000 and so on, until there are `hours` of them."""
+    made, number, block = 0.0, 0, 0
+    waiting: list[tuple[Spoken, int]] = []
+    while made < hours * 3600:
+        chance = random.Random(f"{seed} {name} {block}")
+        voice = block % len(VOICE_NAMES)
+        start = block * _BLOCK % len(source)
+        chosen = source[start : start + _BLOCK]
+        block += 1
+        spoken = [(r.text, s) for r, s in teacher.speak(chosen, VOICE_NAMES[voice])]
+        chance.shuffle(spoken)
+        waiting += [(text, voice) for text in texts(spoken, chance)]
+        while (found := _cut(waiting)) is not None:
+            _shard(waiting[:found]).save(out / f"{name}-{number:05d}.npz")
+            waiting = waiting[found:]
+            number, made = number + 1, made + SHARD_SECONDS
+
+
+def _cut(waiting: Sequence[tuple[Spoken, int]]) -> int | None:
+    """How many of the texts make a shard; None if they are too few."""
+    seconds = 0.0
+    for count, ((_, speech), _) in enumerate(waiting, 1):
+        seconds += len(speech.samples) / SAMPLE_RATE
+        if seconds >= SHARD_SECONDS:
+            return count
+    return None
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--sentences", type=Path, default=Path("build/demo_voice/sentences.txt"))
-    parser.add_argument("--out", type=Path, default=Path("build/demo_voice/speech"))
-    parser.add_argument("--hours", type=float, default=400.0)
-    parser.add_argument("--workers", type=int, default=max(1, (os.cpu_count() or 2) - 1))
+    folder = Path("build/demo_voice")
+    parser.add_argument("--readings", type=Path, default=folder / "readings.jsonl")
+    parser.add_argument("--weights", type=Path, default=folder / "kokoro.pt")
+    parser.add_argument("--styles", type=Path, default=folder / "styles")
+    parser.add_argument("--out", type=Path, default=folder / "speech")
+    parser.add_argument("--hours", type=float, default=100.0)
+    parser.add_argument("--part", type=int, default=0)
+    parser.add_argument("--parts", type=int, default=1)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    producer = Producer(
-        read_sentences(given.sentences),
-        given.out,
-        workers=given.workers,
-        hours=given.hours,
-        seed=given.seed,
-    )
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+    given.out.mkdir(parents=True, exist_ok=True)
+    source = list(readings(given.readings))[given.part :: given.parts]
+    teacher = Teacher(given.weights, given.styles, torch.device(given.device))
     begun = time.monotonic()
-    while producer.busy():
-        time.sleep(5)
-        shards = len(list(given.out.glob("speech-*.npz")))
-        hours = shards * SHARD_SECONDS / 3600
-        print(f"{time.monotonic() - begun:6.0f} s: {hours:.1f} h of speech", flush=True)
+    hours = given.hours / given.parts
+    produce(teacher, source, given.out, f"speech-{given.part:02d}", hours, given.seed)
+    print(f"{hours:.1f} h in {time.monotonic() - begun:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,153 +1,212 @@
-"""The teacher: flite, a classic synthesiser, called through its C library.
+"""The teacher: Kokoro, many sentences at a time.
 
-flite (Black and Lenzo, Carnegie Mellon University; BSD-like licence, Debian package `libflite1`)
-knows what it says: every phone comes with its end and with the written word it belongs to. The
-voices of `ava` and `ray` draw noise from the C library's `rand`: the same text, timed alike, never
-sounds quite alike unless that is seeded. https://github.com/festvox/flite
+Kokoro knows what it says: it decides how long each phone lasts and how high the voice is, so every
+sentence comes with its phones, words and pitch. Sentences of nearly the same length are made as
+exactly as long (by a few 40ths of a second of silence at their ends), so that nothing is padded
+and each sounds as it would alone.
 """
 
 from __future__ import annotations
 
-import ctypes
-import re
-from bisect import bisect_left
-from ctypes import c_char_p, c_float, c_int, c_short, c_void_p
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-SAMPLE_RATE = 16_000
-LABEL_SAMPLES = 320
-"""Phones and words are given for every 20 ms."""
-VOICES = {"ava": "slt", "ray": "rms", "kal": "kal16"}
-"""Our voices and flite's."""
-_GAINS = {"ava": 0.8, "ray": 1.3, "kal": 2.3}  # to about the same loudness
-PAUSE = "pau"
-PHONES = (
-    PAUSE, "aa", "ae", "ah", "ao", "aw", "ax", "ay", "b", "ch", "d", "dh", "eh", "er", "ey", "f",
-    "g", "hh", "ih", "iy", "jh", "k", "l", "m", "n", "ng", "ow", "oy", "p", "r", "s", "sh", "t",
-    "th", "uh", "uw", "v", "w", "y", "z", "zh",
-)  # fmt: skip
-_NUMBERS = {phone: number for number, phone in enumerate(PHONES)}
-_WORD = b"R:SylStructure.parent.parent"
+from tools.demo_voice.kokoro import network
+from tools.demo_voice.phonetics import Reading, phone_numbers
+
+SAMPLE_RATE = 24_000
+LABEL_SAMPLES = 480
+"""Phones, words and pitch are given for every 20 ms."""
+_UNIT_SAMPLES = 600  # Kokoro's durations are whole numbers of these
+_LENGTHS = 8  # sentences last a multiple of so many units: memory is used again
+_HALF = 128  # of a style: how the voice sounds; the other half is how it moves
+_SILENT = 0.003  # amplitude, 50 dB below full scale
+_LEAD = 240  # samples before the first sound
+_TAIL = 1440  # and after the last
+_RMS = 0.118
+"""Of speech without its pauses: -18 LUFS."""
+_LOUDEST = 0.95
+_VOICED_HERTZ = 30.0
+
+
+class Blend(NamedTuple):
+    """Shares of Kokoro's styles: of those that the sound is taken from, and the melody."""
+
+    sound: dict[str, float]
+    melody: dict[str, float]
+
+
+_AMERICAN_WOMEN = "alloy aoede bella heart jessica kore nova river sarah sky".split()
+_AMERICAN_MEN = "adam echo eric fenrir liam michael onyx puck".split()
+_HER_MELODY = {f"af_{name}": 1 / len(_AMERICAN_WOMEN) for name in _AMERICAN_WOMEN}
+_HIS_MELODY = {f"am_{name}": 1 / len(_AMERICAN_MEN) for name in _AMERICAN_MEN}
+VOICES = {
+    "ava": Blend({"jf_nezumi": 1.0}, _HER_MELODY),
+    "ray": Blend({"jm_kumo": 0.7, "jf_gongitsune": 0.3}, _HIS_MELODY),
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Speech:
-    """samples [N] int16 at 16 kHz, N a multiple of 320; for each 20 ms, phones [N / 320] uint8
-    (index into PHONES) and words [N / 320] int16 (which of the text's whitespace-separated words
-    is spoken; -1 in a pause)."""
+    """samples [N] int16 at 24 kHz, N a multiple of 480; for each 20 ms, phones [N / 480] uint8
+    (index into PHONES), words [N / 480] int16 (which of the text's whitespace-separated words is
+    spoken; -1 in a pause) and pitch [N / 480] float16 (Hz; 0 where there is none)."""
 
     samples: np.ndarray
     phones: np.ndarray
     words: np.ndarray
+    pitch: np.ndarray
 
 
-class _Wave(ctypes.Structure):
-    _fields_ = (
-        ("type", c_char_p),
-        ("sample_rate", c_int),
-        ("num_samples", c_int),
-        ("num_channels", c_int),
-        ("samples", ctypes.POINTER(c_short)),
-    )
+class _Sentence(NamedTuple):
+    """What is known of a sentence before its sound: reading; style [256]; phones' features for
+    the melody [n, 640] and for the sound [512, n]; how long each lasts, [n]."""
+
+    reading: Reading
+    style: Tensor
+    features: Tensor
+    texture: Tensor
+    durations: Tensor
 
 
 class Teacher:
-    """flite with its voices loaded. Not to be shared by threads. Raises OSError with what to
-    install if the library is not there."""
+    """Kokoro on a device. `styles`: the folder of kokoro-js's voices (`.bin`)."""
 
-    def __init__(self) -> None:
-        self._library = library = _load("libflite.so.1")
-        for part in ("libflite_usenglish.so.1", "libflite_cmulex.so.1"):
-            _load(part)
-        for name, arguments, result in (
-            ("flite_init", (), c_int),
-            ("flite_synth_text", (c_char_p, c_void_p), c_void_p),
-            ("delete_utterance", (c_void_p,), None),
-            ("utt_wave", (c_void_p,), ctypes.POINTER(_Wave)),
-            ("utt_relation", (c_void_p, c_char_p), c_void_p),
-            ("relation_head", (c_void_p,), c_void_p),
-            ("item_next", (c_void_p,), c_void_p),
-            ("ffeature_string", (c_void_p, c_char_p), c_char_p),
-            ("ffeature_int", (c_void_p, c_char_p), c_int),
-            ("ffeature_float", (c_void_p, c_char_p), c_float),
-        ):
-            function = getattr(library, name)
-            function.argtypes, function.restype = arguments, result
-        library.flite_init()
-        self._voices = {voice: _register(name) for voice, name in VOICES.items()}
+    def __init__(self, weights: Path, styles: Path, device: torch.device) -> None:
+        self._network, self._device = network(weights, device), device
+        self._styles = {name: _blend(styles, blend).to(device) for name, blend in VOICES.items()}
 
-    def synthesize(self, text: str, voice: str, *, lead_ms: int = 60, tail_ms: int = 100) -> Speech:
-        """Speak `text` (one utterance, however many sentences). Silence before the first and
-        after the last phone is cut to about `lead_ms` and `tail_ms`."""
-        library = self._library
-        utterance = library.flite_synth_text(text.encode("ascii"), self._voices[voice])
-        try:
-            wave = library.utt_wave(utterance).contents
-            assert wave.sample_rate == SAMPLE_RATE, wave.sample_rate
-            samples = np.ctypeslib.as_array(wave.samples, (wave.num_samples,)).copy()
-            segments = self._segments(utterance)
-        finally:
-            library.delete_utterance(utterance)
-        loud = np.clip(samples * _GAINS[voice], -32767, 32767).astype(np.int16)
-        return _trimmed(loud, segments, text, lead_ms, tail_ms)
+    @torch.no_grad()
+    def speak(
+        self, readings: Sequence[Reading], voice: str, *, at_once: float = 120.0
+    ) -> Iterator[tuple[Reading, Speech]]:
+        """Every reading, in another order: by length, `at_once` seconds of speech at a time."""
+        planned: list[_Sentence] = []
+        ordered = sorted(readings, key=lambda reading: len(reading.phones))
+        for start in range(0, len(ordered), 64):
+            planned += self._plan(ordered[start : start + 64], self._styles[voice])
+        planned.sort(key=lambda sentence: int(sentence.durations.sum()))
+        while planned:
+            longest = int(planned[-1].durations.sum()) * _UNIT_SAMPLES / SAMPLE_RATE
+            rows = max(1, int(at_once / longest))
+            yield from self._sound(planned[-rows:])
+            del planned[-rows:]
 
-    def _segments(self, utterance: int) -> list[tuple[int, float, int]]:
-        """Of every phone: its number, its end in seconds, and where its word ends in the text."""
-        library, segments = self._library, []
-        item = library.relation_head(library.utt_relation(utterance, b"Segment"))
-        while item:
-            phone = _NUMBERS[library.ffeature_string(item, b"name").decode()]
-            end = library.ffeature_float(item, b"end")
-            place = 0
-            if phone:
-                place = library.ffeature_int(item, _WORD + b".R:Token.parent.file_pos")
-            segments.append((phone, end, place))
-            item = library.item_next(item)
-        return segments
+    def _plan(self, readings: Sequence[Reading], styles: Tensor) -> list[_Sentence]:
+        """How long each phone lasts, as KModel.forward_with_tokens decides for one sentence."""
+        model = self._network
+        tokens = [[0, *(model.vocab[c] for c in r.phones), 0] for r in readings]
+        lengths = torch.tensor([len(row) for row in tokens])
+        longest = int(lengths.max())
+        ids = torch.tensor([row + [0] * (longest - len(row)) for row in tokens])
+        ids = ids.to(self._device)
+        style = styles[lengths.to(self._device) - 3]  # as many phones as there are, from one
+        mask = (torch.arange(longest)[None] >= lengths[:, None]).to(self._device)
+        bert = model.bert(ids, attention_mask=(~mask).int())
+        encoded = model.bert_encoder(bert).transpose(1, 2)
+        manner = style[:, _HALF:]
+        features = model.predictor.text_encoder(encoded, manner, lengths, mask)
+        packed = pack_padded_sequence(features, lengths, batch_first=True, enforce_sorted=False)
+        hidden, _ = pad_packed_sequence(
+            model.predictor.lstm(packed)[0], batch_first=True, total_length=longest
+        )
+        durations = torch.sigmoid(model.predictor.duration_proj(hidden)).sum(-1)
+        durations = durations.round().clamp(min=1).long().cpu()
+        texture = model.text_encoder(ids, lengths, mask)
+        return [
+            _Sentence(
+                reading,
+                style[row],
+                features[row, :n],
+                texture[row, :, :n],
+                durations[row, :n],
+            )
+            for row, (reading, n) in enumerate(zip(readings, lengths.tolist(), strict=True))
+        ]
+
+    def _sound(self, sentences: Sequence[_Sentence]) -> Iterator[tuple[Reading, Speech]]:
+        longest = int(sentences[-1].durations.sum())
+        model, length = self._network, -(-longest // _LENGTHS) * _LENGTHS
+        features, textures, counts = [], [], []
+        for sentence in sentences:
+            durations = sentence.durations.clone()
+            durations[-1] += length - int(durations.sum())
+            each = durations.to(self._device)
+            features.append(sentence.features.repeat_interleave(each, 0, output_size=length))
+            textures.append(sentence.texture.repeat_interleave(each, 1, output_size=length))
+            counts.append(durations.numpy())
+        style = torch.stack([sentence.style for sentence in sentences])
+        spoken = torch.stack(features).transpose(1, 2)
+        pitch, energy = model.predictor.F0Ntrain(spoken, style[:, _HALF:])
+        sound = model.decoder(torch.stack(textures), pitch, energy, style[:, :_HALF])
+        samples = sound.float().flatten(1)[:, : length * _UNIT_SAMPLES].cpu().numpy()
+        hertz = pitch.float().cpu().numpy()
+        for row, sentence in enumerate(sentences):
+            yield (
+                sentence.reading,
+                _labelled(samples[row], hertz[row], sentence.reading, counts[row]),
+            )
 
 
-def _load(name: str) -> ctypes.CDLL:
+def _blend(folder: Path, blend: Blend) -> Tensor:
+    """[510, 256]: the style for each number of phones."""
+
+    def mean(shares: dict[str, float]) -> np.ndarray:
+        parts = [share * _style(folder, name) for name, share in shares.items()]
+        return np.sum(parts, 0) / sum(shares.values())
+
+    both = np.concatenate((mean(blend.sound)[:, :_HALF], mean(blend.melody)[:, _HALF:]), 1)
+    return torch.from_numpy(both.astype(np.float32))
+
+
+def _style(folder: Path, name: str) -> np.ndarray:
+    path = folder / f"{name}.bin"
     try:
-        return ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
-    except OSError as error:
-        raise OSError(f"{name} is needed: apt-get install libflite1 ({error})") from error
+        return np.fromfile(path, np.float32).reshape(-1, 2 * _HALF)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path} is missing: npm pack kokoro-js, tar xzf …") from None
 
 
-def _register(name: str) -> int:
-    register = getattr(_load(f"libflite_cmu_us_{name}.so.1"), f"register_cmu_us_{name}")
-    register.restype = c_void_p
-    voice: int = register(None)
-    return voice
+def _labelled(samples: np.ndarray, hertz: np.ndarray, reading: Reading, counts: Any) -> Speech:
+    """Cut to what is heard, at equal loudness, with a label for every 20 ms."""
+    loud = np.flatnonzero(np.abs(samples) > _SILENT)
+    if not len(loud):
+        raise ValueError(f"Kokoro says nothing for {reading.text!r}")
+    first = max(0, int(loud[0]) - _LEAD)
+    labels = -(-(int(loud[-1]) + _TAIL - first) // LABEL_SAMPLES)
+    cut = np.zeros(labels * LABEL_SAMPLES, np.float32)
+    part = samples[first : first + len(cut)]
+    cut[: len(part)] = part
+    times = first + (np.arange(labels) + 0.5) * LABEL_SAMPLES
+    ends = np.cumsum(counts) * _UNIT_SAMPLES
+    at = np.minimum(np.searchsorted(ends, times), len(ends) - 1)
+    phones = np.array([0, *phone_numbers(reading.phones), 0], np.uint8)[at]
+    words = np.array([-1, *_said(reading), -1], np.int16)[at]
+    of_pitch = np.minimum((times / (_UNIT_SAMPLES / 2)).astype(int), len(hertz) - 1)
+    pitch = np.where(hertz[of_pitch] > _VOICED_HERTZ, hertz[of_pitch], 0)
+    return Speech(_leveled(cut), phones, words, pitch.astype(np.float16))
 
 
-def _trimmed(
-    samples: np.ndarray,
-    segments: list[tuple[int, float, int]],
-    text: str,
-    lead_ms: int,
-    tail_ms: int,
-) -> Speech:
-    spoken = [index for index, segment in enumerate(segments) if segment[0]]
-    if not spoken:
-        raise ValueError(f"flite finds nothing to say in {text!r}")
-    start = segments[spoken[0] - 1][1] if spoken[0] else 0.0
-    first = max(0, int((start - lead_ms / 1000) * SAMPLE_RATE))
-    last = int((segments[spoken[-1]][1] + tail_ms / 1000) * SAMPLE_RATE)
-    samples = samples[first : max(last, first + LABEL_SAMPLES)]
-    labels = -(-len(samples) // LABEL_SAMPLES)
-    samples = np.pad(samples, (0, labels * LABEL_SAMPLES - len(samples)))
-    times = ((np.arange(labels) + 0.5) * LABEL_SAMPLES + first) / SAMPLE_RATE
-    ends = np.array([end for _, end, _ in segments])
-    at = np.minimum(np.searchsorted(ends, times), len(segments) - 1)
-    after = times > ends[-1]
-    phones = np.array([phone for phone, _, _ in segments], np.uint8)[at]
-    word_ends = [match.end() + 1 for match in re.finditer(r"\S+", text)]
-    numbers = [
-        min(bisect_left(word_ends, place), len(word_ends) - 1) if phone else -1
-        for phone, _, place in segments
-    ]
-    words = np.array(numbers, np.int16)[at]
-    phones[after], words[after] = 0, -1
-    return Speech(samples, phones, words)
+def _said(reading: Reading) -> list[int]:
+    """For each phone its word; a space within a phrase belongs to the word before it."""
+    words, heard = list(reading.words), phone_numbers(reading.phones)
+    for at in range(1, len(words)):
+        if words[at] < 0 and heard[at]:
+            words[at] = words[at - 1]
+    return words
+
+
+def _leveled(samples: np.ndarray) -> np.ndarray:
+    """int16, as loud as the other sentences."""
+    blocks = samples.reshape(-1, LABEL_SAMPLES)
+    power = np.square(blocks).mean(1)
+    rms = float(np.sqrt(power[power > 1e-3 * power.max()].mean()))
+    gain = min(_RMS / rms, _LOUDEST / float(np.abs(samples).max()))
+    return np.round(samples * gain * 32767).astype(np.int16)

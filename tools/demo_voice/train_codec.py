@@ -20,6 +20,7 @@ from pathlib import Path
 import torch
 
 from tools.demo_voice.codec_trainer import CodecTrainer, SpeechPool
+from tools.demo_voice.teacher import SAMPLE_RATE
 
 _PLAIN_SHARE = 0.15
 """Of the first phase, before the decoder hears what is quantized."""
@@ -59,13 +60,13 @@ def train(trainer: CodecTrainer, plan: Plan, out: Path) -> None:
         was_joint = joint
         first = trainer.plain_step if done < _PLAIN_SHARE else trainer.joint_step
         kind = first if joint else trainer.decoder_step
-        rate = plan.rate * (1.0 if joint else 0.5) * _schedule(done, trainer.steps)
+        rate = plan.rate * (1.0 if joint else 0.25) * _schedule(done, trainer.steps)
         losses = trainer.step(kind, rate)
         trainer.steps += 1
         if trainer.steps % 200 == 0:
             trainer.pool.refresh()
             report = " ".join(f"{name} {value.item():.3f}" for name, value in losses.items())
-            hours = trainer.pool.held / 16_000 / 3600
+            hours = trainer.pool.held / SAMPLE_RATE / 3600
             progress = f"{trainer.seconds:5.0f} s step {trainer.steps} {hours:.0f} h"
             print(f"{progress} {report}", flush=True)
         now = time.monotonic()
@@ -107,7 +108,7 @@ def main() -> None:
     torch.backends.cudnn.benchmark = True
     device = torch.device(given.device)
     pool = SpeechPool(given.speech, device, given.hours)
-    while pool.held < 300 * 16_000:
+    while pool.held < 300 * SAMPLE_RATE:
         pool.refresh()
         time.sleep(0.5)
     recorded = device.type == "cuda" and not given.eager

@@ -20,9 +20,17 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from tools.demo_voice.codes import read_tokenizer
-from tools.demo_voice.settings import CODEBOOK_SIZE, CODEBOOKS, EOS, IM_START, PREDICTOR, TALKER
+from tools.demo_voice.listener import pitch_loss
+from tools.demo_voice.phonetics import PHONES
+from tools.demo_voice.settings import (
+    CODEBOOK_SIZE,
+    CODEBOOKS,
+    EOS,
+    IM_START,
+    PREDICTOR,
+    TALKER,
+)
 from tools.demo_voice.speech import SHARD_SECONDS
-from tools.demo_voice.teacher import PHONES
 from tools.demo_voice.voice_data import Batch, VoicePool, corrupted
 from tools.demo_voice.voice_feed import Feed
 from tools.demo_voice.voice_model import Rows, Voice, pointer_loss
@@ -50,13 +58,19 @@ class Trainer:
         self.plan, self.device = plan, device
         self.voice = Voice(TALKER, PREDICTOR, plan.dropout).to(device)
         if compiled:
-            for layer in (*self.voice.model.layers, *self.voice.code_predictor.model.layers):
+            for layer in (
+                *self.voice.model.layers,
+                *self.voice.code_predictor.model.layers,
+            ):
                 layer.compile()
         self._pointer = torch.compile(pointer_loss) if compiled else pointer_loss
         decayed = [p for p in self.voice.parameters() if p.ndim >= 2]
         others = [p for p in self.voice.parameters() if p.ndim < 2]
         self.optimizer = torch.optim.AdamW(
-            [{"params": decayed, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}],
+            [
+                {"params": decayed, "weight_decay": 0.1},
+                {"params": others, "weight_decay": 0.0},
+            ],
             plan.rate,
             betas=(0.9, 0.98),
             fused=device.type == "cuda",
@@ -76,7 +90,7 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = self.plan.rate * _schedule(share, self.steps)
         losses = self.losses(batch, rows)
-        helpers = 0.3 * losses["phones"] + 0.2 * losses["pointer"]
+        helpers = 0.3 * losses["phones"] + 0.2 * losses["pointer"] + 0.1 * losses["pitch"]
         total = losses["first"] + losses["others"] + helpers
         self.optimizer.zero_grad()
         total.backward()
@@ -122,6 +136,7 @@ class Trainer:
             hidden, pointer = self.voice(rows)
             logits = self.voice.first_logits(hidden)
             spoken = self.voice.phone_head(hidden).unflatten(-1, (-1, len(PHONES)))
+            high = self.voice.pitch_head(hidden).unflatten(-1, (-1, 2))
             frames, codes = self._some_frames(batch)
             chosen = hidden.flatten(0, 1)[frames]
             first = self.voice.model.codec_embedding(codes[:, 0])
@@ -137,6 +152,7 @@ class Trainer:
         said, ends = target >= 0, target == EOS
         right = others.argmax(-1) == codes[:, 1:]
         return {
+            "pitch": pitch_loss(high, batch.pitch),
             "first": F.cross_entropy(logits, target, ignore_index=-1),
             "others": F.cross_entropy(others.flatten(0, 1).float(), codes[:, 1:].flatten()),
             "phones": F.cross_entropy(spoken, phones, ignore_index=-1),

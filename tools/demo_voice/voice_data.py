@@ -34,6 +34,8 @@ class Batch(NamedTuple):
     """[B, L, 15]: the other codes of that frame."""
     phones: Tensor
     """[B, L, 4]: phones of that frame; -1 for none."""
+    pitch: Tensor
+    """[B, L, 4]: Hz, 0 where there is no pitch; -1 for no frame."""
     heard: Tensor
     """[B, L]: the word of that frame; -1 for none."""
     seen: Tensor
@@ -57,6 +59,7 @@ class VoicePool:
 
         self.codes = room(frames, ids.CODEBOOKS, dtype=torch.uint8)
         self.phones = room(frames, PHONE_LABELS, dtype=torch.uint8)
+        self.pitch = room(frames, PHONE_LABELS, dtype=torch.float16)
         self.words = room(frames, dtype=torch.int16)
         self.tokens = room(frames // 2, dtype=torch.int16)
         self.token_words = room(frames // 2, dtype=torch.int16)
@@ -73,6 +76,7 @@ class VoicePool:
         for kept, part, begin in (
             (self.codes, shard.codes, self._frames),
             (self.phones, shard.phones, self._frames),
+            (self.pitch, shard.pitch, self._frames),
             (self.words, shard.words, self._frames),
             (self.tokens, shard.tokens, self._tokens),
             (self.token_words, shard.token_words, self._tokens),
@@ -185,7 +189,8 @@ def _lay_out(
 
     def where_spoken(labels: Tensor) -> Tensor:
         mask = spoken.view(-1, *[1] * (labels.ndim - 1))
-        return spread(torch.where(mask, labels.long(), -1), -1)
+        kind = labels.float() if labels.is_floating_point() else labels.long()
+        return spread(torch.where(mask, kind, -1), -1)
 
     return Batch(
         Rows(
@@ -199,6 +204,7 @@ def _lay_out(
         target=spread(torch.where(spoken, now[:, 0], torch.where(in_frames, ids.EOS, -1)), -1),
         others=spread(now[:, 1:], 0),
         phones=where_spoken(pool.phones[at]),
+        pitch=where_spoken(pool.pitch[at]),
         heard=where_spoken(pool.words[at]),
         seen=spread(torch.where(has_token, pool.token_words[token].long(), -1), -1),
     )
@@ -214,7 +220,10 @@ def corrupted(rows: Rows, *, neighbour: float, tail: float, single: float) -> Ro
         1, ids.CODEBOOKS, has.shape, device=device
     )
     chance = torch.rand(2, *has.shape, device=device)
-    later, earlier = F.pad(codes, (0, 0, 0, 1))[:, 1:], F.pad(codes, (0, 0, 1, 0))[:, :-1]
+    later, earlier = (
+        F.pad(codes, (0, 0, 0, 1))[:, 1:],
+        F.pad(codes, (0, 0, 1, 0))[:, :-1],
+    )
     other = torch.where(chance[0] < neighbour / 2, later, earlier)
     noisy = torch.where((chance[0] < neighbour) & (other[..., :1] >= 0), other, codes)
     noisy = torch.where((chance[1] < tail) & late, random, noisy)

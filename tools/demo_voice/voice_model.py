@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from tools.demo_voice.codec_model import rope
 from tools.demo_voice.layers import Layer, Sight
+from tools.demo_voice.phonetics import PHONES
 from tools.demo_voice.settings import (
     CODEBOOK_SIZE,
     CODEBOOKS,
@@ -22,10 +23,9 @@ from tools.demo_voice.settings import (
     TEXT_WIDTH,
     StackSize,
 )
-from tools.demo_voice.teacher import PHONES
 
 PHONE_LABELS = 4
-"""Phones told per frame, by the training-only head."""
+"""Phones, and pitches, told per frame by the training-only heads."""
 POINTER_LAYER = 3
 POINTER_HEADS = 2
 """Heads of this layer are taught to look at the word being spoken."""
@@ -34,7 +34,10 @@ POINTER_HEADS = 2
 class _TextProjection(nn.Module):
     def __init__(self, wide: int, hidden: int):
         super().__init__()
-        self.linear_fc1, self.linear_fc2 = nn.Linear(wide, wide), nn.Linear(wide, hidden)
+        self.linear_fc1, self.linear_fc2 = (
+            nn.Linear(wide, wide),
+            nn.Linear(wide, hidden),
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         y: Tensor = self.linear_fc2(F.silu(self.linear_fc1(x)))
@@ -109,7 +112,7 @@ class Rows(NamedTuple):
 
 
 class Voice(nn.Module):
-    """Everything that is trained after the codec. The two heads at the end are not exported."""
+    """Everything that is trained after the codec. The heads at the end are not exported."""
 
     def __init__(self, talker: StackSize, predictor: StackSize, dropout: float):
         super().__init__()
@@ -120,6 +123,7 @@ class Voice(nn.Module):
         self.codec_head = nn.Linear(hidden, TALKER_VOCAB, bias=False)
         self.code_predictor = CodePredictor(predictor, hidden, dropout)
         self.phone_head = nn.Linear(hidden, PHONE_LABELS * len(PHONES))
+        self.pitch_head = nn.Linear(hidden, PHONE_LABELS * 2)
         self.apply(_initialise)
         with torch.no_grad():
             self.model.codec_embedding.weight[TALKER_USED:] = 0

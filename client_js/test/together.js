@@ -25,7 +25,7 @@ async function shared() {
 
 const { variables, end } = await shared();
 try {
-  const words = ["--test", "--test-concurrency=3", ...process.argv.slice(2)];
+  const words = ["--test", "--test-concurrency=1", ...process.argv.slice(2)];
   const env = { ...process.env, ...variables };
   const [status] = await once(spawn(process.execPath, words, { stdio: "inherit", env }), "exit");
   process.exitCode = status ?? 1;

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+
+_LONGEST_PATH = 103
+"""Bytes of a Unix socket's path on macOS; Linux takes four more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +22,13 @@ class Addresses:
 
     @classmethod
     def make(cls) -> Addresses:
-        """Make a folder that only this user can open. Raises OSError."""
-        return cls(Path(tempfile.mkdtemp(prefix="realtime-tts-")))  # mode 0700
+        """Make a folder that only this user can open: in `/tmp`, if the temporary folder's path is
+        too long for a socket. Raises OSError."""
+        made = cls(Path(tempfile.mkdtemp(prefix="realtime-tts-")))  # mode 0700
+        if len(os.fsencode(made.path)) > _LONGEST_PATH:
+            made.remove()
+            made = cls(Path(tempfile.mkdtemp(prefix="realtime-tts-", dir="/tmp")))
+        return made
 
     @property
     def path(self) -> str:

@@ -96,7 +96,15 @@ def test_leaving_the_loop_interrupts(server: Any) -> None:
         assert speech.result.reason == "interrupted"
 
 
-def test_ctrl_c_in_the_wait_for_a_packet_leaves_the_loop(server: Any) -> None:
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """As in a terminal; a shell's background jobs ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_in_the_wait_for_a_packet_leaves_the_loop(server: Any, ctrl_c: None) -> None:
     heard, over = threading.Event(), threading.Event()
 
     def deltas() -> Iterator[str]:

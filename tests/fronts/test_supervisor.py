@@ -10,6 +10,7 @@ import signal
 import socket
 import ssl
 import sys
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -301,10 +302,13 @@ async def test_sockets_that_are_handed_over_speak_tls_and_a_kill_leaves_nothing(
 ) -> None:
     made = write_self_signed(tmp_path)
     trust = ssl.create_default_context(cafile=made.certificate)
-    private = tmp_path / "private"
-    private.mkdir()
-    async with in_folder(str(private)), serving(tls=(made.certificate, made.key)) as server:
-        async with sessions(server, 4, ssl=trust) as opened:
+    with tempfile.TemporaryDirectory() as folder:  # short: there are sockets in it
+        private = Path(folder)
+        async with (
+            in_folder(folder),
+            serving(tls=(made.certificate, made.key)) as server,
+            sessions(server, 4, ssl=trust) as opened,
+        ):
             for one in opened:
                 await one.say("One, two.")
             for one in opened:

@@ -66,10 +66,7 @@ class ConvNeXt(nn.Module):
 class ResidualUnit(nn.Module):
     def __init__(self, channels: int, dilation: int):
         super().__init__()
-        self.act1, self.conv1 = (
-            SnakeBeta(channels),
-            CausalConv(channels, channels, 7, dilation),
-        )
+        self.act1, self.conv1 = (SnakeBeta(channels), CausalConv(channels, channels, 7, dilation))
         self.act2, self.conv2 = SnakeBeta(channels), CausalConv(channels, channels, 1)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -206,10 +203,7 @@ class _EncoderBlock(nn.Module):
         super().__init__()
         self.mix = nn.Conv1d(channels, channels, taps, padding=taps // 2, groups=channels)
         self.norm = nn.LayerNorm(channels)
-        self.up, self.down = (
-            nn.Linear(channels, 3 * channels),
-            nn.Linear(3 * channels, channels),
-        )
+        self.up, self.down = (nn.Linear(channels, 3 * channels), nn.Linear(3 * channels, channels))
         nn.init.zeros_(self.down.weight)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -229,15 +223,9 @@ class Encoder(nn.Module):
         super().__init__()
         width = size.encoder_width
         self.mel = MelSpectrogram(24_000, 1024, 240, 100)
-        layers: list[nn.Module] = [
-            nn.Conv1d(100, width, 5, padding=2),
-            _EncoderBlock(width, 7),
-        ]
+        layers: list[nn.Module] = [nn.Conv1d(100, width, 5, padding=2), _EncoderBlock(width, 7)]
         for taps in (5, 5, 3):
-            layers += [
-                _EncoderBlock(width, taps),
-                nn.Conv1d(width, width, 4, 2, padding=1),
-            ]
+            layers += [_EncoderBlock(width, taps), nn.Conv1d(width, width, 4, 2, padding=1)]
         self.layers = nn.Sequential(*layers, _EncoderBlock(width, 1))
         self.said = nn.Conv1d(width, size.codebook_dim, 1)
         self.sound = nn.Conv1d(width, size.codebook_dim, 1)

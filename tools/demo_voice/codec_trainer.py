@@ -89,13 +89,7 @@ class CodecTrainer:
     kind is `recorded` once and replayed."""
 
     def __init__(
-        self,
-        pool: SpeechPool,
-        device: torch.device,
-        rows: int,
-        frames: int,
-        *,
-        recorded: bool,
+        self, pool: SpeechPool, device: torch.device, rows: int, frames: int, *, recorded: bool
     ) -> None:
         self.pool, self.device, self.rows, self.frames = pool, device, rows, frames
         self._records = recorded

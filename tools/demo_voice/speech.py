@@ -4,8 +4,8 @@
 
 Sentences are spoken thousands at a time and joined to texts of one to many sentences, of one
 voice each. A shard appears under its final name only when complete, so that training can read the
-folder while it fills, and a run that was stopped goes on where it was. Several processes may share
-the work (`--part 0 --parts 3`).
+folder while it fills; a run that is started again makes the same ones again. Several processes may
+share the work (`--part 0 --parts 3`).
 """
 
 from __future__ import annotations
@@ -97,13 +97,16 @@ def joined(sentences: Sequence[Spoken], chance: random.Random) -> Spoken:
         before += len(text.split())
         if number + 1 < len(sentences):
             parts.append(_silence(chance.randint(*_PAUSE_LABELS)))
-    whole = Speech(
+    return " ".join(text for text, _ in sentences), _in_a_row(parts)
+
+
+def _in_a_row(parts: Sequence[Speech]) -> Speech:
+    return Speech(
         np.concatenate([part.samples for part in parts]),
         np.concatenate([part.phones for part in parts]),
         np.concatenate([part.words for part in parts]),
         np.concatenate([part.pitch for part in parts]),
     )
-    return " ".join(text for text, _ in sentences), whole
 
 
 def _silence(labels: int) -> Speech:
@@ -117,11 +120,12 @@ def _silence(labels: int) -> Speech:
 
 def _shard(spoken: Sequence[tuple[Spoken, int]]) -> Shard:
     speeches = [speech for (_, speech), _ in spoken]
+    whole = _in_a_row(speeches)
     return Shard(
-        samples=np.concatenate([speech.samples for speech in speeches]),
-        phones=np.concatenate([speech.phones for speech in speeches]),
-        words=np.concatenate([speech.words for speech in speeches]),
-        pitch=np.concatenate([speech.pitch for speech in speeches]),
+        samples=whole.samples,
+        phones=whole.phones,
+        words=whole.words,
+        pitch=whole.pitch,
         lengths=np.array([len(speech.samples) for speech in speeches], np.int32),
         voices=np.array([voice for _, voice in spoken], np.uint8),
         texts=[text for (text, _), _ in spoken],

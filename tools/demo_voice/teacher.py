@@ -45,8 +45,8 @@ class Blend(NamedTuple):
 
 _AMERICAN_WOMEN = "alloy aoede bella heart jessica kore nova river sarah sky".split()
 _AMERICAN_MEN = "adam echo eric fenrir liam michael onyx puck".split()
-_HER_MELODY = {f"af_{name}": 1 / len(_AMERICAN_WOMEN) for name in _AMERICAN_WOMEN}
-_HIS_MELODY = {f"am_{name}": 1 / len(_AMERICAN_MEN) for name in _AMERICAN_MEN}
+_HER_MELODY = {f"af_{name}": 1.0 for name in _AMERICAN_WOMEN}
+_HIS_MELODY = {f"am_{name}": 1.0 for name in _AMERICAN_MEN}
 VOICES = {
     "ava": Blend({"jf_nezumi": 1.0}, _HER_MELODY),
     "ray": Blend({"jm_kumo": 0.7, "jf_gongitsune": 0.3}, _HIS_MELODY),

@@ -22,14 +22,7 @@ from torch import Tensor
 from tools.demo_voice.codes import read_tokenizer
 from tools.demo_voice.listener import pitch_loss
 from tools.demo_voice.phonetics import PHONES
-from tools.demo_voice.settings import (
-    CODEBOOK_SIZE,
-    CODEBOOKS,
-    EOS,
-    IM_START,
-    PREDICTOR,
-    TALKER,
-)
+from tools.demo_voice.settings import CODEBOOK_SIZE, CODEBOOKS, EOS, IM_START, PREDICTOR, TALKER
 from tools.demo_voice.speech import SHARD_SECONDS
 from tools.demo_voice.voice_data import Batch, VoicePool, corrupted
 from tools.demo_voice.voice_feed import Feed
@@ -58,19 +51,13 @@ class Trainer:
         self.plan, self.device = plan, device
         self.voice = Voice(TALKER, PREDICTOR, plan.dropout).to(device)
         if compiled:
-            for layer in (
-                *self.voice.model.layers,
-                *self.voice.code_predictor.model.layers,
-            ):
+            for layer in (*self.voice.model.layers, *self.voice.code_predictor.model.layers):
                 layer.compile()
         self._pointer = torch.compile(pointer_loss) if compiled else pointer_loss
         decayed = [p for p in self.voice.parameters() if p.ndim >= 2]
         others = [p for p in self.voice.parameters() if p.ndim < 2]
         self.optimizer = torch.optim.AdamW(
-            [
-                {"params": decayed, "weight_decay": 0.1},
-                {"params": others, "weight_decay": 0.0},
-            ],
+            [{"params": decayed, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}],
             plan.rate,
             betas=(0.9, 0.98),
             fused=device.type == "cuda",

@@ -220,10 +220,7 @@ def corrupted(rows: Rows, *, neighbour: float, tail: float, single: float) -> Ro
         1, ids.CODEBOOKS, has.shape, device=device
     )
     chance = torch.rand(2, *has.shape, device=device)
-    later, earlier = (
-        F.pad(codes, (0, 0, 0, 1))[:, 1:],
-        F.pad(codes, (0, 0, 1, 0))[:, :-1],
-    )
+    later, earlier = (F.pad(codes, (0, 0, 0, 1))[:, 1:], F.pad(codes, (0, 0, 1, 0))[:, :-1])
     other = torch.where(chance[0] < neighbour / 2, later, earlier)
     noisy = torch.where((chance[0] < neighbour) & (other[..., :1] >= 0), other, codes)
     noisy = torch.where((chance[1] < tail) & late, random, noisy)

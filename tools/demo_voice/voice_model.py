@@ -34,10 +34,7 @@ POINTER_HEADS = 2
 class _TextProjection(nn.Module):
     def __init__(self, wide: int, hidden: int):
         super().__init__()
-        self.linear_fc1, self.linear_fc2 = (
-            nn.Linear(wide, wide),
-            nn.Linear(wide, hidden),
-        )
+        self.linear_fc1, self.linear_fc2 = (nn.Linear(wide, wide), nn.Linear(wide, hidden))
 
     def forward(self, x: Tensor) -> Tensor:
         y: Tensor = self.linear_fc2(F.silu(self.linear_fc1(x)))

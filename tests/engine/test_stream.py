@@ -32,10 +32,10 @@ def little_room(end: socket.socket) -> None:
     end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 32_768)
 
 
-def taken(stream: Stream) -> list[bytes]:
-    """All that is there now."""
+def taken(stream: Stream, until: type[Exception] = BlockingIOError) -> list[bytes]:
+    """All that is there now, or that there is until the end (EOFError)."""
     found: list[bytes] = []
-    with contextlib.suppress(BlockingIOError):
+    with contextlib.suppress(until):
         while True:
             found += map(bytes, stream.received())
     return found
@@ -72,16 +72,8 @@ def test_what_came_before_the_end_is_heard_before_it(
     other.send(b"never read")
     one.send(b"last words")
     one.close()
-    assert taken_until_end(other) == [b"last words"]
+    assert taken(other, until=EOFError) == [b"last words"]
     assert other.send(b"for nobody") and other.flush()
-
-
-def taken_until_end(stream: Stream) -> list[bytes]:
-    found: list[bytes] = []
-    with contextlib.suppress(EOFError):
-        while True:
-            found += map(bytes, stream.received())
-    return found
 
 
 def test_what_a_front_does_not_take_at_once_is_sent_as_it_takes_it(
@@ -137,4 +129,4 @@ def test_who_takes_nothing_holds_up_no_end(ends: Ends) -> None:
     little_room(ends[0])
     line.send(wire.Happened([Audio("a", bytes(4_000_000))]))
     line.close(linger=0.05)
-    assert taken_until_end(front) == [], "it was given in part"
+    assert taken(front, until=EOFError) == [], "it was given in part"

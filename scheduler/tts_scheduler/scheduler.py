@@ -67,44 +67,26 @@ class Scheduler:
         lookahead: int = 0,
         payer: tuple[str, float] = ("", 1.0),
     ) -> Admission:
-        """A new utterance. Refused means that nothing is kept of it.
+        """A new utterance, as `Utterance` describes it. Refused means that nothing is kept of it.
 
-        `prompt_tokens`: length of its prompt without text. `listener_free_at`: until then the
-        listener still hears the previous turn. `lead_cap` and `min_start_tokens` replace the
-        config's for this utterance; a cap below the reserve counts as the reserve. `text_needed`:
-        text tokens that the prompt takes with frame 0, if there are so many; 0 and less: so many
-        further frames need no text of the caller's. `continues`: of a turn that was spoken in part;
-        it goes before all that are new, and waits as long as it takes. `spoken`: by another engine;
-        `listener_free_at` is then when the listener will have heard that. `speed`: its listener
-        plays so many seconds in one; `lookahead`: and so many samples that were made wait for more
-        of them (`Playback`). `payer`: an account, and its share of a full machine beside
-        other accounts: a turn of one that has its share may be ended in the queue for it, as
-        `expire` tells. Raises ValueError for an id in use, DoesNotFit for a prompt that the
-        engine's memory could not hold if there were nobody else.
+        `lead_cap` and `min_start_tokens` replace the config's; a cap below the reserve counts as
+        the reserve. `spoken`: by another engine; `listener_free_at` is then when the listener will
+        have heard that. `lookahead`: so many samples that were made wait for more (`Playback`).
+        `payer`: its account, and that account's share. Raises ValueError for an id in use,
+        DoesNotFit for a prompt that the engine's memory could not hold if there were nobody else.
         """
         if id in self._requests.utterances:
             raise ValueError(f"utterance {id!r} is open already: an id names one utterance")
         self._requests.check_memory(prompt_positions(prompt_tokens, 1))
-        config = self.config
         self._opened += 1
+        config = self.config
+        cap, start = config.lead_cap_of(lead_cap), config.start_tokens_of(min_start_tokens)
+        made = (config.sample_rate, config.packet_samples)
+        playback = Playback.at_speed(speed, *made, listener_free_at, lookahead)
         row = Utterance(
-            id=id,
-            order=self._opened,
-            prompt_tokens=prompt_tokens,
-            layout=Layout(layout),
-            opened_at=now,
-            lead_cap=config.lead_cap_of(lead_cap),
-            min_start_tokens=config.start_tokens_of(min_start_tokens),
-            listener_free_at=listener_free_at,
-            playback=Playback.at_speed(
-                speed, config.sample_rate, config.packet_samples, listener_free_at, lookahead
-            ),
-            text_needed=text_needed,
-            continues=continues,
-            speed=speed,
-            account=payer[0],
-            share=payer[1],
-        )
+            id, self._opened, prompt_tokens, Layout(layout), now, cap, start, listener_free_at,
+            playback, text_needed, continues, speed, *payer,
+        )  # fmt: skip
         if spoken is not None:
             row.resume(spoken, now)
         return self._admit(row, now)

@@ -68,8 +68,15 @@ class Spoken:
 class Utterance:
     """State of one utterance. `order` counts openings; `lead_cap` is its own, already checked.
 
-    `text_needed` and `continues` as in `Scheduler.open`. `text_tokens` counts frames that have
-    their text: what was `received`, less what goes into the prompt beyond the token of frame 0.
+    `prompt_tokens`: length of its prompt without text. `listener_free_at`: until then the listener
+    still hears the previous turn. `text_needed`: text tokens that the prompt takes with frame 0, if
+    there are so many; 0 and less: so many further frames need no text of the caller's. `continues`:
+    of a turn that was spoken in part; it goes before all that are new, and waits as long as it
+    takes. `share`: of a full machine, that its `account` has beside other accounts; a turn of one
+    that has its share may be ended in the queue for it, as `Scheduler.expire` tells.
+
+    `text_tokens` counts frames that have their text: what was `received`, less what goes into the
+    prompt beyond the token of frame 0.
     """
 
     id: str

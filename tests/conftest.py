@@ -26,6 +26,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+if "PYTEST_XDIST_WORKER" in os.environ:  # the cores are taken by other tests, and torch, which
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # the next conftest.py may import, looks once
+
 # What the tests of a part share asserts, too, and shall say what was found.
 pytest.register_assert_rewrite(
     *(f"tests.{part}" for part in ("dialects", "engine", "fleet", "kernels", "server", "voices"))
@@ -64,8 +67,6 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if config.getoption("-m") != "gpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    if hasattr(config, "workerinput"):  # of pytest-xdist: the cores are taken by other tests
-        os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.pop("SSL_CERT_FILE", None)
     os.environ["SSL_CERT_DIR"] = str(Path(__file__).parent / "data")
 

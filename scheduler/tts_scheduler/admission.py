@@ -16,6 +16,7 @@ from math import ceil
 
 from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.kv_cache import KVCacheSize
+from tts_scheduler.plan import prompt_positions
 from tts_scheduler.request_table import RequestTable
 from tts_scheduler.shares import Shares
 from tts_scheduler.utterance import Phase, Utterance
@@ -168,13 +169,16 @@ class AdmissionControl:
 
         A start is decided while others wait: the peak of hundreds of turns is only looked for where
         memory is short. What every turn holds now, and the usual length from here on; a page more
-        for each, since a row reserves its next one when it makes the frame.
+        for each, since a row reserves its next one when it makes the frame. The prompts of those
+        that wait are counted together, as if each began a page of its own.
         """
         requests = self._requests
         assert requests.kv is not None, "without a limit there is nothing to count"
         size, live = requests.kv.size, requests.active + 1
         held = size.pages - len(requests.kv.free) + size.pages_for(row.full_positions)
-        held += sum(size.pages_for(other.full_positions) for other in requests.waiting.values())
+        waiting = requests.waiting.values()
+        texts = sum(other.prompt_tokens + other.received for other in waiting)
+        held += size.pages_for(texts + len(waiting) * prompt_positions(size.page_size, 0))
         held += sum(
             size.pages_for(other.prompt_positions + other.frames)
             for other in requests.speaking.values()

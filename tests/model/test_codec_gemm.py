@@ -220,10 +220,11 @@ def test_a_captured_graph_goes_on_where_the_last_call_ended(
     graph = capture(lambda: codec.decode(given, slots, state))
     slots[:3] = torch.tensor([2, 0, 1])
     found = []
-    for at in range(0, FRAMES, frames):
+    whole = FRAMES // frames * frames
+    for at in range(0, whole, frames):
         given[:3] = codes[:3, at : at + frames].cuda()
         found.append(graph()[:3].clone())
-    assert_same(torch.cat(found, 1), wanted[:3])
+    assert_same(torch.cat(found, 1), wanted[:3, : whole * FRAME])
 
 
 def capture(call: Callable[[], Tensor]) -> Callable[[], Tensor]:

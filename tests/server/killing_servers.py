@@ -59,7 +59,7 @@ class Server:
     """A server in a process of its own."""
 
     def __init__(self, engine: str) -> None:
-        self._flags = ["--engine", engine, "--slots", "4", "--utilisation", "1000"]
+        self._flags = f"--engine {engine} --slots 4 --utilisation 1000 --threads 1".split()
         self._process: Process | None = None
         self.port = 0
 

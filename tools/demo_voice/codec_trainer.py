@@ -31,6 +31,7 @@ _MARGIN = 4
 _GAP = 12
 """Labels of silence between utterances."""
 Losses = dict[str, Tensor]
+Step = Callable[[], Losses]
 
 
 class SpeechPool:
@@ -105,7 +106,9 @@ class CodecTrainer:
         self._judging = self._optimizer(self.judge)
         self._listening = self._optimizer(self.listener)
         self._decode = torch.compile(decoder) if device.type == "cuda" else decoder
-        self._recorded: dict[Callable[[], Losses], Callable[[], Losses]] = {}
+        self.average = {name: part.clone() for name, part in decoder.state_dict().items()}
+        """Of the decoder's weights over the last thousand adversarial steps: what is exported."""
+        self._recorded: dict[Step, Step] = {}
         self.seconds, self.steps = 0.0, 0
 
     def _optimizer(self, *modules: nn.Module) -> torch.optim.Optimizer:
@@ -122,12 +125,14 @@ class CodecTrainer:
 
     def state(self) -> dict[str, object]:
         parts = [part.state_dict() for part in self._parts()]
-        return {"parts": parts, "seconds": self.seconds, "steps": self.steps}
+        times = {"seconds": self.seconds, "steps": self.steps}
+        return {"parts": parts, "average": self.average, **times}
 
     def restore(self, path: Path) -> None:
         held = torch.load(path, map_location=self.device, weights_only=True)
         for part, state in zip(self._parts(), held["parts"], strict=True):
             part.load_state_dict(state)
+        self.average = held["average"]
         self.seconds, self.steps = held["seconds"], held["steps"]
         start_codebooks(self.codec)
 
@@ -135,10 +140,17 @@ class CodecTrainer:
         """Encoder, codebooks and decoder of another training, of which nothing else is needed."""
         held = torch.load(path, map_location=self.device, weights_only=True)
         self.codec.load_state_dict(held["parts"][0])
+        self.keep_average(1.0)
         start_codebooks(self.codec)
 
-    def step(self, kind: Callable[[], Losses], rate: float) -> Losses:
-        """One update by one of the four kinds of step below."""
+    @torch.no_grad()
+    def keep_average(self, share: float = 0.001) -> None:
+        """Move the average by a share of what it differs from the decoder."""
+        now = list(self.codec.decoder.state_dict().values())
+        torch._foreach_lerp_(list(self.average.values()), now, share)
+
+    def step(self, kind: Step, rate: float) -> Losses:
+        """One update by one of the kinds of step below."""
         self.rate.fill_(rate)
         if self.device.type != "cuda":
             for optimizer in (self._joint, self._alone, self._judging, self._listening):
@@ -151,13 +163,17 @@ class CodecTrainer:
 
     def plain_step(self) -> Losses:
         """As `joint_step`, but the decoder reads what is not quantized: a quick beginning."""
-        return self._encode_and_speak(plain=True)
+        return self._encode_and_speak(plain=True, adversarial=False)
 
     def joint_step(self) -> Losses:
         """Encoder, codebooks and decoder."""
-        return self._encode_and_speak(plain=False)
+        return self._encode_and_speak(plain=False, adversarial=False)
 
-    def _encode_and_speak(self, plain: bool) -> Losses:
+    def adversarial_step(self) -> Losses:
+        """As `joint_step`, against the discriminator."""
+        return self._encode_and_speak(plain=False, adversarial=True)
+
+    def _encode_and_speak(self, plain: bool, adversarial: bool) -> Losses:
         self.codec.train()
         samples, labels, pitch = self._segments()
         quantized = self.codec.quantizer(*self._vectors(samples), plain=plain)
@@ -170,10 +186,17 @@ class CodecTrainer:
         with self._mixed():
             learns, heard, apart = listening_losses(self.listener, true, made, labels, pitch)
         codes = 0.1 * quantized.loss + 0.5 * phone + 0.3 * tone
-        _update(self._joint, 10 * mel + codes + learns + 0.5 * heard + 2 * apart)
-        accuracy = (spoken.argmax(1) == labels.flatten()).float().mean()
-        return {"mel": mel, "commit": quantized.loss, "phones": accuracy, "learns": learns,
-                "heard": heard, "apart": apart, "pitch": tone}  # fmt: skip
+        total = 10 * mel + codes + learns + 0.5 * heard + 2 * apart
+        told: Losses = {"mel": mel, "commit": quantized.loss, "learns": learns, "heard": heard,
+                        "apart": apart, "pitch": tone}  # fmt: skip
+        told["phones"] = (spoken.argmax(1) == labels.flatten()).float().mean()
+        if adversarial:
+            told |= self._judge(true, made)
+            total = total + told["fool"] + 2 * told["match"]
+        _update(self._joint, total)
+        if adversarial:
+            self.keep_average()
+        return told
 
     def listening_step(self) -> Losses:
         """The listener alone, on what the teacher said."""
@@ -185,24 +208,41 @@ class CodecTrainer:
         _update(self._listening, learns)
         return {"learns": learns}
 
+    def judging_step(self) -> Losses:
+        """The discriminator alone, on what the teacher and the decoder said."""
+        samples, _, _ = self._segments()
+        return self._judge(self._target(samples), self._speak(self._final(samples)))
+
     def decoder_step(self) -> Losses:
         """The decoder against the discriminator; codes are final."""
-        self.codec.eval()
         samples, labels, pitch = self._segments()
-        with torch.no_grad():
-            vectors = self.codec.quantizer(*self._vectors(samples)).vectors
-        true, made = self._target(samples), self._speak(vectors)
-        with self._mixed():
-            judged = discriminator_loss(self.judge(true), self.judge(made.detach()))
-        _update(self._judging, judged)
+        true, made = self._target(samples), self._speak(self._final(samples))
+        told = self._judge(true, made)
         mel = self.distance(made, true)
         with self._mixed():
             _, heard, apart = listening_losses(self.listener, true, made, labels, pitch)
-            adversarial, matching = generator_losses(self.judge(true), self.judge(made))
-        listened = 0.5 * heard + 2 * apart
-        _update(self._alone, 10 * mel + listened + adversarial + 2 * matching)
-        return {"mel": mel, "heard": heard, "apart": apart, "judge": judged, "fool": adversarial,
-                "match": matching}  # fmt: skip
+        total = 10 * mel + 0.5 * heard + 2 * apart + told["fool"] + 2 * told["match"]
+        _update(self._alone, total)
+        self.keep_average()
+        return {"mel": mel, "heard": heard, "apart": apart, **told}
+
+    def _judge(self, true: Tensor, made: Tensor) -> Losses:
+        """The discriminator learns; what it says of the decoder then."""
+        with self._mixed():
+            judged = discriminator_loss(self.judge(true), self.judge(made.detach()))
+        _update(self._judging, judged)
+        self.judge.requires_grad_(False)
+        with self._mixed():
+            fool, match = generator_losses(self.judge(true), self.judge(made))
+        self.judge.requires_grad_(True)
+        return {"judge": judged, "fool": fool, "match": match}
+
+    @torch.no_grad()
+    def _final(self, samples: Tensor) -> Tensor:
+        """The decoder's input, of codes that are final."""
+        self.codec.eval()
+        vectors: Tensor = self.codec.quantizer(*self._vectors(samples)).vectors
+        return vectors
 
     def _vectors(self, samples: Tensor) -> tuple[Tensor, Tensor]:
         with self._mixed():
@@ -241,7 +281,7 @@ def _update(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
     optimizer.step()
 
 
-def _record(kind: Callable[[], Losses]) -> Callable[[], Losses]:
+def _record(kind: Step) -> Step:
     """A step as a CUDA graph: hundreds of small kernels cost one launch. The steps that warm up
     are real ones."""
     side = torch.cuda.Stream()

@@ -157,8 +157,11 @@ def encoder(tokenizer: Tokenizer) -> Encode:
 
 
 def load_codec(path: Path, device: torch.device) -> Codec:
+    """The trained codec, its decoder averaged over the last steps."""
     codec = Codec(CODEC).to(device)
-    codec.load_state_dict(torch.load(path, map_location=device, weights_only=True)["parts"][0])
+    held = torch.load(path, map_location=device, weights_only=True)
+    codec.load_state_dict(held["parts"][0])
+    codec.decoder.load_state_dict(held["average"])
     return codec.eval()
 
 

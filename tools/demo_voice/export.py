@@ -18,6 +18,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from tools.demo_voice import settings as ids
+from tools.demo_voice.codes import load_codec
 from tools.demo_voice.placeholder_encoder import CONFIG, encoder_tensors
 from tools.demo_voice.settings import CODEBOOK_SIZE, CODEBOOKS, CODEC, StackSize
 from tools.demo_voice.voice_model import POINTER_HEADS, POINTER_LAYER
@@ -219,7 +220,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=folder / "checkpoint")
     given = parser.parse_args()
     voice = torch.load(given.voice, map_location="cpu", weights_only=True)["average"]
-    codec = torch.load(given.codec, map_location="cpu", weights_only=True)["parts"][0]
+    codec = load_codec(given.codec, torch.device("cpu")).state_dict()
     write_checkpoint(voice, codec, given.tokenizer, given.out)
     size = sum(path.stat().st_size for path in given.out.rglob("*") if path.is_file())
     print(f"{given.out}: {size / 1e6:.1f} MB")

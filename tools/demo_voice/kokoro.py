@@ -26,6 +26,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from tools.demo_voice.vocoder import Vocoder
+
 SHA256 = "6e742170d309016e5891a994e1ce1559c702a2ccd0075e67ef7157974f6406cb"
 _PARTS = 4
 _CONFIG: dict[str, Any] = {  # of hexgrad/Kokoro-82M
@@ -62,12 +64,15 @@ Array = NDArray[Any]
 
 
 def network(path: Path, device: torch.device) -> Any:
-    """The `KModel` of the file that `main` wrote, its weights in float32. Raises ImportError with
-    what to install."""
+    """The `KModel` of the file that `main` wrote, its weights in float32; on a GPU its generator
+    works in half precision. Raises ImportError with what to install."""
     held = torch.load(path, map_location="cpu", weights_only=True)
     model = _empty(held["vocabulary"])
     model.load_state_dict({name: part.float() for name, part in held["weights"].items()})
-    return model.eval().to(device)
+    model.eval().to(device)
+    if device.type == "cuda":
+        model.decoder.generator = Vocoder(model.decoder.generator, torch.float16, compiled=True)
+    return model
 
 
 def _empty(vocabulary: dict[str, int]) -> Any:

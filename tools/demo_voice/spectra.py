@@ -1,11 +1,10 @@
-"""Spectra on the device: resampling, mel spectrograms."""
+"""Mel spectrograms on the device."""
 
 from __future__ import annotations
 
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 
@@ -49,26 +48,3 @@ def _bank(rate: int, size: int, mels: int) -> Tensor:
     rise = (bins - edges[:-2, None]) / (edges[1:-1] - edges[:-2])[:, None]
     fall = (edges[2:, None] - bins) / (edges[2:] - edges[1:-1])[:, None]
     return torch.minimum(rise, fall).clamp(min=0)
-
-
-class Upsample(nn.Module):
-    """16 kHz to 24 kHz by a windowed sinc of 3 phases for every 2 samples: [B, N] -> [B, 3N/2]."""
-
-    taps: Tensor
-
-    def __init__(self, half: int = 24):
-        super().__init__()
-        steps = torch.arange(-half, half + 1)
-        phases = []
-        for phase in range(3):
-            distance = steps - phase * 2 / 3
-            inside = (1 + (math.pi * distance / (half + 1)).cos()) / 2
-            kernel = torch.sinc(0.97 * distance) * inside
-            phases.append(kernel / kernel.sum())
-        self.reach = half
-        self.register_buffer("taps", torch.stack(phases)[:, None], persistent=False)
-
-    def forward(self, samples: Tensor) -> Tensor:
-        padded = F.pad(samples[:, None], (self.reach, self.reach + 1))
-        phases = F.conv1d(padded, self.taps, stride=2)[..., : samples.shape[-1] // 2]
-        return phases.transpose(1, 2).flatten(1)

@@ -30,9 +30,10 @@ _HALF = 128  # of a style: how the voice sounds; the other half is how it moves
 _SILENT = 0.003  # amplitude, 50 dB below full scale
 _LEAD = 240  # samples before the first sound
 _TAIL = 1440  # and after the last
-_RMS = 0.118
-"""Of speech without its pauses: -18 LUFS."""
-_LOUDEST = 0.95
+_RMS = 0.148
+"""Of speech without its pauses: about -18 LUFS."""
+_KNEE, _LOUDEST = 0.7, 0.97
+"""Peaks above the knee are bent so that none is louder than this."""
 _VOICED_HERTZ = 30.0
 
 
@@ -208,5 +209,7 @@ def _leveled(samples: np.ndarray) -> np.ndarray:
     blocks = samples.reshape(-1, LABEL_SAMPLES)
     power = np.square(blocks).mean(1)
     rms = float(np.sqrt(power[power > 1e-3 * power.max()].mean()))
-    gain = min(_RMS / rms, _LOUDEST / float(np.abs(samples).max()))
-    return np.round(samples * gain * 32767).astype(np.int16)
+    louder = samples * (_RMS / rms)
+    over = np.maximum(np.abs(louder) - _KNEE, 0)
+    bent = (_LOUDEST - _KNEE) * np.tanh(over / (_LOUDEST - _KNEE)) - over
+    return np.round((louder + np.sign(louder) * bent) * 32767).astype(np.int16)

@@ -1,13 +1,15 @@
 """Train the codec on the teacher's speech.
 
-    python -m tools.demo_voice.train_codec --joint-minutes 8 --decoder-minutes 5
+    python -m tools.demo_voice.train_codec
 
-First encoder, codebooks and decoder learn together, to begin with without quantizing; then, the
-codes being final, the decoder alone against a discriminator. It may be stopped and started again.
+First encoder, codebooks and decoder learn together, to begin with without quantizing; then also
+against a discriminator; then, the codes being final, the decoder alone. It may be stopped and
+started again.
 
-    python -m tools.demo_voice.train_codec --start codec.pt --joint-minutes 0 --decoder-minutes 8
+    python -m tools.demo_voice.train_codec --start codec.pt --joint-minutes 0 --decoder-minutes 20
 
-gives the decoder of a codec that was trained before a second phase; its codes stay what they are.
+begins with a codec that was trained before. With `--adversarial-minutes 0` its codes stay what they
+are.
 """
 
 from __future__ import annotations
@@ -19,49 +21,56 @@ from pathlib import Path
 
 import torch
 
-from tools.demo_voice.codec_trainer import CodecTrainer, SpeechPool
+from tools.demo_voice.codec_trainer import CodecTrainer, SpeechPool, Step
 from tools.demo_voice.teacher import SAMPLE_RATE
 
 _PLAIN_SHARE = 0.15
 """Of the first phase, before the decoder hears what is quantized."""
 _SAVE_EVERY = 60.0
-_LISTENING_STEPS = 2000
-"""Of the listener alone, before a decoder learns by it."""
+_LISTENING_STEPS, _JUDGING_STEPS = 2000, 600
+"""Of the listener and the discriminator alone, before a decoder learns by them."""
+_ADVERSARIAL_RATE = 0.4
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    joint_minutes: float
-    decoder_minutes: float
+    """Minutes of the three phases."""
+
+    joint: float
+    adversarial: float
+    decoder: float
     rate: float = 1e-3
 
-    def progress(self, seconds: float) -> tuple[bool, float]:
-        """Whether the first phase is on, and how much of the present phase is done."""
-        joint, alone = self.joint_minutes * 60, self.decoder_minutes * 60
-        if seconds < joint:
-            return True, seconds / joint
-        return False, (seconds - joint) / alone if alone else 1.0
+    def progress(self, seconds: float) -> tuple[int, float]:
+        """Which phase is on, 3 behind the last, and how much of it is done."""
+        for phase, minutes in enumerate((self.joint, self.adversarial, self.decoder)):
+            if seconds < minutes * 60:
+                return phase, seconds / (minutes * 60)
+            seconds -= minutes * 60
+        return 3, 0.0
 
 
 def train(trainer: CodecTrainer, plan: Plan, out: Path) -> None:
     """Run what is left of the plan; the state is saved every minute and at the end."""
-    if trainer.steps == 0 and not plan.joint_minutes:
-        for _ in range(_LISTENING_STEPS):  # in the first phase it learns on the way
+    if trainer.steps == 0 and not plan.joint:  # in the first phase the listener learns on the way
+        for _ in range(_LISTENING_STEPS):
             trainer.step(trainer.listening_step, plan.rate)
     begun, before = time.monotonic(), trainer.seconds
-    saved, was_joint = begun, True
+    saved, before_phase = begun, -1
+    since = 0
     while True:
-        joint, done = plan.progress(trainer.seconds)
-        if done >= 1:
-            break
-        if was_joint and not joint:
+        phase, done = plan.progress(trainer.seconds)
+        if phase != before_phase:
+            since = trainer.steps
+            _enter(trainer, phase, before_phase, plan)
             _save(trainer, out)
-            print("the codes are final", flush=True)
-        was_joint = joint
-        first = trainer.plain_step if done < _PLAIN_SHARE else trainer.joint_step
-        kind = first if joint else trainer.decoder_step
-        rate = plan.rate * (1.0 if joint else 0.25) * _schedule(done, trainer.steps)
-        losses = trainer.step(kind, rate)
+            before_phase = phase
+        if phase == 3:
+            break
+        rate = plan.rate * _schedule(done, trainer.steps - since)
+        losses = trainer.step(
+            _kind(trainer, phase, done), rate * (_ADVERSARIAL_RATE if phase else 1)
+        )
         trainer.steps += 1
         if trainer.steps % 200 == 0:
             trainer.pool.refresh()
@@ -74,7 +83,22 @@ def train(trainer: CodecTrainer, plan: Plan, out: Path) -> None:
         if now - saved > _SAVE_EVERY:
             saved = now
             _save(trainer, out)
-    _save(trainer, out)
+
+
+def _kind(trainer: CodecTrainer, phase: int, done: float) -> Step:
+    if phase == 0:
+        return trainer.plain_step if done < _PLAIN_SHARE else trainer.joint_step
+    return trainer.adversarial_step if phase == 1 else trainer.decoder_step
+
+
+def _enter(trainer: CodecTrainer, phase: int, before: int, plan: Plan) -> None:
+    """What is done once, when a phase begins."""
+    if before <= 0 < phase < 3:
+        trainer.keep_average(1.0)
+        for _ in range(_JUDGING_STEPS):
+            trainer.step(trainer.judging_step, plan.rate)
+    if phase == 2:
+        print("the codes are final", flush=True)
 
 
 def _schedule(done: float, steps: int) -> float:
@@ -93,10 +117,11 @@ def main() -> None:
     parser.add_argument("--speech", type=Path, default=Path("build/demo_voice/speech"))
     parser.add_argument("--out", type=Path, default=Path("build/demo_voice/codec.pt"))
     parser.add_argument("--start", type=Path, help="a trained codec to begin with")
-    parser.add_argument("--joint-minutes", type=float, default=8.0)
-    parser.add_argument("--decoder-minutes", type=float, default=5.0, help="0: none")
-    parser.add_argument("--rows", type=int, default=64)
-    parser.add_argument("--frames", type=int, default=20)
+    parser.add_argument("--joint-minutes", type=float, default=6.0)
+    parser.add_argument("--adversarial-minutes", type=float, default=8.0)
+    parser.add_argument("--decoder-minutes", type=float, default=8.0)
+    parser.add_argument("--rows", type=int, default=32)
+    parser.add_argument("--frames", type=int, default=14)
     parser.add_argument("--hours", type=float, default=60.0, help="speech to hold at most")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--eager", action="store_true", help="do not record steps as CUDA graphs")
@@ -117,7 +142,8 @@ def main() -> None:
         trainer.restore(given.out)
     elif given.start is not None:
         trainer.begin_with(given.start)
-    train(trainer, Plan(given.joint_minutes, given.decoder_minutes), given.out)
+    minutes = (given.joint_minutes, given.adversarial_minutes, given.decoder_minutes)
+    train(trainer, Plan(*minutes), given.out)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -121,8 +122,10 @@ async def link() -> AsyncIterator[Link]:
 
 
 @pytest.fixture
-async def peer(link: Link) -> AsyncIterator[Peer]:
-    """Of a session that has spoken before."""
+async def peer(link: Link, caplog: pytest.LogCaptureFixture) -> AsyncIterator[Peer]:
+    """Of a session that has spoken before. Lines of a log are not counted, whatever level the
+    tests before have left."""
+    caplog.set_level(logging.WARNING)
     metrics, tokenizer = Metrics(), Qwen2Tokenizer.from_folder(demo_voice.FOLDER)
     host = EngineHost(link, lambda: tokenizer, metrics, stall_seconds=60.0)
     await host.start()

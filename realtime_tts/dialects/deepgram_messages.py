@@ -33,7 +33,7 @@ MASCULINE = frozenset(
     "odysseus orion orpheus perseus pluto roman sander saturn sirio valerio zeus".split()
 )
 """Aura's voices that Deepgram lists as masculine; they are spoken by the first of these of ours."""
-OUR_MASCULINE = ("ray", "ryan", "kal", "aiden", "uncle_fu")
+OUR_MASCULINE = ("ray", "ryan", "aiden", "uncle_fu")
 
 _MODEL = re.compile(
     r"(?:aura(?:-\d+)?|flux)-(?P<voice>[^\W\d].*?)(?:-(?P<language>[a-z]{2}(?:-[a-z]{2})?))?",

@@ -1,6 +1,6 @@
 """Servers for the tests of real clients; each is started when the first test asks for it.
 
-All speak with the demo voice (`ava`, `kal`, `ray`) and are shared by the tests of one client, under
+All speak with the demo voice (`ava`, `ray`) and are shared by the tests of one client, under
 `make test-clients` also by one client after another (kinds.py). What `Server` has is in serving.py;
 a test that needs other flags, or breaks its server, uses `serving` itself.
 """

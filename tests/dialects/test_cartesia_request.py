@@ -13,7 +13,7 @@ from realtime_tts.dialects.catalogue import our_language
 from realtime_tts.engine.fake import FakeEngine
 from realtime_tts.errors import RequestError
 
-VOICES = ("ava", "kal")
+VOICES = ("ava", "ray")
 FIELDS = [
     "transcript", "model_id", "voice", "output_format", "context_id", "continue", "flush",
     "cancel", "language", "add_timestamps", "max_buffer_delay_ms", "generation_config", "speed",
@@ -56,7 +56,7 @@ def test_null_is_absent_at_every_depth() -> None:
     ("voice", "ours"),
     [
         ("AVA", "ava"),
-        ({"mode": "id", "id": "Kal"}, "kal"),
+        ({"mode": "id", "id": "Ray"}, "ray"),
         ("6ccbfb76-1fc6-48f7-b71d-91ac6298247b", None),
         (None, None),
     ],

@@ -1,4 +1,4 @@
-"""The demo voices, 3 to 5 LU apart by themselves, are equally loud where a session asks for it."""
+"""The demo voices are as loud as others where a session asks for it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from realtime_tts import RealtimeTTS
 from realtime_tts.server.run import RunningServer
 from tests.audio.sounds import loudness, true_peak
 
-VOICES = ("ava", "ray", "kal")
+VOICES = ("ava", "ray")
 CHOICES = ("off", "on")
 TEXT = "The train to the coast leaves at nine, and it is never late."
 
@@ -29,7 +29,7 @@ async def test_the_demo_voices_are_at_16_lufs_and_no_peak_is_above_minus_1_db(
     for chosen in CHOICES:  # there are four slots
         await asyncio.gather(*(say(voice, chosen) for voice in VOICES))
     before = [loudness(made[voice, "off"]) for voice in VOICES]
-    assert max(before) - min(before) > 3
+    assert max(abs(level + 16) for level in before) > 2, "there is nothing to do"
     for voice in VOICES:
         assert len(made[voice, "on"]) == len(made[voice, "off"])
         assert loudness(made[voice, "on"]) == pytest.approx(-16, abs=1)

@@ -15,7 +15,7 @@ def test_each_voice_has_its_own() -> None:
     rates = SpeechRates()
     rates.learn("ava", 10.0, 8.0)
     rates.learn("ray", 5.0, 6.0)
-    assert (rates.of("ava"), rates.of("ray"), rates.of("kal")) == (0.8, 1.2, 1.0)
+    assert (rates.of("ava"), rates.of("ray"), rates.of("eve")) == (0.8, 1.2, 1.0)
 
 
 def test_long_texts_count_for_more_and_short_ones_for_nothing() -> None:

@@ -26,7 +26,7 @@ from tools.seams.texts import pieced_texts
 from tools.seams.ways import WAYS, Way
 
 OUT = Path("build/seams")
-VOICES = ("ava", "ray", "kal")
+VOICES = ("ava", "ray")
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,7 @@ def test_what_was_cleared_is_not_spoken(server: Server) -> None:
 
 
 def test_two_connections_at_once(server: Server) -> None:
-    with talking(server) as one, talking(server, voice="kal") as two:
+    with talking(server) as one, talking(server, voice="ray") as two:
         one.api.append_text(LONG)
         one.until(DELTA)
         heard = sound(two.say(TEXT))

@@ -70,17 +70,17 @@ async def test_a_voice_that_the_server_does_not_have_is_final(server: Server) ->
         error, attempts = await failure(speaker, say)
         assert isinstance(error, APIStatusError) and error.status_code == 400
         assert not error.retryable and "nobody" in str(error) and attempts == 1
-        speaker.update_options(voice="kal")
+        speaker.update_options(voice="ray")
         assert await say(speaker)
 
 
 async def test_a_bad_option_of_a_later_stream_leaves_the_session_as_it_was(server: Server) -> None:
-    async with TTS(server.url, voice="kal") as speaker:
+    async with TTS(server.url, voice="ray") as speaker:
         await say(speaker, ["Hello."])
         speaker.update_options(voice="nobody")
         error, _ = await failure(speaker, say)
         assert not error.retryable
-        speaker.update_options(voice="kal")
+        speaker.update_options(voice="ray")
         metrics = collected(speaker, "metrics_collected")
         await say(speaker, ["Hello."])
         assert metrics[0].connection_reused

@@ -147,32 +147,27 @@ class Linear:
         return kept.dtype.itemsize
 
     def __call__(self, x: Tensor) -> Tensor:
+        rows = x.numel() // self.inputs
         if self._half is not None:
-            return self._half_product(x, self._half)
-        packed, floor = self._packed, self._row_floor
-        if floor is None:
+            wanted = rows + -rows % self._row_multiple
+            y = half_product(self._filled(x, rows, wanted), self._half, self.bias)
+        elif self._row_floor is None:
             return self._row_by_row(x)
-        if packed is None:
+        elif self._packed is None:
             assert self.weight is not None
             return F.linear(x, self.weight, self.bias)
-        if floor > 1 and x.numel() < floor * self.inputs:
-            return self._padded(x, packed, floor)
-        return packed_product(x, packed, self.bias)
+        else:
+            wanted = max(rows, self._row_floor)
+            y = packed_product(self._filled(x, rows, wanted), self._packed, self.bias)
+        return y if wanted == rows else y[:rows].view(*x.shape[:-1], self.outputs)
 
-    def _half_product(self, x: Tensor, half: Tensor) -> Tensor:
-        rows = x.numel() // self.inputs
-        missing = -rows % self._row_multiple
-        if not missing:
-            return half_product(x, half, self.bias)
-        block = F.pad(x.reshape(rows, self.inputs), (0, 0, 0, missing))
-        return half_product(block, half, self.bias)[:rows].view(*x.shape[:-1], self.outputs)
-
-    def _padded(self, x: Tensor, packed: Tensor, floor: int) -> Tensor:
-        rows = x.numel() // self.inputs
-        block = x.new_zeros(floor, self.inputs)
+    def _filled(self, x: Tensor, rows: int, wanted: int) -> Tensor:
+        """x, of so many rows; [wanted, K] with rows of zeros behind them if it has fewer."""
+        if rows == wanted:
+            return x
+        block = x.new_zeros(wanted, self.inputs)
         block[:rows] = x.reshape(rows, self.inputs)
-        y = packed_product(block, packed, self.bias)[:rows]
-        return y.view(*x.shape[:-1], self.outputs)
+        return block
 
     def _row_by_row(self, x: Tensor) -> Tensor:
         assert self.weight is not None

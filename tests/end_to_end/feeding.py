@@ -73,6 +73,7 @@ class EngineFeeding(Feeding):
         self._texts.append((at, None))
         self._until = until
         self._loop.run()
+        self._take_words()  # the turn may have ended by text with nothing to speak
         self.ended_at = self.turn.listener.dry_at(self.now)
 
     @property
@@ -102,6 +103,9 @@ class EngineFeeding(Feeding):
             if self.turn.listener.made > before:
                 sounds = self.utterances.setdefault(event.id, [before, before])
                 sounds[1] = self.turn.listener.made
+        self._take_words()
+
+    def _take_words(self) -> None:
         while words := self.turn.listener.take_words():
             self.words += words
 

@@ -86,6 +86,12 @@ def test_every_word_of_any_feed_is_spoken_once_and_in_order(
         assert times == sorted(times) and times[-1] <= turn.turn.listener.made / 24_000 + 1e-6
 
 
+def test_a_mark_behind_a_pause_that_comes_too_late_is_told(engine: Engine) -> None:
+    turn = fed(engine, [(0.0, "back. "), (1.0, PAUSE), (0.3, ".")], "auto")
+    assert turn.spoken == ["back."] and turn.turn.reason == "complete"
+    assert "".join(word.text for word in turn.words) == f"back. {PAUSE}."
+
+
 @examples(5)
 @given(text=texts, random=randoms, mode=modes, at=st.floats(0.0, 5.0))
 def test_an_interrupt_at_any_moment_tells_a_beginning_of_the_text(

@@ -1,13 +1,15 @@
 """Exchange: brings together what several processes count of the same keys.
 
-A thread does it ten times a second, and nobody waits for it: limits are decided on what is known.
+Threads do it ten times a second, and nobody waits for them: limits are decided on what is known.
 So before all know that a limit is reached, as much more can come as comes in a tenth of a second.
-While the store cannot be reached, each process goes by its own counts.
+While the store cannot be reached, each process goes by its own counts, and by what the fronts of
+its server tell each other: they do not wait for the store.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from threading import Event, Thread
 
 from limits.errors import ConfigurationError
@@ -35,13 +37,14 @@ class Exchange:
         """Where the fronts of this server tell each other; None: it has one."""
         self.here: Held = {}
         """What is open at this process; replaced as a whole."""
-        self._elsewhere: Held = {}
+        self._at_fronts: Held = {}
+        self._in_fleet: Held | None = None
+        """None while the store cannot be reached."""
         self._counters = counters
         self._store = None if url is None else _store(url)
         self._fleet = None if self._store is None else FleetTable(self._store.storage)
         self._stopping = Event()
-        self._failing = False
-        self._thread = Thread(target=self._run, name="limits", daemon=True)
+        self._threads: list[Thread] = []
 
     @property
     def has_others(self) -> bool:
@@ -50,44 +53,61 @@ class Exchange:
 
     def start(self) -> None:
         """Begin, if there is anybody to exchange with."""
-        if self.has_others:
-            self._thread.start()
+        found = ((self.fronts, self.meet_fronts), (self._store, self.meet_fleet))
+        works = [work for table, work in found if table is not None]
+        self._threads = [
+            Thread(target=self._repeat, args=(work,), name="limits", daemon=True) for work in works
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
-        """End. Waits for the thread."""
+        """End. Waits for the threads."""
         self._stopping.set()
-        if self._thread.ident is not None:
-            self._thread.join()
+        for thread in self._threads:
+            thread.join()
 
     def elsewhere(self, key_id: str) -> tuple[int, int]:
         """Sessions and turns that the key has at other fronts, and at other servers of a fleet."""
-        return self._elsewhere.get(key_id, (0, 0))
+        held = self._at_fronts if self._in_fleet is None else self._in_fleet
+        return held.get(key_id, (0, 0))
 
-    def _run(self) -> None:
+    def _repeat(self, work: Callable[[], None]) -> None:
+        failing = False
         while not self._stopping.wait(_SECONDS):
             try:
-                self.round()
+                work()
             except Exception as error:  # whatever a store's client raises: each has its own
-                if not self._failing:
+                if not failing:
                     why = type(error).__name__  # its text may have the address, with a password
                     event(log, logging.ERROR, "limits.not_shared", why=why)
-                self._failing = True
+                failing = True
             else:
-                if self._failing:
+                if failing:
                     event(log, logging.INFO, "limits.shared_again")
-                self._failing = False
+                failing = False
 
-    def round(self) -> None:
-        """Tell what this process has counted, and learn what all have."""
+    def meet_fronts(self) -> None:
+        """Tell the other fronts what is open here, and learn what is at theirs; without a fleet,
+        also what was counted."""
         if self.fronts is not None:
-            at_fronts = self.fronts.exchange(self.here)
-            if self._fleet is None or self._failing:
-                self._elsewhere = at_fronts
-        if self._fleet is not None:
-            self._elsewhere = self._fleet.exchange(self.here)
-        store: Storage | FrontsTable | None = self._store or self.fronts
-        if store is None:
+            self._at_fronts = self.fronts.exchange(self.here)
+            if self._store is None:
+                self._settle(self.fronts)
+
+    def meet_fleet(self) -> None:
+        """The same with the other servers of a fleet."""
+        if self._store is None or self._fleet is None:
             return
+        try:
+            self._in_fleet = self._fleet.exchange(self.here)
+        except BaseException:
+            self._in_fleet = None
+            raise
+        self._settle(self._store)
+
+    def _settle(self, store: Storage | FrontsTable) -> None:
+        """Tell what this process has counted, and learn what all have."""
         for name, amount, seconds in self._counters.take_unshared():
             try:
                 count, ends = store.incr(name, seconds, amount), store.get_expiry(name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import time
 from pathlib import Path
 
@@ -86,8 +88,12 @@ class Servers:
 
     def exchange(self) -> None:
         for _ in range(2):
-            for exchange in self.exchanges:
-                exchange.round()
+            for number in range(len(self.exchanges)):
+                self.meet(number)
+
+    def meet(self, number: int) -> None:
+        self.exchanges[number].meet_fronts()
+        self.exchanges[number].meet_fleet()
 
 
 def check_shared_rates(servers: Servers) -> None:
@@ -123,7 +129,7 @@ def test_without_its_store_a_server_goes_by_its_own_counts_and_loses_none() -> N
     exchange = Exchange(counters, "redis://127.0.0.1:1")
     counters.incr("window", 60, 5)
     with pytest.raises(Exception, match="127.0.0.1:1"):
-        exchange.round()
+        exchange.meet_fleet()
     assert counters.get("window") == 5
     assert counters.take_unshared() == [("window", 5, 60)]
 
@@ -146,7 +152,7 @@ def test_fronts_know_what_is_open_at_the_others_and_forget_one_that_is_silent(
     check_shared_sessions(servers)
     later = time.time() + 4.0
     monkeypatch.setattr("realtime_tts.access.fronts_table.time.time", lambda: later)
-    servers.exchanges[1].round()
+    servers.meet(1)
     assert servers.exchanges[1].elsewhere("a") == (0, 0), "the first has ended"
 
 
@@ -157,10 +163,10 @@ async def test_servers_know_what_is_open_at_the_others_and_forget_one_that_is_ki
     servers = Servers(redis, None)
     check_shared_sessions(servers)
     monkeypatch.setattr("realtime_tts.access.fleet_table.SILENT_SECONDS", 0.05)
-    servers.exchanges[0].round()
+    servers.meet(0)
 
     def forgotten() -> bool:
-        servers.exchanges[1].round()
+        servers.meet(1)
         return servers.exchanges[1].elsewhere("a") == (0, 0)
 
     await until(forgotten)
@@ -171,7 +177,7 @@ def test_without_its_store_a_server_knows_of_its_own_fronts(tmp_path: Path, redi
     servers = Servers(redis, tmp_path / "limits.db")
     check_shared_sessions(servers)
     servers.held[1]["a"] = (1, 1)
-    servers.exchanges[1].round()
+    servers.meet(1)
     gone = Exchange(Counters(), "redis://127.0.0.1:1")
     gone.fronts = FrontsTable(tmp_path / "limits.db", 7)
     gone.start()
@@ -184,6 +190,28 @@ def test_without_its_store_a_server_knows_of_its_own_fronts(tmp_path: Path, redi
         assert gone.elsewhere("a") == (4, 2)
     finally:
         gone.stop()
+
+
+def test_fronts_do_not_wait_for_a_store_that_does_not_answer(tmp_path: Path) -> None:
+    """It takes two seconds to give up each call; the fronts hear of each other all the time."""
+    connections: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(0)
+        exchange = Exchange(Counters(), f"redis://127.0.0.1:{silent.getsockname()[1]}")
+        exchange.fronts, other = (FrontsTable(tmp_path / "limits.db", number) for number in (0, 1))
+        exchange.start()
+        try:
+            for sessions in range(1, 11):
+                other.exchange({"a": (sessions, 0)})
+                while exchange.elsewhere("a") != (sessions, 0):
+                    with contextlib.suppress(BlockingIOError):
+                        connections.append(silent.accept()[0])
+                    time.sleep(0.01)
+        finally:
+            exchange.stop()
+            for connection in connections:
+                connection.close()
+    assert 1 <= len(connections) <= 5
 
 
 @pytest.mark.parametrize("url", ["", "memory://", "redis", "http://x", "async+redis://x"])

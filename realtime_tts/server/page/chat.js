@@ -9,6 +9,7 @@ import { byId, element, say } from "./dom.js";
 import { ears } from "./ears.js";
 import { History } from "./history.js";
 import { microphone } from "./microphone.js";
+import { Trouble } from "./server.js";
 
 /** @import { Message } from "./history.js" */
 /** @import { Speaker } from "./speaker.js" */
@@ -28,6 +29,8 @@ export class Chat {
   #failed;
   #log = byId("chat-log");
   #field = /** @type {HTMLTextAreaElement} */ (byId("chat-say"));
+  /** The line of a reply that a full server refused. @type {HTMLElement | null} */
+  #refused = null;
 
   /**
    * @param {Speaker} speaker
@@ -60,6 +63,14 @@ export class Chat {
     byId("chat-present").hidden = model === null;
   }
 
+  /** Ask for the reply that was refused again. False if the person has begun to say more. */
+  retry() {
+    if (!this.#refused || this.#field.value) return false;
+    this.#refused.remove();
+    this.#answer(this.#speak());
+    return true;
+  }
+
   async #barge() {
     if (this.#speaker.speaking) await this.#speaker.interrupt();
   }
@@ -79,6 +90,11 @@ export class Chat {
     await this.#settled;
     this.history.user(text);
     this.#show("user", "You", text);
+    this.#answer(speech);
+  }
+
+  /** @param {Speech} speech */
+  #answer(speech) {
     const message = this.history.reply();
     const line = this.#show("assistant", "Reply", "");
     this.#settled = this.#reply(speech, message, line);
@@ -89,6 +105,7 @@ export class Chat {
 
   /** @param {Speech} speech @param {Message} message @param {HTMLElement} line */
   async #reply(speech, message, line) {
+    this.#refused = null;
     const over = new Promise((resolve) => speech.addEventListener("over", resolve));
     try {
       for await (const delta of replyOf(this.history.toSend(), speech.stop.signal)) {
@@ -105,6 +122,7 @@ export class Chat {
     if (!speech.over) await over;
     if (speech.report) this.history.cut(message, speech.report.textSpoken);
     else if (speech.trouble) this.history.cut(message, ""); // nothing was spoken
+    if (speech.trouble instanceof Trouble && speech.trouble.waitMs > 0) this.#refused = line;
     line.lastChild?.replaceWith(shown(message, speech));
   }
 

@@ -36,6 +36,12 @@ const several = new Several(server, () => controls.settings, complain);
 const chat = new Chat(speaker, speak, (words) => complain(new Trouble("chat", words)));
 const stream = streaming(speak);
 const typed = typing(speak);
+const RETRIES = {
+  speak: stream,
+  type: typed.retry,
+  several: () => several.retry(),
+  chat: () => chat.retry() || settle(),
+};
 const playButton = /** @type {HTMLButtonElement} */ (byId("play"));
 const downloadButton = /** @type {HTMLButtonElement} */ (byId("download"));
 const program = new Program(
@@ -70,10 +76,11 @@ function speak() {
 function complain(trouble) {
   settle();
   const waitMs = trouble instanceof Trouble ? trouble.waitMs : 0;
-  const retries = waitMs > 0 && (tab === "speak" || tab === "type");
+  const again = tab in RETRIES ? RETRIES[/** @type {keyof RETRIES} */ (tab)] : null;
+  const retries = waitMs > 0 && again !== null;
   const loads = trouble instanceof Trouble && trouble.code === "not_ready"; // nothing is wrong then
   if (!loads) status.trouble(trouble.message, waitMs, retries);
-  if (retries) retry = window.setTimeout(tab === "type" ? typed.retry : stream, waitMs);
+  if (retries) retry = window.setTimeout(again, waitMs);
   if (!(trouble instanceof Trouble)) return;
   if (trouble.code === "key") askForKey();
   if (trouble.code === "gone" || trouble.code === "not_ready") void missed(trouble);
@@ -154,6 +161,7 @@ function speaking() {
 }
 
 function play() {
+  settle();
   if (controls.missing) {
     complain(new Error(controls.missing));
     /** @type {HTMLDetailsElement} */ (byId("own")).open = true;
@@ -163,6 +171,7 @@ function play() {
 }
 
 function interrupt() {
+  clearTimeout(retry);
   void (tab === "several" ? several.interrupt() : speaker.interrupt());
 }
 

@@ -4,6 +4,7 @@ import { SAMPLE_RATE } from "/client/index.js";
 import { Player } from "/client/player.js";
 import { byId, element, fill, say } from "./dom.js";
 import { paced } from "./pieces.js";
+import { Trouble } from "./server.js";
 import { Speaker } from "./speaker.js";
 import { slider } from "./streaming.js";
 import { colours, draw } from "./timeline.js";
@@ -107,6 +108,11 @@ function words(speech) {
   return `${first}\n${then}${gaps ? `, ${gaps} underrun${gaps > 1 ? "s" : ""}` : ""}`;
 }
 
+/** @param {Error | null | undefined} trouble */
+function refused(trouble) {
+  return trouble instanceof Trouble && trouble.waitMs > 0;
+}
+
 export class Several {
   /** @type {Row[]} */
   rows = [];
@@ -145,10 +151,20 @@ export class Several {
   }
 
   speak() {
+    this.#speak(this.rows);
+  }
+
+  /** Speak the rows that a full server refused. */
+  retry() {
+    this.#speak(this.rows.filter((row) => refused(row.speaker.current?.trouble)));
+  }
+
+  /** @param {Row[]} rows */
+  #speak(rows) {
     const stalls = /** @type {HTMLInputElement} */ (byId("several-stalls")).checked;
     const settings = this.#settings();
     let told = false;
-    for (const row of this.rows) {
+    for (const row of rows) {
       const speech = row.speak(settings, stalls && row.number % 2 === 1);
       speech.addEventListener("over", () => {
         if (speech.trouble && !told) this.#failed(speech.trouble);

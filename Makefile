@@ -73,7 +73,7 @@ unit: $(VENV)/.dev
 	$(MAKE) --no-print-directory alone
 
 together: $(VENV)/.dev
-	$(CORE) $(BIN)/pytest --quiet --numprocesses 5 --dist worksteal -m "not gpu and not alone" \
+	$(CORE) $(BIN)/pytest --quiet --numprocesses 3 --dist worksteal -m "not gpu and not alone" \
 		$(COVER) $(ARGS)
 	$(if $(COVER),@echo "realtime_tts and scheduler: the tests run \
 $$($(BIN)/coverage report --format total) % of the lines")

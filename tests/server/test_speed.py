@@ -97,6 +97,7 @@ async def test_an_interrupt_knows_what_was_heard(speech: Any, speed: float) -> N
     assert told["played_ms"] == pytest.approx(coming + 10, abs=0.1)
 
 
+@pytest.mark.alone
 async def test_a_listener_of_fast_speech_hears_no_gap(speech: Any) -> None:
     """The engine makes no more than the lead, and knows that it is played faster than made."""
     engine = FakeEngineConfig(frames_per_token=1, step_seconds=0.03)

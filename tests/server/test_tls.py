@@ -146,7 +146,7 @@ async def test_speech_over_wss_is_that_over_ws(
         async with speech(one) as server:
             ca = tls.certificate if one.tls else None
             async with RealtimeTTS(server.running.websocket_url, tls_ca=ca, seed=1) as tts:
-                heard.append([packet async for packet in tts.speak(TEXT)])
+                heard.append(b"".join([packet async for packet in tts.speak(TEXT)]))
     assert heard[0] == heard[1]
 
 

@@ -23,7 +23,7 @@ class RepositoryMetadata(MetadataHookInterface):
     def update(self, metadata: dict[str, object]) -> None:
         readme = Path(self.root, "README.md").read_text("utf-8")
         repository = address(os.environ)
-        version = f"v{metadata['version']}" if "version" in metadata else "main"
+        version = f"v{metadata['version']}"
         metadata["readme"] = {
             "content-type": "text/markdown",
             "text": absolute(readme, repository, version),

@@ -83,10 +83,23 @@ class Scheduler:
         cap, start = config.lead_cap_of(lead_cap), config.start_tokens_of(min_start_tokens)
         made = (config.sample_rate, config.packet_samples)
         playback = Playback.at_speed(speed, *made, listener_free_at, lookahead)
+        account, share = payer
         row = Utterance(
-            id, self._opened, prompt_tokens, Layout(layout), now, cap, start, listener_free_at,
-            playback, text_needed, continues, speed, *payer,
-        )  # fmt: skip
+            id=id,
+            order=self._opened,
+            prompt_tokens=prompt_tokens,
+            layout=Layout(layout),
+            opened_at=now,
+            lead_cap=cap,
+            min_start_tokens=start,
+            listener_free_at=listener_free_at,
+            playback=playback,
+            text_needed=text_needed,
+            continues=continues,
+            speed=speed,
+            account=account,
+            share=share,
+        )
         if spoken is not None:
             row.resume(spoken, now)
         return self._admit(row, now)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +18,7 @@ from tools.demo_voice.train_codec import Plan
 
 
 @pytest.fixture(scope="module")
-def trainer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CodecTrainer]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # these sizes are not worth more, least of all beside other tests
+def trainer(tmp_path_factory: pytest.TempPathFactory) -> CodecTrainer:
     folder = tmp_path_factory.mktemp("speech")
     labels = 150
     sound = 6000 * np.sin(np.arange(labels * LABEL_SAMPLES) * 2 * np.pi * 150 / 24_000)
@@ -37,8 +34,7 @@ def trainer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CodecTrainer]:
     torch.manual_seed(3)
     pool = SpeechPool(folder, torch.device("cpu"), hours=0.01)
     pool.refresh()
-    yield CodecTrainer(pool, torch.device("cpu"), rows=1, frames=1, recorded=False)
-    torch.set_num_threads(threads)
+    return CodecTrainer(pool, torch.device("cpu"), rows=1, frames=1, recorded=False)
 
 
 PARTS = ("encoder", "quantizer", "decoder", "judge", "listener")

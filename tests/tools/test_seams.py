@@ -113,7 +113,7 @@ def test_what_is_trimmed_is_not_shown() -> None:
 def test_a_row_says_the_same_alone_and_in_company() -> None:
     speaker = Speaker(*parts(), slots=2)
     one = Request(("Wet paint!", " Mind the gap!"), "ray", 3, WAYS["rewritten"])
-    other = Request(("Low tide.", " Who moved my ladder?"), "ray", 4, WAYS["full, rewritten"])
+    other = Request(("Low tide.", " Who moved my ladder?"), "ava", 4, WAYS["full, rewritten"])
     alone = speaker.speak([one])[0]
     together = speaker.speak([other, one, other])
     assert np.array_equal(together[1].samples, alone.samples)

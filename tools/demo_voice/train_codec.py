@@ -56,8 +56,9 @@ def train(trainer: CodecTrainer, plan: Plan, out: Path) -> None:
         for _ in range(_LISTENING_STEPS):
             trainer.step(trainer.listening_step, plan.rate)
     begun, before = time.monotonic(), trainer.seconds
-    saved, before_phase = begun, -1
-    since = 0
+    saved, since = begun, 0
+    # Who goes on in the middle of a phase has entered it.
+    before_phase = plan.progress(before)[0] if trainer.steps else -1
     while True:
         phase, done = plan.progress(trainer.seconds)
         if phase != before_phase:

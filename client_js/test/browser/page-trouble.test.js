@@ -12,6 +12,15 @@ const trouble = async (page, about) => {
   assert.equal(await page.getAttribute("#state", "role"), "alert");
 };
 
+/** Sessions are refused as long as `full` says so. */
+const refusing = (page, full, waitMs, message = "all sessions are taken") =>
+  page.routeWebSocket(/\/v1\/tts/, (socket) => {
+    if (!full()) return socket.connectToServer();
+    const error = { type: "error", code: "too_many_sessions", message, fatal: true };
+    socket.send(JSON.stringify({ ...error, retryable: true, retry_after_ms: waitMs }));
+    socket.close({ code: 1013 });
+  });
+
 test("a server that is gone is missed, with what was not heard, until it is back", { skip }, async (t) => {
   const { url, kill } = await serve(t, "--engine", "fake");
   const page = await visit(t, url);
@@ -65,14 +74,7 @@ test("a full server says when it is tried again, and what was typed is spoken th
   let full = true;
   const page = await visit(t, url, {
     hash: "#type",
-    before: (page) =>
-      page.routeWebSocket(/\/v1\/tts/, (socket) => {
-        if (!full) return socket.connectToServer();
-        const says = "all 1 sessions are taken; try again later";
-        const error = { type: "error", code: "too_many_sessions", message: says, fatal: true };
-        socket.send(JSON.stringify({ ...error, retryable: true, retry_after_ms: 3000 }));
-        socket.close({ code: 1013 });
-      }),
+    before: (page) => refusing(page, () => full, 3000, "all 1 sessions are taken; try again later"),
   });
   await met(page);
   await page.click("#typed");
@@ -93,13 +95,7 @@ test("of several voices those that a full server refused are spoken later", { sk
   let room = 1;
   const page = await visit(t, url, {
     hash: "#several",
-    before: (page) =>
-      page.routeWebSocket(/\/v1\/tts/, (socket) => {
-        if (room-- > 0) return socket.connectToServer();
-        const error = { type: "error", code: "too_many_sessions", message: "all sessions are taken" };
-        socket.send(JSON.stringify({ ...error, fatal: true, retryable: true, retry_after_ms: 2000 }));
-        socket.close({ code: 1013 });
-      }),
+    before: (page) => refusing(page, () => room-- <= 0, 2000),
   });
   await met(page);
   await page.click("#play");
@@ -173,14 +169,7 @@ test("what the model could not say is said in words, and what it said is heard",
 /** A chat whose server is full until `room` says that there is room. */
 async function refused(t, reply) {
   let room = false;
-  const before = (page) =>
-    page.routeWebSocket(/\/v1\/tts/, (socket) => {
-      if (room) return socket.connectToServer();
-      const says = { code: "too_many_sessions", message: "all sessions are taken" };
-      const error = { type: "error", ...says, fatal: true, retryable: true, retry_after_ms: 2000 };
-      socket.send(JSON.stringify(error));
-      socket.close({ code: 1013 });
-    });
+  const before = (page) => refusing(page, () => !room, 2000);
   const { page, asked } = await chat(t, reply, { before });
   await page.press("#chat-say", "H");
   await page.press("#chat-say", "Enter");

@@ -17,6 +17,7 @@ from realtime_tts.config import ServerConfig
 from realtime_tts.configuration.following import Source, following
 from realtime_tts.engine.failover import Failover
 from realtime_tts.engine.link import EngineLink
+from realtime_tts.errors import EngineError
 from realtime_tts.garbage import calm_garbage_collector
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
@@ -147,7 +148,7 @@ async def running(
 
 @contextlib.asynccontextmanager
 async def running_front(front: Front, *, wait_ready: bool = True) -> AsyncIterator[RunningServer]:
-    """The same for a front that is made already."""
+    """The same for a front that is made already. Raises EngineError if its engine cannot load."""
     config = front.config
     certificate = Certificate(config.tls) if config.tls else None
     server = DrainingServer(
@@ -159,8 +160,10 @@ async def running_front(front: Front, *, wait_ready: bool = True) -> AsyncIterat
     agent_port = agents[0].getsockname()[1] if agents else None
     async with answering(agents, front.load), _serving(server, sockets) as task:
         while not server.started or (wait_ready and front.engine.not_ready() is not None):
-            if task.done() or front.engine.load_failure is not None:
-                raise RuntimeError(f"the server did not start: {front.engine.not_ready()}")
+            if front.engine.load_failure is not None:
+                raise EngineError(front.engine.load_failure)
+            if task.done():
+                raise RuntimeError("the server ended while it started")
             await asyncio.sleep(0.005)
         yield RunningServer(host, port, front, server, agent_port)
 

@@ -23,7 +23,7 @@ from tts_scheduler import SchedulerConfig
 
 SLOTS = 4
 ENGINE = FakeEngineConfig(slots=SLOTS, frames_per_token=1, step_seconds=0.01)
-SCHEDULER = SchedulerConfig(slots=SLOTS, max_queue=1, queue_timeout=0.2, utilisation=1_000)
+SCHEDULER = SchedulerConfig(slots=SLOTS, max_queue=1, queue_timeout=2.0, utilisation=1_000)
 LONG = "one " * 60
 
 
@@ -86,7 +86,9 @@ async def speaking(speech: Any, turns: int, **config: Any) -> AsyncIterator[Any]
     async with speech(chosen, engine=ENGINE, scheduler=SCHEDULER) as server:
         server.talkers = []
         for _ in range(turns):
-            socket = await websockets.connect(server.running.websocket_url, proxy=None)
+            socket = await websockets.connect(
+                server.running.websocket_url, proxy=None, max_queue=None
+            )
             server.talkers.append(socket)
             await socket.send(json.dumps({"type": "text", "text": LONG, "end": True}))
         await until(lambda: server.running.front.load().active == turns)
@@ -122,7 +124,7 @@ async def test_the_agent_follows_a_server_from_its_start_to_its_end(speech: Any)
         await until(lambda: server.running.front.not_ready() is None)
         assert await agent(server) == "ready up 4%\n"
         async with server.talk() as talker:
-            await talker.send("text", text=LONG, end=True)
+            await talker.send("text", text="one " * 10, end=True)
             await until(lambda: server.running.front.load().active == 1)
             server.running.front.drain()
             assert await agent(server) == "drain\n"

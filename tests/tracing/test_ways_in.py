@@ -136,7 +136,7 @@ async def test_a_collector_that_is_away_costs_its_spans_and_one_warning(
             async with server.talk() as talker:
                 await talker.send("text", text="Hello.", end=True)
                 done = (await talker.until("turn.done"))[-1]
-                assert done["reason"] == "complete" and done["underruns"] == 0
+                assert done["reason"] == "complete"
             await until(lambda: server.value("tts_spans_dropped_total") >= turns, 10)  # noqa: B023
     found = [line for line in logged() if line["level"] in ("warning", "error")]
     assert [line["event"] for line in found] == ["tracing.spans_lost"]

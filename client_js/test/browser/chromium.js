@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 
 export const CHROMIUMS = [
   process.env.CHROMIUM,
+  "/usr/bin/chromium-headless-shell", // without a window's toolbars, half the work
   "/usr/bin/chromium",
   "/usr/bin/chromium-browser",
   "/usr/bin/google-chrome",

@@ -10,7 +10,7 @@ from realtime_tts.bench import feeds as known
 from realtime_tts.bench.feeds import Feed
 from realtime_tts.cli import main
 
-REPLIES = ("I am writing a sentence. And this is another.", "One sentence.")
+REPLIES = ("I am here. And so is she.", "So am I.")
 PACE, STALL = Feed(100.0), Feed(100.0, "sentence", 0.5)
 
 

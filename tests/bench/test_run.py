@@ -145,7 +145,7 @@ async def test_the_open_loop_takes_a_number_of_arrivals_and_tells_its_own_latene
 
 
 async def test_a_slow_answer_does_not_hold_the_next_arrival_back() -> None:
-    slow = ["--engine", "fake", "--step-seconds", "0.2", "--utilisation", "9"]
+    slow = ["--engine", "fake", "--step-seconds", "0.05", "--utilisation", "9"]
     async with local_server(slow) as url:
         settings = BenchSettings(server=url, arrivals=8, warm_up=0, prompts=("Hi.",))
         (level,) = (await run(settings, [Level(Mode.OPEN, rate=50.0)], silent)).levels
@@ -214,7 +214,10 @@ async def test_a_run_that_is_stopped_has_written_its_levels_and_leaves_no_server
     tmp_path: Path,
 ) -> None:
     written = tmp_path / "levels.json"
+    prompts = tmp_path / "prompts.txt"
+    prompts.write_text("\n".join(PROMPTS), encoding="utf-8")
     words = ["--start", "--engine fake --slots 4", "--sessions", "1,2", "--turns", "1"]
+    words += ["--warm-up", "0", "--prompts", str(prompts)]
     bench = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "realtime_tts", "bench", *words, "--json", str(written),
         "--rtf-turns", "0", stderr=asyncio.subprocess.PIPE,

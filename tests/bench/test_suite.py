@@ -56,7 +56,12 @@ def shortened(*arguments: Any) -> Any:
 
 
 def shorter(changes: dict[str, Any]) -> dict[str, Any]:
-    changes["turns"] = min(changes.get("turns", 2), 3)
+    changes["turns"] = min(changes.get("turns", 2), 2)
+    changes["warm_up"] = min(changes.get("warm_up", 1), 1)
+    changes["pause"] = 0.05
+    if "agents" in changes:
+        quick = {"think_seconds": 0.05, "slowest": 200, "fastest": 400}
+        changes["agents"] = replace(changes["agents"], **quick)
     if "seconds" in changes:
         changes["seconds"] = 1.0
         changes["spread"] = 0.1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import os
 import signal
 import time
@@ -17,6 +18,7 @@ from msgspec.structs import replace
 from realtime_tts.engine.data_parallel import DataParallelEngines
 from realtime_tts.engine.failover import Failover
 from realtime_tts.engine.fake import FakeEngineConfig
+from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.engine.link import (
     Append,
@@ -56,6 +58,15 @@ def sound(heard: Listener, id: str) -> bytes:
     return b"".join(event.pcm for event in heard.of(id) if isinstance(event, Audio))
 
 
+async def undisturbed(tokens: int) -> bytes:
+    """The sound of such a turn in an engine of its own, which makes it as fast as it can."""
+    config = dataclasses.replace(LIVELY, lead_cap=60.0)
+    async with started(InProcessEngine(Faulty(), config)) as heard:
+        heard.speak("whole", tokens)
+        await heard.over("whole")
+        return sound(heard, "whole")
+
+
 def moves(heard: Listener, id: str) -> int:
     return sum(event.moved for event in heard.of(id) if isinstance(event, Started))
 
@@ -67,11 +78,9 @@ def heard_of(heard: Listener, ids: list[str]) -> bool:
 async def test_an_engine_that_stops_for_a_while_loses_its_turns_and_nobody_kills_it() -> None:
     """What it makes when it wakes up is heard of nobody, and it takes turns again."""
     async with two() as (heard, links, _):
-        heard.speak("whole", 20)
-        await heard.over("whole")
         ids = [f"turn-{number}" for number in range(6)]
         for id in ids:
-            heard.speak(id, 20)
+            heard.speak(id, 15)
         await until(lambda: heard_of(heard, ids))
         stopped = links[0]
         pid, there = stopped.pid, stopped.open_utterances
@@ -80,8 +89,8 @@ async def test_an_engine_that_stops_for_a_while_loses_its_turns_and_nobody_kills
         await until(lambda: sum(moves(heard, id) for id in ids) == there, 3)
         os.kill(pid, signal.SIGCONT)
         ends = [await heard.over(id) for id in ids]
-        assert all(isinstance(end, Ended) and end.frames == 60 for end in ends), ends
-        assert {sound(heard, id) for id in ids} == {sound(heard, "whole")}
+        assert all(isinstance(end, Ended) and end.frames == 45 for end in ends), ends
+        assert {sound(heard, id) for id in ids} == {await undisturbed(15)}
         assert stopped.pid == pid
         for number in range(4):
             heard.speak(f"next-{number}", 3)
@@ -113,14 +122,14 @@ async def test_without_room_elsewhere_turns_stay_where_they_are() -> None:
     async with started(Failover(DataParallelEngines(links), 30.0)) as heard:
         ids = [f"turn-{number}" for number in range(4)]
         for id in ids:
-            heard.speak(id, 30)
+            heard.speak(id, 20)
         await until(lambda: heard_of(heard, ids))
         os.kill(links[0].pid or 0, signal.SIGSTOP)
         await asyncio.sleep(2.5)
         assert sum(moves(heard, id) for id in ids) == 0
         os.kill(links[0].pid or 0, signal.SIGCONT)
         ends = [await heard.over(id) for id in ids]
-        assert all(isinstance(end, Ended) and end.frames == 90 for end in ends), ends
+        assert all(isinstance(end, Ended) and end.frames == 60 for end in ends), ends
 
 
 async def test_a_text_that_hangs_every_engine_fails_and_takes_no_other_along() -> None:
@@ -139,11 +148,9 @@ async def test_a_text_that_hangs_every_engine_fails_and_takes_no_other_along() -
 async def test_turns_leave_an_engine_that_is_told_to_make_room_for_its_successor() -> None:
     """At once and without a gap; then its process ends, and the next one takes turns."""
     async with two() as (heard, links, _):
-        heard.speak("whole", 40)
-        await heard.over("whole")
         ids = [f"turn-{number}" for number in range(6)]
         for id in ids:
-            heard.speak(id, 40)  # for ten seconds
+            heard.speak(id, 20)  # for five seconds
         await until(lambda: heard_of(heard, ids))
         leaving = links[0]
         pid = leaving.pid
@@ -153,8 +160,8 @@ async def test_turns_leave_an_engine_that_is_told_to_make_room_for_its_successor
         await until(lambda: leaving.pid not in (None, pid) and leaving.status().ready, 20)
         assert time.monotonic() - told < 15
         ends = [await heard.over(id) for id in ids]
-        assert all(isinstance(end, Ended) and end.frames == 120 for end in ends), ends
-        assert {sound(heard, id) for id in ids} == {sound(heard, "whole")}
+        assert all(isinstance(end, Ended) and end.frames == 60 for end in ends), ends
+        assert {sound(heard, id) for id in ids} == {await undisturbed(20)}
         assert sum(moves(heard, id) for id in ids) == 3
 
 
@@ -163,12 +170,12 @@ async def test_an_engine_without_another_ends_with_its_turns_after_a_while() -> 
     load = Faulty(FakeEngineConfig(step_seconds=0.005))
     inner = MultiprocessEngine(load, LIVELY, supervision=PATIENT)
     async with started(Failover(inner, 30.0)) as heard:
-        heard.speak("a", 40)
+        heard.speak("a", 32)
         await until(lambda: sound(heard, "a"))
         pid = inner.pid
         os.kill(pid or 0, signal.SIGUSR1)
         ended = await heard.over("a")
-        assert isinstance(ended, Ended) and ended.frames == 120
+        assert isinstance(ended, Ended) and ended.frames == 96
         assert moves(heard, "a") == 1 and inner.pid not in (None, pid)
 
 

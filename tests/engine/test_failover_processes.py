@@ -73,13 +73,13 @@ async def test_a_turn_that_ends_every_engine_fails_and_takes_no_other_along() ->
     link = Failover(inner, 30.0)
     async with started(link) as heard:
         for number in range(3):
-            heard.speak(f"good-{number}", 60)
+            heard.speak(f"good-{number}", 30)
         await until(lambda: all(heard.of(f"good-{number}") for number in range(3)))
         heard.speak("segv", 5)
         failed = await heard.over("segv")
         assert isinstance(failed, Failed) and failed.code == "engine_restarted"
         ends = [await heard.over(f"good-{number}") for number in range(3)]
-        assert all(isinstance(end, Ended) and end.frames == 180 for end in ends), ends
+        assert all(isinstance(end, Ended) and end.frames == 90 for end in ends), ends
 
 
 async def test_no_engine_within_the_stated_time_and_the_turn_fails() -> None:

@@ -239,7 +239,7 @@ async def test_an_engine_lives_through_a_pause_of_the_whole_server() -> None:
     link = process()
     async with started(link) as heard:
         first = link.pid
-        for number in range(3):
+        for number in range(2):
             os.kill(first or 0, signal.SIGSTOP)
             time.sleep(QUICK.hang_seconds + 0.3)  # noqa: ASYNC251 -- the front is paused, too
             os.kill(first or 0, signal.SIGCONT)

@@ -35,8 +35,10 @@ async def talk(server: Server, rng: random.Random, over: asyncio.Event) -> tuple
             continue
         session = Session(socket)
         for number in range(rng.randint(1, 3)):
+            if over.is_set():
+                break
             with contextlib.suppress(websockets.ConnectionClosed):
-                await session.say("one " * rng.randint(1, 30))
+                await session.say("one " * rng.randint(1, 20))
             await until(partial(settled, session, number + 1))
             if session.lost:
                 cut += 1

@@ -103,7 +103,7 @@ async def test_an_interrupt_at_a_seam_says_what_was_heard_and_what_was_not(speec
 
 
 async def test_a_long_text_is_spoken_in_several_utterances_to_its_end(speech: Any) -> None:
-    text = "All of this is said. " * 20 + "And this."
+    text = "All of this is said. " * 17 + "And this."
     engine = FakeEngineConfig(frames_per_token=1, safe_tokens=100, max_frames=150)
     for layout in ("auto", "streaming", "full_text"):
         query = f"?lead_ms=30000&word_times=on&layout={layout}"

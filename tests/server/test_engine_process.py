@@ -42,8 +42,11 @@ async def serving(
         yield server, link  # type: ignore[misc]
 
 
-async def say(socket: websockets.ClientConnection, text: str) -> list[dict[str, Any]]:
-    """The messages of a turn, up to its end; sound is counted in the last one."""
+async def say(
+    socket: websockets.ClientConnection, text: str, begun: asyncio.Event | None = None
+) -> list[dict[str, Any]]:
+    """The messages of a turn, up to its end; sound is counted in the last one, and `begun` is set
+    when the first has come."""
     await socket.send(json.dumps({"type": "text", "text": text, "end": True}))
     messages: list[dict[str, Any]] = []
     heard = 0
@@ -51,6 +54,8 @@ async def say(socket: websockets.ClientConnection, text: str) -> list[dict[str, 
         raw = await socket.recv()
         if isinstance(raw, bytes):
             heard += len(raw) // 2
+            if begun is not None:
+                begun.set()
         else:
             messages.append(json.loads(raw))
     assert messages[-1]["samples"] == heard
@@ -60,10 +65,16 @@ async def say(socket: websockets.ClientConnection, text: str) -> list[dict[str, 
 async def speaking(
     server: RunningServer, stack: contextlib.AsyncExitStack, count: int, text: str
 ) -> list[asyncio.Task[list[dict[str, Any]]]]:
-    """So many turns, begun on sockets of their own."""
+    """So many turns on sockets of their own; each has begun to sound."""
     connect = partial(websockets.connect, server.websocket_url)
     sockets = [await stack.enter_async_context(connect()) for _ in range(count)]
-    return [asyncio.create_task(say(socket, text)) for socket in sockets]
+    begun = [asyncio.Event() for _ in sockets]
+    turns = [
+        asyncio.create_task(say(socket, text, event))
+        for socket, event in zip(sockets, begun, strict=True)
+    ]
+    await asyncio.gather(*(event.wait() for event in begun))
+    return turns
 
 
 async def test_turns_outlive_their_engine() -> None:
@@ -75,7 +86,6 @@ async def test_turns_outlive_their_engine() -> None:
     assert "moves" not in undisturbed
     async with serving(lead_cap=0.5) as (server, link), contextlib.AsyncExitStack() as stack:
         turns = await speaking(server, stack, 8, text)
-        await asyncio.sleep(0.5)
         os.kill(link.pid or 0, signal.SIGKILL)
         async with asyncio.timeout(60):
             ended = await asyncio.gather(*turns)

@@ -60,14 +60,20 @@ test("the demo page in Firefox", { skip: missing(), timeout: 120_000 }, async (t
   page.on("pageerror", (error) => errors.push(error.message));
   page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
 
+  const until = (what) =>
+    page.waitForFunction(what).catch(async (error) => {
+      const shown = await page.$eval("body", (one) => one.innerText);
+      throw new Error(`${error.message}: ${what}\n${[...errors, shown].join("\n")}`);
+    });
+
   await page.goto(url);
-  await page.waitForFunction(() => document.querySelector("#voice").options.length > 0);
-  await page.click("#play");
-  await page.waitForFunction(() => parseFloat(document.querySelector("#f-packets").textContent) > 3);
-  await page.waitForFunction(() => document.querySelector("#state").dataset.state === "speaking");
-  await page.waitForFunction(() => document.querySelectorAll("#transcript .heard").length > 0);
+  await until(() => document.querySelector("#voice").options.length > 0);
+  await page.locator("#play").click(); // waits until it is enabled and stands still
+  await until(() => parseFloat(document.querySelector("#f-packets").textContent) > 3);
+  await until(() => document.querySelector("#state").dataset.state === "speaking");
+  await until(() => document.querySelectorAll("#transcript .heard").length > 0);
   await page.keyboard.press(" ");
-  await page.waitForFunction(() => /^Interrupted/.test(document.querySelector("#announce").textContent));
+  await until(() => /^Interrupted/.test(document.querySelector("#announce").textContent));
   const told = await page.$eval("#announce", (one) => one.textContent);
   assert.match(told, /Heard: \S+.*Not heard: \S+/s);
   assert.doesNotMatch(told, /Heard: nothing/);

@@ -56,6 +56,11 @@ class StoredLexicon:
         """How many there are in memory."""
         return 0 if self._words is None else len(self._words)
 
+    @property
+    def growth(self) -> int:
+        """See `Words`."""
+        return 1 if self._words is None else self._words.growth
+
     def __contains__(self, word: str) -> bool:
         return self._words is not None and word in self._words
 

@@ -57,7 +57,7 @@ class SessionReporter:
         self.account = account
         self._metrics = metrics
         self._tracer, self._traceparent = tracer, traceparent
-        self._client = client
+        self.client = client
         self._turns = 0
         self._failed: tuple[str | None, str, bool] = None, "", False  # turn, code, our fault
 
@@ -77,7 +77,7 @@ class SessionReporter:
 
     def opened(self) -> None:
         """The socket was accepted."""
-        self._log(logging.INFO, "session.open", client=self._client)
+        self._log(logging.INFO, "session.open", client=self.client)
 
     def packet(self, late_seconds: float, trace: TurnTrace | None = None) -> None:
         """A packet was handed to the socket, so late for its playback deadline (0: in time)."""

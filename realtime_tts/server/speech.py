@@ -162,9 +162,9 @@ class Speech:
             resumption=resumption,
             account=self._reporter.account,
         )
-        self._input = TextInput(
-            self.utterances, self._engine, self.settings, self._contained, self._end_text, self.fail
-        )
+        engine, settings, client = self._engine, self.settings, self._reporter.client
+        told = self._contained, self._end_text, self.fail
+        self._input = TextInput(self.utterances, engine, settings, client, *told)
 
     def _name_of(self, number: int) -> str:
         return f"{self.name}-{number}" if number else self.name

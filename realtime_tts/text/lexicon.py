@@ -28,6 +28,10 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
 class Words(Protocol):
     """What finds words in a text."""
 
+    @property
+    def growth(self) -> int:
+        """The most characters that are said for one of a word; at least 1."""
+
     def __contains__(self, word: str) -> bool:
         """Whether it is one of them."""
 
@@ -73,6 +77,13 @@ class WordList:
         for entry in entries:
             self._entries.setdefault(folded(entry.word), []).append(entry)
         self._table = WordTable(self._entries)
+        every = (entry for same in self._entries.values() for entry in same)
+        self._growth = max((-(-len(each.say) // len(each.word)) for each in every), default=1)
+
+    @property
+    def growth(self) -> int:
+        """See `Words`."""
+        return self._growth
 
     def __len__(self) -> int:
         return sum(map(len, self._entries.values()))
@@ -101,6 +112,11 @@ class Lexicon:
             WordList(Entry(*each) for each in one.items()) if isinstance(one, Mapping) else one
             for one in lists
         ]
+
+    @property
+    def growth(self) -> int:
+        """See `Words`."""
+        return max((words.growth for words in self._lists), default=1)
 
     def __contains__(self, word: str) -> bool:
         return any(word in words for words in self._lists)

@@ -47,21 +47,24 @@ class UnspokenText:
 
     A cut never falls inside a word or a number: the white space behind a word shows that it is
     complete. Where a script writes no spaces, any two letters may be parted. Ends are looked for
-    when somebody asks for them, which nobody does of a text that came whole.
+    only as far as somebody asks for them, and each character is looked at once.
     """
 
     def __init__(self) -> None:
         self.text = ""
         """A break in it is one character of white space."""
         self._items: deque[Piece | Seam] = deque()
-        self._numbers: list[tuple[int, int]] = []
+        # These count from the beginning of all text, of which so much was taken.
+        self._taken = 0
+        self._numbers: deque[tuple[int, int]] = deque()
         """Where, in what was not looked at, text stands for something else."""
         self._found: deque[tuple[int, End]] = deque()
-        self._looked_at = self._scanned = 0  # the last character may yet be part of an end
+        """Where the text may be cut, and what ends there."""
+        self._looked_at = 0
 
     def add(self, items: Iterable[Piece | Seam]) -> None:
         """More text, behind what waits."""
-        parts, length = [self.text], len(self.text)
+        parts, length = [self.text], self._taken + len(self.text)
         for item in items:
             text = _BREAK if isinstance(item, Seam) else item.text
             if text:
@@ -75,33 +78,40 @@ class UnspokenText:
     @property
     def words(self) -> int:
         """Words that are complete."""
-        return len(self._ends())
+        self._look(len(self.text))
+        return len(self._found)
 
-    def _ends(self) -> deque[tuple[int, End]]:
-        """Where the text may be cut, and what ends there."""
-        if self._looked_at < len(self.text):
-            for found in _ENDS.finditer(self.text, self._scanned):
-                at = self._scanned = found.end()
-                end = end_of(self.text[max(0, at - 16) : at])
-                if end is not None and not any(first < at < last for first, last in self._numbers):
-                    self._found.append((at, end))
-            self._looked_at = len(self.text)
-            self._scanned = max(self._scanned, self._looked_at - 1)
-            self._numbers.clear()
-        return self._found
+    def _look(self, within: int) -> None:
+        """Find the ends in the first `within` characters."""
+        text, taken = self.text, self._taken
+        within = min(within, len(text))
+        for match in _ENDS.finditer(text, self._looked_at - taken, within + 1):
+            if match.end() > within:
+                break  # what follows it was not seen
+            at = self._looked_at = taken + match.end()
+            while self._numbers and self._numbers[0][1] <= at:
+                self._numbers.popleft()
+            end = end_of(text[max(0, match.end() - 16) : match.end()])
+            if end is not None and not (self._numbers and self._numbers[0][0] < at):
+                self._found.append((at, end))
+        # The last character may yet be part of an end.
+        self._looked_at = max(self._looked_at, taken + within - 1)
 
     def last(self, end: End, within: int | None = None) -> int:
         """Characters up to the last such end, in the first `within`; 0 if there is none."""
-        for at, found in reversed(self._ends()):
-            if found >= end and (within is None or at <= within):
-                return at
+        within = len(self.text) if within is None else within
+        self._look(within)
+        for at, found in reversed(self._found):
+            if found >= end and at - self._taken <= within:
+                return at - self._taken
         return 0
 
     def first(self, end: End) -> int:
         """Characters up to the first such end; 0 if there is none."""
         if end is End.BREAK:
             return self.text.find(_BREAK) + 1
-        return next((at for at, found in self._ends() if found >= end), 0)
+        self._look(len(self.text))
+        return next((at - self._taken for at, found in self._found if found >= end), 0)
 
     @property
     def start(self) -> int:
@@ -130,14 +140,12 @@ class UnspokenText:
         """Remove the first `count` characters."""
         taken: list[Piece | Seam] = []
         if count < len(self.text):
-            self._found = deque((at - count, end) for at, end in self._ends() if at > count)
-            self._scanned = max(0, self._scanned - count)
-        else:
-            self._found.clear()
-            self._numbers.clear()
-            self._scanned = 0
+            self._look(count + 1)  # white space behind the cut ends a word before it
         self.text = self.text[count:]
-        self._looked_at = len(self.text)
+        self._taken += count
+        self._looked_at = max(self._looked_at, self._taken)
+        while self._found and self._found[0][0] <= self._taken:
+            self._found.popleft()
         while count:
             item = self._items.popleft()
             length = 1 if isinstance(item, Seam) else len(item.text)

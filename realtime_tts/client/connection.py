@@ -18,8 +18,9 @@ from websockets.exceptions import ConnectionClosed
 from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.client.address import with_query
 from realtime_tts.client.handshake import open_socket
-from realtime_tts.client.inbox import Inbox, session_error, turn_error
+from realtime_tts.client.inbox import Inbox
 from realtime_tts.client.options import all_of
+from realtime_tts.client.refusals import session_error, turn_error
 from realtime_tts.client.trust import key_header
 from realtime_tts.errors import ConfigError, ConnectionLost, RequestError
 from realtime_tts.protocol import messages as m
@@ -268,7 +269,8 @@ class Connection:
         if inbox is not None:
             inbox.refuse(turn_error(message))
             return
-        waiters = self._take_waiters()
+        # What is about a turn that nobody holds any more is no answer to settings.
+        waiters = [] if message.turn_id else self._take_waiters()
         for waiter in waiters:
             waiter.set_exception(session_error(message))
         if message.fatal:

@@ -15,13 +15,7 @@ from collections.abc import Callable
 
 from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.client.resuming import ResumeState
-from realtime_tts.errors import (
-    ConnectionLost,
-    OverloadedError,
-    RealtimeTTSError,
-    RequestError,
-    TurnError,
-)
+from realtime_tts.errors import ConnectionLost, RealtimeTTSError, TurnError
 from realtime_tts.protocol import messages as m
 
 _SAMPLE_BYTES = {"pcm_s16le": 2, "pcm_f32le": 4, "pcm_mulaw": 1, "pcm_alaw": 1}
@@ -177,21 +171,6 @@ class Inbox:
         await self._changed.wait()
 
 
-_RETRY_AFTER_MS = 1_000
-"""How long to wait before another attempt where the server names no time."""
-
-
-def turn_error(message: m.ErrorMessage) -> RealtimeTTSError:
-    """The error for a turn which the server ended with one."""
-    said = f"{message.code}: {message.message}"
-    return _overload(message) or TurnError(said, message.code, message.retryable)
-
-
-def session_error(message: m.ErrorMessage) -> RealtimeTTSError:
-    """The error for settings, or a whole session, which the server refused."""
-    return _overload(message) or RequestError(f"{message.code}: {message.message}")
-
-
 def turn_lost(error: ConnectionLost, inbox: Inbox) -> ConnectionLost:
     """Give `error` again, with how far this turn had come."""
     samples = inbox.samples_received
@@ -205,9 +184,3 @@ def turn_lost(error: ConnectionLost, inbox: Inbox) -> ConnectionLost:
     )
     lost.__cause__ = error
     return lost
-
-
-def _overload(message: m.ErrorMessage) -> OverloadedError | None:
-    if message.code != OverloadedError.code:
-        return None
-    return OverloadedError(message.message, (message.retry_after_ms or _RETRY_AFTER_MS) / 1000)

@@ -17,6 +17,7 @@ from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.client.resuming import ResumeState
 from realtime_tts.errors import ConnectionLost, RealtimeTTSError, TurnError
 from realtime_tts.protocol import messages as m
+from realtime_tts.protocol.settings import SessionSettings
 
 _SAMPLE_BYTES = {"pcm_s16le": 2, "pcm_f32le": 4, "pcm_mulaw": 1, "pcm_alaw": 1}
 _ALREADY_DONE = "turn_already_done"
@@ -28,6 +29,7 @@ class Inbox:
 
     def __init__(self, turn_id: str) -> None:
         self.turn_id = turn_id
+        self.settings: SessionSettings | None = None  # the session's, when the turn began
         self.bytes_received = 0
         self.last_audio_at: float | None = None
         self.layout: str | None = None
@@ -40,6 +42,7 @@ class Inbox:
         self.interrupted: m.TurnInterrupted | None = None
         self.forgotten = False
         self.resume = ResumeState(turn_id)
+        self.resumes = 0
         self.goes_on: Callable[[ConnectionLost], None] | None = None
         """Told of a lost socket where the turn goes on in another session."""
         self._refused: RealtimeTTSError | None = None

@@ -145,6 +145,17 @@ def test_the_javascript_client_sends_every_option_that_its_types_have() -> None:
     assert sorted(names) == sorted(interface("api.d.ts", "SessionOptions").keys() | sampling)
 
 
+def test_the_javascript_readme_has_every_option_in_its_table() -> None:
+    (table,) = re.findall(
+        r"^\| option \| \|\n(.*?)\n\n", (JAVASCRIPT / "README.md").read_text(), re.S | re.M
+    )
+    named = {
+        name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1])
+    }
+    options = interface("api.d.ts", "SessionOptions") | interface("api.d.ts", "ConnectOptions")
+    assert named == options.keys()
+
+
 def test_the_command_line_has_a_flag_for_every_option_but_four() -> None:
     """A format is `--format` of `say`, nothing shows the times of words, the client resumes by
     itself, and a shell has no span."""

@@ -8,7 +8,7 @@ no recording, so it speaks in the model's own style.
 
 import sys
 
-from realtime_tts.client.voices import VoiceClient
+from realtime_tts import VoiceClient
 
 
 def main(

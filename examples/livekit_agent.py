@@ -20,8 +20,8 @@ from livekit.agents.types import DEFAULT_API_CONNECT_OPTIONS, APIConnectOptions
 from livekit.agents.voice.io import AudioInput, AudioOutput, AudioOutputCapabilities, TextOutput
 from livekit.agents.voice.transcription.synchronizer import TranscriptSynchronizer
 
+from realtime_tts import wav_writer
 from realtime_tts.adapters.livekit import TTS
-from realtime_tts.client import wav_writer
 
 RATE = 24_000
 

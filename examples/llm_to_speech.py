@@ -14,8 +14,7 @@ from collections.abc import AsyncIterator
 
 from openai import AsyncOpenAI
 
-from realtime_tts import RealtimeTTS, Speech
-from realtime_tts.client import wav_writer
+from realtime_tts import RealtimeTTS, Speech, wav_writer
 
 
 async def reply(url: str, model: str, question: str) -> AsyncIterator[str]:

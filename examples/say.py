@@ -6,8 +6,7 @@ python examples/say.py "Hello there." hello.wav [ws://127.0.0.1:8000]
 import asyncio
 import sys
 
-from realtime_tts import RealtimeTTS
-from realtime_tts.client import wav_writer
+from realtime_tts import RealtimeTTS, wav_writer
 
 
 async def main(text: str, path: str, server: str = "ws://127.0.0.1:8000") -> None:

@@ -10,6 +10,7 @@ Importing this needs neither the server nor a model; the client, and what it nee
 imported when it is first asked for, so that an engine does without.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from realtime_tts.errors import (
@@ -31,18 +32,31 @@ from realtime_tts.version import __version__
 
 if TYPE_CHECKING:
     from realtime_tts.client import (
+        DEFAULT_SERVER,
+        AudioOptions,
         Backoff,
         Interrupted,
+        PredictorOptions,
         RealtimeTTS,
+        SamplingOptions,
         SessionOptions,
         Speech,
         SyncRealtimeTTS,
+        SyncSpeech,
+        SyncTurn,
+        TextSource,
         Turn,
         TurnResult,
+        Word,
         speak_to_wav,
+        wav_writer,
     )
+    from realtime_tts.client.lexicons import LexiconClient
+    from realtime_tts.client.voices import VoiceClient
 
 __all__ = [
+    "DEFAULT_SERVER",
+    "AudioOptions",
     "Backoff",
     "CertificateRefused",
     "CheckpointError",
@@ -52,27 +66,39 @@ __all__ = [
     "EngineError",
     "HandshakeRefused",
     "Interrupted",
+    "LexiconClient",
     "NumericsError",
     "OverloadedError",
+    "PredictorOptions",
     "RealtimeTTS",
     "RealtimeTTSError",
     "RequestError",
+    "SamplingOptions",
     "SessionOptions",
     "Speech",
     "SyncRealtimeTTS",
+    "SyncSpeech",
+    "SyncTurn",
+    "TextSource",
     "Turn",
     "TurnError",
     "TurnResult",
     "Unreachable",
+    "VoiceClient",
+    "Word",
     "__version__",
     "speak_to_wav",
+    "wav_writer",
 ]
+
+_MODULES = {
+    "LexiconClient": "realtime_tts.client.lexicons",
+    "VoiceClient": "realtime_tts.client.voices",
+}
 
 
 def __getattr__(name: str) -> Any:
     """A name of the client."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from realtime_tts import client
-
-    return getattr(client, name)
+    return getattr(import_module(_MODULES.get(name, "realtime_tts.client")), name)

@@ -8,12 +8,12 @@ from typing import ClassVar
 class RealtimeTTSError(Exception):
     """Base of all errors raised on purpose by this package.
 
-    A subclass has a `code`, the word that goes over the wire, and may be `retryable`; else it has
-    its base's.
+    A subclass has a `code`, the word that goes over the wire, and may be `retryable`: the same
+    again may work; else it has its base's. An error may know better of itself.
     """
 
     code: ClassVar[str] = "error"
-    retryable: ClassVar[bool] = False
+    retryable: bool = False
 
     def __init_subclass__(cls, code: str | None = None, retryable: bool = False) -> None:
         super().__init_subclass__()
@@ -38,11 +38,13 @@ class RequestError(RealtimeTTSError, code="bad_request"):
 
 
 class OverloadedError(RealtimeTTSError, code="overloaded", retryable=True):
-    """No capacity now. `retry_after` is in seconds."""
+    """Not now: there is no capacity, or a limit is used up. `retry_after` says when to try again,
+    in seconds; `server_code` is the code that the server gave."""
 
-    def __init__(self, message: str, retry_after: float) -> None:
+    def __init__(self, message: str, retry_after: float, server_code: str = "overloaded") -> None:
         super().__init__(message)
         self.retry_after = retry_after
+        self.server_code = server_code
 
 
 class EngineError(RealtimeTTSError, code="engine_error", retryable=True):
@@ -67,6 +69,7 @@ class HandshakeRefused(ClientError, code="handshake_refused"):
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
         self.status = status
+        self.retryable = not 400 <= status < 500 or status in (408, 425, 429)
 
 
 class Unreachable(HandshakeRefused, code="unreachable"):
@@ -76,11 +79,16 @@ class Unreachable(HandshakeRefused, code="unreachable"):
 class CertificateRefused(HandshakeRefused, code="certificate_refused"):
     """The server's certificate is not trusted, has expired, or is for another name."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.retryable = False
+
 
 class TurnError(ClientError, code="turn_error"):
-    """The server ended a turn with an error; `server_code` is the code it gave."""
+    """The server ended a turn with an error; `server_code` is the code it gave. `server_retryable`
+    is the same as `retryable`."""
 
     def __init__(self, message: str, server_code: str, server_retryable: bool = False) -> None:
         super().__init__(message)
         self.server_code = server_code
-        self.server_retryable = server_retryable
+        self.retryable = self.server_retryable = server_retryable

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+import realtime_tts.client
+
 
 def modules_after(statement: str) -> set[str]:
     """Top-level modules a fresh interpreter has loaded after `statement`."""
@@ -19,6 +21,13 @@ def modules_after(statement: str) -> set[str]:
 def test_the_client_and_the_command_line_import_nothing_heavy(statement: str) -> None:
     heavy = {"torch", "numpy", "starlette", "uvicorn", "tokenizers", "prometheus_client"}
     assert not heavy & modules_after(statement)
+
+
+def test_every_name_of_the_package_is_there() -> None:
+    for name in realtime_tts.__all__:
+        assert getattr(realtime_tts, name) is not None
+    public = set(realtime_tts.client.__all__) | {"LexiconClient", "VoiceClient"}
+    assert public <= set(realtime_tts.__all__)
 
 
 def test_the_scheduler_imports_only_the_standard_library() -> None:

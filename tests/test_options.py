@@ -28,12 +28,15 @@ BY_FRAMEWORK = {"model", "voice", "language"}
 
 
 def shape(hint: Any) -> Any:
-    """A type without its ranges and its None: nested fields, the choices, or the type itself."""
+    """A type without its ranges, its None and a boolean in place of "on" and "off": nested fields,
+    the choices, or the type itself."""
     if get_origin(hint) is Literal:
         return get_args(hint)
     if is_typeddict(hint) or (isinstance(hint, type) and issubclass(hint, msgspec.Struct)):
         return {name: shape(inner) for name, inner in get_type_hints(hint).items()}
     inner = [each for each in get_args(hint) if each is not NoneType]
+    if bool in inner and "on" in shape(inner[0]):
+        inner.remove(bool)
     return shape(inner[0]) if NoneType in get_args(hint) and len(inner) == 1 else hint
 
 
@@ -42,6 +45,12 @@ OPTIONS: dict[str, Any] = shape(SessionSettings)
 
 def test_the_python_client_has_every_option_with_its_type() -> None:
     assert shape(SessionOptions) == OPTIONS
+
+
+def test_a_boolean_stands_for_on_and_off_where_those_are_choices() -> None:
+    switches = {name for name, kind in OPTIONS.items() if isinstance(kind, tuple) and "on" in kind}
+    hints = get_type_hints(SessionOptions)
+    assert {name for name, hint in hints.items() if bool in get_args(hint)} == switches
 
 
 def test_every_option_of_the_python_client_can_be_reset() -> None:
@@ -134,6 +143,17 @@ def test_the_javascript_client_sends_every_option_that_its_types_have() -> None:
     names = "".join(re.findall(r'"(.*?)"', found[1])).split(" ")
     sampling = interface("api.d.ts", "SamplingOptions").keys()
     assert sorted(names) == sorted(interface("api.d.ts", "SessionOptions").keys() | sampling)
+
+
+def test_the_javascript_readme_has_every_option_in_its_table() -> None:
+    (table,) = re.findall(
+        r"^\| option \| \|\n(.*?)\n\n", (JAVASCRIPT / "README.md").read_text(), re.S | re.M
+    )
+    named = {
+        name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1])
+    }
+    options = interface("api.d.ts", "SessionOptions") | interface("api.d.ts", "ConnectOptions")
+    assert named == options.keys()
 
 
 def test_the_command_line_has_a_flag_for_every_option_but_four() -> None:

@@ -104,7 +104,8 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
 def _python_page() -> str:
     names = [name for name in realtime_tts.__all__ if not name.startswith("__")]
     errors = [name for name in names if _is_error(name)]
-    shown = [f"::: realtime_tts.{name}\n" for name in names if name not in errors]
+    whole = "    options: {inherited_members: true}\n"
+    shown = [f"::: realtime_tts.{name}\n{whole}" for name in names if name not in errors]
     raised = [f"::: realtime_tts.{name}\n" for name in errors]
     head = "# The Python client\n\nEverything here is imported from `realtime_tts`.\n\n"
     return head + "\n".join([*shown, *raised])

@@ -9,21 +9,22 @@ import { Turn } from "./turn.js";
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 8_000;
 
-/** @typedef {internal.Opener<Connection>} Opener */
-
 /** @implements {api.RealtimeTTS} */
 export class RealtimeTTS {
   #open;
   #options;
   #connection;
   #turns = 0;
-  /** @type {Set<Turn>} */
+  /** @type {Set<internal.Waiting<Connection>>} */
   #waiting = new Set();
   #reconnecting = false;
   #closed = false;
   #timer = 0;
 
-  /** @param {Opener} open @param {Connection} first @param {internal.Defaulted} options */
+  /**
+   * @param {internal.Opener<Connection>} open @param {Connection} first
+   * @param {internal.Defaulted} options
+   */
   constructor(open, first, options) {
     this.#open = open;
     this.#options = options;
@@ -46,12 +47,12 @@ export class RealtimeTTS {
     const start = sessionStart(given); // before anything is opened
     const url = websocketUrl(server, giveUpAfterMs > 0 && given.resume === undefined);
     const kept = { replyTimeoutMs, giveUpAfterMs, onWarning, onConnected };
-    /** @type {Opener} */
+    /** @type {internal.Opener<Connection>} */
     const open = async (settings) => {
       const protocols = subprotocols(typeof apiKey === "function" ? await apiKey() : apiKey);
       const connection = new Connection(new Socket(url, protocols), url, kept);
       try {
-        await connection.nextReady(connectTimeoutMs);
+        await connection.configure(null, connectTimeoutMs);
         if (Object.keys(settings).length > 1) await connection.configure(settings);
       } catch (error) {
         connection.close();
@@ -72,7 +73,10 @@ export class RealtimeTTS {
 
   /** @param {api.SessionOptions} options */
   async configure(options) {
-    await this.#connection.configure(sessionStart(options));
+    const start = sessionStart(options);
+    await new Promise((resolve, fail) =>
+      this.#join({ attach: (connection) => resolve(connection.configure(start)), fail }),
+    );
   }
 
   /** @param {api.TurnOptions} [options] */
@@ -80,9 +84,9 @@ export class RealtimeTTS {
     if (!/^[!-~]{1,64}$/.test(turnId)) {
       throw new ClientError(`turnId must be 1 to 64 printable ASCII characters, found ${turnId}`);
     }
-    const turn = new Turn(turnId, (waits) => this.#wait(waits));
-    if (!this.#connection.lost) turn.attach(this.#connection);
-    else if (!this.#wait(turn)) throw this.#connection.lost;
+    const { giveUpAfterMs } = this.#options;
+    const turn = new Turn(turnId, (waits) => giveUpAfterMs > 0 && this.#wait(waits));
+    this.#join(turn);
     return turn;
   }
 
@@ -102,21 +106,27 @@ export class RealtimeTTS {
   #use(connection) {
     connection.onLost = () => {
       this.#options.onConnected(false);
-      this.#reconnect();
+      if (this.#options.giveUpAfterMs) this.#reconnect();
     };
     return connection;
   }
 
-  /** @param {Turn} turn @returns {boolean} */
-  #wait(turn) {
+  /** @param {internal.Waiting<Connection>} one */
+  #join(one) {
+    if (!this.#connection.lost) one.attach(this.#connection);
+    else if (!this.#wait(one)) throw this.#connection.lost;
+  }
+
+  /** @param {internal.Waiting<Connection>} one @returns {boolean} */
+  #wait(one) {
     if (this.#final) return false;
-    this.#waiting.add(turn);
+    this.#waiting.add(one);
     this.#reconnect();
     return true;
   }
 
   get #final() {
-    return this.#closed || !this.#connection.lost?.retryable || !this.#options.giveUpAfterMs;
+    return this.#closed || !this.#connection.lost?.retryable;
   }
 
   async #reconnect() {
@@ -125,17 +135,20 @@ export class RealtimeTTS {
     const giveUpAt = performance.now() + this.#options.giveUpAfterMs;
     /** @type {any} */
     let error = this.#connection.lost;
-    for (let ms = FIRST_WAIT_MS; error.retryable && performance.now() < giveUpAt; ms *= 2) {
-      // Half by chance, lest all clients come at once.
+    for (let ms = FIRST_WAIT_MS; ; ms *= 2) {
+      // Half by chance, lest all come at once.
       const wait = (Math.min(ms, LONGEST_WAIT_MS) * (1 + Math.random())) / 2;
       await new Promise((resolve) => {
-        this.#timer = setTimeout(resolve, Math.max(error.retryAfterMs, wait));
+        this.#timer = setTimeout(resolve, Math.max(error.retryAfterMs ?? 0, wait));
       });
       const open = this.#open({ ...this.ready.settings, type: "session.start" });
-      const connection = await open.catch((caught) => void (error = caught));
+      // `apiKey` fails as the network does.
+      const connection = await open.catch((cause) => {
+        error = { retryable: true, ...cause, message: cause.message, cause };
+      });
       if (connection) return this.#reconnected(connection);
+      if (!error.retryable || performance.now() >= giveUpAt) return this.#giveUp(error);
     }
-    this.#giveUp(error);
   }
 
   /** @param {Connection} connection */
@@ -143,7 +156,7 @@ export class RealtimeTTS {
     this.#reconnecting = false;
     if (this.#closed) return connection.close();
     this.#connection = this.#use(connection);
-    for (const turn of this.#waiting) turn.attach(connection);
+    for (const one of this.#waiting) one.attach(connection);
     this.#waiting.clear();
     this.#options.onConnected(true);
   }
@@ -151,12 +164,12 @@ export class RealtimeTTS {
   /** @param {any} error */
   #giveUp(error) {
     this.#reconnecting = false;
-    for (const turn of this.#waiting) turn.fail(new ConnectionLost(error.message, error));
+    for (const one of this.#waiting) one.fail(new ConnectionLost(error.message, error));
     this.#waiting.clear();
   }
 }
 
-/** @param {string | URL} server @param {boolean} [resume] a turn whose socket is lost goes on */
+/** @param {string | URL} server @param {boolean} [resume] lost turns go on */
 export function websocketUrl(server, resume = false) {
   const text = String(server).trim();
   try {

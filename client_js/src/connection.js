@@ -23,8 +23,8 @@ export class Connection {
   ready = /** @type {any} */ (null);
   /** @type {Outbox} */
   outbox = /** @type {any} */ (null);
-  /** @type {internal.Deferred<unknown> | null} */
-  #waiter = null;
+  /** @type {internal.Waiter[]} one for each `session.start` */
+  #waiters = [];
   /** @type {Map<string | undefined, Turn>} */
   turns = new Map();
   /** @type {Turn | null} */
@@ -48,17 +48,18 @@ export class Connection {
     socket.addEventListener("error", (event) => (this.#socketError ??= event));
   }
 
-  /** @param {number} [timeoutMs] */
-  nextReady(timeoutMs) {
-    this.#waiter ??= deferred();
-    return this.within(this.#waiter.promise, "no `ready`", timeoutMs);
+  /** @param {wire.SessionStart | null} start null: as it is @param {number} [timeoutMs] */
+  async configure(start, timeoutMs) {
+    if (this.lost) throw this.lost;
+    const waiter = deferred();
+    this.start(start, waiter);
+    await this.within(waiter.promise, "no `ready`", timeoutMs);
   }
 
-  /** @param {wire.SessionStart} start */
-  async configure(start) {
-    if (this.lost) throw this.lost;
-    this.outbox.send(start);
-    await this.nextReady();
+  /** @param {wire.SessionStart | null} start @param {internal.Waiter} [waiter] */
+  start(start, waiter) {
+    if (start) this.outbox.send(start);
+    this.#waiters.push(waiter);
   }
 
   /**
@@ -96,10 +97,9 @@ export class Connection {
     const turn = "turn_id" in message ? this.turns.get(message.turn_id) : undefined;
     switch (message.type) {
       case "ready":
-        this.ready = message;
+        if (this.#waiters[0] !== null) this.ready = message;
         this.outbox ??= new Outbox((text) => this.#socket.send(text), message.limits);
-        this.#waiter?.resolve(message);
-        this.#waiter = null;
+        this.#waiters.shift()?.resolve(message);
         break;
       case "turn.started":
         this.#onAir = turn ?? null;
@@ -139,12 +139,11 @@ export class Connection {
     if (!message.turn_id && !this.#refuse(error) && !fatal) this.#options.onWarning(message);
   }
 
-  /** Whether anybody waited. @param {Error} error */
+  /** Whoever waited. @param {Error} error */
   #refuse(error) {
-    const waiter = this.#waiter;
-    this.#waiter = null;
+    const waiter = this.#waiters.shift();
     waiter?.reject(error);
-    return waiter !== null;
+    return waiter;
   }
 
   /** @param {number} code @param {string} reason */
@@ -166,7 +165,7 @@ export class Connection {
     const details = { code: "connection_lost", retryable };
     this.lost = new ConnectionLost(`connection to ${this.#url}: ${why}`, details);
     this.outbox?.close();
-    this.#refuse(this.lost);
+    for (const waiter of this.#waiters) waiter?.reject(this.lost);
     const resumes = this.ready?.settings.resume === "on";
     for (const turn of this.turns.values()) turn.lost(this.lost, resumes);
     this.turns.clear();

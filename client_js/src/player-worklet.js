@@ -157,7 +157,6 @@ export function worklet(scope = globalThis) {
 
   if (!scope.registerProcessor) return { JitterBuffer, Refill, Resampler };
 
-  /** Plays turns one after the other. */
   class PlayerWorklet extends scope.AudioWorkletProcessor {
     constructor() {
       super();

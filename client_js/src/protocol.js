@@ -3,10 +3,8 @@
 /** @import * as wire from "../types/messages.js" */
 
 export const SUBPROTOCOL = "realtime-tts.v1";
-/** Before an API key: a browser cannot set headers. */
 export const KEY_SUBPROTOCOL_PREFIX = "realtime-tts.key.";
 export const SAMPLE_RATE = 24_000;
-/** Of the largest packet. */
 export const PACKET_BYTES = 4_096;
 
 /** Needed of each message, by example. @type {Record<string, object>} */
@@ -76,25 +74,12 @@ export class RealtimeTTSError extends Error {
   }
 }
 
-/** Used in a way that cannot work. */
 export class ClientError extends RealtimeTTSError {}
-
-/** A message that no such server sends. */
 export class ProtocolError extends RealtimeTTSError {}
-
-/** No session, and the reason cannot be seen from here. */
 export class HandshakeRefused extends RealtimeTTSError {}
-
-/** The server cannot do what was asked. */
 export class RequestError extends RealtimeTTSError {}
-
-/** No capacity now; says when to try again. */
 export class OverloadedError extends RealtimeTTSError {}
-
-/** The server ended a turn with an error. */
 export class TurnError extends RealtimeTTSError {}
-
-/** The socket went away. */
 export class ConnectionLost extends RealtimeTTSError {}
 
 /** @template T @returns {internal.Deferred<T>} */

@@ -207,7 +207,7 @@ export class Turn {
     const { settings } = connection.ready;
     if (text) this.#settings ??= settings;
     const differs = text && JSON.stringify(this.#settings) !== JSON.stringify(settings);
-    if (differs) outbox.send({ ...this.#settings, type: "session.start" });
+    if (differs) connection.start({ ...this.#settings, type: "session.start" }, null);
     if (this.samplesReceived) {
       this.resumes += 1;
       this.#progress.resume(outbox, turn_id, this.words);
@@ -220,7 +220,7 @@ export class Turn {
     }
     outbox.text(turn_id, text.slice(from), this.#ended);
     if (this.#ended && from === text.length) outbox.send({ type: "turn.end", turn_id });
-    if (differs) outbox.send({ ...settings, type: "session.start" });
+    if (differs) connection.start({ ...settings, type: "session.start" });
   }
 
   /** @param {RealtimeTTSError} error @param {boolean} resumes */

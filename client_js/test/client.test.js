@@ -150,6 +150,23 @@ test("later settings are refused without harm", async (t) => {
   assert.equal(tts.connected, true);
 });
 
+test("each change of settings has an answer of its own", async (t) => {
+  const heard = [];
+  const { tts, socket } = await connect(t, { onWarning: ({ code }) => heard.push(code) });
+  const taken = tts.configure({ voice: "ben" });
+  const refused = tts.configure({ speed: 99 });
+  socket.say({ ...READY, session_id: "later" });
+  await taken;
+  let over = false;
+  refused.catch(() => (over = true));
+  await settle();
+  assert.equal(over, false, "the first answer is not the second's");
+  socket.say(failed("bad_settings"));
+  await assert.rejects(refused, RequestError);
+  assert.equal(tts.ready.session_id, "later");
+  assert.deepEqual(heard, []);
+});
+
 test("null resets a setting, and goes to the server as it is", async (t) => {
   const { tts, socket } = await connect(t);
   socket.take();

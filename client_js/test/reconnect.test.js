@@ -47,6 +47,75 @@ test("each connection has a token of its own", async (t) => {
   assert.equal(tts.connected, true);
 });
 
+test("a token that cannot be got while the network is away is asked for again", async (t) => {
+  const keys = ["token-1", null, "token-3"];
+  const apiKey = async () => keys.shift() ?? Promise.reject(new TypeError("fetch failed"));
+  const { tts, socket } = await timed(t, { apiKey });
+  socket.drop();
+  const turn = tts.speak("a");
+  const next = await nextSocket(t, 1000);
+  assert.equal(next.protocols[1], "realtime-tts.key.token-3");
+  await accept(next);
+  next.say(done(turn.turnId));
+  await turn.done;
+});
+
+test("a token that never comes ends the effort like no server", async (t) => {
+  let asked = 0;
+  const apiKey = () => (asked++ ? Promise.reject(new TypeError("fetch failed")) : "token-1");
+  const { tts, socket } = await timed(t, { apiKey, giveUpAfterMs: 2000 });
+  socket.drop();
+  const turn = tts.speak("a");
+  assert.equal(await nextSocket(t, 5000), null);
+  await assert.rejects(turn.done, (error) => {
+    return error instanceof ConnectionLost && error.retryable && /fetch failed/.test(error.message);
+  });
+  assert.ok(asked > 3, `${asked} times`);
+});
+
+test("settings that change meanwhile wait, in their place among the turns", async (t) => {
+  const { tts, socket } = await timed(t);
+  socket.drop();
+  tts.speak("Before.");
+  const changed = tts.configure({ voice: "ben" });
+  tts.speak("Behind.");
+  await settle();
+  const next = await nextSocket(t, 300);
+  await accept(next);
+  assert.deepEqual(
+    next.take().map((message) => message.text ?? message.voice),
+    ["Before.", "ben", "Behind."],
+  );
+  next.say({ ...READY, session_id: "later" });
+  await changed;
+  assert.equal(tts.ready.session_id, "later");
+});
+
+test("told not to connect again, it does so for who needs a connection, and once", async (t) => {
+  const { tts, socket } = await timed(t, { giveUpAfterMs: 0 });
+  const [begun, empty] = [tts.speak("a"), tts.turn()];
+  await settle();
+  socket.drop();
+  await assert.rejects(begun.done, ConnectionLost);
+  await assert.rejects(empty.done, ConnectionLost, "a turn without text is over as well");
+  assert.equal(await nextSocket(t, 20_000), null);
+  const failing = tts.speak("b");
+  (await nextSocket(t, 300)).fail("refused");
+  await assert.rejects(failing.done, ConnectionLost);
+  assert.equal(await nextSocket(t, 20_000), null);
+  const changed = tts.configure({ voice: "ben" });
+  const turn = tts.speak("c");
+  await settle();
+  const next = await nextSocket(t, 300);
+  await accept(next);
+  assert.deepEqual(
+    next.take().map((message) => message.text ?? message.voice),
+    ["ben", "c"],
+  );
+  next.say(READY, done(turn.turnId));
+  await Promise.all([changed, turn.done]);
+});
+
 test("a turn made meanwhile waits, and goes out once, whole", async (t) => {
   const { tts, socket } = await timed(t);
   socket.drop();
@@ -185,7 +254,6 @@ for (const [why, lose, options] of [
     {},
   ],
   ["it is no such server", (socket) => socket.say("{}"), {}],
-  ["it is told not to", (socket) => socket.drop(), { giveUpAfterMs: 0 }],
   ["the client was closed", (_, tts) => tts.close(), {}],
 ]) {
   test(`it does not connect again if ${why}`, async (t) => {

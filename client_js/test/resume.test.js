@@ -12,6 +12,7 @@ import {
   collect,
   connect,
   done,
+  failed,
   nextSocket,
   settle,
   started,
@@ -54,6 +55,48 @@ test("a turn goes on with the settings that it began with, and later ones keep t
   assert.deepEqual(said.at(-1), { ...voiced("bass").settings, type: "session.start" });
   const types = said.map(({ type }) => type);
   assert.ok(types.indexOf("turn.resume") > 0 && types.indexOf("text") < types.length - 1);
+});
+
+test("settings are neither changed nor answered by a turn that goes on with its own", async (t) => {
+  const heard = [];
+  let changed;
+  const onConnected = (connected) => connected && (changed = tts.configure({ voice: "ben" }));
+  const onWarning = ({ code }) => heard.push(code);
+  const { tts, socket } = await makeResuming(t, { onConnected, onWarning });
+  const voiced = (voice) => ({ ...RESUMING, settings: { ...RESUMING.settings, voice } });
+  socket.say(voiced("bass"));
+  socket.drop();
+  const next = await nextSocket(t, 300);
+  await accept(next, voiced("bass"));
+  const starts = next.take().filter(({ type }) => type === "session.start");
+  assert.deepEqual(
+    starts.map(({ voice }) => voice),
+    [RESUMING.settings.voice, "bass", "ben"],
+  );
+  let over = false;
+  changed.then(() => (over = true));
+  next.say(voiced(RESUMING.settings.voice));
+  assert.equal(tts.ready.settings.voice, "bass", "those of the turn are its own");
+  next.say(voiced("bass"));
+  await settle();
+  assert.equal(over, false, "both answers were the turn's");
+  next.say(voiced("ben"));
+  await changed;
+  assert.equal(tts.ready.settings.voice, "ben");
+  assert.deepEqual(heard, []);
+});
+
+test("that a turn cannot go on with its settings is heard", async (t) => {
+  const heard = [];
+  const { socket, tts } = await makeResuming(t, { onWarning: ({ code }) => heard.push(code) });
+  const voiced = (voice) => ({ ...RESUMING, settings: { ...RESUMING.settings, voice } });
+  socket.say(voiced("bass"));
+  socket.drop();
+  const next = await nextSocket(t, 300);
+  await accept(next, voiced("bass"));
+  next.say(failed("bad_settings"), voiced("bass"));
+  assert.deepEqual(heard, ["bad_settings"]);
+  assert.equal(tts.ready.settings.voice, "bass");
 });
 
 test("a turn goes on in the next session, behind the last packet", async (t) => {

@@ -33,10 +33,11 @@ export declare class RealtimeTTS {
   get connected(): boolean;
 
   /**
-   * Change settings for turns that begin from now on. If the server cannot, all stays as it was.
+   * Change settings for turns that begin from now on. If the server cannot, all stays as it was. If
+   * the connection is lost, it waits for the next one.
    *
    * @throws {RequestError}
-   * @throws {ConnectionLost}
+   * @throws {ConnectionLost} if there will be no other connection
    */
   configure(options: SessionOptions): Promise<void>;
 
@@ -117,7 +118,10 @@ export interface SessionOptions {
   resume?: "on" | "off" | null | undefined;
 }
 export interface ConnectOptions {
-  /** Or a short-lived token; a function gives one for each connection that is opened. */
+  /**
+   * Or a short-lived token; a function gives one for each connection that is opened. If it fails
+   * after a loss, it is called again.
+   */
   apiKey?: string | (() => string | Promise<string>) | undefined;
   /** By default the global one, which Node has since version 22; before, that of the package `ws`. */
   WebSocket?: (new (url: string, protocols: string[]) => Socket) | undefined;
@@ -125,7 +129,10 @@ export interface ConnectOptions {
   connectTimeoutMs?: number | undefined;
   /** Until it answers settings or an interrupt (10,000). */
   replyTimeoutMs?: number | undefined;
-  /** How long to try to connect again after a loss (30,000); 0: not at all. */
+  /**
+   * How long to try to connect again after a loss (30,000). After that, the next turn or `configure`
+   * tries again; with 0 only those do, once.
+   */
   giveUpAfterMs?: number | undefined;
   /** Hears every warning, and errors that are about nothing in particular. */
   onWarning?: ((notice: Warning | ServerError) => void) | undefined;

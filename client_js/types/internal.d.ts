@@ -9,6 +9,9 @@ export interface Deferred<T> {
   reject: (reason: unknown) => void;
 }
 
+/** Who waits for an answer to `session.start`; null: nobody, and other settings follow at once. */
+export type Waiter = Deferred<unknown> | null | undefined;
+
 /** The part of `ConnectOptions` that is needed after the first connection. */
 export interface Defaulted {
   replyTimeoutMs: number;
@@ -22,6 +25,12 @@ export type Done = Omit<TurnDone, "type">;
 
 /** Makes a connection with a session that has these settings. */
 export type Opener<Connection> = (settings: SessionStart) => Promise<Connection>;
+
+/** A turn, or settings, until there is a connection. */
+export interface Waiting<Connection> {
+  attach(connection: Connection): void;
+  fail(error: Error): void;
+}
 
 export interface ErrorDetails {
   code?: string;

@@ -87,7 +87,7 @@ class TTS(tts.TTS[Never]):
         if options.get("audio") is not None:
             raise ConfigError("LiveKit Agents is given PCM at 24 kHz: leave the option audio out")
         self._options = merged(self._options, options)
-        self.capabilities.aligned_transcript = self._asked["word_times"] == "on"
+        self.capabilities.aligned_transcript = session_start(self._asked).word_times == "on"
 
     def prewarm(self) -> None:
         """Connect now, in the background, so that the first reply does not have to wait for it.

@@ -12,7 +12,6 @@ from realtime_tts.adapters.session_pool import Session
 from realtime_tts.adapters.tracing import current_traceparent
 from realtime_tts.adapters.utterance import Utterance
 from realtime_tts.client import Speech, TextSource
-from realtime_tts.client.handshake import is_final
 from realtime_tts.errors import (
     ConnectionLost,
     HandshakeRefused,
@@ -104,17 +103,16 @@ def api_error(error: RealtimeTTSError) -> APIError:
     message = str(error)
     match error:
         case OverloadedError():
-            body = {"code": error.code, "retry_after": error.retry_after}
+            body = {"code": error.server_code, "retry_after": error.retry_after}
             return APIStatusError(message, status_code=503, body=body, retryable=True)
         case HandshakeRefused(status=0) if isinstance(error.__cause__, TimeoutError):
             return APITimeoutError(message)
         case HandshakeRefused(status=0) | ConnectionLost():
             return APIConnectionError(message)
         case HandshakeRefused():
-            retryable = not is_final(error)
-            return APIStatusError(message, status_code=error.status, retryable=retryable)
+            return APIStatusError(message, status_code=error.status, retryable=error.retryable)
         case TurnError():
-            status, again = (500, True) if error.server_retryable else (400, False)
+            status, again = 500 if error.retryable else 400, error.retryable
             body = {"code": error.server_code}
             return APIStatusError(message, status_code=status, body=body, retryable=again)
         case RequestError():

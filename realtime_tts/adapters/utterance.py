@@ -64,6 +64,8 @@ log = logging.getLogger(__name__)
 _PAUSE = 0.25
 """Seconds before another attempt, where the server names no time. The client's backoff, which
 waits for a connection, comes on top."""
+_LONGEST_PAUSE = 30.0
+"""A key that has used up its day is told to come back tomorrow."""
 
 
 class Utterance:
@@ -244,13 +246,11 @@ class Utterance:
 
 
 def _pause(error: RealtimeTTSError) -> float | None:
-    """Seconds before the same again may work, None if it will not.
+    """Seconds before the same again may work, None if it will not, or nobody waits for so long.
 
     What has no answer within the client's backoff is final here: it has been tried for long enough.
     """
     if isinstance(error, OverloadedError):
-        return error.retry_after
-    again = isinstance(error, ConnectionLost) or (
-        isinstance(error, TurnError) and error.server_retryable
-    )
+        return error.retry_after if error.retry_after <= _LONGEST_PAUSE else None
+    again = isinstance(error, ConnectionLost | TurnError) and error.retryable
     return _PAUSE if again else None

@@ -122,7 +122,9 @@ async def speak(
         if len(tasks) > 1:
             await tasks[1]
     except RealtimeTTSError as error:
-        seen.error = error.server_code if isinstance(error, TurnError) else error.code
+        seen.error = (
+            error.server_code if isinstance(error, TurnError | OverloadedError) else error.code
+        )
         seen.retry_after = error.retry_after if isinstance(error, OverloadedError) else 0.0
     finally:
         for task in tasks:

@@ -13,20 +13,14 @@ from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator
 from functools import partial
 from typing import Any, Self, TypeVar, Unpack
 
-from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.client.client import DEFAULT_SERVER, Backoff, RealtimeTTS
 from realtime_tts.client.options import SessionOptions
 from realtime_tts.client.speech import Speech
 from realtime_tts.client.threaded import read_in_a_thread
 from realtime_tts.client.turn import Turn
+from realtime_tts.client.turn_view import TurnView
 from realtime_tts.errors import ClientError
-from realtime_tts.protocol.messages import (
-    Ready,
-    TurnDone,
-    TurnInterrupted,
-    WarningMessage,
-    Word,
-)
+from realtime_tts.protocol.messages import Ready, TurnDone, TurnInterrupted
 
 _T = TypeVar("_T")
 
@@ -52,6 +46,25 @@ class _Loop:
         except BaseException:
             future.cancel()
             raise
+
+    def packets(self, source: AsyncGenerator[bytes, None]) -> Iterator[bytes]:
+        """The same packets; leaving the loop early closes their source."""
+        reading = asyncio.Lock()
+
+        async def following() -> bytes | None:
+            async with reading:
+                return await anext(source, None)
+
+        async def close() -> None:
+            async with reading:  # a wait that Ctrl-C ended is cancelled, and not over yet
+                await source.aclose()
+
+        try:
+            while (packet := self.wait(following())) is not None:
+                yield packet
+        finally:
+            with contextlib.suppress(ClientError):  # the client is closed, and so are they
+                self.wait(close())
 
     def close(self) -> None:
         """End the thread, and what still waits in it. Idempotent."""
@@ -150,11 +163,24 @@ class SyncRealtimeTTS:
         return SyncSpeech(self._client.speak(source, traceparent=traceparent), self._loop)
 
 
-class SyncTurn:
-    """One turn: send text, iterate over the packets. See `Turn`."""
+class SyncTurn(TurnView):
+    """One turn: send text, iterate over the packets. See `Turn`.
+
+    Leaving the loop early interrupts the turn, and so does leaving `with tts.turn() as turn` before
+    it is over.
+    """
 
     def __init__(self, turn: Turn, loop: _Loop) -> None:
+        super().__init__(turn._inbox, turn._sent)
         self._turn, self._loop = turn, loop
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with contextlib.suppress(ClientError):  # the client is closed, and so is the turn
+            if not self.over:
+                self.abandon()
 
     def send(self, delta: str, *, end: bool = False) -> None:
         """Send a text delta, as it came from the language model. `end`: it is the last."""
@@ -169,7 +195,7 @@ class SyncTurn:
         self._loop.wait(self._turn.end())
 
     def __iter__(self) -> Iterator[bytes]:
-        return self
+        return self._loop.packets(aiter(self._turn))
 
     def __next__(self) -> bytes:
         packet = self._loop.wait(self._next())
@@ -195,70 +221,6 @@ class SyncTurn:
             self._turn.abandon(error, played_ms)
 
         self._loop.wait(abandon())
-
-    def heard(self, played_ms: float) -> str:
-        """The beginning of the text that a listener has heard. Needs `word_times="on"`."""
-        return self._turn.heard(played_ms)
-
-    @property
-    def turn_id(self) -> str:
-        """Its name in the protocol."""
-        return self._turn.turn_id
-
-    @property
-    def text(self) -> str:
-        """All text that was sent."""
-        return self._turn.text
-
-    @property
-    def over(self) -> bool:
-        """Nothing more comes."""
-        return self._turn.over
-
-    @property
-    def result(self) -> TurnDone | None:
-        """How it ended, once the server has said so."""
-        return self._turn.result
-
-    @property
-    def interrupted(self) -> TurnInterrupted | None:
-        """What was heard, if it was interrupted and the server's answer came."""
-        return self._turn.interrupted
-
-    @property
-    def layout(self) -> str | None:
-        """How the text is laid out for the model, once the server has said so."""
-        return self._turn.layout
-
-    @property
-    def samples_received(self) -> int:
-        """Samples that came, at the rate in `audio`; 0 for a format that is not raw samples."""
-        return self._turn.samples_received
-
-    @property
-    def last_audio_at(self) -> float | None:
-        """When the last packet came, by `time.perf_counter`; None before the first."""
-        return self._turn.last_audio_at
-
-    @property
-    def audio(self) -> AudioFormat:
-        """The format of the packets, once audio began."""
-        return self._turn.audio
-
-    @property
-    def warnings(self) -> tuple[WarningMessage, ...]:
-        """What the server warned of."""
-        return self._turn.warnings
-
-    @property
-    def words(self) -> tuple[Word, ...]:
-        """When each word is spoken, with `word_times="on"`."""
-        return self._turn.words
-
-    @property
-    def words_exact(self) -> bool:
-        """Whether those times are what the model knows, and no estimate."""
-        return self._turn.words_exact
 
 
 class SyncSpeech:
@@ -292,22 +254,4 @@ class SyncSpeech:
         return self._loop.wait(self._speech.interrupt(played_ms))
 
     def __iter__(self) -> Iterator[bytes]:
-        return self._packets(aiter(self._speech))
-
-    def _packets(self, packets: AsyncGenerator[bytes, None]) -> Iterator[bytes]:
-        reading = asyncio.Lock()
-
-        async def following() -> bytes | None:
-            async with reading:
-                return await anext(packets, None)
-
-        async def close() -> None:
-            async with reading:  # a wait that Ctrl-C ended is cancelled, and not over yet
-                await packets.aclose()
-
-        try:
-            while (packet := self._loop.wait(following())) is not None:
-                yield packet
-        finally:
-            with contextlib.suppress(ClientError):  # the client is closed, and so are they
-                self._loop.wait(close())
+        return self._loop.packets(aiter(self._speech))

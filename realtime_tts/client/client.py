@@ -11,7 +11,6 @@ from typing import Any, Self, Unpack
 
 from realtime_tts.client.address import websocket_url
 from realtime_tts.client.connection import Connection, Target
-from realtime_tts.client.handshake import is_final
 from realtime_tts.client.options import SessionOptions, merged, session_start
 from realtime_tts.client.speech import Speech, TextSource
 from realtime_tts.client.trust import trust_for
@@ -203,7 +202,7 @@ class RealtimeTTS:
                 delay = self._backoff.delay(attempt, self._random.random())
                 if isinstance(error, OverloadedError):
                     delay = max(delay, error.retry_after)
-                if is_final(error) or time.monotonic() + delay > until:
+                if not error.retryable or time.monotonic() + delay > until:
                     raise
                 await asyncio.sleep(delay)
                 if self._closed:

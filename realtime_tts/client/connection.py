@@ -18,20 +18,34 @@ from websockets.exceptions import ConnectionClosed
 from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.client.address import with_query
 from realtime_tts.client.handshake import open_socket
-from realtime_tts.client.inbox import Inbox, session_error, turn_error
+from realtime_tts.client.inbox import Inbox
 from realtime_tts.client.options import all_of
-from realtime_tts.client.token_bucket import TokenBucket
+from realtime_tts.client.refusals import session_error, turn_error
 from realtime_tts.client.trust import key_header
 from realtime_tts.errors import ConfigError, ConnectionLost, RequestError
 from realtime_tts.protocol import messages as m
 from realtime_tts.protocol.parsing import ProtocolError, UnknownType, encode, parse_server_message
 from realtime_tts.protocol.settings import Limits, SessionSettings
+from realtime_tts.protocol.token_bucket import TokenBucket
 
 log = logging.getLogger(__name__)
 
 _GOING_AWAY = "going_away"
 _UNKNOWN_TURN = "unknown_turn"
 _CLOSED = "closed"
+
+_RATE_SHARE = 0.9  # messages bunch up on the way, and the server's clock is another
+_BURST_SHARE = 0.5  # the rest stays for what must never wait: interrupts and ends of turns
+
+
+def send_rate(limits: Limits) -> TokenBucket:
+    """What keeps a client below the rate beyond which the server ends its session.
+
+    A fast language model sends more deltas a second than that for a while. Speech takes twelve
+    tokens a second, so waiting a few milliseconds before a delta costs nothing.
+    """
+    burst = max(1.0, limits.message_burst * _BURST_SHARE)
+    return TokenBucket(limits.messages_per_second * _RATE_SHARE, burst)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +85,7 @@ class Connection:
         self._on_air: Inbox | None = None
         self._ready_waiters: list[asyncio.Future[m.Ready]] = []
         self._fatal: m.ErrorMessage | None = None
-        self._bucket = TokenBucket(Limits())
+        self._bucket = send_rate(Limits())
         self._background: set[asyncio.Task[None]] = set()
         self._reader = asyncio.create_task(self._read(), name="realtime-tts reader")
 
@@ -134,7 +148,7 @@ class Connection:
 
         Raises ConnectionLost.
         """
-        wait = self._bucket.count(time.monotonic())
+        wait = self._bucket.owe(time.monotonic())
         if wait > 0 and not urgent:
             await asyncio.sleep(wait)
         try:
@@ -201,7 +215,7 @@ class Connection:
         match message:
             case m.Ready():
                 if self._ready is None:
-                    self._bucket = TokenBucket(message.limits)
+                    self._bucket = send_rate(message.limits)
                 self._ready = message
                 for waiter in self._take_waiters():
                     waiter.set_result(message)
@@ -255,7 +269,8 @@ class Connection:
         if inbox is not None:
             inbox.refuse(turn_error(message))
             return
-        waiters = self._take_waiters()
+        # What is about a turn that nobody holds any more is no answer to settings.
+        waiters = [] if message.turn_id else self._take_waiters()
         for waiter in waiters:
             waiter.set_exception(session_error(message))
         if message.fatal:

@@ -6,21 +6,14 @@ import ssl
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidHandshake, InvalidStatus, InvalidURI
-from websockets.http11 import Response
 from websockets.typing import Subprotocol
 
 from realtime_tts.client.address import is_loopback
+from realtime_tts.client.refusals import http_error
 from realtime_tts.client.trust import key_header
 from realtime_tts.client.unanswered import misunderstood, no_answer, shown, unanswered
-from realtime_tts.errors import (
-    CertificateRefused,
-    ConnectionLost,
-    HandshakeRefused,
-    OverloadedError,
-    RealtimeTTSError,
-)
-from realtime_tts.protocol.messages import SUBPROTOCOL, ErrorMessage
-from realtime_tts.protocol.parsing import ProtocolError, parse_server_message
+from realtime_tts.errors import HandshakeRefused
+from realtime_tts.protocol.messages import SUBPROTOCOL
 from realtime_tts.version import __version__
 
 PING_SECONDS = 10.0
@@ -28,14 +21,6 @@ PING_SECONDS = 10.0
 
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 """`turn.interrupted` carries the whole text of a turn, six bytes a character when escaped."""
-
-_ADVICE = {
-    401: "the server wants an API key and got none that it knows; pass api_key=",
-    403: "the server does not let this client in",
-    404: "there is no speech server at this path; give the URL of a realtime-tts server",
-    429: "the server gets too many connections from here",
-    503: "the server has no capacity now or is not ready yet",
-}
 
 
 async def open_socket(
@@ -65,7 +50,8 @@ async def open_socket(
             max_size=MAX_MESSAGE_BYTES,
         )
     except InvalidStatus as error:
-        raise refusal(url, error.response) from error
+        response = error.response
+        raise http_error(url, response.status_code, response.body or b"") from error
     except (InvalidHandshake, InvalidURI, EOFError) as error:
         raise misunderstood(url, "a WebSocket server", error) from error
     except TimeoutError as error:
@@ -79,35 +65,3 @@ async def open_socket(
             "is it a realtime-tts server of the same version?"
         )
     return socket
-
-
-def refusal(url: str, response: Response) -> RealtimeTTSError:
-    """The error for an HTTP answer in place of a WebSocket."""
-    status = response.status_code
-    reason = _ADVICE.get(status, "the server refused the connection")
-    said = _server_error(response)
-    if said is not None:
-        reason = f"{reason}: {said.message}"
-    if status in (429, 503) and said is not None and said.retry_after_ms is not None:
-        return OverloadedError(
-            f"{shown(url)}: {reason} (HTTP {status})", said.retry_after_ms / 1000
-        )
-    return HandshakeRefused(f"{shown(url)}: {reason} (HTTP {status})", status)
-
-
-def _server_error(response: Response) -> ErrorMessage | None:
-    """The `error` message in the body of a refusal, if it is one of ours."""
-    try:
-        message = parse_server_message((response.body or b"").decode())
-    except (ProtocolError, UnicodeDecodeError):
-        return None  # a proxy's page, for example; the status says enough
-    return message if isinstance(message, ErrorMessage) else None
-
-
-def is_final(error: BaseException) -> bool:
-    """Whether trying to connect again with the same arguments is pointless."""
-    if isinstance(error, CertificateRefused):
-        return True
-    if isinstance(error, HandshakeRefused):
-        return 400 <= error.status < 500 and error.status not in (408, 425, 429)
-    return not isinstance(error, OverloadedError | ConnectionLost)

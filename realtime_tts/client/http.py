@@ -10,9 +10,10 @@ from urllib.parse import quote
 from urllib.request import Request
 
 from realtime_tts.client.address import http_url
+from realtime_tts.client.refusals import http_error
 from realtime_tts.client.trust import http_opener, key_header, trust_for
 from realtime_tts.client.unanswered import misunderstood, no_answer, unanswered
-from realtime_tts.errors import HandshakeRefused, OverloadedError, RealtimeTTSError, RequestError
+from realtime_tts.errors import HandshakeRefused
 from realtime_tts.version import __version__
 
 _MAX_ANSWER = 16 * 1024 * 1024
@@ -70,7 +71,8 @@ class HttpClient:
                 return found
         except HTTPError as error:
             with error:
-                raise _refusal(url, error.code, error.read(_MAX_ANSWER)) from None
+                body = error.read(_MAX_ANSWER)
+                raise http_error(url, error.code, body, request=True) from None
         except HTTPException as error:
             raise misunderstood(url, "an HTTP server", error) from None
         except OSError as error:
@@ -78,21 +80,6 @@ class HttpClient:
             if isinstance(why, TimeoutError):
                 raise no_answer(url, self._timeout) from None
             raise unanswered(url, why if isinstance(why, OSError) else error) from None
-
-
-def _refusal(url: str, status: int, body: bytes) -> RealtimeTTSError:
-    """The error for an answer that is none of 2xx."""
-    try:
-        said = json.loads(body)
-        message = str(said["message"])
-    except (ValueError, TypeError, KeyError):
-        return HandshakeRefused(f"{url}: HTTP {status}; is it a realtime-tts server?", status)
-    retry_after_ms = said.get("retry_after_ms")
-    if status == 503 and retry_after_ms:
-        return OverloadedError(f"{message} (HTTP {status})", retry_after_ms / 1000)
-    if status in (401, 403) or status >= 500:
-        return HandshakeRefused(f"{message} (HTTP {status})", status)
-    return RequestError(message)
 
 
 def quoted(name: str) -> str:

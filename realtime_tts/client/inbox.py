@@ -15,14 +15,9 @@ from collections.abc import Callable
 
 from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.client.resuming import ResumeState
-from realtime_tts.errors import (
-    ConnectionLost,
-    OverloadedError,
-    RealtimeTTSError,
-    RequestError,
-    TurnError,
-)
+from realtime_tts.errors import ConnectionLost, RealtimeTTSError, TurnError
 from realtime_tts.protocol import messages as m
+from realtime_tts.protocol.settings import SessionSettings
 
 _SAMPLE_BYTES = {"pcm_s16le": 2, "pcm_f32le": 4, "pcm_mulaw": 1, "pcm_alaw": 1}
 _ALREADY_DONE = "turn_already_done"
@@ -34,6 +29,7 @@ class Inbox:
 
     def __init__(self, turn_id: str) -> None:
         self.turn_id = turn_id
+        self.settings: SessionSettings | None = None  # the session's, when the turn began
         self.bytes_received = 0
         self.last_audio_at: float | None = None
         self.layout: str | None = None
@@ -46,6 +42,7 @@ class Inbox:
         self.interrupted: m.TurnInterrupted | None = None
         self.forgotten = False
         self.resume = ResumeState(turn_id)
+        self.resumes = 0
         self.goes_on: Callable[[ConnectionLost], None] | None = None
         """Told of a lost socket where the turn goes on in another session."""
         self._refused: RealtimeTTSError | None = None
@@ -177,21 +174,6 @@ class Inbox:
         await self._changed.wait()
 
 
-_RETRY_AFTER_MS = 1_000
-"""How long to wait before another attempt where the server names no time."""
-
-
-def turn_error(message: m.ErrorMessage) -> RealtimeTTSError:
-    """The error for a turn which the server ended with one."""
-    said = f"{message.code}: {message.message}"
-    return _overload(message) or TurnError(said, message.code, message.retryable)
-
-
-def session_error(message: m.ErrorMessage) -> RealtimeTTSError:
-    """The error for settings, or a whole session, which the server refused."""
-    return _overload(message) or RequestError(f"{message.code}: {message.message}")
-
-
 def turn_lost(error: ConnectionLost, inbox: Inbox) -> ConnectionLost:
     """Give `error` again, with how far this turn had come."""
     samples = inbox.samples_received
@@ -205,9 +187,3 @@ def turn_lost(error: ConnectionLost, inbox: Inbox) -> ConnectionLost:
     )
     lost.__cause__ = error
     return lost
-
-
-def _overload(message: m.ErrorMessage) -> OverloadedError | None:
-    if message.code != OverloadedError.code:
-        return None
-    return OverloadedError(message.message, (message.retry_after_ms or _RETRY_AFTER_MS) / 1000)

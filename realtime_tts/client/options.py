@@ -6,12 +6,14 @@ They are those of `protocol.settings.SessionSettings`, written out for editors a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypedDict
+from functools import cache
+from typing import Any, Literal, TypedDict, get_args, get_type_hints
 
 import msgspec
 
 from realtime_tts.errors import ConfigError
 from realtime_tts.protocol.messages import SessionStart
+from realtime_tts.protocol.parsing import BadMessage, convert
 from realtime_tts.protocol.settings import SessionSettings
 
 
@@ -53,6 +55,7 @@ class AudioOptions(TypedDict, total=False):
 
 class SessionOptions(TypedDict, total=False):
     """What a session can set; what is left out is the server's choice, and None makes it so again.
+    True and False stand for "on" and "off".
 
     `model` is one of `ready.models`, if there are several; else the voice picks. `seed` makes
     speech repeatable. `instructions` describe the manner, where the checkpoint takes
@@ -76,16 +79,16 @@ class SessionOptions(TypedDict, total=False):
     instructions: str | None
     seed: int | None
     sampling: SamplingOptions | None
-    text_filter: Literal["on", "off"] | None
-    text_normalization: Literal["auto", "on", "off"] | None
+    text_filter: Literal["on", "off"] | bool | None
+    text_normalization: Literal["auto", "on", "off"] | bool | None
     lexicon: dict[str, str] | None
     lexicons: list[str] | None
     layout: Literal["auto", "streaming", "full_text"] | None
-    trim_silence: Literal["on", "off"] | None
-    loudness: Literal["on", "off"] | None
+    trim_silence: Literal["on", "off"] | bool | None
+    loudness: Literal["on", "off"] | bool | None
     pacing: Literal["auto", "token", "clause", "sentence"] | None
-    word_times: Literal["on", "off"] | None
-    resume: Literal["on", "off"] | None
+    word_times: Literal["on", "off"] | bool | None
+    resume: Literal["on", "off"] | bool | None
     speed: float | None
     lead_ms: int | None
     traceparent: str | None
@@ -102,10 +105,26 @@ def session_start(options: Mapping[str, Any]) -> SessionStart:
     if unknown:
         known = ", ".join(SessionOptions.__annotations__)
         raise ConfigError(f"unknown option {unknown[0]!r}; a session has: {known}")
+    said = {name: _said(name, value) for name, value in options.items()}
     try:
-        return msgspec.convert({**options, "type": "session.start"}, SessionStart)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"a session option cannot be used: {error}") from error
+        return convert({**said, "type": "session.start"}, SessionStart)
+    except BadMessage as error:
+        told = str(error).removeprefix("session.start: ")
+        raise ConfigError(f"a session option cannot be used: {told}") from error
+
+
+@cache
+def _switches() -> frozenset[str]:
+    """The options for which a boolean may stand."""
+    hints = get_type_hints(SessionOptions)
+    return frozenset(name for name, hint in hints.items() if bool in get_args(hint))
+
+
+def _said(name: str, value: object) -> object:
+    """The value as the server takes it."""
+    if isinstance(value, bool) and name in _switches():
+        return "on" if value else "off"
+    return value
 
 
 def all_of(settings: SessionSettings) -> SessionStart:

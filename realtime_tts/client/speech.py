@@ -10,6 +10,7 @@ from collections.abc import (
     Callable,
     Iterable,
 )
+from contextlib import aclosing
 
 from realtime_tts.client.turn import Turn
 from realtime_tts.errors import ClientError
@@ -72,11 +73,10 @@ class Speech:
             return
         feeder = asyncio.create_task(self._feed(turn), name="realtime-tts text")
         try:
-            async for packet in turn:
-                yield packet
+            async with aclosing(aiter(turn)) as packets:
+                async for packet in packets:
+                    yield packet
         finally:
-            if not turn.over:
-                turn.abandon()
             feeder.cancel()
             await asyncio.wait([feeder])
 

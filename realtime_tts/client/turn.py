@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TypeVar
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Self, TypeVar
 
-from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.client.connection import Connection
 from realtime_tts.client.inbox import Inbox, turn_lost
 from realtime_tts.client.resuming import all_heard, done_here, joined, most_chars, weakly
+from realtime_tts.client.turn_view import TurnView
 from realtime_tts.errors import ClientError, ConnectionLost, RealtimeTTSError
 from realtime_tts.protocol import messages as m
-from realtime_tts.protocol.settings import SessionSettings
 
 T = TypeVar("T")
 
@@ -20,13 +19,16 @@ _MOST_IN_VAIN = 8
 """A turn under which so many sessions end without a packet is perhaps the reason for it."""
 
 
-class Turn:
+class Turn(TurnView):
     """One turn. Made by `RealtimeTTS.turn()`; it reaches the server with its first text.
 
     Send text and read packets at the same time, from two tasks, or use `RealtimeTTS.speak`.
     Iterating yields packets (24 kHz, mono, s16le, at most 4,096 bytes, if the session asked for no
     other format) until the turn is over, and then raises what ended it early: TurnError or
     OverloadedError from the server, ConnectionLost, nothing after an interrupt. Packets wait here.
+
+    Leaving the loop early (`break`, an exception, a cancelled task) interrupts the turn, and so
+    does leaving `async with await tts.turn() as turn` before it is over.
     """
 
     def __init__(
@@ -41,108 +43,24 @@ class Turn:
         """`beginning`: held while a turn begins in a session, so that turns begin in their order.
         `goes_on`: in another session, when its socket is lost. `traceparent`: the span that it is
         a part of."""
+        super().__init__(Inbox(turn_id), [])
         self._connect = connect
         self._traceparent = traceparent
         self._beginning = beginning or asyncio.Lock()
         self._connection: Connection | None = None
-        self._settings: SessionSettings | None = None  # it began with
-        self._inbox = Inbox(turn_id)
-        self._sent: list[str] = []
         self._script: list[m.Message] = []  # text, flushes and the end
         self._told = 0  # of them, in the present session
         self._telling = asyncio.Lock()
         self._between = False  # sessions
         self._in_vain = 0  # sessions in which nothing came of it
         self._going_on: asyncio.Task[None] | None = None
-        self.resumes = 0
-        """How often it went on in another session, because its socket was lost."""
         if goes_on:
             self._inbox.goes_on = weakly(self._lost)
         self._ended = False
         self._stopped = False
+        self._abandoned = False  # and the server asked for what was heard, without a position
         self._played_ms: float | None = None  # when it was stopped
         self._samples_before = -1  # when it went on last
-
-    @property
-    def turn_id(self) -> str:
-        """The turn's name on the wire and in the server's logs."""
-        return self._inbox.turn_id
-
-    @property
-    def text(self) -> str:
-        """All text sent so far."""
-        return "".join(self._sent)
-
-    @property
-    def over(self) -> bool:
-        """Nothing more will come for this turn."""
-        return self._inbox.over
-
-    @property
-    def result(self) -> m.TurnDone | None:
-        """How the turn ended, once the server has said so."""
-        return self._inbox.result
-
-    @property
-    def interrupted(self) -> m.TurnInterrupted | None:
-        """The server's answer to `interrupt`, once it came."""
-        return self._inbox.interrupted
-
-    @property
-    def layout(self) -> str | None:
-        """The prompt layout in use, `streaming` or `full_text`, once audio began."""
-        return self._inbox.layout
-
-    @property
-    def samples_received(self) -> int:
-        """Samples that came, whether or not they were read, at the rate in `audio`.
-
-        0 for a format that is not raw samples: only its decoder can count those.
-        """
-        return self._inbox.samples_received
-
-    @property
-    def last_audio_at(self) -> float | None:
-        """When the last packet came, by `time.perf_counter`; None before the first. Packets that an
-        interrupt keeps from you count as well: it tells how long audio went on coming."""
-        return self._inbox.last_audio_at
-
-    @property
-    def audio(self) -> AudioFormat:
-        """The format of this turn's packets, once audio began; before that the default."""
-        return self._inbox.audio
-
-    @property
-    def warnings(self) -> tuple[m.WarningMessage, ...]:
-        """What the server warned about, such as text with nothing to speak."""
-        return tuple(self._inbox.warnings)
-
-    @property
-    def words(self) -> tuple[m.Word, ...]:
-        """The words that are spoken in the packets so far, and when.
-
-        With the option `word_times="on"`; without it there are none. Joined they are the text, as
-        far as it was spoken. A packet's words come right behind it. `words_exact` says how good
-        their times are.
-        """
-        return tuple(self._inbox.words)
-
-    @property
-    def words_exact(self) -> bool:
-        """Whether the model has told when it speaks the words that came: their times are good to a
-        frame of 80 ms. Else the times are the server's estimate."""
-        return self._inbox.words_exact
-
-    def heard(self, played_ms: float) -> str:
-        """The beginning of the text that a listener has heard who has played so much of the audio.
-
-        From `words`. Whoever interrupts gets the server's own answer, which may know better,
-        in `interrupt(played_ms).text_spoken`. Raises ClientError where no words were asked for.
-        """
-        ready = self._connection.ready if self._connection is not None else None
-        if ready is not None and not self._inbox.words and ready.settings.word_times == "off":
-            raise ClientError('heard() needs the session option word_times="on"')
-        return "".join(word.text for word in self._inbox.words if word.end_ms <= played_ms)
 
     # Text in
 
@@ -200,8 +118,14 @@ class Turn:
 
     # Packets out
 
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self
+    def __aiter__(self) -> AsyncGenerator[bytes, None]:
+        # A generator of its own per loop: when the loop is left, it is closed at once.
+        return self._packets()
+
+    async def _packets(self) -> AsyncGenerator[bytes, None]:
+        async with self:
+            while (packet := await self._inbox.next()) is not None:
+                yield packet
 
     async def __anext__(self) -> bytes:
         packet = await self._inbox.next()
@@ -216,6 +140,13 @@ class Turn:
 
     # Stopping
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        if not self.over:
+            self.abandon()
+
     async def interrupt(self, played_ms: float | None = None) -> m.TurnInterrupted:
         """Stop speaking. From this call on not one more packet comes out of the turn.
 
@@ -228,14 +159,19 @@ class Turn:
         if self._connection is None:
             self._finish_here("interrupted")
             return self._heard_all(0.0)
+        estimate = None
         if self._between:
             self._interrupted_here(played_ms)
+        elif self._abandoned:
+            estimate = await self._answer(self._inbox.wait_interrupted())
+            if played_ms is not None and estimate is not None:
+                self._inbox.interrupted = None  # ask again, now that more is known
         if self._inbox.interrupted is None:
-            self._played_ms = played_ms
+            self._abandoned, self._played_ms = False, played_ms
             await self._tell(m.Interrupt(turn_id=self.turn_id, played_ms=played_ms), urgent=True)
         report = await self._answer(self._inbox.wait_interrupted())
         await self._answer(self._inbox.wait_over())
-        return report or self._heard_all(played_ms)
+        return report or estimate or self._heard_all(played_ms)
 
     def abandon(self, error: BaseException | None = None, played_ms: float | None = None) -> None:
         """Stop speaking without waiting for an answer; callable where nothing can be awaited.
@@ -252,6 +188,7 @@ class Turn:
         elif self._between:
             self._interrupted_here(played_ms)
         elif self._inbox.result is None and not told:
+            self._abandoned = played_ms is None
             self._connection.send_later(m.Interrupt(turn_id=self.turn_id, played_ms=played_ms))
 
     # Steps
@@ -263,7 +200,8 @@ class Turn:
                 # Two tasks may send first; the one that waited must not undo what the other did.
                 if self._connection is None:
                     connection.join(self._inbox)
-                    self._connection, self._settings = connection, connection.ready.settings
+                    self._connection = connection
+                    self._inbox.settings = connection.ready.settings
         return self._connection
 
     async def _tell(self, message: m.Message, *, urgent: bool = False) -> None:
@@ -308,10 +246,10 @@ class Turn:
                     return
                 if not connection.resumes:
                     raise error
-                self.resumes += 1
+                self._inbox.resumes += 1
                 self._connection, self._between = connection, False
                 connection.join(self._inbox)
-                async with connection.settings(self._settings):
+                async with connection.settings(self._inbox.settings):
                     async with self._telling:
                         most = most_chars(connection.ready.limits)
                         self._script, self._told = joined(self._script, most), 0

@@ -157,7 +157,6 @@ class TurnFailure(RealtimeTTSError):
     """
 
     code: str  # type: ignore[misc]
-    retryable: bool  # type: ignore[misc]
 
     def __init__(
         self, code: str, message: str, retryable: bool = False, retry_after_ms: int | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from realtime_tts.protocol.settings import Limits
+from realtime_tts.protocol.token_bucket import TokenBucket
 
 
 class Intake:
@@ -15,20 +16,12 @@ class Intake:
 
     def __init__(self, limits: Limits, bad: deque[float] | None = None) -> None:
         self._limits = limits
-        self._tokens = float(limits.message_burst)
-        self._refilled_at: float | None = None
+        self._bucket = TokenBucket(limits.messages_per_second, limits.message_burst)
         self._bad = deque[float](maxlen=limits.max_bad_messages) if bad is None else bad
 
     def admits(self, now: float) -> bool:
         """Count one message; False when it came too soon."""
-        if self._refilled_at is not None:
-            gained = (now - self._refilled_at) * self._limits.messages_per_second
-            self._tokens = min(self._limits.message_burst, self._tokens + gained)
-        self._refilled_at = now
-        if self._tokens < 1:
-            return False
-        self._tokens -= 1
-        return True
+        return self._bucket.take(now)
 
     def tolerates_bad(self, now: float) -> bool:
         """Count one bad message; False when there were too many within the window."""

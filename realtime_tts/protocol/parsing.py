@@ -239,7 +239,7 @@ def _show(value: Any) -> str:
         return "an object"
     if isinstance(value, list):
         return "an array"
-    text = json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False, default=repr)  # a client's own may be no JSON
     return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 3] + "..."
 
 

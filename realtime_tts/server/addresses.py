@@ -12,35 +12,13 @@ from collections.abc import Callable, Hashable
 from functools import lru_cache
 
 from realtime_tts.config import AddressConfig
+from realtime_tts.protocol.token_bucket import TokenBucket
 
 _MOST = 10_000
 """Addresses that are known at a time, at some hundred bytes each."""
 _TELL_EVERY = 1.0  # seconds
 _NAME = 64
 """Characters of what a proxy says instead of an address."""
-
-
-class Allowance:
-    """A token bucket: `rate` a second, and `burst` at once."""
-
-    __slots__ = ("_at", "_burst", "_left", "_rate")
-
-    def __init__(self, rate: float, burst: float) -> None:
-        self._rate, self._burst = rate, burst
-        self._left, self._at = burst, 0.0
-
-    def change(self, rate: float, burst: float) -> None:
-        """From now on there is so much."""
-        self._rate, self._burst = rate, burst
-
-    def take(self, now: float) -> bool:
-        """Use one up; False if none is left."""
-        self._left = min(self._burst, self._left + (now - self._at) * self._rate)
-        self._at = now
-        if self._left < 1:
-            return False
-        self._left -= 1
-        return True
 
 
 class Address:
@@ -60,8 +38,8 @@ class Address:
     def __init__(self, name: str, config: AddressConfig) -> None:
         self.name = name
         rate, burst = config.connections_per_second, config.burst
-        self.connections = Allowance(rate, burst)
-        self.requests = Allowance(rate, burst)
+        self.connections = TokenBucket(rate, burst)
+        self.requests = TokenBucket(rate, burst)
         self._most_handshakes = config.handshakes
         self._handshakes: dict[Hashable, Callable[[], None]] = {}
         self._bad: deque[float] = deque()
@@ -109,7 +87,7 @@ class Addresses:
     def __init__(self, config: AddressConfig | None = None) -> None:
         self.config = config or AddressConfig()
         self._known: OrderedDict[str, Address] = OrderedDict()
-        self._keys: dict[bytes | str, Allowance] = {}
+        self._keys: dict[bytes | str, TokenBucket] = {}
         self._proxies = [ipaddress.ip_network(one) for one in self.config.trusted_proxies]
 
     def take_over(self, config: AddressConfig) -> None:
@@ -132,10 +110,10 @@ class Addresses:
             self._known.move_to_end(name)
         return found
 
-    def of_key(self, key: bytes | str) -> Allowance:
+    def of_key(self, key: bytes | str) -> TokenBucket:
         """Requests of everybody with this key: the digest of the server's, a customer's id."""
         config = self.config
-        new = Allowance(config.connections_per_second, config.burst)
+        new = TokenBucket(config.connections_per_second, config.burst)
         return self._keys.setdefault(key, new)
 
     def is_proxy(self, client: tuple[str, int] | None) -> bool:

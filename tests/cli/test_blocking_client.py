@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from realtime_tts import RealtimeTTS, Speech, SyncRealtimeTTS, Turn
-from realtime_tts.client.blocking import SyncSpeech, SyncTurn
+from realtime_tts import RealtimeTTS, Speech, SyncRealtimeTTS, SyncSpeech, SyncTurn, Turn
 from realtime_tts.errors import ClientError, ConnectionLost, HandshakeRefused, RequestError
 
 TEXT = "The tide is coming in, and the boats are going out."
@@ -31,7 +30,7 @@ def server(fake_server: str, key: str) -> Iterator[Any]:
 )
 def test_it_has_all_that_the_asyncio_client_has(blocking: type, asyncio: type) -> None:
     def members(of: type) -> set[str]:
-        return {name for name in vars(of) if not name.startswith("_")} - {"url"}
+        return {name for name in dir(of) if not name.startswith("_")} - {"url"}
 
     assert members(blocking) == members(asyncio)
     for name in members(asyncio):
@@ -94,6 +93,23 @@ def test_leaving_the_loop_interrupts(server: Any) -> None:
         while not speech.turn.over and time.monotonic() < deadline:
             time.sleep(0.01)
         assert speech.result.reason == "interrupted"
+
+
+def test_leaving_the_loop_or_the_block_interrupts_a_turn(server: Any) -> None:
+    with server(lead_ms=500) as tts:
+        turn = tts.turn()
+        turn.send(20 * TEXT, end=True)
+        for _ in turn:
+            break
+        assert turn.interrupt(40.0).played_ms == 40.0, "the position counts, though it comes later"
+        with tts.turn() as turn:
+            turn.send(20 * TEXT, end=True)
+            next(turn)
+        assert turn.interrupt().text_remaining and turn.result.reason == "interrupted"
+        with tts.turn() as turn:
+            turn.send("One.", end=True)
+            assert list(turn)
+        assert turn.result.reason == "complete"
 
 
 @pytest.fixture

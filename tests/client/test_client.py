@@ -1,4 +1,5 @@
 import asyncio
+import gc
 from typing import Any
 
 import pytest
@@ -127,6 +128,34 @@ async def test_settings_the_server_refuses_change_nothing(stand_in: Any) -> None
         assert tts.ready.settings.voice == "alto"
         assert await spoken(tts, "Hello.") == []
         assert tts._options == {}
+
+
+async def test_an_error_about_a_turn_that_was_dropped_is_no_answer_to_settings(
+    stand_in: Any,
+) -> None:
+    async def script(peer: Any) -> None:
+        await peer.ready(voice="alto")
+        text = await peer.receive(Text)
+        await peer.receive(SessionStart)
+        await peer.send(
+            ErrorMessage(
+                code="overloaded",
+                message="no capacity",
+                fatal=False,
+                retryable=True,
+                turn_id=text.turn_id,
+            )
+        )
+        await peer.ready(voice="bass")
+        await peer.until_closed()
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        turn = await tts.turn()
+        await turn.send("Nobody listens.")
+        del turn
+        gc.collect()
+        await tts.configure(voice="bass")
+        assert tts.ready.settings.voice == "bass"
 
 
 async def test_between_turns_a_lost_connection_is_replaced_unseen(stand_in: Any) -> None:

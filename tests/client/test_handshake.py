@@ -11,8 +11,8 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.http11 import Request, Response
 
 from realtime_tts import RealtimeTTS
-from realtime_tts.client.handshake import is_final
 from realtime_tts.errors import (
+    CertificateRefused,
     ConnectionLost,
     HandshakeRefused,
     OverloadedError,
@@ -201,8 +201,9 @@ async def test_a_session_refused_after_the_upgrade_says_why(stand_in: Any) -> No
         (HandshakeRefused("loading", 503), False),
         (HandshakeRefused("down", 0), False),
         (OverloadedError("busy", 1.0), False),
+        (CertificateRefused("another's"), True),
         (ConnectionLost("gone"), False),
     ],
 )
 def test_only_what_time_can_change_is_tried_again(error: RealtimeTTSError, final: bool) -> None:
-    assert is_final(error) is final
+    assert error.retryable is not final

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +24,12 @@ def test_options_become_the_message_that_sets_them() -> None:
     assert message == {"type": "session.start", **options}
 
 
+def test_a_boolean_is_on_or_off() -> None:
+    options = {"word_times": True, "resume": False, "text_normalization": True, "loudness": "on"}
+    start = SessionStart(word_times="on", resume="off", text_normalization="on", loudness="on")
+    assert session_start(options) == start
+
+
 def test_no_options_change_nothing() -> None:
     assert session_start({}) == SessionStart()
 
@@ -36,7 +43,11 @@ def test_no_options_change_nothing() -> None:
         ({"layout": "sideways"}, "layout"),
         ({"lead_ms": 1}, "lead_ms"),
         ({"audio": "ulaw_8000"}, "audio"),
-        ({"audio": {"sample_rate": "8000"}}, "sample_rate"),
+        ({"audio": {"sample_rate": "8000"}}, "`audio.sample_rate` must be a whole number"),
+        ({"word_times": 1}, r'used: `word_times` must be "on" or "off", found 1$'),
+        ({"layout": True}, '`layout` must be .*"full_text", found true'),
+        ({"voice": True}, "`voice` must be a string.*, found true"),
+        ({"voice": Path("ava")}, "`voice` must be a string.*, found .*Path"),
     ],
 )
 def test_an_option_that_cannot_work_is_refused_by_name(

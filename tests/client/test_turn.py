@@ -2,11 +2,12 @@ import asyncio
 import gc
 import logging
 import weakref
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from realtime_tts import RealtimeTTS
+from realtime_tts import RealtimeTTS, Turn
 from realtime_tts.errors import ClientError, ConnectionLost, OverloadedError, TurnError
 from realtime_tts.protocol.messages import (
     ErrorMessage,
@@ -159,6 +160,114 @@ async def test_after_an_interrupt_not_one_packet_comes_out(stand_in: Any) -> Non
         assert turn.result is not None and turn.result.reason == "interrupted"
         assert await turn.interrupt() == report  # asked again, nothing is sent
         await turn.send("More.")  # the language model does not know yet
+
+
+async def speaks_until_interrupted(peer: Any) -> None:
+    """Speaks for turn-1, and says of every interrupt how much of it was heard."""
+    await peer.ready()
+    await peer.receive(Text)
+    await peer.started("turn-1")
+    await peer.audio(1920, 2048, 2048)
+    for number in range(2):
+        played_ms = (await peer.receive(Interrupt)).played_ms
+        heard = "by estimate" if played_ms is None else "by position"
+        await peer.interrupted("turn-1", played_ms=played_ms or 0.0, text_spoken=heard)
+        if number == 0:
+            await peer.done("turn-1", "interrupted")
+
+
+async def left_by_break(turn: Turn) -> None:
+    async for _ in turn:
+        break
+
+
+async def left_by_an_error(turn: Turn) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async for packet in turn:
+            _ = len(packet) / 0
+
+
+async def left_by_cancelling(turn: Turn) -> None:
+    first = asyncio.Event()
+
+    async def listen() -> None:
+        async for _ in turn:
+            first.set()
+
+    listener = asyncio.create_task(listen())
+    await first.wait()
+    listener.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await listener
+
+
+async def left_by_the_end_of_its_block(turn: Turn) -> None:
+    async with turn as same:
+        assert same is turn
+        await anext(turn)
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [left_by_break, left_by_an_error, left_by_cancelling, left_by_the_end_of_its_block],
+)
+async def test_who_leaves_a_turn_before_it_is_over_interrupts_it(
+    stand_in: Any, leave: Callable[[Turn], Awaitable[None]]
+) -> None:
+    async with RealtimeTTS(await stand_in.start(speaks_until_interrupted)) as tts:
+        turn = await tts.turn()
+        await turn.send("Hello.")
+        await leave(turn)
+        await turn._inbox.wait_over()
+        assert turn.result is not None and turn.result.reason == "interrupted"
+        assert [packet async for packet in turn] == []
+        assert (await turn.interrupt()).text_spoken == "by estimate", "asked already"
+        assert (await turn.interrupt(played_ms=40)).text_spoken == "by position"
+        assert turn.interrupted is not None and turn.interrupted.played_ms == 40
+
+
+async def test_an_interrupt_right_behind_the_loop_is_the_only_one(stand_in: Any) -> None:
+    rest: list[Any] = []
+
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.receive(Text)
+        await peer.started("turn-1")
+        await peer.audio(1920, 2048)
+        assert await peer.receive(Interrupt) == Interrupt(turn_id="turn-1", played_ms=40.0)
+        await peer.interrupted("turn-1", played_ms=40.0)
+        await peer.done("turn-1", "interrupted")
+        rest.extend(await peer.until_closed())
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        turn = await tts.turn()
+        await turn.send("Hello.")
+        async for _ in turn:
+            break
+        await turn.interrupt(played_ms=40)
+    assert rest == []
+
+
+async def test_a_turn_that_is_over_is_left_as_it_is(stand_in: Any) -> None:
+    rest: list[Any] = []
+
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.receive(Text)
+        await peer.started("turn-1")
+        await peer.audio(1920)
+        await peer.done("turn-1", samples=1920)
+        rest.extend(await peer.until_closed())
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        async with await tts.turn() as turn:
+            await turn.send("Hello.", end=True)
+            assert len([packet async for packet in turn]) == 1
+        assert turn.result is not None and turn.result.reason == "complete"
+        async with await tts.turn() as empty:
+            pass
+        assert empty.result is not None and empty.result.reason == "interrupted"
+    assert rest == []
 
 
 async def test_silence_does_not_wait_for_the_servers_answer(stand_in: Any) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from realtime_tts import RealtimeTTS
 from realtime_tts.adapters.utterance import Utterance
-from realtime_tts.errors import TurnError
+from realtime_tts.errors import OverloadedError, TurnError
 from realtime_tts.protocol.messages import (
     ErrorMessage,
     Interrupt,
@@ -95,6 +95,32 @@ async def test_the_third_failure_is_the_last(stand_in: Any) -> None:
         with pytest.raises(TurnError):
             async for _ in utterance.packets(tts.speak):
                 pass
+
+
+async def test_nobody_waits_until_a_key_may_speak_again_tomorrow(stand_in: Any) -> None:
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.receive(Text)
+        await peer.send(
+            ErrorMessage(
+                code="key_limit_reached",
+                message="this key may have 10 characters a day",
+                fatal=False,
+                retryable=True,
+                retry_after_ms=60_000_000,
+                turn_id="turn-1",
+            )
+        )
+        await peer.done("turn-1", "error")
+        await peer.until_closed()
+
+    utterance = Utterance()
+    utterance.add("The tide.")
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        with pytest.raises(OverloadedError, match="characters a day") as refused:
+            async for _ in utterance.packets(tts.speak):
+                pass
+    assert refused.value.retry_after == 60_000
 
 
 @pytest.mark.parametrize("reason", ["idle", "complete"])

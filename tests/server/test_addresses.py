@@ -13,7 +13,7 @@ import websockets
 from realtime_tts.config import AddressConfig, LimitsConfig, ServerConfig
 from realtime_tts.errors import ConfigError
 from realtime_tts.server import addresses
-from realtime_tts.server.addresses import Addresses, Allowance, network_of
+from realtime_tts.server.addresses import Addresses, network_of
 from tests.server.conftest import RawPeer
 
 KEY = "correct-horse-battery"
@@ -36,13 +36,6 @@ async def get(server: Any, path: str = "/v1/voices", *lines: str, source: str = 
     status, *headers = top.decode().split("\r\n")
     fields = {name.lower(): value.strip() for name, _, value in (h.partition(":") for h in headers)}
     return int(status.split()[1]), fields, body
-
-
-def test_an_allowance_refills_and_holds_no_more_than_a_burst() -> None:
-    allowance = Allowance(rate=2.0, burst=3.0)
-    assert [allowance.take(100.0) for _ in range(4)] == [True, True, True, False]
-    assert [allowance.take(100.5) for _ in range(2)] == [True, False]
-    assert [allowance.take(900.0) for _ in range(4)] == [True, True, True, False]
 
 
 @pytest.mark.parametrize(

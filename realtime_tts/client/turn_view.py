@@ -1,0 +1,101 @@
+"""TurnView: what is known of a turn, for those who wait for nothing."""
+
+from __future__ import annotations
+
+from realtime_tts.audio.formats import AudioFormat
+from realtime_tts.client.inbox import Inbox
+from realtime_tts.errors import ClientError
+from realtime_tts.protocol import messages as m
+
+
+class TurnView:
+    """What a turn and a blocking turn show alike. `sent`: the deltas of its text."""
+
+    def __init__(self, inbox: Inbox, sent: list[str]) -> None:
+        self._inbox, self._sent = inbox, sent
+
+    @property
+    def turn_id(self) -> str:
+        """The turn's name on the wire and in the server's logs."""
+        return self._inbox.turn_id
+
+    @property
+    def text(self) -> str:
+        """All text sent so far."""
+        return "".join(self._sent)
+
+    @property
+    def over(self) -> bool:
+        """Nothing more will come for this turn."""
+        return self._inbox.over
+
+    @property
+    def result(self) -> m.TurnDone | None:
+        """How the turn ended, once the server has said so."""
+        return self._inbox.result
+
+    @property
+    def interrupted(self) -> m.TurnInterrupted | None:
+        """The server's answer to `interrupt`, once it came."""
+        return self._inbox.interrupted
+
+    @property
+    def resumes(self) -> int:
+        """How often it went on in another session, because its socket was lost."""
+        return self._inbox.resumes
+
+    @property
+    def layout(self) -> str | None:
+        """The prompt layout in use, `streaming` or `full_text`, once audio began."""
+        return self._inbox.layout
+
+    @property
+    def samples_received(self) -> int:
+        """Samples that came, whether or not they were read, at the rate in `audio`.
+
+        0 for a format that is not raw samples: only its decoder can count those.
+        """
+        return self._inbox.samples_received
+
+    @property
+    def last_audio_at(self) -> float | None:
+        """When the last packet came, by `time.perf_counter`; None before the first. Packets that an
+        interrupt keeps from you count as well: it tells how long audio went on coming."""
+        return self._inbox.last_audio_at
+
+    @property
+    def audio(self) -> AudioFormat:
+        """The format of this turn's packets, once audio began; before that the default."""
+        return self._inbox.audio
+
+    @property
+    def warnings(self) -> tuple[m.WarningMessage, ...]:
+        """What the server warned about, such as text with nothing to speak."""
+        return tuple(self._inbox.warnings)
+
+    @property
+    def words(self) -> tuple[m.Word, ...]:
+        """The words that are spoken in the packets so far, and when.
+
+        With the option `word_times="on"`; without it there are none. Joined they are the text, as
+        far as it was spoken. A packet's words come right behind it. `words_exact` says how good
+        their times are.
+        """
+        return tuple(self._inbox.words)
+
+    @property
+    def words_exact(self) -> bool:
+        """Whether the model has told when it speaks the words that came: their times are good to a
+        frame of 80 ms. Else the times are the server's estimate."""
+        return self._inbox.words_exact
+
+    def heard(self, played_ms: float) -> str:
+        """The beginning of the text that a listener has heard who has played so much of the audio.
+
+        From `words`. Whoever interrupts gets the server's own answer, which may know better,
+        in `interrupt(played_ms).text_spoken`. Raises ClientError where no words were asked for.
+        """
+        settings, words = self._inbox.settings, self._inbox.words
+        if settings is not None and not words and settings.word_times == "off":
+            raise ClientError('heard() needs the session option word_times="on"')
+        return "".join(word.text for word in words if word.end_ms <= played_ms)

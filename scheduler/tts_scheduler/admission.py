@@ -24,6 +24,8 @@ from tts_scheduler.utterance import Phase, Utterance
 _SHORTEST_RETRY = 0.25
 _USUAL_SECONDS = 10.0
 """Speech of a turn, as long as none is over."""
+_USUAL_PROMPT = 64
+"""Positions of a turn's prompt, as long as none is over."""
 _ROUNDING = 1e-6
 _LONG = 8.0
 """A turn of more than this many times the mean counts as that much."""
@@ -53,7 +55,7 @@ Admission = Admitted | Queued | Refused
 
 
 class UsualLength:
-    """The mean of the last fifty turns or so, in seconds or in frames."""
+    """The mean of the last fifty turns or so, in seconds, frames or positions."""
 
     def __init__(self, guess: float) -> None:
         self.mean = guess
@@ -104,6 +106,7 @@ class AdmissionControl:
         # Before any is over: a guess beyond the queue's patience would turn everybody away.
         self._turnover = Turnover(min(_USUAL_SECONDS, config.queue_timeout))
         self._frames = UsualLength(_USUAL_SECONDS / config.frame_seconds)
+        self._prompt = UsualLength(_USUAL_PROMPT)
         self._shares = Shares()
         self._memory_is_full = False
         """The first of the queue has no room in memory; looked at again when somebody ended."""
@@ -151,6 +154,17 @@ class AdmissionControl:
             return 0
         return requests.active + ceil(requests.extra + row.extra - _ROUNDING)
 
+    @property
+    def turns_in_memory(self) -> int:
+        """Turns of the usual length that `peak_pages` lets into the memory, if they begin one after
+        another: each then has half of its frames on average, and rounding costs 1.5 pages."""
+        kv = self._requests.kv
+        if kv is None:
+            return self._config.slots
+        frames = min(self._frames.mean, kv.size.max_frames)
+        pages = (self._prompt.mean + frames / 2) / kv.size.page_size + 1.5
+        return max(1, int(self._config.kv_utilisation * kv.size.pages / pages))
+
     def has_memory(self, row: Utterance) -> bool:
         """Its keys and values are expected to fit beside those of all live turns."""
         requests = self._requests
@@ -192,6 +206,7 @@ class AdmissionControl:
             self._turnover.note(now - row.admitted_at)
         if row.frames:
             self._frames.note(row.frames)
+            self._prompt.note(row.prompt_positions)
         accounts = self._requests.accounts
         last = accounts[row.account] == 1  # `row` is counted still
         self._shares.note_end(row, accounts.keys() - {row.account} if last else accounts.keys())

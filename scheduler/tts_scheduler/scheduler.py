@@ -106,7 +106,7 @@ class Scheduler:
 
     def _admit(self, row: Utterance, now: float) -> Admission:
         """Decide about a new one, and keep it if it is not refused."""
-        admission = self._admission.decide(row, self.capacity)
+        admission = self._admission.decide(row, self.time_capacity)
         if isinstance(admission, Queued):
             self._requests.enqueue(row)
         elif isinstance(admission, Admitted):
@@ -272,6 +272,12 @@ class Scheduler:
 
     @property
     def capacity(self) -> int:
+        """Utterances that can be active at once, by what was learned of step times and memory: for
+        whoever chooses between machines. Admission looks at the memory itself."""
+        return min(self.time_capacity, self._admission.turns_in_memory)
+
+    @property
+    def time_capacity(self) -> int:
         """Utterances that may be active at once, by what has been learned about step times."""
         config = self.config
         budget = config.utilisation * config.frame_seconds
@@ -284,7 +290,7 @@ class Scheduler:
 
     def _promote(self, now: float) -> None:
         """Admit from the queue, oldest first, while there is capacity."""
-        while (row := self._admission.next(self.capacity)) is not None:
+        while (row := self._admission.next(self.time_capacity)) is not None:
             self._requests.admit(row, now)
 
     def _start(self, prefill: Prefill, result: StepResult) -> None:

@@ -333,7 +333,7 @@ class World(RuleBasedStateMachine):
             return
         assert self.scheduler.active <= self.config.slots
         assert self.scheduler.queued <= self.config.queue_length
-        if not self.scheduler.queued or self.scheduler.active >= self.scheduler.capacity:
+        if not self.scheduler.queued or self.scheduler.active >= self.scheduler.time_capacity:
             return
         admission, first = self.scheduler._admission, self.scheduler._requests.queue[0]
         assert admission._memory_is_full or not admission.has_memory(first)

@@ -264,12 +264,14 @@ def test_a_turn_that_could_never_fit_is_refused_when_it_is_known(rig_of: MakeRig
     assert plan.prefills[0].layout is Layout.STREAMING, "a text too long for a prompt is streamed"
 
 
-def test_the_peak_is_that_of_turns_as_long_as_usual() -> None:
-    def at(frames: int, prompt: int) -> Utterance:
-        found = Utterance("x", 0, prompt, Layout.STREAMING, 0.0, 3.0, 2, None, Playback())
-        found.frames, found.prompt_positions = frames, prompt
-        return found
+def at(frames: int, prompt: int) -> Utterance:
+    """A turn that has made so many frames, behind a prompt of so many positions."""
+    found = Utterance("x", 0, prompt, Layout.STREAMING, 0.0, 3.0, 2, None, Playback())
+    found.frames, found.prompt_positions = frames, prompt
+    return found
 
+
+def test_the_peak_is_that_of_turns_as_long_as_usual() -> None:
     size = KVCacheSize(100, 1, 100, 50)  # pages of one position: exact
     assert peak_pages([at(0, 10)], 30, size) == 40
     # One is over after 10 frames, when the other has 20: 10 + 30 + 10 + 10; later that has 40.
@@ -278,6 +280,33 @@ def test_the_peak_is_that_of_turns_as_long_as_usual() -> None:
         sum(p + f + t for f, p in ((20, 10), (0, 10), (5, 30)) if t <= 30 - f) for t in range(31)
     )
     assert peak_pages([at(20, 10), at(0, 10), at(5, 30)], 30, size) == brute
+
+
+@pytest.mark.parametrize("pages", [60, 200, 1000])
+def test_the_capacity_is_that_of_turns_in_memory_which_begin_one_after_another(
+    make_rig: MakeRig, pages: int
+) -> None:
+    """Admission would take in so many of them, and not a fifth more."""
+    rig = make_rig(slots=500, kv_cache=memory(pages, 200), step_seconds=0.0001)
+    capacity, admission = rig.scheduler.capacity, rig.scheduler._admission
+    assert capacity < rig.scheduler.time_capacity
+
+    def fits(turns: int) -> bool:
+        usual, prompt = admission._frames.mean, round(admission._prompt.mean)
+        rows = [at(round(usual * number / turns), prompt) for number in range(turns)]
+        size = rig.scheduler._requests.kv.size
+        return bool(peak_pages(rows, usual, size) <= rig.scheduler.config.kv_utilisation * pages)
+
+    assert fits(capacity) and not fits(max(capacity + 1, round(1.2 * capacity)))
+
+
+def test_prompts_and_turns_that_are_longer_leave_memory_for_fewer(make_rig: MakeRig) -> None:
+    rig = make_rig(slots=8, kv_cache=memory(40, 200), step_seconds=0.01)
+    before = rig.scheduler.capacity
+    rig.open("a", 60, finish=True, prompt_tokens=300, frames=190)
+    while rig.scheduler.active:
+        rig.steps(1)
+    assert 1 <= rig.scheduler.capacity < before
 
 
 def test_a_plan_says_all_of_it(rig_of: MakeRig) -> None:

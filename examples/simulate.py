@@ -83,7 +83,7 @@ def setting(args: argparse.Namespace) -> tuple[Machine, SchedulerConfig, Workloa
         slots=args.slots,
         max_rows=args.max_rows,
         utilisation=UNLIMITED if args.no_admission else args.utilisation,
-        kv_utilisation=UNLIMITED if args.no_admission else 0.9,
+        kv_utilisation=UNLIMITED if args.no_admission else SchedulerConfig().kv_utilisation,
     )
     feeds = tuple(feed for feed in FEEDS if feed.name in args.feeds)
     workload = Workload(0, turns=args.turns, pause_seconds=args.pause, feeds=feeds)

@@ -84,6 +84,7 @@ class LimitsConfig(Limits, frozen=True, kw_only=True):
 
     `max_sessions`: None follows from what the engine can speak at once (`sessions_for`).
     `outbox_ms`: how much audio beyond its lead may wait for a slow reader before it is dropped.
+    `max_turn_audio_ms` follows from the checkpoint and `write_stall_ms` from the socket's settings.
     """
 
     max_sessions: int | None = None
@@ -93,6 +94,9 @@ class LimitsConfig(Limits, frozen=True, kw_only=True):
         for name in self.__struct_fields__:
             if getattr(self, name) is not None:
                 _require_positive(name, getattr(self, name))
+        for name in ("max_turn_audio_ms", "write_stall_ms"):
+            if getattr(self, name) != getattr(Limits(), name):
+                raise ConfigError(f"{name} is no setting: it follows from others")
         if self.max_text_chars > self.max_turn_chars:
             raise ConfigError(
                 f"max_text_chars ({self.max_text_chars}) must not be larger than "

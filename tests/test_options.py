@@ -13,13 +13,14 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints, is_typedd
 import msgspec
 import pytest
 
-from realtime_tts.audio.formats import PACKET_BYTES
+from realtime_tts.audio.formats import ENGINE_RATE, PACKET_BYTES
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.cli.session_arguments import add_voice_arguments
 from realtime_tts.client import SessionOptions
-from realtime_tts.config import ServerConfig
+from realtime_tts.config import LimitsConfig, ServerConfig
+from realtime_tts.errors import ConfigError
 from realtime_tts.protocol.settings import SessionSettings
-from tts_scheduler import Playback, SchedulerConfig
+from tts_scheduler import SchedulerConfig
 
 ROOT = Path(__file__).parents[1]
 JAVASCRIPT = ROOT / "client_js"
@@ -182,5 +183,17 @@ def test_what_the_scheduler_repeats_is_what_the_server_has() -> None:
     """It can import nothing of the server's."""
     scheduler = SchedulerConfig()
     assert scheduler.packet_samples * BYTES_PER_SAMPLE == PACKET_BYTES
-    assert Playback().packet_samples == scheduler.packet_samples
+    assert scheduler.sample_rate == ENGINE_RATE
     assert scheduler.lead_cap == ServerConfig().lead_seconds == SessionSettings().lead_ms / 1000
+
+
+def test_what_the_javascript_client_repeats_is_what_the_server_has() -> None:
+    source = (JAVASCRIPT / "src" / "protocol.js").read_text()
+    found = dict(re.findall(r"^export const (\w+) = ([\d_]+);$", source, re.M))
+    assert int(found["SAMPLE_RATE"]) == ENGINE_RATE and int(found["PACKET_BYTES"]) == PACKET_BYTES
+
+
+def test_a_limit_that_follows_from_other_settings_is_none_itself() -> None:
+    for name in ("max_turn_audio_ms", "write_stall_ms"):
+        with pytest.raises(ConfigError, match=name):
+            LimitsConfig(**{name: 1_000})

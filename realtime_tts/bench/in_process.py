@@ -26,7 +26,7 @@ from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import EngineError
 from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.protocol.settings import Limits, SessionSettings
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.session_settings import session_defaults, utterance_spec
@@ -36,7 +36,7 @@ from tts_scheduler.report import Trace
 
 _POLL_SECONDS = 0.05
 _STALL_SECONDS = 60.0
-_UNPACED_LEAD_MS = 30_000  # what a server allows by default
+_UNPACED_LEAD_MS = Limits().max_lead_ms
 _WAITING_BYTES = 1 << 30  # nobody reads too slowly: packets are taken as they come
 
 

@@ -28,6 +28,7 @@ from realtime_tts.protocol.messages import (
     Played,
     ServerMessage,
 )
+from realtime_tts.protocol.settings import Limits
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -83,7 +84,7 @@ class Decoded:
     ignored: tuple[str, ...] = ()
 
 
-def decode_client_message(raw: str | bytes, max_bytes: int = 65_536) -> Decoded:
+def decode_client_message(raw: str | bytes, max_bytes: int = Limits().max_message_bytes) -> Decoded:
     """The message in one WebSocket frame: str for a text frame, bytes for a binary one.
 
     Raises ProtocolError.

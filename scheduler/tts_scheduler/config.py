@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tts_scheduler.playback import PACKET_SAMPLES, SAMPLE_RATE
+
 
 @dataclass(frozen=True, slots=True)
 class SchedulerConfig:
@@ -36,8 +38,8 @@ class SchedulerConfig:
     max_rows: int | None = None
     max_prefills: int | None = None
     frame_samples: int = 1920
-    packet_samples: int = 2048
-    sample_rate: int = 24_000
+    packet_samples: int = PACKET_SAMPLES
+    sample_rate: int = SAMPLE_RATE
     lead_cap: float = 3.0
     reserve: float = 0.3
     yield_lead: float = 2.0

@@ -6,6 +6,10 @@ is later) and plays without pause until nothing is left. Reports of the listener
 
 from __future__ import annotations
 
+SAMPLE_RATE = 24_000
+PACKET_SAMPLES = 2_048
+"""A full packet: 85 ms."""
+
 
 class Playback:
     """What one listener has been sent of one utterance, and when that will run out.
@@ -22,8 +26,8 @@ class Playback:
 
     def __init__(
         self,
-        sample_rate: int = 24_000,
-        packet_samples: int = 2048,
+        sample_rate: int = SAMPLE_RATE,
+        packet_samples: int = PACKET_SAMPLES,
         listener_free_at: float | None = None,
         lookahead: int = 0,
     ) -> None:
@@ -50,8 +54,8 @@ class Playback:
     def at_speed(
         cls,
         speed: float,
-        sample_rate: int = 24_000,
-        packet_samples: int = 2048,
+        sample_rate: int = SAMPLE_RATE,
+        packet_samples: int = PACKET_SAMPLES,
         listener_free_at: float | None = None,
         lookahead: int = 0,
     ) -> Playback:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from tts_scheduler.playback import Playback
+from tts_scheduler.playback import SAMPLE_RATE, Playback
 
 
 @dataclass(slots=True)
@@ -63,7 +63,7 @@ class TurnReport:
         return self.underruns <= self.starved
 
 
-def measure(trace: Trace, sample_rate: int = 24_000) -> TurnReport:
+def measure(trace: Trace, sample_rate: int = SAMPLE_RATE) -> TurnReport:
     """Replay a turn through `Playback`."""
     free_at = trace.listener_free_at
     if trace.packets and trace.client_buffer:

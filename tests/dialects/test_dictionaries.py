@@ -62,7 +62,9 @@ def serve(speech: Any, tmp_path: Path) -> Serve:
         options.setdefault("voices", VoiceLibrary(tmp_path))
         async with (
             speech(**options) as running,
-            httpx2.AsyncClient(base_url=running.running.url, timeout=20, trust_env=False) as http,
+            httpx2.AsyncClient(
+                base_url=running.running.url, timeout=20, trust_env=False, verify=False
+            ) as http,
         ):
             yield Server(running, http)
 

@@ -54,7 +54,9 @@ async def test_over_http(
     speech: Any, path: str, asked: dict[str, Any], speed: float, warned: bool
 ) -> None:
     async with speech() as server:
-        async with httpx2.AsyncClient(base_url=server.running.url, trust_env=False) as http:
+        async with httpx2.AsyncClient(
+            base_url=server.running.url, trust_env=False, verify=False
+        ) as http:
             answer = await http.post(path, json=asked)
             assert answer.status_code == 200
             assert len(answer.content) == sound_at(speed)
@@ -64,7 +66,9 @@ async def test_over_http(
 
 async def test_a_word_that_names_no_speed_is_an_error(speech: Any) -> None:
     async with speech() as server:
-        async with httpx2.AsyncClient(base_url=server.running.url, trust_env=False) as http:
+        async with httpx2.AsyncClient(
+            base_url=server.running.url, trust_env=False, verify=False
+        ) as http:
             answer = await http.post(CARTESIA, json=IN_CARTESIA | {"speed": "brisk"})
             assert answer.status_code == 400 and "slow, normal, fast" in answer.text
 
@@ -101,7 +105,9 @@ async def test_times_are_those_of_the_sound_as_it_is_sent(speech: Any) -> None:
     asked = {"text": TEXT, "voice_settings": {"speed": 1.2}}
     path = "/v1/text-to-speech/alto/with-timestamps?output_format=pcm_24000"
     async with speech() as server:
-        async with httpx2.AsyncClient(base_url=server.running.url, trust_env=False) as http:
+        async with httpx2.AsyncClient(
+            base_url=server.running.url, trust_env=False, verify=False
+        ) as http:
             alignment = (await http.post(path, json=asked)).json()["alignment"]
     assert "".join(alignment["characters"]) == TEXT
     ends = alignment["character_end_times_seconds"]

@@ -100,7 +100,7 @@ async def test_a_request_over_http_finds_the_server_that_has_room() -> None:
         await until(lambda: live() == 5)
         await hear(found, [one.front.load().free_turns for one in found.servers])
         speak = {"input": "One.", "voice": "alto", "model": "tts-1", "response_format": "pcm"}
-        async with httpx2.AsyncClient(trust_env=False, base_url=found.url) as http:
+        async with httpx2.AsyncClient(trust_env=False, verify=False, base_url=found.url) as http:
             for _ in range(5):
                 await until(lambda: live() == 5)  # the one before may have its slot still
                 answer = await http.post("/v1/audio/speech", json=speak)
@@ -148,7 +148,10 @@ async def test_speakers_of_the_checkpoint_are_spread_like_sessions_without_a_voi
 
 
 async def test_what_the_ingress_answers_itself() -> None:
-    async with fleet(2) as found, httpx2.AsyncClient(trust_env=False, base_url=found.url) as http:
+    async with (
+        fleet(2) as found,
+        httpx2.AsyncClient(trust_env=False, verify=False, base_url=found.url) as http,
+    ):
         assert (await http.get("/readyz")).status_code == 200
         assert (await http.get("/metrics")).status_code == 404
         assert (await http.get("/v1/load")).status_code == 404

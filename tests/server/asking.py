@@ -10,7 +10,7 @@ import httpx2
 def client_of(speech: Any, headers: dict[str, str] | None = None) -> httpx2.AsyncClient:
     """A client of the server that the fixture `speech` has started."""
     return httpx2.AsyncClient(
-        base_url=speech.running.url, timeout=60, trust_env=False, headers=headers
+        base_url=speech.running.url, timeout=60, trust_env=False, verify=False, headers=headers
     )
 
 

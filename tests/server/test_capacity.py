@@ -67,7 +67,7 @@ def test_a_reserve_is_a_share(wrong: dict[str, Any]) -> None:
 
 
 async def told(server: Any, **headers: str) -> Any:
-    async with httpx2.AsyncClient(trust_env=False) as http:
+    async with httpx2.AsyncClient(trust_env=False, verify=False) as http:
         return await http.get(f"{server.running.url}/v1/load", headers=headers)
 
 
@@ -153,7 +153,7 @@ async def test_without_a_free_turn_a_session_is_refused_before_the_upgrade(speec
         assert (error["code"], error["retryable"]) == ("too_many_sessions", True)
         assert "4 turns of 4 are live" in error["message"]
         speak = {"input": "One.", "voice": "alto", "model": "tts-1"}
-        async with httpx2.AsyncClient(trust_env=False) as http:
+        async with httpx2.AsyncClient(trust_env=False, verify=False) as http:
             spoken = await http.post(f"{server.running.url}/v1/audio/speech", json=speak)
         assert (spoken.status_code, spoken.headers["retry-after"]) == (503, "1")
         await server.talkers.pop().close()

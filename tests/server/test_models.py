@@ -104,7 +104,7 @@ async def both(tmp_path: Path) -> AsyncIterator[Both]:
 
 
 async def test_a_session_s_voice_or_model_picks_the_checkpoint(both: Both) -> None:
-    async with httpx2.AsyncClient(base_url=both.server.url, trust_env=False) as http:
+    async with httpx2.AsyncClient(base_url=both.server.url, trust_env=False, verify=False) as http:
         files = {"audio": ("ref", recordings.encoded(recordings.voice()))}
         made = await http.post("/v1/voices", data={"name": "anna"}, files=files)
         assert made.status_code == 201, made.text

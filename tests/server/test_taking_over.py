@@ -40,7 +40,9 @@ async def test_if_one_part_refuses_no_part_changes(speech: Any) -> None:
         with pytest.raises(ConfigError, match="not this"):
             await front.reloads.apply(replace(before, api_keys=(OTHER,), log_level="debug"))
         assert front.config is before
-        async with httpx2.AsyncClient(base_url=server.running.url, trust_env=False) as http:
+        async with httpx2.AsyncClient(
+            base_url=server.running.url, trust_env=False, verify=False
+        ) as http:
             known = await http.get("/v1/load", headers={"x-api-key": KEY})
             unknown = await http.get("/v1/load", headers={"x-api-key": OTHER})
         assert (known.status_code, unknown.status_code) == (200, 401)
@@ -73,7 +75,9 @@ async def test_of_two_settings_the_later_ones_hold() -> None:
 async def test_tokens_of_keys_that_stay_hold_on(speech: Any) -> None:
     config = ServerConfig(port=0, api_keys=(KEY, OTHER))
     async with speech(config) as server:
-        async with httpx2.AsyncClient(base_url=server.running.url, trust_env=False) as http:
+        async with httpx2.AsyncClient(
+            base_url=server.running.url, trust_env=False, verify=False
+        ) as http:
             tokens = [
                 (await http.post("/v1/token", headers={"x-api-key": key})).json()["token"]
                 for key in (KEY, OTHER)

@@ -28,7 +28,9 @@ def config(*keys: str) -> ServerConfig:
 
 def http(server: Any, credential: str | None = KEY, **headers: str) -> httpx2.AsyncClient:
     given = {} if credential is None else {"authorization": f"Bearer {credential}"}
-    return httpx2.AsyncClient(base_url=server.running.url, trust_env=False, headers=given | headers)
+    return httpx2.AsyncClient(
+        base_url=server.running.url, trust_env=False, verify=False, headers=given | headers
+    )
 
 
 async def token_of(server: Any, query: str = "", key: str = KEY) -> str:

@@ -255,7 +255,7 @@ async def test_every_route_wants_the_key(serve: Serve) -> None:
 async def test_a_server_without_a_folder_or_a_base_checkpoint_says_what_it_needs(
     serve: Serve, speech: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with speech() as running, httpx2.AsyncClient(trust_env=False) as http:
+    async with speech() as running, httpx2.AsyncClient(trust_env=False, verify=False) as http:
         url = running.running.url + "/v1/voices"
         answer = await http.post(url, json={"name": "anna", "embedding": [1.0]})
         assert "--voices-dir" in refusal(answer, 409, "cannot_clone")

@@ -30,7 +30,9 @@ async def only(collector: Collector) -> Seen:
 
 async def test_a_request_without_a_key(speech: Any, collector: Collector) -> None:
     async with speech(TRACED) as server:
-        async with httpx2.AsyncClient(base_url=server.running.url, trust_env=False) as http:
+        async with httpx2.AsyncClient(
+            base_url=server.running.url, trust_env=False, verify=False
+        ) as http:
             path = "/v1/text-to-speech/a-private-voice/stream?api=hidden"
             answer = await http.post(path, json={"text": "Private."}, headers=HEADERS)
             assert answer.status_code == 401
@@ -47,7 +49,9 @@ async def test_a_request_without_a_key(speech: Any, collector: Collector) -> Non
 
 async def test_a_request_that_is_wrong(speech: Any, collector: Collector) -> None:
     async with speech(TRACED) as server:
-        async with httpx2.AsyncClient(base_url=server.running.url, trust_env=False) as http:
+        async with httpx2.AsyncClient(
+            base_url=server.running.url, trust_env=False, verify=False
+        ) as http:
             body = {"model": "tts-1", "voice": "alto"}
             answer = await http.post("/v1/audio/speech", json=body, headers=HEADERS | KEY)
             assert answer.status_code == 400

@@ -53,7 +53,8 @@ class Source(Protocol):
 
 
 Apply = Callable[[ServerConfig], Awaitable[None]]
-"""Has a server take settings over. Raises ConfigError, and then nothing has changed."""
+"""Has a server take settings over, all its processes or none. Raises ConfigError, and then nothing
+has changed."""
 
 
 class Follower:

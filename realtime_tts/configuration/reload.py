@@ -1,4 +1,5 @@
-"""New settings for a running server: all that can take them over does, or nothing does."""
+"""New settings for a process of a running server: all its parts take them over, or none does. First
+all get ready, which may fail; a server with several fronts waits for that of every front."""
 
 from __future__ import annotations
 
@@ -26,21 +27,27 @@ class Reloads:
 
     def __init__(self) -> None:
         self._parts: list[Reloadable] = [LogLevel()]
-        self._applying = asyncio.Lock()
+        self._preparing = asyncio.Lock()
 
     def add(self, part: Reloadable) -> None:
         """From now on it gets new settings, too."""
         self._parts.append(part)
 
+    async def prepare(self, config: ServerConfig) -> Callable[[], None]:
+        """What has all parts take `config` over, on the event loop; nothing has changed before, and
+        then nothing can fail. Raises ConfigError if a part cannot."""
+        async with self._preparing:  # what comes last is what holds
+            ready = await asyncio.to_thread(lambda: [part.prepare(config) for part in self._parts])
+
+        def take_over() -> None:
+            for part in ready:
+                part()
+
+        return take_over
+
     async def apply(self, config: ServerConfig) -> None:
         """Have all parts take `config` over. Raises ConfigError, and then none has."""
-
-        def prepare() -> list[Callable[[], None]]:
-            return [part.prepare(config) for part in self._parts]
-
-        async with self._applying:  # what comes last is what holds
-            for take_over in await asyncio.to_thread(prepare):
-                take_over()
+        (await self.prepare(config))()
 
 
 class LogLevel:

@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 from realtime_tts.engine.link import (
-    Audio,
     Cancel,
     Command,
     EngineLink,
@@ -35,16 +34,13 @@ from realtime_tts.engine.link import (
 )
 from realtime_tts.engine.moves import MovePolicy
 from realtime_tts.engine.open_utterance import OpenUtterance
+from realtime_tts.engine.trials import MOST_TRIALS, Trials
 from realtime_tts.errors import EngineError
 
 _LOST = frozenset({"engine_restarted", EngineError.code})
 """Codes of failures that are the engine's, and need not be the turn's."""
-_SUSPECT, _MOST_TRIALS = 2, 3
-"""A turn under which so many engines fail, one after another and without a new frame, may be the
-reason for it: it is tried alone. One whose trials end so as well is the reason, and ends."""
 _NOBODY = "no engine went on with this turn; send its text again"
 _RETRY_SECONDS = 0.05
-_TRIAL_SECONDS = 1.0
 _LOOK_SECONDS = 0.05
 """How often it is seen whether turns are to leave an engine."""
 
@@ -63,8 +59,7 @@ class Failover:
         """The ids of those that engines know by another name, by that name."""
         self._lost: dict[str, None] = {}
         """Those that no engine has, in the order in which they were lost."""
-        self._trial: tuple[str, float] | None = None
-        """Who is tried alone, and until when."""
+        self._trials = Trials()
         self._deliver: Callable[[list[Event]], None] | None = None
         self._timer: asyncio.Handle | None = None
         self._looking: asyncio.Handle | None = None
@@ -143,36 +138,35 @@ class Failover:
 
     def _told(self, event: Event, utterance: OpenUtterance, now: float) -> list[Event]:
         """What the front hears of an event."""
-        tried = self._trial is not None and event.id == self._trial[0]
-        if tried:
-            self._trial = None
-            self._reopen_soon()
-        if isinstance(event, Audio):
-            utterance.heard(event, now)
-        elif isinstance(event, Started):
+        if isinstance(event, Last):
+            return self._ended(event, utterance, now)
+        if isinstance(event, Started):
             return [utterance.started(event)]
-        elif isinstance(event, Waits):
+        if isinstance(event, Waits):
             utterance.stands(event)
-        elif isinstance(event, Last):
-            if self._is_lost(event, utterance, tried, now):
-                return []
-            self._forget(event.id)
+        else:
+            if utterance.suspected and self._lost:
+                self._reopen_soon()  # the next one may be tried
+            utterance.heard(event, now)
         return [event]
 
-    def _is_lost(self, event: Last, utterance: OpenUtterance, tried: bool, now: float) -> bool:
-        """Whether the engine has lost it, and another one is to go on."""
+    def _ended(self, event: Last, utterance: OpenUtterance, now: float) -> list[Event]:
+        """What the front hears of an end: nothing if another engine is to go on."""
+        tried = self._trials.ended(utterance)
         if isinstance(event, Failed) and event.code in _LOST:
-            utterance.failures += 1
-            utterance.failed_trials += tried
-            if utterance.failed_trials >= _MOST_TRIALS:
-                return False
-            utterance.failure = utterance.failure or event
-            utterance.lost_at = now
-        elif not (isinstance(event, Refused) and utterance.lost_at is not None):
-            return False
-        self._lost[event.id] = None
-        self._reopen_soon(0.0 if isinstance(event, Failed) else _RETRY_SECONDS)
-        return True
+            utterance.failed(event, now, tried=tried)
+            if utterance.failed_trials < MOST_TRIALS:
+                self._lost[event.id] = None
+                self._reopen_soon()
+                return []
+            why = f"{utterance.failures} engines failed under this turn; do not send its text again"
+            event = replace(event, message=why, retryable=False)
+        elif isinstance(event, Refused) and utterance.lost_at is not None:
+            self._lost[event.id] = None
+            self._reopen_soon(_RETRY_SECONDS)
+            return []
+        self._forget(event.id)
+        return [event]
 
     def _tell(self, events: list[Event]) -> None:
         if events:
@@ -182,6 +176,7 @@ class Failover:
     def _forget(self, id: str) -> OpenUtterance:
         self._lost.pop(id, None)
         utterance = self._open.pop(id)
+        self._trials.ended(utterance)
         self._renamed.pop(utterance.name, None)
         return utterance
 
@@ -205,17 +200,17 @@ class Failover:
             if status.failure is not None or now - lost_at > self._patience:
                 self._give_up(id)
             elif status.ready:
-                self._place(id, now)
+                self._place(id, now, status)
         if self._lost:
             self._reopen_soon(_RETRY_SECONDS)
 
-    def _place(self, id: str, now: float) -> None:
-        """One that is suspected has an engine alone, or it would take the others along."""
+    def _place(self, id: str, now: float, status: EngineStatus) -> None:
+        """Not one that is suspected beside another, or while an engine may be hanging of one."""
         utterance = self._open[id]
-        if utterance.failures >= _SUSPECT:
-            if self._trial is not None and now < self._trial[1]:
-                return
-            self._trial = id, now + _TRIAL_SECONDS
+        if utterance.suspected and (
+            self._policy.is_silent(status) or not self._trials.begins(utterance, now)
+        ):
+            return
         del self._lost[id]
         self._go_on(utterance, now, moved=False)
 
@@ -256,7 +251,7 @@ class Failover:
             self._move(utterance, group.why, now)
 
     def _is_due(self, utterance: OpenUtterance, why: Why, now: float) -> bool:
-        if why is Why.SILENT and utterance.failures:
+        if why is Why.SILENT and (utterance.lost_at is not None or utterance.suspected):
             return False  # it may be what engines fall silent of: it waits for this one's end
         return self._policy.is_due(
             why,
@@ -268,7 +263,10 @@ class Failover:
 
     def _move(self, utterance: OpenUtterance, why: Why, now: float) -> None:
         """The engine that had it hears of that when it can; what it still says is not heard."""
-        utterance.failures += why is Why.SILENT
+        if why is Why.SILENT:
+            if utterance.failures and not self._trials.begins(utterance, now):
+                return  # it would be suspected, and another one is tried
+            utterance.failures += 1
         if utterance.lost_at is None:
             utterance.lost_at = now
             utterance.failure = Failed(utterance.id, "engine_restarted", _NOBODY, retryable=True)

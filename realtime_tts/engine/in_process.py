@@ -32,6 +32,10 @@ SWITCH_SECONDS = 0.0005
 each of its hundreds of operations; with Python's own 5 ms for each it would take seconds where the
 event loop is busy, with refusals say."""
 
+MAX_FAILURES = 10
+"""Times in a row that the engine may raise. More than a process may have: nothing starts this one
+again, and a turn that is the reason may try it five times (trials.py)."""
+
 
 def _unavailable(id: str, why: str) -> Refused:
     return Refused(id, "engine_unavailable", why, 1.0)
@@ -126,7 +130,7 @@ class InProcessEngine:
         """The thread is through. Here, where commands come from, none slips in between."""
         self._failure, self._over = failure, failure or "the engine was stopped"
         assert self._deliver is not None, "start() comes before the thread"
-        if self._loop is not None and (left := self._loop.left()):
+        if self._loop is not None and (left := self._loop.pending.left()):
             self._deliver([_unavailable(id, self._over) for id in left])
 
     # In the engine's thread.
@@ -136,7 +140,12 @@ class InProcessEngine:
         try:
             self._engine, scheduler = start_engine(self._load, self._config, self._progress)
             loop = EngineLoop(
-                self._engine, scheduler, self._publish, guards=self._guards, observer=self._observer
+                self._engine,
+                scheduler,
+                self._publish,
+                guards=self._guards,
+                observer=self._observer,
+                max_failures=MAX_FAILURES,
             )
             self._loop = loop
             if not self._stopping:

@@ -6,9 +6,7 @@ queue, events leave through one callable, once per step.
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import queue
 import time
 from collections.abc import Callable
 
@@ -35,6 +33,7 @@ from realtime_tts.engine.link import (
     Waits,
 )
 from realtime_tts.engine.made_codes import Codes, MadeCodes, packed_number, unpacked
+from realtime_tts.engine.pending import PendingCommands
 from realtime_tts.engine.pulse import LoopObserver, Pulse
 from realtime_tts.engine.sound import LeadingSilence, all_sound, pcm_rows, sample_counts
 from realtime_tts.errors import EngineError, NumericsError, RequestError
@@ -45,7 +44,8 @@ from tts_scheduler import Spoken as SpokenFrames
 log = logging.getLogger(__name__)
 
 MAX_CONSECUTIVE_FAILURES = 3
-"""Steps in a row that may raise before the loop gives the engine up."""
+"""Times that an engine may raise before its loop gives it up, if no decode step works meanwhile:
+what follows a broken one may still open a row and prefill it."""
 
 LOAD_INTERVAL = 0.1
 """Seconds between two snapshots of the load."""
@@ -54,7 +54,8 @@ LOAD_INTERVAL = 0.1
 class EngineLoop:
     """Drives one engine with one scheduler. `run` returns after `stop`, or raises EngineError.
 
-    `commands`: where they come from, if not by `submit`.
+    `commands`: where they come from, if not by `submit`. `max_failures`: of the engine, in a row,
+    after which it is given up.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class EngineLoop:
         observer: LoopObserver | None = None,
         clock: Callable[[], float] = time.monotonic,
         commands: CommandQueue | None = None,
+        max_failures: int = MAX_CONSECUTIVE_FAILURES,
     ) -> None:
         self.engine = engine
         self.scheduler = scheduler
@@ -74,43 +76,31 @@ class EngineLoop:
         self._publish = publish
         self._observer = observer
         self._clock = clock
-        self._commands: CommandQueue = queue.SimpleQueue() if commands is None else commands
+        self.pending = PendingCommands(commands)
         told = None if observer is None else observer.guard
         self._watch = Watch(guards or GuardConfig(), engine.info.sample_rate, told)
         self._silence = LeadingSilence(engine.info.sample_rate)
         self._codes = MadeCodes(engine.info.codes_per_frame, engine.info.samples_per_frame)
         self._tokens = MadeCodes(1, engine.info.samples_per_frame)
         self._events: list[Event] = []
-        self._failures = 0
+        self._failures, self._max_failures = 0, max_failures
         self._stopping, self._end = False, ("", "")
         self._load_due = 0.0
         self._measure_load()
 
     def submit(self, *commands: Command) -> None:
         """Queue commands, to be applied together. Callable from any thread; never blocks."""
-        self._commands.put(commands)
+        self.pending.put(commands)
 
     def stop(self, code: str = "engine_stopped", message: str = "the engine was stopped") -> None:
         """Ask the loop to end after the step under way; what is open then fails with this."""
         self._stopping, self._end = True, (code, message)
-        self._commands.put(())
+        self.pending.put(())
 
     @property
     def open_utterances(self) -> int:
         """Admitted, and not ended. From any thread."""
         return len(self._watch.guards)
-
-    def left(self) -> list[str]:
-        """Once `run` has ended: whom commands in the queue would still open. Empties the queue."""
-        ids: dict[str, None] = {}
-        with contextlib.suppress(queue.Empty):
-            while True:
-                for command in self._commands.get_nowait():
-                    if isinstance(command, Open):
-                        ids[command.id] = None
-                    elif isinstance(command, Cancel):
-                        ids.pop(command.id, None)
-        return list(ids)
 
     def run(self) -> None:
         """Run until stopped. Every utterance still open then ends with Failed."""
@@ -138,13 +128,8 @@ class EngineLoop:
     # One method per stage, in the order of the loop.
 
     def _apply_commands(self) -> None:
-        while True:
-            try:
-                commands = self._commands.get_nowait()
-            except queue.Empty:
-                return
-            for command in commands:
-                self._apply(command)
+        for command in self.pending:
+            self._apply(command)
 
     def _apply(self, command: Command) -> None:
         now = self._clock()
@@ -204,6 +189,13 @@ class EngineLoop:
             self.engine.close(command.id)
             self._events.append(Failed(command.id, RequestError.code, str(error), retryable=False))
             return
+        except Exception as error:
+            log.exception("engine.open_failed")
+            self.engine.close(command.id)
+            message = "the engine could not begin with this turn"
+            self._events.append(Failed(command.id, EngineError.code, message, retryable=True))
+            self._failed(error)
+            return
         if isinstance(admission, RefusedAdmission):
             self.engine.close(command.id)
             self._events.append(
@@ -249,13 +241,8 @@ class EngineLoop:
         wake = self.scheduler.next_wake(now)
         # Wakes at least twice a second, so that `pulse` tells a hang from an idle engine.
         timeout = 0.5 if wake is None else min(max(wake - now, 0.0), 0.5)
-        try:
-            with self.pulse.resting():
-                commands = self._commands.get(timeout=timeout)
-        except queue.Empty:
-            return
-        for command in commands:
-            self._apply(command)
+        with self.pulse.resting():
+            self.pending.wait(timeout)
 
     def _step(self, plan: StepPlan) -> tuple[StepOutput, float]:
         started = self._clock()
@@ -264,17 +251,24 @@ class EngineLoop:
         except Exception as error:
             output = self._step_failed(plan, error)
         else:
-            self._failures = 0
+            if plan.decodes:
+                self._failures = 0
         return output, self.pulse.stepped(started)
 
     def _step_failed(self, plan: StepPlan, error: Exception) -> StepOutput:
         """All rows of the plan end; the others go on, unless it keeps happening."""
         log.exception("engine.step_failed", extra={"fields": {"rows": len(plan.ids)}})
-        self._failures += 1
-        if self._failures >= MAX_CONSECUTIVE_FAILURES:
-            raise EngineError(f"{self._failures} steps in a row failed, last: {error}") from error
+        self._failed(error)
         failure = RowError(EngineError.code, "the engine step failed")
         return StepOutput(failed=dict.fromkeys(plan.ids, failure))
+
+    def _failed(self, error: Exception) -> None:
+        """The engine has raised. Raises EngineError if it is to be given up."""
+        self._failures += 1
+        if self._failures >= self._max_failures:
+            raise EngineError(
+                f"{self._failures} times in a row it failed, last: {error}"
+            ) from error
 
     def _book(self, plan: StepPlan, output: StepOutput, seconds: float) -> None:
         blocks = all_sound(output)

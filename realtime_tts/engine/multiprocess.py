@@ -10,8 +10,6 @@ import asyncio
 import contextlib
 import logging
 import pickle
-import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -25,6 +23,7 @@ from realtime_tts.engine.link import Event
 from realtime_tts.engine.remote import RemoteEngine
 from realtime_tts.engine.spawn import Process
 from realtime_tts.logs import event
+from realtime_tts.restarts import Restarts
 from tts_scheduler import SchedulerConfig
 
 log = logging.getLogger(__name__)
@@ -83,7 +82,8 @@ class MultiprocessEngine(RemoteEngine):
         self._told = told
         self._process: Process | None = None
         self._task: asyncio.Task[None] | None = None
-        self._restarts: deque[float] = deque()
+        limits = self._supervision
+        self._restarts = Restarts(limits.first_delay, limits.longest_delay, limits.window_seconds)
         self._stopping = asyncio.Event()
 
     # The link.
@@ -129,6 +129,7 @@ class MultiprocessEngine(RemoteEngine):
             self._health.ended()
             self._interrupted()
             planned = self._health.leaving
+            delay = 0.0 if planned else self._restarts.ended()
             self._failure = None if planned else self._final(why)
             self._told(None)
             if self._failure is not None:
@@ -138,7 +139,6 @@ class MultiprocessEngine(RemoteEngine):
             if planned:
                 event(log, logging.INFO, "engine.restarts", engine=self.name)
                 continue
-            delay = self._delay()
             event(log, logging.ERROR, "engine.died", engine=self.name, why=why, restart_in=delay)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), delay)
@@ -186,15 +186,6 @@ class MultiprocessEngine(RemoteEngine):
         """The reason not to start again, or None."""
         if self._health.info is None:
             return why
-        limits, now = self._supervision, time.monotonic()
-        self._restarts.append(now)
-        while self._restarts[0] < now - limits.window_seconds:
-            self._restarts.popleft()
-        if len(self._restarts) <= limits.max_restarts:
+        if self._restarts.ends <= self._supervision.max_restarts:
             return None
-        return f"{why}; it has ended {len(self._restarts)} times, and is not started again"
-
-    def _delay(self) -> float:
-        limits = self._supervision
-        doubled: float = limits.first_delay * 2 ** (len(self._restarts) - 1)
-        return min(doubled, limits.longest_delay)
+        return f"{why}; it has ended {self._restarts.ends} times, and is not started again"

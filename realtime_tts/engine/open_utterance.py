@@ -23,6 +23,12 @@ from realtime_tts.engine.link import (
 )
 from tts_scheduler import Playback
 
+_SUSPECT = 2
+"""A turn under which so many engines fail, one after another, may be the reason for it."""
+_PROVEN_SECONDS = 1.0
+"""Speech that one engine has to make of it for failures to be forgotten. A frame is not enough: the
+step that takes a turn up makes one, also if the turn's next step ends the engine."""
+
 
 class OpenUtterance:
     """One utterance of the front's, which some engine has, or none."""
@@ -33,9 +39,9 @@ class OpenUtterance:
         """Its id at the engine. It has a new one wherever it goes on, so that what an earlier
         engine still says of it concerns nobody."""
         self.failures = 0
-        """Engines that failed under it since its last frame."""
+        """Engines that failed under it since one of them spoke it for long enough."""
         self.failed_trials = 0
-        """Of these, while it was tried alone."""
+        """Of these, while it was on trial."""
         self.lost_at: float | None = None
         """When it lost its engine, if nothing was heard of it since."""
         self.failure: Failed | None = None
@@ -65,6 +71,17 @@ class OpenUtterance:
             self._tokens += spoken.tokens
             self._silent, self._held_seconds = spoken.silent, spoken.held_seconds
             self._playback.resume(spoken.samples, spoken.unsent, now)
+        self._made_before = self._playback.fed_samples
+
+    @property
+    def suspected(self) -> bool:
+        """It may be the reason why engines fail."""
+        return self.failures >= _SUSPECT
+
+    @property
+    def made(self) -> float:
+        """Seconds of sound that came of the engine which was given it last."""
+        return (self._playback.fed_samples - self._made_before) / self._playback.sample_rate
 
     def note(self, command: Command, now: float) -> None:
         """A command for it."""
@@ -86,8 +103,16 @@ class OpenUtterance:
         self._tokens += audio.tokens
         self._silent, self._held_seconds = audio.silent, audio.held_seconds
         self._playback.feed(len(audio.pcm) // BYTES_PER_SAMPLE, now)
-        self.failures, self.failed_trials = 0, 0
         self.lost_at, self.failure = None, None
+        if self.made >= _PROVEN_SECONDS:
+            self.failures, self.failed_trials = 0, 0
+
+    def failed(self, event: Failed, now: float, *, tried: bool) -> None:
+        """Its engine has failed. `tried`: while it was on trial."""
+        if not self.waits:  # else no step was about it
+            self.failures += 1
+            self.failed_trials += tried
+        self.failure, self.lost_at = self.failure or event, now
 
     def started(self, event: Started) -> Started:
         """The engine has begun with it; the same event, which says whether another one had it."""
@@ -107,6 +132,7 @@ class OpenUtterance:
         """The commands that let an engine go on with it, at `now`, under its new name."""
         self._openings += 1
         self.name, self.opened_at, self.moved = f"{self.id}~{self._openings}", now, moved
+        self._made_before = self._playback.fed_samples
         dry_at = self._playback.deadline()
         again: list[Command] = [
             replace(

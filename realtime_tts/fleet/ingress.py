@@ -27,14 +27,13 @@ from realtime_tts.fleet.members import Member
 from realtime_tts.fleet.parents_end import signal_at_parents_end
 from realtime_tts.fleet.runtime import RuntimeApi, RuntimeRefused
 from realtime_tts.logs import event
+from realtime_tts.restarts import Restarts
 
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.02
 _START_SECONDS = 5.0
-_STEADY_SECONDS = 10.0
-"""An HAProxy that has run for so long is started again at once."""
-_FIRST_DELAY, _LONGEST_DELAY = 0.1, 2.0
+_FIRST_DELAY, _LONGEST_DELAY, _WINDOW_SECONDS = 0.1, 2.0, 10.0
 _KILL_SECONDS = 5.0
 
 
@@ -190,17 +189,15 @@ class Ingress:
 
     async def _keep(self) -> None:
         """Start HAProxy again whenever it ends."""
-        delay = _FIRST_DELAY
+        restarts = Restarts(_FIRST_DELAY, _LONGEST_DELAY, _WINDOW_SECONDS)
         while True:
-            began = time.monotonic()
             assert self._process is not None, "it was started before"
             status = await self._process.wait()
             if self._ending:
                 return
-            delay = _FIRST_DELAY if time.monotonic() - began > _STEADY_SECONDS else delay
+            delay = restarts.ended()
             event(log, logging.ERROR, "haproxy.died", status=status, restart_in=delay)
             await asyncio.sleep(delay)
-            delay = min(2 * delay, _LONGEST_DELAY)
             try:
                 await self._begin()
             except (ConfigError, OSError) as error:

@@ -23,6 +23,7 @@ from realtime_tts.engine.load import tokenizer_loaders, voice_maker_loader
 from realtime_tts.errors import ConfigError
 from realtime_tts.fronts import wire
 from realtime_tts.fronts.acceptor import received
+from realtime_tts.fronts.asks import Asks
 from realtime_tts.fronts.merged_metrics import families_of
 from realtime_tts.garbage import calm_garbage_collector
 from realtime_tts.logs import configure_logging, event
@@ -67,7 +68,7 @@ class FrontProcess:
         self._beginning: set[asyncio.Task[None]] = set()
         link, self._engines = shared_links(spec.engines)
         self._found: dict[int, Addresses] = {}
-        self._pages: dict[int, asyncio.Future[Page]] = {}
+        self._pages = Asks[Parent, Page]()
         tokenizers = tokenizer_loaders(spec.engines)
         self._metrics = FrontMetrics()
         voices = _voices(spec)
@@ -80,7 +81,8 @@ class FrontProcess:
         if self._front.access is not None:
             self._front.access.share(spec.folder, spec.number)
         self._front.engine.on_ready = self._ready
-        self._reloading: set[asyncio.Task[None]] = set()
+        self._preparing: set[asyncio.Task[None]] = set()
+        self._take_over: Callable[[], None] = lambda: None
         self._fronts = spec.fronts
         certificate = Certificate(config.tls) if config.tls else None
         self._server = DrainingServer(
@@ -119,15 +121,12 @@ class FrontProcess:
         self._loop.call_later(_BEAT_SECONDS, self._beat)
 
     async def _page_of_all(self, accept: str) -> Page:
-        ask = max(self._pages, default=0) + 1
-        page: asyncio.Future[Page] = self._loop.create_future()
-        self._pages[ask] = page
-        try:
-            self._send(wire.PageWanted(ask, accept))
-            async with asyncio.timeout(_PAGE_SECONDS):
-                return await page
-        finally:
-            del self._pages[ask]
+        pages, _ = await self._pages.ask(
+            [self._parent], lambda _, ask: self._send(wire.PageWanted(ask, accept)), _PAGE_SECONDS
+        )
+        if self._parent not in pages:
+            raise TimeoutError
+        return pages[self._parent]
 
     # From the parent.
 
@@ -148,23 +147,27 @@ class FrontProcess:
                 self._engines[engine].lost(failure)
             case wire.Drain():
                 self._server.request_drain()
-            case wire.Reload(ask, config):
-                task = asyncio.create_task(self._reload(ask, pickle.loads(config)))
-                self._reloading.add(task)
-                task.add_done_callback(self._reloading.discard)
+            case wire.Prepare(ask, config):
+                task = asyncio.create_task(self._prepare(ask, pickle.loads(config)))
+                self._preparing.add(task)
+                task.add_done_callback(self._preparing.discard)
+            case wire.TakeOver(ask):
+                self._take_over()
+                self._send(wire.TakenOver(ask))
             case wire.FamiliesWanted(ask):
                 self._sender.submit(self._tell_families, ask)
-            case wire.PageMade(ask, made):
-                if (page := self._pages.get(ask)) is not None and not page.done():
-                    page.set_result(made)
+            case wire.PageMade(ask, page):
+                self._pages.answered(self._parent, ask, page)
 
-    async def _reload(self, ask: int, config: ServerConfig) -> None:
+    async def _prepare(self, ask: int, config: ServerConfig) -> None:
         why = None
         try:
-            await self._front.reloads.apply(share_of_addresses(config, self._fronts))
+            self._take_over = await self._front.reloads.prepare(
+                share_of_addresses(config, self._fronts)
+            )
         except ConfigError as error:
             why = str(error)
-        self._send(wire.Reloaded(ask, why))
+        self._send(wire.Prepared(ask, why))
 
     def _reach(self, engine: int, addresses: Addresses) -> None:
         if self._found.get(engine) is not addresses:

@@ -1,61 +1,47 @@
-"""New settings for a server with several fronts: every front takes them over, and says whether it
-could."""
+"""New settings for a server with several fronts: all of them take them over, or none does."""
 
 from __future__ import annotations
 
-import asyncio
+import logging
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from realtime_tts.config import ServerConfig
 from realtime_tts.errors import ConfigError
 from realtime_tts.fronts import wire
+from realtime_tts.fronts.asks import Asks
 from realtime_tts.fronts.child import FrontChild
+from realtime_tts.logs import event
+
+log = logging.getLogger(__name__)
 
 _PATIENCE_SECONDS = 10.0
 
 
 class Reloading:
-    """Lives on the parent's event loop."""
+    """Lives on the parent's event loop. While settings are on their way, no front may be started:
+    it would have the old ones or the new ones without being asked."""
 
     def __init__(self) -> None:
-        self._waiting: dict[tuple[int, int], asyncio.Future[str | None]] = {}
-        self._asks = 0
+        self.asks = Asks[FrontChild, str | None]()
 
-    def told(self, front: FrontChild, message: wire.Reloaded) -> None:
-        """A front has taken settings over, or has not."""
-        waiting = self._waiting.get((message.ask, front.serial))
-        if waiting is not None and not waiting.done():
-            waiting.set_result(message.why)
-
-    def ended(self, front: FrontChild) -> None:
-        """A front has ended; the next process of it begins with the new settings."""
-        for (_, serial), waiting in self._waiting.items():
-            if serial == front.serial and not waiting.done():
-                waiting.set_result(None)
-
-    def send(self, front: FrontChild, config: ServerConfig) -> int:
-        """Have a front take `config` over; gives the number of its answer."""
-        self._asks += 1
-        front.send(wire.Reload(self._asks, pickle.dumps(config)))
-        return self._asks
-
-    async def apply(self, config: ServerConfig, fronts: Sequence[FrontChild]) -> None:
-        """Have all these fronts take `config` over. Raises ConfigError if one does not, which the
-        parent would not have expected: it has looked at the settings, and at the files."""
-        loop = asyncio.get_running_loop()
-        asked = {(self.send(front, config), front.serial): front for front in fronts}
-        for key in asked:
-            self._waiting[key] = loop.create_future()
-        try:
-            if asked:
-                waiting = [self._waiting[key] for key in asked]
-                await asyncio.wait(waiting, timeout=_PATIENCE_SECONDS)
-            answers = {asked[key].number: self._waiting[key] for key in asked}
-        finally:
-            for key in asked:
-                del self._waiting[key]
-        for number, answer in answers.items():
-            why = answer.result() if answer.done() else "it does not answer"
+    async def prepare(self, config: ServerConfig, fronts: Iterable[FrontChild]) -> None:
+        """Have these fronts ready to take `config` over, which changes nothing yet. Those that end
+        meanwhile need not be. Raises ConfigError if one cannot be, which the parent would not have
+        expected: it has looked at the settings, and at the files."""
+        packed = pickle.dumps(config)
+        answers, silent = await self.asks.ask(
+            fronts, lambda front, ask: front.send(wire.Prepare(ask, packed)), _PATIENCE_SECONDS
+        )
+        for front, why in [*answers.items(), *((front, "it does not answer") for front in silent)]:
             if why is not None:
-                raise ConfigError(f"front {number} has not taken the settings over: {why}")
+                raise ConfigError(f"front {front.number} cannot take the settings over: {why}")
+
+    async def take_over(self, fronts: Iterable[FrontChild]) -> None:
+        """Have these fronts take over what they are ready for. One that does not say that it has
+        will, if it moves again; if not, its successor begins with the new settings."""
+        _, silent = await self.asks.ask(
+            fronts, lambda front, ask: front.send(wire.TakeOver(ask)), _PATIENCE_SECONDS
+        )
+        for front in silent:
+            event(log, logging.WARNING, "front.reloads_late", front=front.number)

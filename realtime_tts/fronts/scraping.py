@@ -7,6 +7,7 @@ import logging
 from collections.abc import Sequence
 
 from realtime_tts.fronts import wire
+from realtime_tts.fronts.asks import Asks
 from realtime_tts.fronts.child import FrontChild
 from realtime_tts.fronts.merged_metrics import MergedMetrics, families_of, page_of
 from realtime_tts.logs import event
@@ -23,8 +24,7 @@ class Scraping:
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self._merged = MergedMetrics()
-        self._waiting: dict[tuple[int, int], asyncio.Future[None]] = {}
-        self._asks = 0
+        self._asks = Asks[FrontChild, None]()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def answer(
@@ -39,13 +39,12 @@ class Scraping:
     def told(self, front: FrontChild, message: wire.Families) -> None:
         """A front has told what it counts."""
         self._merged.told(front.serial, message.families)
-        waiting = self._waiting.get((message.ask, front.serial))
-        if waiting is not None and not waiting.done():
-            waiting.set_result(None)
+        self._asks.answered(front, message.ask, None)
 
     def ended(self, front: FrontChild) -> None:
-        """A front has ended: what it counted stays."""
+        """A front has ended: what it counted stays, and nobody waits for more."""
         self._merged.ended(front.serial)
+        self._asks.ended(front)
 
     async def close(self) -> None:
         """Give up what is under way."""
@@ -56,20 +55,11 @@ class Scraping:
     async def _answer(
         self, asker: FrontChild, asked: wire.PageWanted, fronts: Sequence[FrontChild]
     ) -> None:
-        self._asks += 1
-        number, loop = self._asks, asyncio.get_running_loop()
-        keys = {(number, front.serial): front for front in fronts}
-        for key, front in keys.items():
-            self._waiting[key] = loop.create_future()
-            front.send(wire.FamiliesWanted(number))
-        try:
-            async with asyncio.timeout(_PATIENCE_SECONDS):
-                await asyncio.gather(*(self._waiting[key] for key in keys))
-        except TimeoutError:
+        _, silent = await self._asks.ask(
+            fronts, lambda front, ask: front.send(wire.FamiliesWanted(ask)), _PATIENCE_SECONDS
+        )
+        if silent:
             event(log, logging.WARNING, "metrics.incomplete", why="a front does not answer")
-        finally:
-            for key in keys:
-                del self._waiting[key]
         everything = families_of(self._metrics.registry), *self._merged.of_fronts()
         # In a thread: sockets that are to be accepted do not wait for hundreds of series.
         page = await asyncio.to_thread(page_of, everything, asked.accept)

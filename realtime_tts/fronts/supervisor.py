@@ -13,8 +13,6 @@ import logging
 import shutil
 import signal
 import tempfile
-import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -35,6 +33,7 @@ from realtime_tts.fronts.reloading import Reloading
 from realtime_tts.fronts.scraping import Scraping
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
+from realtime_tts.restarts import Restarts
 from realtime_tts.server.agent import answering
 from realtime_tts.server.announcement import announce
 from realtime_tts.server.checks import check_access, check_tracing
@@ -91,8 +90,9 @@ def supervise(
             acceptor = Acceptor(listeners, supervisor.takers)
 
             async def apply(config: ServerConfig) -> None:
-                await reloads.apply(config)
+                take_over = await reloads.prepare(config)
                 await supervisor.reload(config)
+                take_over()
 
             follow = following(source, apply, metrics, supervisor.drain)
             with contextlib.closing(acceptor):
@@ -122,6 +122,7 @@ class Supervisor:
         self._restarts = metrics.watch_fronts(lambda: len(self._listening))
         self._scraping = Scraping(metrics)
         self._reloading = Reloading()
+        self._starting = asyncio.Lock()  # a front, or new settings
         self._supervision = supervision or Supervision()
         self._link, self._engines = parent_links(spec.engines, metrics, progress, self._told)
         self._fronts: dict[int, FrontChild] = {}  # those that run, by number
@@ -159,9 +160,12 @@ class Supervisor:
         return self._exit_code
 
     async def reload(self, config: ServerConfig) -> None:
-        """Have all fronts take `config` over, also those of later. Raises ConfigError."""
-        self._spec = replace(self._spec, config=config)
-        await self._reloading.apply(config, list(self._fronts.values()))
+        """Have all fronts take `config` over, also those of later. Raises ConfigError, and then
+        none has."""
+        async with self._starting:
+            await self._reloading.prepare(config, self._fronts.values())
+            self._spec = replace(self._spec, config=config)
+            await self._reloading.take_over(self._fronts.values())
 
     def load(self) -> Load:
         """How full the server is, as each of its fronts would say it, too."""
@@ -247,8 +251,10 @@ class Supervisor:
     # Fronts.
 
     async def _keep(self, number: int) -> None:
-        """Have a front run, until the server ends."""
-        ends: deque[float] = deque()
+        """Have a front run, until the server ends. It is never given up: the others serve
+        meanwhile."""
+        limits = self._supervision
+        restarts = Restarts(limits.first_delay, limits.longest_delay, limits.window_seconds)
         while not self._drained:
             why = await self._life(number)
             if self._drained:
@@ -258,35 +264,27 @@ class Supervisor:
                 self._give_up()
                 return
             self._restarts.inc()
-            delay = self._delay(ends)
+            delay = restarts.ended()
             event(log, logging.ERROR, "front.died", front=number, why=why, restart_in=delay)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._ending.wait(), delay)
 
-    def _delay(self, ends: deque[float]) -> float:
-        """How long to wait before the next start, and longer each time. A front is never given up:
-        the others serve meanwhile."""
-        limits, now = self._supervision, time.monotonic()
-        ends.append(now)
-        while ends[0] < now - limits.window_seconds:
-            ends.popleft()
-        return min(limits.first_delay * 2.0 ** (len(ends) - 1), limits.longest_delay)
-
     async def _life(self, number: int) -> str:
         """Run one process of a front from its start to its end; returns why it ended."""
-        self._serial += 1
-        spec = self._spec.of(number, self._serial)
-        try:
-            front = await FrontChild.start(spec, self._occupancy.row(number), self._heard)
-        except OSError as error:
-            return f"its process could not be run: {error}"
-        self._fronts[number] = front
+        row = self._occupancy.row(number)
+        async with self._starting:
+            self._serial += 1
+            try:
+                front = await FrontChild.start(
+                    self._spec.of(number, self._serial), row, self._heard
+                )
+            except OSError as error:
+                return f"its process could not be run: {error}"
+            self._fronts[number] = front
         watch = asyncio.create_task(self._watch(front), name=f"watch-front-{number}")
         try:
             for engine, link in enumerate(self._engines):
                 self._tell(front, engine, link.addresses)
-            if self._spec.config is not spec.config:  # new ones came meanwhile, too
-                self._reloading.send(front, self._spec.config)
             for _ in range(self._drained):  # it came while the front was being started
                 front.send(wire.Drain())
             return f"its process {await front.ended()}"
@@ -294,7 +292,7 @@ class Supervisor:
             watch.cancel()
             del self._fronts[number]
             self._scraping.ended(front)
-            self._reloading.ended(front)
+            self._reloading.asks.ended(front)
             await front.close()
 
     async def _watch(self, front: FrontChild) -> None:
@@ -321,5 +319,7 @@ class Supervisor:
                 self._scraping.answer(front, message, list(self._fronts.values()))
             case wire.Families():
                 self._scraping.told(front, message)
-            case wire.Reloaded():
-                self._reloading.told(front, message)
+            case wire.Prepared(ask, why):
+                self._reloading.asks.answered(front, ask, why)
+            case wire.TakenOver(ask):
+                self._reloading.asks.answered(front, ask, None)

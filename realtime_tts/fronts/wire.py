@@ -71,14 +71,20 @@ class PageMade(msgspec.Struct, frozen=True, tag=True):
     page: Page
 
 
-class Reload(msgspec.Struct, frozen=True, tag=True):
-    """Take over a pickled ServerConfig; `Reloaded` is to answer, with this number."""
+class Prepare(msgspec.Struct, frozen=True, tag=True):
+    """Get ready for a pickled ServerConfig; `Prepared` is to answer, with this number."""
 
     ask: int
     config: bytes
 
 
-Down = EngineFound | EngineLost | Drain | FamiliesWanted | PageMade | Reload
+class TakeOver(msgspec.Struct, frozen=True, tag=True):
+    """Take over what was prepared last; `TakenOver` is to answer, with this number."""
+
+    ask: int
+
+
+Down = EngineFound | EngineLost | Drain | FamiliesWanted | PageMade | Prepare | TakeOver
 
 # Up: front -> parent ------------------------------------------------------------------------
 
@@ -105,14 +111,20 @@ class Families(msgspec.Struct, frozen=True, tag=True):
     families: list[Family]
 
 
-class Reloaded(msgspec.Struct, frozen=True, tag=True):
-    """The settings have been taken over, or `why` not."""
+class Prepared(msgspec.Struct, frozen=True, tag=True):
+    """The settings can be taken over, or `why` not."""
 
     ask: int
     why: str | None
 
 
-Up = Listening | Ready | PageWanted | Families | Reloaded
+class TakenOver(msgspec.Struct, frozen=True, tag=True):
+    """They have been."""
+
+    ask: int
+
+
+Up = Listening | Ready | PageWanted | Families | Prepared | TakenOver
 
 _encoder = msgspec.msgpack.Encoder()
 _down_decoder = msgspec.msgpack.Decoder(Down)

@@ -6,6 +6,7 @@ Files are read, and words prepared, in threads. Everything else is on the event 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,6 +17,8 @@ from realtime_tts.lexicons.errors import LexiconError, UnknownLexicon
 from realtime_tts.lexicons.file import read_entries
 from realtime_tts.lexicons.folder import LexiconFolder, Version, readable
 from realtime_tts.text.lexicon import Entry, Found, WordList
+
+log = logging.getLogger(__name__)
 
 _MOST_ENTRIES = 200_000
 """In memory beyond those that turns speak with: about 50 MB."""
@@ -117,8 +120,8 @@ class LexiconLibrary:
         words: WordList | LexiconError
         try:
             words = await asyncio.to_thread(_words_of, version)
-        except UnknownLexicon as error:
-            words = error
+        except Exception as error:
+            words = error if isinstance(error, UnknownLexicon) else _fault(version)
             if self._live.get(version.ref) is lexicon:  # the next turn tries again
                 del self._live[version.ref]
                 self._kept.pop(version.ref, None)
@@ -129,6 +132,14 @@ class LexiconLibrary:
     @property
     def _entries(self) -> int:
         return sum(lexicon.entries for lexicon in self._kept.values())
+
+
+def _fault(version: Version) -> UnknownLexicon:
+    """What turns are told of an exception that nobody has foreseen."""
+    log.exception("lexicon.fault", extra={"fields": {"file": version.path.name}})
+    return UnknownLexicon(
+        f"the lexicon {version.ref} cannot be used: a fault of the server, whose log says more"
+    )
 
 
 def _words_of(version: Version) -> WordList:

@@ -12,6 +12,9 @@ from msgspec import inspect
 from realtime_tts.protocol.changes import nested
 from realtime_tts.protocol.messages import CLIENT_MESSAGES
 
+EACH = "an array, each "
+"""Comes before what each item of an array has to be."""
+
 
 def _fields(struct: type[msgspec.Struct]) -> Iterator[tuple[str, str]]:
     for field in msgspec.structs.fields(struct):
@@ -46,10 +49,8 @@ def words(hint: Any) -> str:
             return f"a number from {kind.ge:g} to {kind.le:g}"
         case inspect.FloatType():
             return f"a number above {kind.gt:g}, at most {kind.le:g}"
-        case inspect.VarTupleType():
-            return "an array of strings of base64"
-        case inspect.ListType():
-            return f"an array, each {words(get_args(hint)[0])}"
+        case inspect.ListType() | inspect.VarTupleType():
+            return f"{EACH}{words(get_args(hint)[0])}"
         case inspect.DictType():
             return "an object of strings"
         case _:
@@ -64,5 +65,5 @@ EXPECTED = {"type": "a string"} | {
 NUMBERS = frozenset(name for name, said in EXPECTED.items() if "number" in said)
 """The fields that are numbers."""
 
-LISTS = frozenset(name for name, said in EXPECTED.items() if said.startswith("an array, each"))
+LISTS = frozenset(name for name, said in EXPECTED.items() if said.startswith(EACH))
 """The fields that are arrays of strings; in a query, these are separated by commas."""

@@ -19,7 +19,7 @@ import msgspec
 
 from realtime_tts.errors import RealtimeTTSError
 from realtime_tts.protocol.changes import nested
-from realtime_tts.protocol.expected import EXPECTED
+from realtime_tts.protocol.expected import EACH, EXPECTED
 from realtime_tts.protocol.messages import (
     CLIENT_MESSAGES,
     SERVER_MESSAGES,
@@ -213,6 +213,7 @@ def _struct_for(fields: Mapping[str, Any], known: Mapping[str, type[S]]) -> type
 
 
 _WHERE = re.compile(r" - at `\$\.(?P<path>[^`]*)`\Z")
+_STEP = re.compile(r"([^.[]+)(?:\[(\d+)\])?")
 _MISSING = re.compile(r"missing required field `(?P<name>[^`]*)`")
 
 
@@ -225,13 +226,16 @@ def _explain(problem: str, fields: Mapping[str, Any]) -> BadMessage:
         name = f"{path}.{missing['name']}".lstrip(".")
         return BadMessage(f"{kind}: `{name}` is missing; it must be {_expected(name)}", name)
     found: Any = fields
-    for step in path.split("."):
-        found = found.get(step) if isinstance(found, dict) else found
+    for name, item in _STEP.findall(path):
+        found = found.get(name) if isinstance(found, dict) else found
+        found = found[int(item)] if item else found
     return BadMessage(f"{kind}: `{path}` must be {_expected(path)}, found {_show(found)}", path)
 
 
 def _expected(path: str) -> str:
-    return EXPECTED.get(path.rpartition(".")[2], "of another type")
+    name, item = _STEP.findall(path)[-1] if path else ("", "")
+    said = EXPECTED.get(name, "of another type")
+    return said.removeprefix(EACH) if item else said
 
 
 def _show(value: Any) -> str:

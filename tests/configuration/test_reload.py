@@ -223,6 +223,26 @@ def test_a_front_that_is_started_later_has_the_new_settings(server: Served, fold
     until(answers)
 
 
+@with_two_fronts
+def test_if_one_front_cannot_take_the_settings_over_no_front_does(
+    server: Served, folder: Path
+) -> None:
+    """One that has no file left to read the certificate with."""
+    psutil = pytest.importorskip("psutil")
+    children = psutil.Process(server.process.pid).children()
+    front = next(one for one in children if "fronts.process" in " ".join(one.cmdline()))
+    limits = front.rlimit(psutil.RLIMIT_NOFILE)
+    front.rlimit(psutil.RLIMIT_NOFILE, (3, limits[1]))
+    told = server.reload(settings(folder, key=NEW))
+    front.rlimit(psutil.RLIMIT_NOFILE, limits)
+    assert told["event"] == "config.not_reloaded" and "cannot take the settings over" in told["why"]
+    for _ in range(4):  # whichever front it comes to
+        assert refused(server, NEW) and not refused(server, OLD)
+    assert server.reload(settings(folder, key=NEW))["event"] == "config.reloaded"
+    for _ in range(4):
+        assert refused(server, OLD) and not refused(server, NEW)
+
+
 def test_a_terminal_that_is_closed_ends_its_server(folder: Path) -> None:
     """As the leader of its session the server gets SIGHUP from the kernel."""
     ours, theirs = os.openpty()

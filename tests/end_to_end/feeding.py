@@ -37,15 +37,15 @@ class EngineFeeding(Feeding):
         self._until = inf
         self._stopped = False
         config = SchedulerConfig(slots=engine.info.slots)
+        self._commands = SimulatedQueue(self)
         self._loop = EngineLoop(
             SimulatedSteps(engine, self),
             Scheduler(config, kv_cache=engine.kv_cache),
             self._take_events,
             guards=GuardConfig(enabled=False),
             clock=lambda: self.now,
+            commands=self._commands,
         )
-        self._commands = SimulatedQueue(self)
-        self._loop._commands = self._commands  # type: ignore[assignment]
 
     # The host.
 
@@ -131,8 +131,8 @@ class SimulatedQueue:
         self._feeding = feeding
         self._waiting: deque[tuple[Command, ...]] = deque()
 
-    def put(self, commands: tuple[Command, ...]) -> None:
-        self._waiting.append(commands)
+    def put(self, commands: Sequence[Command]) -> None:
+        self._waiting.append(tuple(commands))
 
     def get_nowait(self) -> tuple[Command, ...]:
         self._feeding.catch_up()

@@ -9,6 +9,7 @@ import re
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,8 +23,8 @@ from tts_scheduler import StepPlan
 @dataclass(frozen=True)
 class Faulty:
     """Loads a FakeEngine. An utterance whose id begins with `segv`, `hang`, `raise`, `log` or
-    `print` does that in its steps; `numerics` and `runaway` are Faults'. `once`: a file; the
-    second load that finds it fails."""
+    `print` does that in its steps; `third` ends the process in the third one. `numerics` and
+    `runaway` are Faults'. `once`: a file; the second load that finds it fails."""
 
     config: FakeEngineConfig = field(default_factory=lambda: FakeEngineConfig(step_seconds=0.002))
     once: Path | None = None
@@ -55,10 +56,16 @@ def files(folder: Path) -> list[Path]:
     return list(folder.rglob("*"))
 
 
+_steps = Counter[str]()
+
+
 def before_step(plan: StepPlan) -> None:
+    _steps.update(plan.ids)
     for id in plan.ids:
         match re.split("[-~]", id)[0]:
             case "segv":
+                os.kill(os.getpid(), signal.SIGSEGV)
+            case "third" if _steps[id] == 3:
                 os.kill(os.getpid(), signal.SIGSEGV)
             case "hang":
                 time.sleep(1_000)

@@ -6,12 +6,13 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
 from realtime_tts.engine.guards import GuardConfig
-from realtime_tts.engine.in_process import InProcessEngine
+from realtime_tts.engine.in_process import MAX_FAILURES, InProcessEngine
 from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.engine.link import (
     Append,
@@ -26,7 +27,7 @@ from realtime_tts.engine.link import (
     Started,
     Waits,
 )
-from realtime_tts.engine.loop import MAX_CONSECUTIVE_FAILURES, EngineLoop
+from realtime_tts.engine.loop import EngineLoop
 from tests.engine.faulty import until
 from tts_scheduler import Scheduler, SchedulerConfig, StepPlan
 
@@ -178,14 +179,72 @@ async def test_an_engine_that_keeps_failing_is_given_up_and_says_so() -> None:
         raise RuntimeError("device lost (injected)")
 
     async with running(FakeEngine(faults=Faults(before_step=explode))) as (link, listener):
-        for id in "abc":
-            speak(link, id, tokens=2)
-            assert isinstance(await listener.over(id), Failed)
+        for number in range(MAX_FAILURES):
+            speak(link, f"turn-{number}", tokens=2)
+            assert isinstance(await listener.over(f"turn-{number}"), Failed)
         await asyncio.sleep(0.05)
         assert not link.status().ready
         assert "device lost" in (link.status().failure or "")
         speak(link, "d", tokens=2)
         assert isinstance(await listener.over("d"), Refused)
+
+
+async def test_a_turn_that_cannot_be_opened_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what came in the same call as its commands is spoken."""
+    engine = fake()
+    opened = engine.open
+
+    def open(id: str, *about: Any) -> None:
+        if id == "bad":
+            raise OSError("its voice cannot be read (injected)")
+        opened(id, *about)
+
+    monkeypatch.setattr(engine, "open", open)
+    async with running(engine) as (link, listener):
+        text = (Append("bad", [1, 2]), Finish("bad"))
+        other = (Open("good", UtteranceSpec()), Append("good", [1, 2]), Finish("good"))
+        link.submit(Open("bad", UtteranceSpec()), *text, *other)
+        failed = await listener.over("bad")
+        assert isinstance(failed, Failed) and failed.code == "engine_error", failed
+        assert "injected" not in failed.message, "details belong in the log"
+        assert isinstance(await listener.over("good"), Ended)
+        assert engine.open_utterances == 0
+
+
+async def test_what_came_with_the_commands_of_a_loop_s_end_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine = fake()
+
+    def append(id: str, ids: object) -> None:
+        raise OSError("the device is gone (injected)")
+
+    monkeypatch.setattr(engine, "append", append)
+    async with running(engine) as (link, listener):
+        link.submit(
+            *(Open("a", UtteranceSpec()), Append("a", [1])),
+            *(Open("b", UtteranceSpec()), Finish("b"), Open("c", UtteranceSpec()), Cancel("c")),
+        )
+        assert isinstance(await listener.over("a"), Failed)
+        refused = await listener.over("b")
+        assert isinstance(refused, Refused) and "the device is gone" in refused.message
+        assert listener.of("c") == []
+
+
+async def test_an_engine_that_can_open_nothing_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine = fake()
+
+    def open(*about: object) -> None:
+        raise OSError("the device is gone (injected)")
+
+    monkeypatch.setattr(engine, "open", open)
+    async with running(engine) as (link, listener):
+        for number in range(MAX_FAILURES):
+            speak(link, f"turn-{number}", tokens=2)
+            assert isinstance(await listener.over(f"turn-{number}"), Failed)
+        await until(lambda: "the device is gone" in (link.status().failure or ""))
 
 
 async def test_a_runaway_ends_with_the_guard_s_reason() -> None:
@@ -257,16 +316,16 @@ async def test_a_turn_that_comes_while_the_engine_fails_is_refused() -> None:
     here, steps = asyncio.get_running_loop(), itertools.count(1)
 
     def fail(plan: StepPlan) -> None:
-        if next(steps) == MAX_CONSECUTIVE_FAILURES:
+        if next(steps) == MAX_FAILURES:
             here.call_soon_threadsafe(in_last_step.set)
             let_go.wait()
         raise OSError("the device is gone (injected)")
 
     engine = FakeEngine(FakeEngineConfig(step_seconds=0.0), Faults(fail))
     async with running(engine) as (link, listener):
-        for number in range(MAX_CONSECUTIVE_FAILURES):
+        for number in range(MAX_FAILURES):
             speak(link, f"failing-{number}", tokens=1)
-            if number + 1 < MAX_CONSECUTIVE_FAILURES:
+            if number + 1 < MAX_FAILURES:
                 await listener.over(f"failing-{number}")
         await in_last_step.wait()
         speak(link, "cancelled", tokens=1)

@@ -86,6 +86,18 @@ BAD_FIELDS = [
     ("session.start", '"layout": "\\ud83d"', '`layout` must be "auto", "streaming"'),
     ("session.start", '"text_filter": true', '`text_filter` must be "on" or "off", found true'),
     ("session.start", '"lead_ms": 199', "`lead_ms` must be a whole number from 200"),
+    ("session.start", '"lexicons": "a"', "`lexicons` must be an array, each a string of 1 to"),
+    ("session.start", '"lexicons": ["a", 3]', "`lexicons[1]` must be a string of 1 to"),
+    (
+        "turn.codes",
+        '"turn_id": "a", "codes": 5',
+        "`codes` must be an array, each a string of base64",
+    ),
+    (
+        "turn.codes",
+        '"turn_id": "a", "codes": ["AQ==", "AQ==AQ=="]',
+        '`codes[1]` must be a string of base64, found "AQ==AQ=="',
+    ),
     ("session.start", '"sampling": []', "`sampling` must be an object, found an array"),
     (
         "session.start",

@@ -358,14 +358,22 @@ async def test_an_interrupt_of_text_that_waits_for_its_lexicon_says_that_nothing
         await lexicons.speech.settled()
 
 
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        (OSError("too many open files"), "too many open files"),
+        (ZeroDivisionError("nobody has foreseen it"), "a fault of the server, whose log says more"),
+    ],
+    ids=["unreadable", "bug"],
+)
 async def test_a_lexicon_that_cannot_be_read_fails_the_turn_and_is_tried_again(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, fault: Exception, why: str
 ) -> None:
     fails, read = [True], read_entries
 
     def unreadable(path: Path) -> Iterator[list[Entry]]:
         if fails:
-            raise OSError("too many open files")
+            raise fault
         return read(path)
 
     monkeypatch.setattr(library, "read_entries", unreadable)
@@ -374,7 +382,7 @@ async def test_a_lexicon_that_cannot_be_read_fails_the_turn_and_is_tried_again(
         async with lexicons.speech.talk("?lexicons=a") as talker:
             await talker.send("text", turn_id="t", text="SQL", end=True)
             *_, error, done = await talker.until("turn.done")
-            assert error["code"] == "unknown_lexicon" and "too many open files" in error["message"]
+            assert error["code"] == "unknown_lexicon" and why in error["message"]
             assert done["reason"] == "error"
             fails.clear()
             assert await lexicons.speak(talker, "SQL") == "sequel"

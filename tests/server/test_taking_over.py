@@ -6,9 +6,11 @@ import argparse
 import asyncio
 import json
 import logging
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -133,6 +135,18 @@ OTHERS: dict[str, object] = {
     "max_text_chars": 99,
 }
 """Values that are not the default, where one more is none."""
+
+
+def test_the_document_lists_what_is_reloaded() -> None:
+    """Names of options, or whole tables of them, in the first column."""
+    text = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
+    section = text.split("## What is reloaded")[1].split("\n## ")[0]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| ")]
+    named = {name for row in rows for name in re.findall(r"`(.+?)`", row)}
+    options = serve_options()
+    listed = {one.dest for one in options if named & {one.name, f"[{one.table}]"}}
+    assert listed == RELOADED
+    assert named <= {one.name for one in options} | {f"[{one.table}]" for one in options}
 
 
 @pytest.mark.parametrize("dest", sorted(RELOADED))

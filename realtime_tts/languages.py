@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 _NAMES = {
-    "ar": "arabic", "de": "german", "en": "english", "es": "spanish", "fr": "french",
-    "hi": "hindi", "it": "italian", "ja": "japanese", "ko": "korean", "nl": "dutch",
-    "pl": "polish", "pt": "portuguese", "ru": "russian", "sv": "swedish", "tr": "turkish",
+    "ar": "arabic",
+    "de": "german",
+    "en": "english",
+    "es": "spanish",
+    "fr": "french",
+    "hi": "hindi",
+    "it": "italian",
+    "ja": "japanese",
+    "ko": "korean",
+    "nl": "dutch",
+    "pl": "polish",
+    "pt": "portuguese",
+    "ru": "russian",
+    "sv": "swedish",
+    "tr": "turkish",
     "zh": "chinese",
-}  # fmt: skip
+}
 
 
 def language_name(code: str) -> str | None:

@@ -9,12 +9,42 @@ from pathlib import Path
 import pytest
 
 ABSENT = (
-    "aiohttp", "av", "cartesia", "coverage", "dashscope", "deepgram", "elevenlabs", "grimp",
-    "httptools", "importlinter", "librosa", "livekit", "loguru", "matplotlib", "openai", "PIL",
-    "pipecat", "pocketsphinx", "prometheus_client", "psutil", "pytest_asyncio", "pytest_benchmark",
-    "pytest_cov", "pytest_timeout", "qwen_tts", "rich", "scipy", "soundfile", "soxr", "starlette",
-    "transformers", "uvicorn", "websockets", "wordfreq", "xdist",
-)  # fmt: skip
+    "aiohttp",
+    "av",
+    "cartesia",
+    "coverage",
+    "dashscope",
+    "deepgram",
+    "elevenlabs",
+    "grimp",
+    "httptools",
+    "importlinter",
+    "librosa",
+    "livekit",
+    "loguru",
+    "matplotlib",
+    "openai",
+    "PIL",
+    "pipecat",
+    "pocketsphinx",
+    "prometheus_client",
+    "psutil",
+    "pytest_asyncio",
+    "pytest_benchmark",
+    "pytest_cov",
+    "pytest_timeout",
+    "qwen_tts",
+    "rich",
+    "scipy",
+    "soundfile",
+    "soxr",
+    "starlette",
+    "transformers",
+    "uvicorn",
+    "websockets",
+    "wordfreq",
+    "xdist",
+)
 
 COLLECT = f"""
 import importlib.util, sys
@@ -42,8 +72,11 @@ def test_the_tests_for_a_gpu_are_found_without_what_others_need(
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     done = subprocess.run(
         [sys.executable, "-c", COLLECT],
-        cwd=Path(__file__).parents[1], capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout[-3000:]
     found = [line for line in done.stdout.splitlines() if "::" in line]
     parts = {line.split("/")[1] for line in found}

@@ -24,11 +24,13 @@ def test_no_file_is_too_long() -> None:
 
 @pytest.mark.parametrize("folder", ["realtime_tts", "scheduler"])
 def test_no_function_is_too_long(folder: str) -> None:
+    """Its statements, without its parameters and its docstring."""
     found = {}
     for path in (ROOT / folder).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                steps = node.body[ast.get_docstring(node) is not None :]
+                lines = (node.end_lineno or 0) - steps[0].lineno + 1 if steps else 0
                 if lines > MOST_LINES_OF_A_FUNCTION:
                     found[f"{path}: {node.name}"] = lines
     assert found == {}

@@ -70,11 +70,13 @@ _KINDS = {
     "mp3": _Kind({"mp3": "audio/mpeg"}, bit_rate=128_000, codec=True),
     "opus": _Kind(
         {"ogg": "audio/ogg", "webm": "audio/webm"},
-        rates=(8_000, 12_000, 16_000, 24_000, 48_000), bit_rate=48_000, codec=True,
+        rates=(8_000, 12_000, 16_000, 24_000, 48_000),
+        bit_rate=48_000,
+        codec=True,
     ),
     "aac": _Kind({"adts": "audio/aac"}, bit_rate=96_000, codec=True),
     "flac": _Kind({"flac": "audio/flac"}, codec=True),
-}  # fmt: skip
+}
 ENCODINGS = tuple(_KINDS)
 """Every encoding there is, whether or not this installation can make it."""
 MEDIA_TYPES = sorted({each for kind in _KINDS.values() for each in kind.media_types.values()})

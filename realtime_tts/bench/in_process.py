@@ -69,9 +69,14 @@ class EngineTarget:
 
         async def speak(turn: TurnPlan) -> Observation:
             speech = Speech(
-                f"{name}-{next(ids)}", settings, self._host,
-                Delivery(), _WAITING_BYTES, reporter, reports_turns=False,
-            )  # fmt: skip
+                f"{name}-{next(ids)}",
+                settings,
+                self._host,
+                Delivery(),
+                _WAITING_BYTES,
+                reporter,
+                reports_turns=False,
+            )
             return await _Listening(turn, speech).run()
 
         yield speak

@@ -192,9 +192,15 @@ def _table(keys: list[Key]) -> Table:
         name = f"{key.name} (admin)" if key.admin else key.name
         voices, register = ", ".join(key.voices), ", ".join(key.register)
         table.add_row(
-            key.id, name, _day(key.created), expires, "\n".join(limits), voices, register,
+            key.id,
+            name,
+            _day(key.created),
+            expires,
+            "\n".join(limits),
+            voices,
+            register,
             f"{key.share:g}",
-        )  # fmt: skip
+        )
     return table
 
 

@@ -30,9 +30,16 @@ Use = Callable[[str, str], Awaitable[int]]
 """Is given the server's address and its key; returns the exit status."""
 
 _FOR_OTHERS = (
-    "config", "host", "port", "fronts", "agent_port", "keys",
-    "tls_cert", "tls_key", "tls_self_signed",
-)  # fmt: skip
+    "config",
+    "host",
+    "port",
+    "fronts",
+    "agent_port",
+    "keys",
+    "tls_cert",
+    "tls_key",
+    "tls_self_signed",
+)
 _FEW_SLOTS = 2
 """One utterance and the one that goes on after it: the fewer, the shorter the warm-up."""
 _POLL_SECONDS = 0.05

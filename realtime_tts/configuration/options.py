@@ -11,8 +11,11 @@ from realtime_tts.errors import ConfigError
 PREFIX = "REALTIME_TTS_"
 _NO_TABLES = ("positional arguments", "options")
 _WORDS = {"true": True, "yes": True, "on": True, "1": True} | {
-    "false": False, "no": False, "off": False, "0": False,
-}  # fmt: skip
+    "false": False,
+    "no": False,
+    "off": False,
+    "0": False,
+}
 _WANTED = {bool: "true or false", int: "an integer", float: "a number", str: "a text"}
 
 

@@ -100,9 +100,16 @@ def make_engine(
     most = room.slots * model.config.talker.transformer.max_positions
     positions = min(most, room.kv_bytes // needs.position)
     event(
-        log, logging.INFO, "engine.memory", device=str(device), total=total, free=free,
-        slots=room.slots, kv_bytes=room.kv_bytes, kv_positions=positions,
-    )  # fmt: skip
+        log,
+        logging.INFO,
+        "engine.memory",
+        device=str(device),
+        total=total,
+        free=free,
+        slots=room.slots,
+        kv_bytes=room.kv_bytes,
+        kv_positions=positions,
+    )
     if not triton_available():
         reason = "Triton is not installed; it comes with builds of torch for CUDA"
         event(log, logging.WARNING, "engine.fallback", what="plain torch operations", reason=reason)
@@ -134,8 +141,10 @@ def _left(device: torch.device, budget: MemoryBudget | None) -> tuple[int, int]:
 def footprint(config: ModelConfig, dtype: torch.dtype, max_frames: int) -> Footprint:
     """What turns of this model take of a GPU, with talker, code predictor and codec in `dtype`."""
     talker, predictor, codec = (
-        config.talker.transformer, config.predictor.transformer, config.codec.transformer,
-    )  # fmt: skip
+        config.talker.transformer,
+        config.predictor.transformer,
+        config.codec.transformer,
+    )
     ring = RingShape(codec.layers, codec.heads, codec.head_dim, config.codec.window)
     codec_values = 2 * ring.layers * ring.heads * ring.frames * ring.head_dim
     taps = codec_values // 4  # 0.54 of 2.6 MB in the released codec

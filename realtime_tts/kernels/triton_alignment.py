@@ -27,21 +27,50 @@ def most_seen(
     seen = counts.new_empty(rows, dtype=tables.dtype)
     if rows:
         _most_seen[(rows,)](
-            query, pages, heads, tables, slots, firsts, counts, seen, dim**-0.5,
-            pages.stride(0), pages.stride(1), pages.stride(3), tables.stride(0),
-            HEADS=count, DIM=dim, SIZE=pages.shape[4], MOST=MOST_TEXT,
-            PART=min(_PART, dim), num_warps=8,
-        )  # fmt: skip
+            query,
+            pages,
+            heads,
+            tables,
+            slots,
+            firsts,
+            counts,
+            seen,
+            dim**-0.5,
+            pages.stride(0),
+            pages.stride(1),
+            pages.stride(3),
+            tables.stride(0),
+            HEADS=count,
+            DIM=dim,
+            SIZE=pages.shape[4],
+            MOST=MOST_TEXT,
+            PART=min(_PART, dim),
+            num_warps=8,
+        )
     return seen
 
 
 @triton.jit
 def _most_seen(
-    query, pages, heads, tables, slots, firsts, counts, seen, scale,
-    layer_stride, page_stride, head_stride, table_stride,
-    HEADS: tl.constexpr, DIM: tl.constexpr, SIZE: tl.constexpr, MOST: tl.constexpr,
+    query,
+    pages,
+    heads,
+    tables,
+    slots,
+    firsts,
+    counts,
+    seen,
+    scale,
+    layer_stride,
+    page_stride,
+    head_stride,
+    table_stride,
+    HEADS: tl.constexpr,
+    DIM: tl.constexpr,
+    SIZE: tl.constexpr,
+    MOST: tl.constexpr,
     PART: tl.constexpr,
-):  # fmt: skip
+):
     row = tl.program_id(0).to(tl.int64)
     at, part = tl.arange(0, MOST), tl.arange(0, PART)
     place = tl.load(firsts + row) + at

@@ -39,18 +39,41 @@ def decode_attention(
         sums = query.new_empty(rows, heads, splits, dim, dtype=torch.float32)
         peaks = query.new_empty(rows, heads, splits, dtype=torch.float32)
     _decode[(rows, kv_heads, splits)](
-        query, pages, tables, slots, lengths, sums, peaks, _scale(dim), own,
-        query.stride(0), query.stride(1), pages.stride(0), tables.stride(0), page_size,
-        KEYS=kv_heads, GROUP=heads // kv_heads, DIM=dim, SPLITS=splits,
+        query,
+        pages,
+        tables,
+        slots,
+        lengths,
+        sums,
+        peaks,
+        _scale(dim),
+        own,
+        query.stride(0),
+        query.stride(1),
+        pages.stride(0),
+        tables.stride(0),
+        page_size,
+        KEYS=kv_heads,
+        GROUP=heads // kv_heads,
+        DIM=dim,
+        SPLITS=splits,
         ROWS=max(_TILE, triton.next_power_of_2(heads // kv_heads)),
-        BLOCK=max(_TILE, triton.next_power_of_2(dim)), STEPS=64 if splits == 1 else 32,
-        num_warps=4, num_stages=3,
-    )  # fmt: skip
+        BLOCK=max(_TILE, triton.next_power_of_2(dim)),
+        STEPS=64 if splits == 1 else 32,
+        num_warps=4,
+        num_stages=3,
+    )
     if splits > 1:
         _combine[(rows, heads)](
-            sums, peaks, out, HEADS=heads, DIM=dim, SPLITS=splits,
-            BLOCK=triton.next_power_of_2(dim), num_warps=1,
-        )  # fmt: skip
+            sums,
+            peaks,
+            out,
+            HEADS=heads,
+            DIM=dim,
+            SPLITS=splits,
+            BLOCK=triton.next_power_of_2(dim),
+            num_warps=1,
+        )
     return out
 
 
@@ -71,11 +94,28 @@ def prompt_attention(
     queries = min(64, max(_TILE, triton.next_power_of_2(most)))
     if count and len(slots):
         _prompt[(triton.cdiv(most, queries), heads, len(slots))](
-            query, pages, tables, slots, starts, begins, out, _scale(dim),
-            query.stride(0), query.stride(1), pages.stride(0), tables.stride(0), page_size,
-            KEYS=kv_heads, GROUP=heads // kv_heads, DIM=dim, QUERIES=queries,
-            BLOCK=max(_TILE, triton.next_power_of_2(dim)), STEPS=32, num_warps=4, num_stages=2,
-        )  # fmt: skip
+            query,
+            pages,
+            tables,
+            slots,
+            starts,
+            begins,
+            out,
+            _scale(dim),
+            query.stride(0),
+            query.stride(1),
+            pages.stride(0),
+            tables.stride(0),
+            page_size,
+            KEYS=kv_heads,
+            GROUP=heads // kv_heads,
+            DIM=dim,
+            QUERIES=queries,
+            BLOCK=max(_TILE, triton.next_power_of_2(dim)),
+            STEPS=32,
+            num_warps=4,
+            num_stages=2,
+        )
     return out
 
 
@@ -101,10 +141,24 @@ def _check(query: Tensor, pages: Tensor, heads: int, kv_heads: int) -> None:
 
 @triton.jit
 def _attend_block(
-    query, pages, table, first, last, limit, peak, total, acc,
-    scale, head, page_stride, page_size,
-    KEYS: tl.constexpr, DIM: tl.constexpr, BLOCK: tl.constexpr, STEPS: tl.constexpr,
-):  # fmt: skip
+    query,
+    pages,
+    table,
+    first,
+    last,
+    limit,
+    peak,
+    total,
+    acc,
+    scale,
+    head,
+    page_stride,
+    page_size,
+    KEYS: tl.constexpr,
+    DIM: tl.constexpr,
+    BLOCK: tl.constexpr,
+    STEPS: tl.constexpr,
+):
     """Take in the positions [first, first + STEPS), those below `last`; query row i sees those
     below limit[i]. `peak`, `total` [ROWS] and `acc` [ROWS, BLOCK] are the running softmax."""
     at = tl.arange(0, BLOCK)[None, :]
@@ -129,11 +183,28 @@ def _attend_block(
 
 @triton.jit
 def _decode(
-    queries, pages, tables, slots, lengths, sums, peaks, scale, own,
-    row_stride, head_stride, page_stride, table_stride, page_size,
-    KEYS: tl.constexpr, GROUP: tl.constexpr, DIM: tl.constexpr, SPLITS: tl.constexpr,
-    ROWS: tl.constexpr, BLOCK: tl.constexpr, STEPS: tl.constexpr,
-):  # fmt: skip
+    queries,
+    pages,
+    tables,
+    slots,
+    lengths,
+    sums,
+    peaks,
+    scale,
+    own,
+    row_stride,
+    head_stride,
+    page_stride,
+    table_stride,
+    page_size,
+    KEYS: tl.constexpr,
+    GROUP: tl.constexpr,
+    DIM: tl.constexpr,
+    SPLITS: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    STEPS: tl.constexpr,
+):
     """A program for the query heads of one key head, and one split of the row's positions."""
     row = tl.program_id(0).to(tl.int64)
     head = tl.program_id(1)
@@ -155,9 +226,24 @@ def _decode(
     limit = tl.zeros([ROWS], tl.int32) + last
     for first in range(start, last, STEPS):
         peak, total, acc = _attend_block(
-            query, pages, table, first, last, limit, peak, total, acc,
-            scale, head, page_stride, page_size, KEYS, DIM, BLOCK, STEPS,
-        )  # fmt: skip
+            query,
+            pages,
+            table,
+            first,
+            last,
+            limit,
+            peak,
+            total,
+            acc,
+            scale,
+            head,
+            page_stride,
+            page_size,
+            KEYS,
+            DIM,
+            BLOCK,
+            STEPS,
+        )
     # Of nothing, the sum is 0 and so is the result.
     acc = acc / tl.where(total > 0, total, 1.0)[:, None]
     out = (row * KEYS + head) * GROUP + member
@@ -172,9 +258,14 @@ def _decode(
 
 @triton.jit
 def _combine(
-    sums, peaks, out,
-    HEADS: tl.constexpr, DIM: tl.constexpr, SPLITS: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
+    sums,
+    peaks,
+    out,
+    HEADS: tl.constexpr,
+    DIM: tl.constexpr,
+    SPLITS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
     """A program for one query head: the mean of its splits, weighted by their softmax sums."""
     head = tl.program_id(0).to(tl.int64) * HEADS + tl.program_id(1)
     split = tl.arange(0, SPLITS)
@@ -192,11 +283,26 @@ def _combine(
 
 @triton.jit
 def _prompt(
-    queries, pages, tables, slots, starts, begins, out, scale,
-    query_stride, head_stride, page_stride, table_stride, page_size,
-    KEYS: tl.constexpr, GROUP: tl.constexpr, DIM: tl.constexpr, QUERIES: tl.constexpr,
-    BLOCK: tl.constexpr, STEPS: tl.constexpr,
-):  # fmt: skip
+    queries,
+    pages,
+    tables,
+    slots,
+    starts,
+    begins,
+    out,
+    scale,
+    query_stride,
+    head_stride,
+    page_stride,
+    table_stride,
+    page_size,
+    KEYS: tl.constexpr,
+    GROUP: tl.constexpr,
+    DIM: tl.constexpr,
+    QUERIES: tl.constexpr,
+    BLOCK: tl.constexpr,
+    STEPS: tl.constexpr,
+):
     """A program for QUERIES positions of one query head."""
     head = tl.program_id(1)
     row = tl.program_id(2).to(tl.int64)
@@ -218,10 +324,24 @@ def _prompt(
         acc = tl.zeros([QUERIES, BLOCK], tl.float32)
         for first in range(0, last, STEPS):
             peak, total, acc = _attend_block(
-                query, pages, table, first, last, tl.minimum(start + step + 1, last),
-                peak, total, acc,
-                scale, head // GROUP, page_stride, page_size, KEYS, DIM, BLOCK, STEPS,
-            )  # fmt: skip
+                query,
+                pages,
+                table,
+                first,
+                last,
+                tl.minimum(start + step + 1, last),
+                peak,
+                total,
+                acc,
+                scale,
+                head // GROUP,
+                page_stride,
+                page_size,
+                KEYS,
+                DIM,
+                BLOCK,
+                STEPS,
+            )
         acc = acc / tl.where(total > 0, total, 1.0)[:, None]
         target = out + (place * (KEYS * GROUP) + head) * DIM + at
         tl.store(target, acc.to(out.dtype.element_ty), mask=mask)

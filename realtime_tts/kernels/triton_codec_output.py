@@ -13,9 +13,21 @@ from realtime_tts.kernels.triton_snake_unfold import past_arguments, present
 
 @triton.jit
 def _output_conv(
-    active, weight, bias, samples, taps, side, slots, steps, slot_stride, side_stride,
-    CHANNELS: tl.constexpr, COUNT: tl.constexpr, BLOCK_T: tl.constexpr, BLOCK_C: tl.constexpr,
-):  # fmt: skip
+    active,
+    weight,
+    bias,
+    samples,
+    taps,
+    side,
+    slots,
+    steps,
+    slot_stride,
+    side_stride,
+    CHANNELS: tl.constexpr,
+    COUNT: tl.constexpr,
+    BLOCK_T: tl.constexpr,
+    BLOCK_C: tl.constexpr,
+):
     """One output needs no matrix product: a tile is multiplied for each tap, then summed."""
     PAST: tl.constexpr = COUNT - 1
     row = tl.program_id(1).to(tl.int64)
@@ -46,10 +58,17 @@ def output_conv(active: Tensor, weight: Tensor, bias: Tensor, past: Past) -> Ten
     samples = torch.empty(rows, steps, dtype=torch.float32, device=active.device)
     block_t = 8  # so that a program is one warp, and none waits for another
     _output_conv[(triton.cdiv(steps, block_t), rows)](
-        active, weight, bias, samples, *past_arguments(active, past, steps),
-        CHANNELS=channels, COUNT=weight.shape[0],
-        BLOCK_T=block_t, BLOCK_C=triton.next_power_of_2(channels), num_warps=1,
-    )  # fmt: skip
+        active,
+        weight,
+        bias,
+        samples,
+        *past_arguments(active, past, steps),
+        CHANNELS=channels,
+        COUNT=weight.shape[0],
+        BLOCK_T=block_t,
+        BLOCK_C=triton.next_power_of_2(channels),
+        num_warps=1,
+    )
     return samples
 
 

@@ -39,10 +39,23 @@ def add_scaled_norm(x: Tensor, y: Tensor, scale: Tensor, weight: Tensor, eps: fl
 
 @triton.jit
 def _depthwise_norm(
-    x, weight, bias, norm_weight, norm_bias, out, eps,
-    taps, side, slots, steps, slot_stride, side_stride,
-    CHANNELS: tl.constexpr, COUNT: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
+    x,
+    weight,
+    bias,
+    norm_weight,
+    norm_bias,
+    out,
+    eps,
+    taps,
+    side,
+    slots,
+    steps,
+    slot_stride,
+    side_stride,
+    CHANNELS: tl.constexpr,
+    COUNT: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
     """One program for a step of a row, with all its channels."""
     PAST: tl.constexpr = COUNT - 1
     step, row = tl.program_id(0), tl.program_id(1).to(tl.int64)
@@ -58,11 +71,15 @@ def _depthwise_norm(
         # This call's steps at - steps + PAST are the next call's past; the program of step 0
         # also hands on what is left of the old one, if there are fewer new steps than it has.
         if tap == PAST:
-            tl.store(new + (at + PAST - steps) * CHANNELS + i, value,
-                     mask=inside & (at + PAST >= steps))  # fmt: skip
+            tl.store(
+                new + (at + PAST - steps) * CHANNELS + i, value, mask=inside & (at + PAST >= steps)
+            )
         else:
-            tl.store(new + (tap - steps) * CHANNELS + i, value,
-                     mask=inside & (step == 0) & (tap >= steps))  # fmt: skip
+            tl.store(
+                new + (tap - steps) * CHANNELS + i,
+                value,
+                mask=inside & (step == 0) & (tap >= steps),
+            )
         factor = tl.load(weight + tap * CHANNELS + i, mask=inside, other=0.0)
         total += value.to(tl.float32) * factor.to(tl.float32)
     centred = tl.where(inside, total - tl.sum(tl.where(inside, total, 0.0), 0) / CHANNELS, 0.0)
@@ -85,17 +102,30 @@ def depthwise_norm(
     assert x.is_contiguous() and weight.is_contiguous()
     out = torch.empty_like(x)
     _depthwise_norm[(steps, rows)](
-        x, weight, bias, *norm, out, eps, *past_arguments(x, past, steps),
-        CHANNELS=channels, COUNT=weight.shape[0], BLOCK=triton.next_power_of_2(channels),
-    )  # fmt: skip
+        x,
+        weight,
+        bias,
+        *norm,
+        out,
+        eps,
+        *past_arguments(x, past, steps),
+        CHANNELS=channels,
+        COUNT=weight.shape[0],
+        BLOCK=triton.next_power_of_2(channels),
+    )
     return out
 
 
 @triton.jit
 def _codebook_sum(
-    codes, table, out,
-    BOOKS: tl.constexpr, ENTRIES: tl.constexpr, DIM: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
+    codes,
+    table,
+    out,
+    BOOKS: tl.constexpr,
+    ENTRIES: tl.constexpr,
+    DIM: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
     row = tl.program_id(0).to(tl.int64)
     i = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     total = tl.zeros((BLOCK,), tl.float32)

@@ -28,9 +28,18 @@ def add_rms_norm(x: Tensor, residual: Tensor, weight: Tensor, eps: float) -> tup
     if len(rows):
         block = triton.next_power_of_2(width)
         _add_rms_norm[(len(rows),)](
-            rows, others, weight, total, out, width, rows.stride(0), others.stride(0), eps,
-            BLOCK=block, num_warps=_warps(block),
-        )  # fmt: skip
+            rows,
+            others,
+            weight,
+            total,
+            out,
+            width,
+            rows.stride(0),
+            others.stride(0),
+            eps,
+            BLOCK=block,
+            num_warps=_warps(block),
+        )
     return total.view(x.shape), out.view(x.shape)
 
 

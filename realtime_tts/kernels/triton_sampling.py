@@ -22,10 +22,21 @@ def sample(
     if rows:
         block = triton.next_power_of_2(vocab)
         _sample[(rows,)](
-            logits, temperature, top_k, greedy, uniform, codes, vocab,
-            logits.stride(0), temperature.stride(0), top_k.stride(0), greedy.stride(0),
-            uniform.stride(0), BLOCK=block, num_warps=max(1, min(8, block // 512)),
-        )  # fmt: skip
+            logits,
+            temperature,
+            top_k,
+            greedy,
+            uniform,
+            codes,
+            vocab,
+            logits.stride(0),
+            temperature.stride(0),
+            top_k.stride(0),
+            greedy.stride(0),
+            uniform.stride(0),
+            BLOCK=block,
+            num_warps=max(1, min(8, block // 512)),
+        )
     return codes
 
 
@@ -57,10 +68,20 @@ def _threshold(keys, wanted, BLOCK: tl.constexpr):
 
 @triton.jit
 def _sample(
-    logits, temperature, top_k, greedy, uniform, codes, vocab,
-    row_stride, temperature_stride, k_stride, greedy_stride, uniform_stride,
+    logits,
+    temperature,
+    top_k,
+    greedy,
+    uniform,
+    codes,
+    vocab,
+    row_stride,
+    temperature_stride,
+    k_stride,
+    greedy_stride,
+    uniform_stride,
     BLOCK: tl.constexpr,
-):  # fmt: skip
+):
     row = tl.program_id(0).to(tl.int64)
     at = tl.arange(0, BLOCK)
     mask = at < vocab

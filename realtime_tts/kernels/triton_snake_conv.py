@@ -14,6 +14,7 @@ import triton.language as tl
 from torch import Tensor
 
 from realtime_tts.kernels.codec_past import Past, Snake
+from realtime_tts.kernels.triton_conv_tile import keep, product, write
 from realtime_tts.kernels.triton_snake_unfold import (
     fast_sine,
     past_arguments,
@@ -25,65 +26,35 @@ _WAVES = 264  # programs worth having: two for each multiprocessor of an H200
 
 
 @triton.jit
-def _product(
-    x, weight, old, row, step, column, steps, known,
-    CHANNELS: tl.constexpr, OUTPUTS: tl.constexpr, COUNT: tl.constexpr, DILATION: tl.constexpr,
-    PRECISION: tl.constexpr,
-    BLOCK_T: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_N: tl.constexpr,
-):  # fmt: skip
-    """The convolution's sums [BLOCK_T, BLOCK_N] in float32, without bias, for steps `known`. `old`
-    and `row` are one for all steps, or one for each."""
-    CHUNKS: tl.constexpr = (CHANNELS + BLOCK_K - 1) // BLOCK_K
-    PAST: tl.constexpr = (COUNT - 1) * DILATION
-    total = tl.zeros((BLOCK_T, BLOCK_N), tl.float32)
-    fresh = x + (row * steps + step) * CHANNELS
-    past = old + (step + PAST) * CHANNELS
-    for piece in range(COUNT * CHUNKS):
-        tap = piece // CHUNKS
-        channel = (piece % CHUNKS) * BLOCK_K + tl.arange(0, BLOCK_K)
-        behind = tap * DILATION - PAST
-        # One load, wherever a step lies: two with a choice between them could not be prefetched.
-        source = fresh
-        if COUNT > 1:
-            source = tl.where(step + behind < 0, past, fresh)
-        left = tl.load(
-            (source + behind * CHANNELS)[:, None] + channel[None, :],
-            mask=known[:, None] & (channel < CHANNELS)[None, :],
-            other=0.0,
-        )
-        right = tl.load(
-            weight + (tap * CHANNELS + channel)[:, None] * OUTPUTS + column[None, :],
-            mask=(channel < CHANNELS)[:, None] & (column < OUTPUTS)[None, :],
-            other=0.0,
-        )
-        total = tl.dot(left, right, total, input_precision=PRECISION)
-    return total
-
-
-@triton.jit
-def _keep(
-    x, new, row, step, steps, known,
-    CHANNELS: tl.constexpr, PAST: tl.constexpr, BLOCK_K: tl.constexpr,
-):  # fmt: skip
-    """The last steps of x are the next call's past."""
-    place = step - (steps - PAST)
-    source = x + (row * steps + step) * CHANNELS
-    target = new + place * CHANNELS
-    for first in range(0, CHANNELS, BLOCK_K):
-        c = (first + tl.arange(0, BLOCK_K))[None, :]
-        last = (known & (place >= 0))[:, None] & (c < CHANNELS)
-        tl.store(target[:, None] + c, tl.load(source[:, None] + c, mask=last), mask=last)
-
-
-@triton.jit
 def _conv(
-    x, weight, bias, residual, raw, active, rate, gain,
-    taps, side, slots, steps, slot_stride, side_stride, count,
-    CHANNELS: tl.constexpr, OUTPUTS: tl.constexpr, COUNT: tl.constexpr, DILATION: tl.constexpr,
-    RESIDUAL: tl.constexpr, RAW: tl.constexpr, ACTIVE: tl.constexpr, PRECISION: tl.constexpr,
+    x,
+    weight,
+    bias,
+    residual,
+    raw,
+    active,
+    rate,
+    gain,
+    taps,
+    side,
+    slots,
+    steps,
+    slot_stride,
+    side_stride,
+    count,
+    CHANNELS: tl.constexpr,
+    OUTPUTS: tl.constexpr,
+    COUNT: tl.constexpr,
+    DILATION: tl.constexpr,
+    RESIDUAL: tl.constexpr,
+    RAW: tl.constexpr,
+    ACTIVE: tl.constexpr,
+    PRECISION: tl.constexpr,
     FAST: tl.constexpr,
-    BLOCK_T: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_N: tl.constexpr,
-):  # fmt: skip
+    BLOCK_T: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
     """A tile of the steps of all rows, one row behind the other: `count` steps in all."""
     column = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     at = tl.program_id(1) * BLOCK_T + tl.arange(0, BLOCK_T)
@@ -98,52 +69,87 @@ def _conv(
         state = taps + slot * slot_stride
         old = state + now * side_stride
         if tl.program_id(0) == 0:
-            _keep(
-                x, state + (1 - now) * side_stride, row, step, steps, known,
-                CHANNELS, PAST, BLOCK_K,
-            )  # fmt: skip
-    y = _product(
-        x, weight, old, row, step, column, steps, known,
-        CHANNELS, OUTPUTS, COUNT, DILATION, PRECISION, BLOCK_T, BLOCK_K, BLOCK_N,
-    )  # fmt: skip
+            keep(
+                x,
+                state + (1 - now) * side_stride,
+                row,
+                step,
+                steps,
+                known,
+                CHANNELS,
+                PAST,
+                BLOCK_K,
+            )
+    y = product(
+        x,
+        weight,
+        old,
+        row,
+        step,
+        column,
+        steps,
+        known,
+        CHANNELS,
+        OUTPUTS,
+        COUNT,
+        DILATION,
+        PRECISION,
+        BLOCK_T,
+        BLOCK_K,
+        BLOCK_N,
+    )
     n = column[None, :]
     y += tl.load(bias + n, mask=n < OUTPUTS, other=0.0)
-    _write(
-        y, residual, raw, active, rate, gain, row, step, column, steps, known,
-        OUTPUTS, RESIDUAL, RAW, ACTIVE, FAST,
-    )  # fmt: skip
-
-
-@triton.jit
-def _write(
-    y, residual, raw, active, rate, gain, row, step, column, steps, known,
-    OUTPUTS: tl.constexpr, RESIDUAL: tl.constexpr, RAW: tl.constexpr, ACTIVE: tl.constexpr,
-    FAST: tl.constexpr,
-):  # fmt: skip
-    """Add the residual to y and write it, and what SnakeBeta makes of it."""
-    n = column[None, :]
-    inside = known[:, None] & (n < OUTPUTS)
-    offset = (row * steps + step)[:, None] * OUTPUTS + n
-    if RESIDUAL:
-        y += tl.load(residual + offset, mask=inside, other=0.0).to(tl.float32)
-    if RAW:
-        tl.store(raw + offset, y.to(raw.dtype.element_ty), mask=inside)
-    if ACTIVE:
-        rates = tl.load(rate + n, mask=n < OUTPUTS, other=0.0)
-        gains = tl.load(gain + n, mask=n < OUTPUTS, other=0.0)
-        y = snake_beta(y, rates, gains, FAST)
-        tl.store(active + offset, y.to(active.dtype.element_ty), mask=inside)
+    write(
+        y,
+        residual,
+        raw,
+        active,
+        rate,
+        gain,
+        row,
+        step,
+        column,
+        steps,
+        known,
+        OUTPUTS,
+        RESIDUAL,
+        RAW,
+        ACTIVE,
+        FAST,
+    )
 
 
 @triton.jit
 def _residual_unit(
-    x, active, wide, wide_bias, middle_rate, middle_gain, point, point_bias,
-    raw, activated, rate, gain,
-    taps, side, slots, steps, slot_stride, side_stride,
-    CHANNELS: tl.constexpr, COUNT: tl.constexpr, DILATION: tl.constexpr, RAW: tl.constexpr,
-    PRECISION: tl.constexpr, FAST: tl.constexpr,
-    BLOCK_T: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_N: tl.constexpr,
-):  # fmt: skip
+    x,
+    active,
+    wide,
+    wide_bias,
+    middle_rate,
+    middle_gain,
+    point,
+    point_bias,
+    raw,
+    activated,
+    rate,
+    gain,
+    taps,
+    side,
+    slots,
+    steps,
+    slot_stride,
+    side_stride,
+    CHANNELS: tl.constexpr,
+    COUNT: tl.constexpr,
+    DILATION: tl.constexpr,
+    RAW: tl.constexpr,
+    PRECISION: tl.constexpr,
+    FAST: tl.constexpr,
+    BLOCK_T: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
     """All channels of a tile of steps at once: the hidden ones never leave the multiprocessor."""
     row = tl.program_id(1).to(tl.int64)
     step = tl.program_id(0) * BLOCK_T + tl.arange(0, BLOCK_T)
@@ -152,11 +158,25 @@ def _residual_unit(
     PAST: tl.constexpr = (COUNT - 1) * DILATION
     old, new = present(taps, side, slots, row, slot_stride, side_stride)
     if (tl.program_id(0) + 1) * BLOCK_T > steps - PAST:
-        _keep(active, new, row, step, steps, known, CHANNELS, PAST, BLOCK_K)
-    hidden = _product(
-        active, wide, old, row, step, column, steps, known,
-        CHANNELS, CHANNELS, COUNT, DILATION, PRECISION, BLOCK_T, BLOCK_K, BLOCK_N,
-    )  # fmt: skip
+        keep(active, new, row, step, steps, known, CHANNELS, PAST, BLOCK_K)
+    hidden = product(
+        active,
+        wide,
+        old,
+        row,
+        step,
+        column,
+        steps,
+        known,
+        CHANNELS,
+        CHANNELS,
+        COUNT,
+        DILATION,
+        PRECISION,
+        BLOCK_T,
+        BLOCK_K,
+        BLOCK_N,
+    )
     n, k = column[None, :], column[:, None]
     hidden += tl.load(wide_bias + n, mask=n < CHANNELS, other=0.0)
     hidden = snake_beta(
@@ -168,10 +188,24 @@ def _residual_unit(
     matrix = tl.load(point + k * CHANNELS + n, mask=(k < CHANNELS) & (n < CHANNELS), other=0.0)
     y = tl.dot(hidden, matrix, input_precision=PRECISION)
     y += tl.load(point_bias + n, mask=n < CHANNELS, other=0.0)
-    _write(
-        y, x, raw, activated, rate, gain, row, step, column, steps, known,
-        CHANNELS, True, RAW, True, FAST,
-    )  # fmt: skip
+    write(
+        y,
+        x,
+        raw,
+        activated,
+        rate,
+        gain,
+        row,
+        step,
+        column,
+        steps,
+        known,
+        CHANNELS,
+        True,
+        RAW,
+        True,
+        FAST,
+    )
 
 
 def conv(
@@ -196,19 +230,31 @@ def conv(
     y = x.new_empty(rows, steps, outputs) if raw else None
     active = None if snake is None else x.new_empty(rows, steps, outputs)
     _conv[(columns, triton.cdiv(rows * steps, block_t))](
-        x, weight, bias,
+        x,
+        weight,
+        bias,
         x if residual is None else residual,
         x if y is None else y,
         x if active is None else active,
         x if snake is None else snake.rate,
         x if snake is None else snake.gain,
-        *past_arguments(x, past, steps), rows * steps,
-        CHANNELS=channels, OUTPUTS=outputs, COUNT=count, DILATION=dilation,
-        RESIDUAL=residual is not None, RAW=raw, ACTIVE=snake is not None,
-        PRECISION=_precision(x), FAST=fast_sine(x),
-        BLOCK_T=block_t, BLOCK_K=_depth(channels), BLOCK_N=block_n,
-        num_warps=warps, num_stages=stages,
-    )  # fmt: skip
+        *past_arguments(x, past, steps),
+        rows * steps,
+        CHANNELS=channels,
+        OUTPUTS=outputs,
+        COUNT=count,
+        DILATION=dilation,
+        RESIDUAL=residual is not None,
+        RAW=raw,
+        ACTIVE=snake is not None,
+        PRECISION=_precision(x),
+        FAST=fast_sine(x),
+        BLOCK_T=block_t,
+        BLOCK_K=_depth(channels),
+        BLOCK_N=block_n,
+        num_warps=warps,
+        num_stages=stages,
+    )
     return y, active
 
 
@@ -233,13 +279,26 @@ def residual_unit(
     y = torch.empty_like(x) if raw else None
     activated = torch.empty_like(x)
     _residual_unit[(triton.cdiv(steps, block_t), rows)](
-        x, active, *wide, *middle, *point,
-        x if y is None else y, activated, *after,
+        x,
+        active,
+        *wide,
+        *middle,
+        *point,
+        x if y is None else y,
+        activated,
+        *after,
         *past_arguments(x, past, steps),
-        CHANNELS=channels, COUNT=count, DILATION=dilation, RAW=raw,
-        PRECISION=_precision(x), FAST=fast_sine(x),
-        BLOCK_T=block_t, BLOCK_K=_depth(channels), BLOCK_N=block_n, num_warps=warps,
-    )  # fmt: skip
+        CHANNELS=channels,
+        COUNT=count,
+        DILATION=dilation,
+        RAW=raw,
+        PRECISION=_precision(x),
+        FAST=fast_sine(x),
+        BLOCK_T=block_t,
+        BLOCK_K=_depth(channels),
+        BLOCK_N=block_n,
+        num_warps=warps,
+    )
     return y, activated
 
 

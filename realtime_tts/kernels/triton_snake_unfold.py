@@ -54,11 +54,26 @@ def present(taps, side, slots, row, slot_stride, side_stride):
 
 @triton.jit
 def _unfold(
-    x, matrix, rate, gain, add, taps, side, slots, steps, slot_stride, side_stride,
-    CHANNELS: tl.constexpr, COUNT: tl.constexpr, DILATION: tl.constexpr,
-    SNAKE: tl.constexpr, ADD: tl.constexpr, FAST: tl.constexpr,
-    BLOCK_T: tl.constexpr, BLOCK_C: tl.constexpr,
-):  # fmt: skip
+    x,
+    matrix,
+    rate,
+    gain,
+    add,
+    taps,
+    side,
+    slots,
+    steps,
+    slot_stride,
+    side_stride,
+    CHANNELS: tl.constexpr,
+    COUNT: tl.constexpr,
+    DILATION: tl.constexpr,
+    SNAKE: tl.constexpr,
+    ADD: tl.constexpr,
+    FAST: tl.constexpr,
+    BLOCK_T: tl.constexpr,
+    BLOCK_C: tl.constexpr,
+):
     """A program takes one tile of the carried and the new steps and puts it wherever a row of the
     matrix needs it: every element is read, and its sine computed, once."""
     PAST: tl.constexpr = (COUNT - 1) * DILATION
@@ -118,15 +133,21 @@ def unfold(
     block_t = min(32, triton.next_power_of_2(known))
     grid = (triton.cdiv(known, block_t), triton.cdiv(channels, block_c), rows)
     _unfold[grid](
-        x, matrix,
+        x,
+        matrix,
         x if snake is None else snake.rate,
         x if snake is None else snake.gain,
         x if add is None else add,
         *past_arguments(x, past, steps),
-        CHANNELS=channels, COUNT=count, DILATION=dilation,
-        SNAKE=snake is not None, ADD=add is not None, FAST=fast_sine(x),
-        BLOCK_T=block_t, BLOCK_C=block_c,
-    )  # fmt: skip
+        CHANNELS=channels,
+        COUNT=count,
+        DILATION=dilation,
+        SNAKE=snake is not None,
+        ADD=add is not None,
+        FAST=fast_sine(x),
+        BLOCK_T=block_t,
+        BLOCK_C=block_c,
+    )
     return matrix
 
 

@@ -30,11 +30,28 @@ def rope_and_store(
     query = qkv.new_empty(rows, heads, dim)
     if rows:
         _rope_and_store[(rows, triton.cdiv(total, _HEADS))](
-            qkv, norm, cos, sin, pages, tables, slots, positions, query, eps,
-            qkv.stride(0), qkv.stride(1), pages.stride(0), tables.stride(0), page_size,
-            QUERIES=heads, KEYS=kv_heads, HALF=dim // 2,
-            BLOCK=triton.next_power_of_2(dim // 2), HEADS=_HEADS, num_warps=4,
-        )  # fmt: skip
+            qkv,
+            norm,
+            cos,
+            sin,
+            pages,
+            tables,
+            slots,
+            positions,
+            query,
+            eps,
+            qkv.stride(0),
+            qkv.stride(1),
+            pages.stride(0),
+            tables.stride(0),
+            page_size,
+            QUERIES=heads,
+            KEYS=kv_heads,
+            HALF=dim // 2,
+            BLOCK=triton.next_power_of_2(dim // 2),
+            HEADS=_HEADS,
+            num_warps=4,
+        )
     return query
 
 
@@ -44,18 +61,39 @@ def store_prefix(keys_values: Tensor, pages: Tensor, tables: Tensor, slots: Tens
     assert keys_values.dtype == pages.dtype
     if count and len(slots):
         _store_prefix[(layers * 2 * kv_heads, triton.cdiv(count, _POSITIONS), len(slots))](
-            keys_values, pages, tables, slots, count, pages.stride(0), pages.stride(1),
-            tables.stride(0), pages.shape[4],
-            PLANES=2 * kv_heads, DIM=dim, BLOCK=triton.next_power_of_2(dim),
-            POSITIONS=_POSITIONS, num_warps=4,
-        )  # fmt: skip
+            keys_values,
+            pages,
+            tables,
+            slots,
+            count,
+            pages.stride(0),
+            pages.stride(1),
+            tables.stride(0),
+            pages.shape[4],
+            PLANES=2 * kv_heads,
+            DIM=dim,
+            BLOCK=triton.next_power_of_2(dim),
+            POSITIONS=_POSITIONS,
+            num_warps=4,
+        )
 
 
 @triton.jit(do_not_specialize=["count"])  # no length is compiled in the middle of a turn
 def _store_prefix(
-    source, pages, tables, slots, count, layer_stride, page_stride, table_stride, page_size,
-    PLANES: tl.constexpr, DIM: tl.constexpr, BLOCK: tl.constexpr, POSITIONS: tl.constexpr,
-):  # fmt: skip
+    source,
+    pages,
+    tables,
+    slots,
+    count,
+    layer_stride,
+    page_stride,
+    table_stride,
+    page_size,
+    PLANES: tl.constexpr,
+    DIM: tl.constexpr,
+    BLOCK: tl.constexpr,
+    POSITIONS: tl.constexpr,
+):
     """A program for POSITIONS positions of one slot, of the keys or the values of one head."""
     plane = tl.program_id(0).to(tl.int64)
     position = tl.program_id(1) * POSITIONS + tl.arange(0, POSITIONS)
@@ -73,11 +111,27 @@ def _store_prefix(
 
 @triton.jit
 def _rope_and_store(
-    qkv, norm, cos, sin, pages, tables, slots, positions, query, eps,
-    row_stride, head_stride, page_stride, table_stride, page_size,
-    QUERIES: tl.constexpr, KEYS: tl.constexpr, HALF: tl.constexpr, BLOCK: tl.constexpr,
+    qkv,
+    norm,
+    cos,
+    sin,
+    pages,
+    tables,
+    slots,
+    positions,
+    query,
+    eps,
+    row_stride,
+    head_stride,
+    page_stride,
+    table_stride,
+    page_size,
+    QUERIES: tl.constexpr,
+    KEYS: tl.constexpr,
+    HALF: tl.constexpr,
+    BLOCK: tl.constexpr,
     HEADS: tl.constexpr,
-):  # fmt: skip
+):
     """A program for HEADS heads of a row, each as its two halves [HEADS, BLOCK]."""
     row = tl.program_id(0).to(tl.int64)
     head = tl.program_id(1) * HEADS + tl.arange(0, HEADS)[:, None]

@@ -11,9 +11,21 @@ from torch import Tensor
 
 @triton.jit
 def _fold(
-    low, high, keys, values, age, seen, cos, sin, best, total, mixed,
-    HALF: tl.constexpr, HALF_BLOCK: tl.constexpr, DIM_BLOCK: tl.constexpr,
-):  # fmt: skip
+    low,
+    high,
+    keys,
+    values,
+    age,
+    seen,
+    cos,
+    sin,
+    best,
+    total,
+    mixed,
+    HALF: tl.constexpr,
+    HALF_BLOCK: tl.constexpr,
+    DIM_BLOCK: tl.constexpr,
+):
     """Some more keys [N], whose ages turn the query: a step of a softmax made in pieces."""
     i = tl.arange(0, HALF_BLOCK)[None, :]
     mask = seen[:, None] & (i < HALF)
@@ -35,10 +47,25 @@ def _fold(
 
 @triton.jit
 def _attend(
-    qkv, ring, frames, slots, cos, sin, out, count, slot_stride, scale,
-    HEADS: tl.constexpr, WINDOW: tl.constexpr, RING: tl.constexpr, HALF: tl.constexpr,
-    HALF_BLOCK: tl.constexpr, DIM_BLOCK: tl.constexpr, BLOCK: tl.constexpr, NEW: tl.constexpr,
-):  # fmt: skip
+    qkv,
+    ring,
+    frames,
+    slots,
+    cos,
+    sin,
+    out,
+    count,
+    slot_stride,
+    scale,
+    HEADS: tl.constexpr,
+    WINDOW: tl.constexpr,
+    RING: tl.constexpr,
+    HALF: tl.constexpr,
+    HALF_BLOCK: tl.constexpr,
+    DIM_BLOCK: tl.constexpr,
+    BLOCK: tl.constexpr,
+    NEW: tl.constexpr,
+):
     """One program for a row, a head and a new frame. Blocks are the next powers of two."""
     DIM: tl.constexpr = 2 * HALF
     row, head, frame = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.program_id(2)
@@ -55,9 +82,21 @@ def _attend(
     fresh = tokens + j * (3 * HEADS * DIM) + HEADS * DIM
     ahead = frame - j
     best, total, mixed = _fold(
-        low, high, fresh, fresh + HEADS * DIM, ahead, (ahead >= 0) & (ahead < WINDOW), cos, sin,
-        float("-inf"), 0.0, tl.zeros((DIM_BLOCK,), tl.float32), HALF, HALF_BLOCK, DIM_BLOCK,
-    )  # fmt: skip
+        low,
+        high,
+        fresh,
+        fresh + HEADS * DIM,
+        ahead,
+        (ahead >= 0) & (ahead < WINDOW),
+        cos,
+        sin,
+        float("-inf"),
+        0.0,
+        tl.zeros((DIM_BLOCK,), tl.float32),
+        HALF,
+        HALF_BLOCK,
+        DIM_BLOCK,
+    )
     old = ring + slot * slot_stride + head * (RING * DIM)
     for first in range(0, RING, BLOCK):
         place = first + tl.arange(0, BLOCK)
@@ -66,9 +105,21 @@ def _attend(
         seen = (place < RING) & (behind < had) & (age < WINDOW)
         keys = old + place * DIM
         best, total, mixed = _fold(
-            low, high, keys, keys + HEADS * RING * DIM, age, seen, cos, sin, best, total, mixed,
-            HALF, HALF_BLOCK, DIM_BLOCK,
-        )  # fmt: skip
+            low,
+            high,
+            keys,
+            keys + HEADS * RING * DIM,
+            age,
+            seen,
+            cos,
+            sin,
+            best,
+            total,
+            mixed,
+            HALF,
+            HALF_BLOCK,
+            DIM_BLOCK,
+        )
 
     d = tl.arange(0, DIM_BLOCK)
     inside = d < DIM
@@ -92,9 +143,24 @@ def window_attention(
     # Few programs have all keys under way at once; many have each other to hide what they wait for.
     block, warps = (128, 4) if rows * heads * count <= 256 else (32, 2)
     _attend[(rows, heads, count)](
-        qkv, ring, frames, slots, cos, sin, out, count, ring.stride(0), 1 / math.sqrt(dim),
-        HEADS=heads, WINDOW=cos.shape[0], RING=size, HALF=dim // 2,
-        HALF_BLOCK=triton.next_power_of_2(dim // 2), DIM_BLOCK=triton.next_power_of_2(dim),
-        BLOCK=block, NEW=max(2, triton.next_power_of_2(count)), num_warps=warps,
-    )  # fmt: skip
+        qkv,
+        ring,
+        frames,
+        slots,
+        cos,
+        sin,
+        out,
+        count,
+        ring.stride(0),
+        1 / math.sqrt(dim),
+        HEADS=heads,
+        WINDOW=cos.shape[0],
+        RING=size,
+        HALF=dim // 2,
+        HALF_BLOCK=triton.next_power_of_2(dim // 2),
+        DIM_BLOCK=triton.next_power_of_2(dim),
+        BLOCK=block,
+        NEW=max(2, triton.next_power_of_2(count)),
+        num_warps=warps,
+    )
     return out

@@ -155,8 +155,11 @@ class FrameStep:
         drawn = self.sampling.rows(slots, wide)
         frame = self.model.draw_frame(
             self.hidden.index_select(0, slots),
-            drawn.first_codes, drawn.other_codes, self._predict, drawn.other_draws,
-        )  # fmt: skip
+            drawn.first_codes,
+            drawn.other_codes,
+            self._predict,
+            drawn.other_draws,
+        )
         self._keep(slots, drawn, frame)
         self.outputs[:rows, :-1].copy_(frame.codes)
         self.outputs[:rows, 0] += frame.ended * _ENDED + frame.failed * _FAILED

@@ -29,9 +29,13 @@ SECONDS = 5
 """The longest utterance: noise seldom ends by itself."""
 _FRAMES_PER_SECOND = 12.5
 _COPIED = (
-    "merges.txt", "vocab.json", "tokenizer_config.json", "preprocessor_config.json",
-    "speech_tokenizer/config.json", "speech_tokenizer/preprocessor_config.json",
-)  # fmt: skip
+    "merges.txt",
+    "vocab.json",
+    "tokenizer_config.json",
+    "preprocessor_config.json",
+    "speech_tokenizer/config.json",
+    "speech_tokenizer/preprocessor_config.json",
+)
 _LAYERS = 2
 """Of the talker: a small one is written and loaded sooner, and its noise is as good."""
 _SPEAKER_ENCODER = {

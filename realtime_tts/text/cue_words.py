@@ -89,22 +89,20 @@ COMPANIONS = frozenset(
 """What may follow it in brackets and parentheses."""
 PHRASES = frozenset(
     (
-        "clears throat", "clearing throat", "clears his throat", "clears her throat",
-        "clears my throat", "clears their throat", "takes a breath", "takes a deep breath",
-        "deep breath", "taking a deep breath", "shakes head", "shakes his head", "shakes her head",
-        "shakes my head", "rolls eyes", "rolls her eyes", "rolls his eyes", "rolls my eyes",
-        "raises eyebrow", "raises an eyebrow", "raises eyebrows", "thinks for a moment",
-        "leans in", "leans closer", "leans in closer", "leans back", "leans forward",
-        "looks away", "looks down", "looks around", "looks up", "tilts head", "tilts her head",
-        "tilts his head", "bursts out laughing", "breathes deeply", "breathes heavily",
-        "holds breath", "scratches head", "scratches his head", "scratches her head",
-        "snaps fingers", "drum roll", "drumroll please", "chef's kiss", "long pause",
-        "short pause", "dramatic pause", "starts laughing", "starts crying", "strong accent",
-        "räuspert sich", "seufzt tief", "holt tief luft", "atmet tief ein", "nickt zustimmend",
-        "se racle la gorge", "prend une grande inspiration", "se ríe", "se aclara la garganta",
-        "respira hondo",
-    )
-)  # fmt: skip
+        "clears throat, clearing throat, clears his throat, clears her throat, clears my throat, "
+        "clears their throat, takes a breath, takes a deep breath, deep breath, taking a deep "
+        "breath, shakes head, shakes his head, shakes her head, shakes my head, rolls eyes, rolls "
+        "her eyes, rolls his eyes, rolls my eyes, raises eyebrow, raises an eyebrow, raises "
+        "eyebrows, thinks for a moment, leans in, leans closer, leans in closer, leans back, "
+        "leans forward, looks away, looks down, looks around, looks up, tilts head, tilts her "
+        "head, tilts his head, bursts out laughing, breathes deeply, breathes heavily, holds "
+        "breath, scratches head, scratches his head, scratches her head, snaps fingers, drum "
+        "roll, drumroll please, chef's kiss, long pause, short pause, dramatic pause, starts "
+        "laughing, starts crying, strong accent, räuspert sich, seufzt tief, holt tief luft, "
+        "atmet tief ein, nickt zustimmend, se racle la gorge, prend une grande inspiration, se "
+        "ríe, se aclara la garganta, respira hondo"
+    ).split(", ")
+)
 """Cues that no rule tells from text."""
 PHRASE_STARTS = frozenset(phrase.split()[0] for phrase in PHRASES)
 CHINESE = frozenset(

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import re
 
-_SIGNS = {
-    "times": "×", "cdot": "×", "div": "÷", "pm": "±", "le": "≤", "leq": "≤", "ge": "≥",
-    "geq": "≥", "lt": "<", "gt": ">", "ne": "≠", "neq": "≠", "approx": "≈", "infty": "∞",
-    "pi": "π", "theta": "θ", "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "Delta": "Δ",
-    "lambda": "λ", "mu": "μ", "sigma": "σ", "omega": "ω", "Omega": "Ω", "degree": "°", "circ": "°",
-    "to": "→", "rightarrow": "→", "Rightarrow": "⇒", "ldots": "…", "dots": "…", "quad": " ",
-    "left": "", "right": "", "displaystyle": "",
-}  # fmt: skip
+_PAIRS = (
+    "times × cdot × div ÷ pm ± le ≤ leq ≤ ge ≥ geq ≥ lt < gt > ne ≠ neq ≠ approx ≈ infty ∞ pi "
+    "π theta θ alpha α beta β gamma γ delta δ Delta Δ lambda λ mu μ sigma σ omega ω Omega Ω "
+    "degree ° circ ° to → rightarrow → Rightarrow ⇒ ldots … dots …"
+).split()
+_SIGNS = dict(zip(_PAIRS[::2], _PAIRS[1::2], strict=True)) | {
+    "quad": " ",
+    "left": "",
+    "right": "",
+    "displaystyle": "",
+}
 _BRACED = {"frac": "{0}/{1}", "dfrac": "{0}/{1}", "tfrac": "{0}/{1}", "sqrt": "√{0}"}
 _BRACED |= dict.fromkeys("text textbf textit mathrm mathbf boxed operatorname".split(), "{0}")
 _COMMAND = re.compile(r"\\(?P<name>[A-Za-z]+)(?P<groups>(?:\{[^{}\\\n]*\}){0,2})")

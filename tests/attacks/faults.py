@@ -107,10 +107,17 @@ async def start_with(limit: str, mib: int) -> str:
     """How a start with so little ends."""
     amount = mib * 2**20
     server = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "realtime_tts", "serve", "--engine", "fake", "--port", "0",
+        sys.executable,
+        "-m",
+        "realtime_tts",
+        "serve",
+        "--engine",
+        "fake",
+        "--port",
+        "0",
         stderr=asyncio.subprocess.PIPE,
         preexec_fn=partial(resource.setrlimit, getattr(resource, limit), (amount, amount)),
-    )  # fmt: skip
+    )
     _, said = await server.communicate()
     text = said.decode()
     assert (server.returncode, "Traceback" in text) == (2, False), text

@@ -148,9 +148,13 @@ async def staged(folder: Path) -> AsyncIterator[Stage]:
     """A server, and a victim that is heard."""
     with (folder / "log").open("wb") as log:
         server = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "tests.attacks.server", str(folder),
-            stdout=asyncio.subprocess.PIPE, stderr=log,
-        )  # fmt: skip
+            sys.executable,
+            "-m",
+            "tests.attacks.server",
+            str(folder),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=log,
+        )
     assert server.stdout is not None
     port = int(await server.stdout.readline())
     victim = await asyncio.create_subprocess_exec(

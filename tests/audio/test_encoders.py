@@ -22,9 +22,17 @@ RATE = 24_000
 PACKET = 2_048  # samples
 SAMPLES = ("pcm", "pcm_f32le", "ulaw", "alaw", "wav", "pcm_16000", "pcm_f32le_44100", "wav_11025")
 COMPRESSED = (
-    "mp3", "mp3_44100_64", "mp3_22050_32", "opus", "opus_48000_32", "webm", "aac", "aac_44100",
-    "flac", "flac_48000",
-)  # fmt: skip
+    "mp3",
+    "mp3_44100_64",
+    "mp3_22050_32",
+    "opus",
+    "opus_48000_32",
+    "webm",
+    "aac",
+    "aac_44100",
+    "flac",
+    "flac_48000",
+)
 PADDING_SECONDS = {"mp3": 0.15, "aac": 0.15, "opus": 0.03, "webm": 0.03, "flac": 0.0}
 
 

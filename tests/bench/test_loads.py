@@ -60,7 +60,7 @@ async def test_a_burst_begins_its_turns_together(server: str, processes: int) ->
 async def test_the_last_byte_after_an_interrupt_is_timed(server: str) -> None:
     given = settings(
         server, turns=3, interrupts=1.0, cut_between=(0.0, 0.05), prompts=(LONG,), seed=2
-    )  # fmt: skip
+    )
     (level,) = (await run(given, [Level(Mode.BURST, 4)], silent)).levels
     assert level.interrupted == level.interrupts_on_air == 12
     assert level.last_byte_ms is not None and level.interrupt_ms is not None

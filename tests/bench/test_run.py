@@ -219,9 +219,17 @@ async def test_a_run_that_is_stopped_has_written_its_levels_and_leaves_no_server
     words = ["--start", "--engine fake --slots 4", "--sessions", "1,2", "--turns", "1"]
     words += ["--warm-up", "0", "--prompts", str(prompts)]
     bench = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "realtime_tts", "bench", *words, "--json", str(written),
-        "--rtf-turns", "0", stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+        sys.executable,
+        "-m",
+        "realtime_tts",
+        "bench",
+        *words,
+        "--json",
+        str(written),
+        "--rtf-turns",
+        "0",
+        stderr=asyncio.subprocess.PIPE,
+    )
     assert bench.stderr is not None
     while b"closed 1: " not in (line := await bench.stderr.readline()):
         assert line, "the run ended before its first level"

@@ -111,10 +111,15 @@ def test_an_arrival_is_a_turn_at_a_time() -> None:
 
 @pytest.mark.parametrize(
     "bad",
-    [{"think_seconds": -1.0}, {"slowest": 0.0}, {"slowest": 9.0, "fastest": 8.0}, {"stalls": 2.0},
-     {"interrupts": -0.1}],
+    [
+        {"think_seconds": -1.0},
+        {"slowest": 0.0},
+        {"slowest": 9.0, "fastest": 8.0},
+        {"stalls": 2.0},
+        {"interrupts": -0.1},
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_agents_that_cannot_be_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         AgentSettings(**bad)

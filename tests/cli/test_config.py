@@ -61,9 +61,14 @@ def test_values_that_cannot_work_are_all_told_where_they_are(
     assert main(["config", "--check", str(file)]) == 1
     told = [line.split(": ")[1] for line in capsys.readouterr().err.splitlines()]
     assert told == [
-        "engine.slots", "server.port", "server.fronts", "access.api-key", "access.allow-origin",
-        "tls.tls-cert", "limits.max-sessions",
-    ]  # fmt: skip
+        "engine.slots",
+        "server.port",
+        "server.fronts",
+        "access.api-key",
+        "access.allow-origin",
+        "tls.tls-cert",
+        "limits.max-sessions",
+    ]
 
 
 def test_a_fault_of_the_environment_is_told_by_its_variable(
@@ -145,8 +150,11 @@ def test_what_is_printed_passes_the_check_through_a_pipe(file: Path) -> None:
     command = f"{sys.executable} -m realtime_tts config"
     done = subprocess.run(
         f"{command} --print --config {file} --port 9000 | {command} --check -",
-        shell=True, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+        shell=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "-: nothing is wrong\n", "")
 
 

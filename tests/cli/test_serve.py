@@ -223,8 +223,11 @@ def test_a_server_with_random_weights_says_so_in_its_welcome_and_in_its_log() ->
     logged = [json.loads(line) for line in errors.splitlines()]
     assert "random weights (demo dimensions)" in welcome
     assert [line["event"] for line in logged][:4] == [
-        "server.starting", "engine.started", "engine.ready", "engine.random_weights",
-    ]  # fmt: skip
+        "server.starting",
+        "engine.started",
+        "engine.ready",
+        "engine.random_weights",
+    ]
     assert "random weights" in logged[2]["model"]
 
 

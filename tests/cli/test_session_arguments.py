@@ -70,10 +70,16 @@ def test_address_and_key_may_come_from_the_environment(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(
     "words",
-    [["--api-key", "s3cret"], ["--api-key=s3cret"], ["--api", "s3cret"], ["--ap=s3cret"],
-     ["--api-key", "s3 cret"], ["--start", "--slots 4 --api-key s3cret"]],
+    [
+        ["--api-key", "s3cret"],
+        ["--api-key=s3cret"],
+        ["--api", "s3cret"],
+        ["--ap=s3cret"],
+        ["--api-key", "s3 cret"],
+        ["--start", "--slots 4 --api-key s3cret"],
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_shown_command_has_no_key(words: list[str]) -> None:
     shown = shown_command(["bench", *words, "--turns", "3"])
     assert "s3" not in shown and "***" in shown

@@ -67,8 +67,11 @@ def test_texts_in_a_row_are_joined_and_flushes_stay_between() -> None:
     end = m.Text(text="d", turn_id="a", end=True)
     flush = m.Flush(turn_id="a")
     assert joined([*script, flush, end], 2) == [
-        m.Text(text="ab", turn_id="a"), m.Text(text="c", turn_id="a"), flush, end
-    ]  # fmt: skip
+        m.Text(text="ab", turn_id="a"),
+        m.Text(text="c", turn_id="a"),
+        flush,
+        end,
+    ]
 
 
 async def lose(tts: RealtimeTTS) -> None:

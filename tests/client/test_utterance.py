@@ -137,10 +137,15 @@ async def test_a_turn_that_is_over_before_its_text_is_followed_by_one_with_the_r
         await peer.audio(100)
         await peer.send(
             TurnDone(
-                turn_id="turn-1", reason=reason, samples=100, ttfa_ms=1.0,
-                underruns=0, held_ms=0.0, text_chars=8,
+                turn_id="turn-1",
+                reason=reason,
+                samples=100,
+                ttfa_ms=1.0,
+                underruns=0,
+                held_ms=0.0,
+                text_chars=8,
             )
-        )  # fmt: skip
+        )
         utterance.add("the rest.")
         utterance.end()
         assert (await text_of(peer, "turn-2")).text == "the rest."
@@ -188,9 +193,14 @@ async def test_words_count_from_the_first_sound_of_all_its_turns(stand_in: Any) 
             await peer.send(TurnWords(turn_id=turn_id, words=(word,)))
             reason = "idle" if number == 1 else "complete"
             done = TurnDone(
-                turn_id=turn_id, reason=reason, samples=2400, ttfa_ms=1.0, underruns=0,
-                held_ms=0.0, text_chars=len(text),
-            )  # fmt: skip
+                turn_id=turn_id,
+                reason=reason,
+                samples=2400,
+                ttfa_ms=1.0,
+                underruns=0,
+                held_ms=0.0,
+                text_chars=len(text),
+            )
             await peer.send(done)
         await peer.until_closed()
 
@@ -253,9 +263,14 @@ async def test_a_position_counts_from_the_turn_that_is_told_it(stand_in: Any) ->
         await peer.started("turn-1")
         await peer.audio(24_000)
         done = TurnDone(
-            turn_id="turn-1", reason="idle", samples=24_000, ttfa_ms=1.0, underruns=0,
-            held_ms=0.0, text_chars=4,
-        )  # fmt: skip
+            turn_id="turn-1",
+            reason="idle",
+            samples=24_000,
+            ttfa_ms=1.0,
+            underruns=0,
+            held_ms=0.0,
+            text_chars=4,
+        )
         await peer.send(done)
         utterance.add(" Two.")
         assert (await text_of(peer, "turn-2")).text == " Two."

@@ -146,9 +146,14 @@ def _digest(inputs: list[Path]) -> str:
 def _call(command: list[str], environment: dict[str, str] | None = None, cwd: Path = ROOT) -> str:
     """What it said. Raises Failed, which has that, too."""
     done = subprocess.run(
-        command, cwd=cwd, env=environment, text=True, errors="replace",
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )  # fmt: skip
+        command,
+        cwd=cwd,
+        env=environment,
+        text=True,
+        errors="replace",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     if done.returncode != 0:
         raise Failed(f"{Path(command[0]).name} ended with {done.returncode}", done.stdout)
     return done.stdout

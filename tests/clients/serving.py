@@ -79,9 +79,14 @@ def serving(*flags: str, api_key: str | None = None) -> Iterator[Server]:
         command += ["--voices-dir", str(Path(folder) / "voices")]
         with log.open("wb") as errors:
             process = subprocess.Popen(
-                command, cwd=ROOT, env=environment, text=True,
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
-            )  # fmt: skip
+                command,
+                cwd=ROOT,
+                env=environment,
+                text=True,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+            )
         try:
             welcome = _welcome(process, log)
             found = re.search(r" on (https?://\S+)", welcome)

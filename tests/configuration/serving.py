@@ -202,8 +202,10 @@ def served(file: Path, *words: str) -> Iterator[Served]:
     command = [sys.executable, "-m", "realtime_tts", "serve", "--engine", "fake", "--port", "0"]
     process = subprocess.Popen(
         [*command, "--config", str(file), *words],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     server = Served(process, file)
     try:
         yield server

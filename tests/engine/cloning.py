@@ -87,13 +87,22 @@ def engine(
     lookup: VoiceLookup = lambda name: voices.get(name)  # noqa: E731
     if not captured:
         return TorchEngine(
-            model(variant, light), tokenizer(), name=variant, slots=SLOTS, max_frames=frames,
+            model(variant, light),
+            tokenizer(),
+            name=variant,
+            slots=SLOTS,
+            max_frames=frames,
             voices=lookup,
-        )  # fmt: skip
+        )
     return CapturedEngine(
-        model(variant, light), tokenizer(), name=variant, slots=SLOTS, kv_positions=128 * SLOTS,
-        max_frames=frames, voices=lookup,
-    )  # fmt: skip
+        model(variant, light),
+        tokenizer(),
+        name=variant,
+        slots=SLOTS,
+        kv_positions=128 * SLOTS,
+        max_frames=frames,
+        voices=lookup,
+    )
 
 
 def lighter(voice: Voice) -> Voice:

@@ -132,9 +132,12 @@ class Host:
         self.recorder = Recorder()
         self.events = self.bytes = 0
         self.loop = EngineLoop(
-            self.engine, self.scheduler, self._publish, observer=self.recorder,
+            self.engine,
+            self.scheduler,
+            self._publish,
+            observer=self.recorder,
             clock=lambda: self.engine.now,
-        )  # fmt: skip
+        )
         for n in range(rows):
             self.loop.submit(Open(str(n), UtteranceSpec(layout="streaming")))
             self.loop.submit(Append(str(n), [1] * 400_000))
@@ -238,9 +241,11 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=40, help="steps in a round")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
-        "--sound", choices=("rows", "float", "pcm"), default="float",
+        "--sound",
+        choices=("rows", "float", "pcm"),
+        default="float",
         help="what the engine returns: an array a row, floats for many rows, PCM for many rows",
-    )  # fmt: skip
+    )
     parser.add_argument("--profile", metavar="FILE")
     parser.add_argument(
         "--pages", type=int, metavar="N", help="pages of a KV cache, for each row (none: no limit)"
@@ -248,9 +253,13 @@ def main() -> None:
     arguments = parser.parse_args()
     for rows in arguments.rows.split(","):
         figures = measure(
-            int(rows), arguments.sound, arguments.steps, arguments.rounds, arguments.profile,
+            int(rows),
+            arguments.sound,
+            arguments.steps,
+            arguments.rounds,
+            arguments.profile,
             arguments.pages,
-        )  # fmt: skip
+        )
         sys.stdout.write(json.dumps(figures) + "\n")
         sys.stdout.flush()
         gc.unfreeze()

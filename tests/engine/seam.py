@@ -61,9 +61,13 @@ def main() -> int:
     arguments = parser.parse_args()
     random = arguments.random_weights
     config = EngineConfig(
-        device=arguments.device, random_weights=random, threads=1, dtype=arguments.dtype,
-        max_frames=FRAMES, guards=GuardConfig(enabled=random is None),
-    )  # fmt: skip
+        device=arguments.device,
+        random_weights=random,
+        threads=1,
+        dtype=arguments.dtype,
+        max_frames=FRAMES,
+        guards=GuardConfig(enabled=random is None),
+    )
     engine = engine_loader(config)(lambda what, done, total: None)
     engine.warm_up(lambda what, done, total: None)
     for name, sampling in (("greedy", GREEDY), ("usual", engine.info.default_sampling)):

@@ -168,9 +168,12 @@ def _tell(
     if id not in told:
         engine.open(id, utterance.spec)
         answer = scheduler.open(
-            id, prompt_tokens=engine.prompt_tokens(utterance.spec), now=now,
-            layout=utterance.layout, text_needed=engine.text_needed(utterance.spec),
-        )  # fmt: skip
+            id,
+            prompt_tokens=engine.prompt_tokens(utterance.spec),
+            now=now,
+            layout=utterance.layout,
+            text_needed=engine.text_needed(utterance.spec),
+        )
         assert isinstance(answer, Admitted), answer
         told[id] = 0
     known, count = told[id], len(utterance.ids)

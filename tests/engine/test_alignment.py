@@ -125,8 +125,11 @@ def test_the_demo_voice_goes_through_its_text_token_by_token(captured: bool) -> 
     ids = Qwen2Tokenizer.from_folder(demo_voice.FOLDER).encode(TEXT)
     told = [
         Utterance(
-            f"{layout} {language}", slot, ids,
-            UtteranceSpec(voice="ava", language=language, seed=4, sampling=sampling), layout,
+            f"{layout} {language}",
+            slot,
+            ids,
+            UtteranceSpec(voice="ava", language=language, seed=4, sampling=sampling),
+            layout,
         )
         for slot, (layout, language) in enumerate(
             (layout, language)
@@ -134,7 +137,7 @@ def test_the_demo_voice_goes_through_its_text_token_by_token(captured: bool) -> 
             for language in ("english", "auto")
         )
         for sampling in [engine.info.default_sampling]
-    ]  # fmt: skip
+    ]
     speak(engine, told, steps=100)
     for each in told:
         assert each.end == "complete" and len(each.tokens) == len(each.codes) > 30

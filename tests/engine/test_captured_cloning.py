@@ -146,9 +146,14 @@ def test_a_clone_that_was_swapped_out_goes_on_where_it_was(voices: dict[str, Voi
     for positions in (256 * SLOTS, 160):
         found = engine(voices, light=True)
         each = CapturedEngine(
-            found.model, tokenizer(), name="base", slots=2, kv_positions=positions,
-            max_frames=40, voices=voices.get,
-        )  # fmt: skip
+            found.model,
+            tokenizer(),
+            name="base",
+            slots=2,
+            kv_positions=positions,
+            max_frames=40,
+            voices=voices.get,
+        )
         rows = [
             Utterance(f"u{n}", n, [5] * 20, UtteranceSpec(voice="shown", seed=n)) for n in range(2)
         ]

@@ -53,9 +53,13 @@ def plenty(model: SpeechModel) -> list[Utterance]:
 
 def engine(model: SpeechModel, positions: int) -> CapturedEngine:
     return CapturedEngine(
-        model, Qwen2Tokenizer.from_folder(TINY), name="tiny", slots=SLOTS, kv_positions=positions,
+        model,
+        Qwen2Tokenizer.from_folder(TINY),
+        name="tiny",
+        slots=SLOTS,
+        kv_positions=positions,
         max_frames=FRAMES,
-    )  # fmt: skip
+    )
 
 
 def crowd() -> list[Utterance]:

@@ -124,9 +124,13 @@ def test_what_runs_is_told_by_each_engine() -> None:
     plain = tiny_engine()
     assert plain.info.executions == (Execution("cpu", "float32"),)
     captured = CapturedEngine(
-        plain.model, Qwen2Tokenizer.from_folder(TINY), name="tiny", slots=2, kv_positions=400,
+        plain.model,
+        Qwen2Tokenizer.from_folder(TINY),
+        name="tiny",
+        slots=2,
+        kv_positions=400,
         max_frames=40,
-    )  # fmt: skip
+    )
     told = captured.info.executions[0]
     assert (told.programs, told.kernels) == ("eager", "torch")
     assert told.talker == told.predictor == "separate"

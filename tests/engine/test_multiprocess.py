@@ -445,9 +445,12 @@ async def test_a_front_that_cannot_make_a_socket_tries_again(
 
 async def test_an_engine_does_not_outlive_its_front(tmp_path: Path) -> None:
     front = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", FRONT,
-        stdout=asyncio.subprocess.PIPE, env=os.environ | {"TMPDIR": str(tmp_path)},
-    )  # fmt: skip
+        sys.executable,
+        "-c",
+        FRONT,
+        stdout=asyncio.subprocess.PIPE,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+    )
     assert front.stdout is not None
     pid = int(await front.stdout.readline())
     assert psutil.pid_exists(pid) and files(tmp_path)

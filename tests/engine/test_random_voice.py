@@ -28,9 +28,13 @@ def tiny(demo: ModelConfig) -> ModelConfig:
 
 def load(frames: int = 5) -> ModelEngine:
     config = EngineConfig(
-        random_weights="demo", dtype="float32", threads=1, max_frames=frames,
-        scheduler=SchedulerConfig(slots=2), guards=GuardConfig(enabled=False),
-    )  # fmt: skip
+        random_weights="demo",
+        dtype="float32",
+        threads=1,
+        max_frames=frames,
+        scheduler=SchedulerConfig(slots=2),
+        guards=GuardConfig(enabled=False),
+    )
     return load_random(config, lambda what, done, total: None, {"demo": tiny})
 
 

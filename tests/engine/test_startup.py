@@ -30,8 +30,13 @@ def test_every_second_of_a_start_belongs_to_a_stage() -> None:
         stages.progress(*report)
     now[0] += 0.25
     assert stages.end() == {
-        "import": 3.0, "load": 5.0, "build": 7.75, "capture": 7.0, "warm_up": 6.0, "all": 28.75,
-    }  # fmt: skip
+        "import": 3.0,
+        "load": 5.0,
+        "build": 7.75,
+        "capture": 7.0,
+        "warm_up": 6.0,
+        "all": 28.75,
+    }
     assert heard == [report for _, report in reports]
 
 

@@ -75,10 +75,14 @@ async def test_the_chatbot_speaks_and_remembers_what_was_heard(
         program = program.replace("http://127.0.0.1:8002/v1", stand_in.url)
         path = f"{player.parent / 'bin'}:{os.environ['PATH']}"
         chatbot = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", program,
+            sys.executable,
+            "-c",
+            program,
             env={**os.environ, "PATH": path},
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         assert chatbot.stdin is not None
         chatbot.stdin.write(b"When?\nAnd then?\n\n")
         # The server is at most three seconds ahead: with more, some of it was heard.

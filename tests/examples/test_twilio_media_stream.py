@@ -39,9 +39,16 @@ class Program:
 @contextlib.asynccontextmanager
 async def agent(server: str, greeting: str) -> AsyncIterator[tuple[Program, str]]:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, str(PROGRAM), "--server", server, "--port", "0", "--greeting", greeting,
+        sys.executable,
+        str(PROGRAM),
+        "--server",
+        server,
+        "--port",
+        "0",
+        "--greeting",
+        greeting,
         stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+    )
     program = Program(process)
     try:
         found = re.fullmatch(r"waiting for Twilio on (ws://\S+)", await program.line())

@@ -68,12 +68,22 @@ def test_every_kernel_compiles(compiling: dict[str, str]) -> None:
     script = Path(__file__).with_name("compile_all.py")
     done = subprocess.run(
         [sys.executable, script, "80", "90"],
-        env=compiling, capture_output=True, text=True, timeout=110,
-    )  # fmt: skip
+        env=compiling,
+        capture_output=True,
+        text=True,
+        timeout=110,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     wanted = {
-        "_add_rms_norm", "_combine", "_decode", "_prompt", "_rms_norm", "_rope_and_store",
-        "_sample", "_store_prefix", "_swiglu",
-    }  # fmt: skip
+        "_add_rms_norm",
+        "_combine",
+        "_decode",
+        "_prompt",
+        "_rms_norm",
+        "_rope_and_store",
+        "_sample",
+        "_store_prefix",
+        "_swiglu",
+    }
     launched = {tuple(line.split()) for line in done.stdout.splitlines()}
     assert launched == {(target, name) for target in ("80", "90") for name in wanted}

@@ -31,9 +31,14 @@ def rope(dim: int, device: torch.device) -> Rope:
     ("group", "kv_heads", "dim"), [(1, 1, 16), (2, 3, 24), (4, 2, 32), (8, 1, 128)]
 )
 def test_rope_and_store_equals_its_plain_twin(
-    group: int, kv_heads: int, dim: int, dtype: torch.dtype, random: Random, make_layer: Make,
+    group: int,
+    kv_heads: int,
+    dim: int,
+    dtype: torch.dtype,
+    random: Random,
+    make_layer: Make,
     close: Check,
-) -> None:  # fmt: skip
+) -> None:
     layer = make_layer([9, 4, 13], kv_heads=kv_heads, dim=dim, dtype=dtype)
     heads = group * kv_heads
     qkv = random(4, heads + 2 * kv_heads, dim, dtype=dtype)
@@ -62,9 +67,16 @@ def test_it_does_what_a_decoder_layer_does(
     cos, sin = tables.cos[positions].unsqueeze(1), tables.sin[positions].unsqueeze(1)
     rotate(RMSNorm(norm, EPS)(turning), cos, sin, out=turning)
     query = kernel(
-        qkv, norm, tables.cos, tables.sin, layer.pages, layer.tables, layer.ints(0, 1), positions,
+        qkv,
+        norm,
+        tables.cos,
+        tables.sin,
+        layer.pages,
+        layer.tables,
+        layer.ints(0, 1),
+        positions,
         EPS,
-    )  # fmt: skip
+    )
     close(query, fused[:, :4])
     for row, (slot, page, offset) in enumerate([(0, 1, 3), (1, 0, 2)]):
         place = layer.pages[layer.tables[slot, page], :, :, offset]
@@ -80,9 +92,15 @@ def test_a_padding_row_writes_to_the_scratch_page_only(
     before, tables = layer.pages.clone(), rope(16, layer.pages.device)
     rows = (layer.ints(*[layer.scratch] * 3), layer.ints(*[position] * 3))
     query = kernel(
-        random(3, 8, 16), random(6, 16), tables.cos, tables.sin, layer.pages, layer.tables, *rows,
+        random(3, 8, 16),
+        random(6, 16),
+        tables.cos,
+        tables.sin,
+        layer.pages,
+        layer.tables,
+        *rows,
         EPS,
-    )  # fmt: skip
+    )
     assert torch.equal(layer.pages[1:], before[1:])
     assert not torch.equal(layer.pages[0], before[0])
     assert query.isfinite().all()

@@ -28,9 +28,14 @@ def light_model(
     weights = Corners(folder, device=place, dtype=dtype)
     codec = Corners(folder / "speech_tokenizer", device=place, dtype=torch.float32)
     return build_model(
-        _lighter(read_config(folder)), weights, codec, dtype, lambda *stage: None,
-        name="light", folder=folder,
-    )  # fmt: skip
+        _lighter(read_config(folder)),
+        weights,
+        codec,
+        dtype,
+        lambda *stage: None,
+        name="light",
+        folder=folder,
+    )
 
 
 def _lighter(config: ModelConfig) -> ModelConfig:

@@ -81,13 +81,17 @@ def stored_cases() -> list[Case]:
     for variant in VARIANTS:
         for name, given in json.loads(str(arrays(variant)["meta"]))["cases"].items():
             texts = given["text"]
-            rows = [(name, given)] if isinstance(texts, str) else [
-                (
-                    f"{name}.{row}",
-                    {key: v[row] if isinstance(v, list) else v for key, v in given.items()},
-                )
-                for row in range(len(texts))
-            ]  # fmt: skip
+            rows = (
+                [(name, given)]
+                if isinstance(texts, str)
+                else [
+                    (
+                        f"{name}.{row}",
+                        {key: v[row] if isinstance(v, list) else v for key, v in given.items()},
+                    )
+                    for row in range(len(texts))
+                ]
+            )
             cases += [Case(variant, row, tuple(arguments.items())) for row, arguments in rows]
     return cases
 

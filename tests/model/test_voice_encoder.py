@@ -198,13 +198,29 @@ def test_the_released_encoders_have_the_published_sizes() -> None:
     weights = RandomWeights(device=torch.device("meta"), dtype=torch.float32, stored=torch.float32)
     SpeechEncoder(
         SpeechEncoderConfig(
-            filters=64, strides=(4, 5, 6, 8), residual_layers=1, kernel=7, last_kernel=3,
-            residual_kernel=3, dilation_growth=2, compress=2, hidden=512, layers=8, heads=8,
-            head_dim=64, intermediate=2048, rope_theta=1e4, norm_eps=1e-5, quantizers=32,
-            codebooks=16, codebook_size=2048, codebook_dim=256, samples_per_frame=1920,
+            filters=64,
+            strides=(4, 5, 6, 8),
+            residual_layers=1,
+            kernel=7,
+            last_kernel=3,
+            residual_kernel=3,
+            dilation_growth=2,
+            compress=2,
+            hidden=512,
+            layers=8,
+            heads=8,
+            head_dim=64,
+            intermediate=2048,
+            rope_theta=1e4,
+            norm_eps=1e-5,
+            quantizers=32,
+            codebooks=16,
+            codebook_size=2048,
+            codebook_dim=256,
+            samples_per_frame=1920,
         ),
         weights,
-    )  # fmt: skip
+    )
     assert sum(weights.sizes.values()) == 56_234_304
 
 

@@ -30,9 +30,13 @@ REPEAT = 2
 @pytest.fixture(scope="module")
 def engine() -> ModelEngine:
     config = EngineConfig(
-        random_weights="demo", dtype="float32", threads=1, max_frames=frames_needed(REPEAT),
-        scheduler=SchedulerConfig(slots=2), guards=GuardConfig(enabled=False),
-    )  # fmt: skip
+        random_weights="demo",
+        dtype="float32",
+        threads=1,
+        max_frames=frames_needed(REPEAT),
+        scheduler=SchedulerConfig(slots=2),
+        guards=GuardConfig(enabled=False),
+    )
     return load_random(config, lambda what, done, total: None)
 
 

@@ -173,10 +173,12 @@ def test_a_bad_message_gets_its_named_error(raw: str, code: str, says: str) -> N
     ("raw", "field"),
     [
         ('{"type": "text"}', "text"),
-        ('{"type": "session.start", "sampling": {"predictor": {"top_k": "x"}}}',
-         "sampling.predictor.top_k"),
+        (
+            '{"type": "session.start", "sampling": {"predictor": {"top_k": "x"}}}',
+            "sampling.predictor.top_k",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_bad_message_names_the_field_at_fault(raw: str, field: str) -> None:
     with pytest.raises(BadMessage) as caught:
         decode_client_message(raw)
@@ -231,16 +233,24 @@ def test_half_an_emoji_comes_through_so_that_its_other_half_can_join_it() -> Non
 @pytest.mark.parametrize(
     ("raw", "ignored"),
     [
-        ('{"type": "session.start", "voise": "ava"}',
-         'session.start: unknown field "voise" is ignored; did you mean `voice`?'),
-        ('{"type": "session.start", "sampling": {"temprature": 1}}',
-         'sampling: unknown field "temprature" is ignored; did you mean `temperature`?'),
-        ('{"type": "session.start", "sampling": {"predictor": {"type": 1}}}',
-         'predictor: unknown field "type" is ignored'),
-        ('{"type": "session.close", "zzz": {"a": [1]}}',
-         'session.close: unknown field "zzz" is ignored'),
+        (
+            '{"type": "session.start", "voise": "ava"}',
+            'session.start: unknown field "voise" is ignored; did you mean `voice`?',
+        ),
+        (
+            '{"type": "session.start", "sampling": {"temprature": 1}}',
+            'sampling: unknown field "temprature" is ignored; did you mean `temperature`?',
+        ),
+        (
+            '{"type": "session.start", "sampling": {"predictor": {"type": 1}}}',
+            'predictor: unknown field "type" is ignored',
+        ),
+        (
+            '{"type": "session.close", "zzz": {"a": [1]}}',
+            'session.close: unknown field "zzz" is ignored',
+        ),
     ],
-)  # fmt: skip
+)
 def test_an_unknown_field_is_no_error_and_the_slip_is_named(raw: str, ignored: str) -> None:
     assert decode_client_message(raw).ignored == (ignored,)
 

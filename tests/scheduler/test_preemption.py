@@ -46,10 +46,21 @@ def row_of(number: int, case: Case) -> Utterance:
     playback.sent(1, NOW)
     playback.runs_out_at = NOW + case.lead / 10
     row = Utterance(
-        str(number), number, 0, Layout.STREAMING, NOW, 3.0, 1, None, playback,
-        phase=Phase.SPEAKING, text_tokens=0 if case.held else 99, slot=number,
-        prompt_positions=case.pages * PAGE, frame_limit=1,
-    )  # fmt: skip
+        str(number),
+        number,
+        0,
+        Layout.STREAMING,
+        NOW,
+        3.0,
+        1,
+        None,
+        playback,
+        phase=Phase.SPEAKING,
+        text_tokens=0 if case.held else 99,
+        slot=number,
+        prompt_positions=case.pages * PAGE,
+        frame_limit=1,
+    )
     return row
 
 

@@ -593,9 +593,14 @@ def test_gauges_count_phases(make_rig: MakeRig) -> None:
 def resumed(text: int, spoken: Spoken, finished: bool) -> Scheduler:
     scheduler = Scheduler(SchedulerConfig(slots=2, max_start_wait=0.0))
     scheduler.open(
-        "a", prompt_tokens=10, now=5.0, layout=Layout.STREAMING, spoken=spoken,
-        listener_free_at=5.4, continues=True,
-    )  # fmt: skip
+        "a",
+        prompt_tokens=10,
+        now=5.0,
+        layout=Layout.STREAMING,
+        spoken=spoken,
+        listener_free_at=5.4,
+        continues=True,
+    )
     scheduler.append("a", text, 5.0)
     if finished:
         scheduler.finish("a", 5.0)

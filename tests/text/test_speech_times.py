@@ -263,8 +263,13 @@ def test_marks_that_are_not_spoken_take_no_time_and_are_not_lost() -> None:
     plain = complete("One fine word and two more", 3.0)
     marked = complete("One **fine** word 🙂 and [two](https://an.example/that/is/long) more", 3.0)
     assert [word.text for word in marked] == [
-        "One", " **fine**", " word", " 🙂 and", " [two](https://an.example/that/is/long)", " more",
-    ]  # fmt: skip
+        "One",
+        " **fine**",
+        " word",
+        " 🙂 and",
+        " [two](https://an.example/that/is/long)",
+        " more",
+    ]
     for one, other in zip(plain, marked, strict=True):
         assert one[1:] == pytest.approx(other[1:], abs=0.06), "a space more or less"
 
@@ -333,8 +338,11 @@ def test_nothing_is_spoken_in_a_pause() -> None:
     words = speech.take(4.0, whole=True)
     assert joined(words) == 'One two. <break time="2s"/>Three four.'
     assert [word.text for word in words] == [
-        "One", " two.", ' <break time="2s"/>Three', " four.",
-    ]  # fmt: skip
+        "One",
+        " two.",
+        ' <break time="2s"/>Three',
+        " four.",
+    ]
     assert [word.end for word in words if word.end <= 1.0][-1] == 1.0
     assert [word.start for word in words if word.start > 1.0][0] == 3.0
     assert words[-1].end == 4.0

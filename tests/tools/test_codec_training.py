@@ -80,8 +80,12 @@ def test_the_averaged_decoder_is_what_is_used(trainer: CodecTrainer, tmp_path: P
 def test_phases_follow_each_other() -> None:
     plan = Plan(1.0, 0.0, 2.0)
     assert [plan.progress(seconds) for seconds in (0, 30, 60, 120, 180)] == [
-        (0, 0.0), (0, 0.5), (2, 0.0), (2, 0.5), (3, 0.0),
-    ]  # fmt: skip
+        (0, 0.0),
+        (0, 0.5),
+        (2, 0.0),
+        (2, 0.5),
+        (3, 0.0),
+    ]
 
 
 def test_peaks_are_bent_and_never_cut() -> None:

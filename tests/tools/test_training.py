@@ -92,8 +92,15 @@ def row(
 
 
 @torch.inference_mode()
-def served(model: SpeechModel, pool: voice_data.VoicePool, tokenizer: Qwen2Tokenizer, entry: int, *,
-           full: bool, named: bool) -> torch.Tensor:  # fmt: skip
+def served(
+    model: SpeechModel,
+    pool: voice_data.VoicePool,
+    tokenizer: Qwen2Tokenizer,
+    entry: int,
+    *,
+    full: bool,
+    named: bool,
+) -> torch.Tensor:
     """The talker's outputs [frames + 1, H] for an utterance, step by step as in the engine."""
     builder = model.prompt_builder(tokenizer.encode)
     first, _, voice, frames, _ = pool.entries[entry].tolist()

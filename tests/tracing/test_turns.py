@@ -91,8 +91,12 @@ async def test_the_nearest_span_that_a_client_names_is_the_parent(
             await talker.until("turn.done")
         turns = await turns_of(collector, 6)
     assert [turn.trace_id for turn in turns[:5]] == [
-        TRACE_ID, OTHER_ID, TRACE_ID, OTHER_ID, TRACE_ID,
-    ]  # fmt: skip
+        TRACE_ID,
+        OTHER_ID,
+        TRACE_ID,
+        OTHER_ID,
+        TRACE_ID,
+    ]
     assert turns[5].parent_id == "" and turns[5].trace_id not in (TRACE_ID, OTHER_ID)
 
 

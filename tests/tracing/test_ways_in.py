@@ -116,9 +116,10 @@ async def test_every_front_traces_its_turns_and_the_sum_has_examples(
     assert answer.headers["content-type"].startswith("application/openmetrics-text")
     assert answer.text.endswith("# EOF\n")
     (line,) = (
-        line for line in answer.text.splitlines()
+        line
+        for line in answer.text.splitlines()
         if line.startswith('tts_turns_total{reason="complete"}')
-    )  # fmt: skip
+    )
     value, _, example = line.partition(" # ")
     assert value.split()[-1] == "4.0" and TRACE_ID in example
     last = max(collector.turns, key=lambda turn: turn.ends)

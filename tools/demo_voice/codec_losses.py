@@ -56,10 +56,13 @@ class _SpectrumDiscriminator(_Layers):
 
     def __init__(self, size: int, channels: int):
         layers = [
-            _NORM(nn.Conv2d(inputs, channels, (3, 9), (1, 2), padding=(dilation, 4),
-                            dilation=(dilation, 1)))
+            _NORM(
+                nn.Conv2d(
+                    inputs, channels, (3, 9), (1, 2), padding=(dilation, 4), dilation=(dilation, 1)
+                )
+            )
             for inputs, dilation in ((2, 1), (channels, 1), (channels, 2), (channels, 4))
-        ]  # fmt: skip
+        ]
         super().__init__(layers, _NORM(nn.Conv2d(channels, 1, 3, padding=1)))
         self.register_buffer("window", torch.hann_window(size), persistent=False)
 

@@ -186,8 +186,14 @@ class CodecTrainer:
         with self._mixed():
             learns, heard, apart = listening_losses(self.listener, true, made, labels, pitch)
         codes = 0.1 * quantized.loss + 0.5 * phone + 0.3 * tone
-        told: Losses = {"mel": mel, "commit": quantized.loss, "learns": learns, "heard": heard,
-                        "apart": apart, "pitch": tone}  # fmt: skip
+        told: Losses = {
+            "mel": mel,
+            "commit": quantized.loss,
+            "learns": learns,
+            "heard": heard,
+            "apart": apart,
+            "pitch": tone,
+        }
         told["phones"] = (spoken.argmax(1) == labels.flatten()).float().mean()
         if adversarial:
             told |= self._judge(true, made)

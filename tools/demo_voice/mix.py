@@ -18,11 +18,22 @@ from tools.demo_voice.lexicon import Lexicon
 # (fewest words, most words, share of lines, shares of makers)
 BUCKETS: tuple[tuple[int, int, float, dict[str, float]], ...] = (
     (1, 2, 0.08, {"word": 0.5, "grammar": 0.3, "number": 0.1, "letters": 0.07, "real": 0.03}),
-    (3, 12, 0.60, {"real": 0.15, "swapped": 0.2, "joined": 0.05, "grammar": 0.4, "number": 0.1,
-                   "letters": 0.1}),
+    (
+        3,
+        12,
+        0.60,
+        {
+            "real": 0.15,
+            "swapped": 0.2,
+            "joined": 0.05,
+            "grammar": 0.4,
+            "number": 0.1,
+            "letters": 0.1,
+        },
+    ),
     (13, 22, 0.26, {"real": 0.2, "swapped": 0.3, "joined": 0.3, "grammar": 0.15, "number": 0.05}),
     (23, MOST_WORDS, 0.06, {"real": 0.15, "swapped": 0.35, "joined": 0.42, "grammar": 0.08}),
-)  # fmt: skip
+)
 _FOLDER = Path(__file__).parent
 _MOST_KEPT = 20_000  # texts of one maker and bucket that wait for their turn
 _TRIES = 400

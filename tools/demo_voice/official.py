@@ -55,8 +55,13 @@ _ODD_TEXTS = (
     "\u4f60\u597d",
     "\U0001f600 a.b@c.de https://x.y/z",
 )
-_STAND_INS = ("torchaudio", "torchaudio.compliance", "torchaudio.compliance.kaldi", "onnxruntime",
-              "sox")  # fmt: skip
+_STAND_INS = (
+    "torchaudio",
+    "torchaudio.compliance",
+    "torchaudio.compliance.kaldi",
+    "onnxruntime",
+    "sox",
+)
 _COMPARED_FRAMES = 300
 _TOLERANCE = 1e-3
 

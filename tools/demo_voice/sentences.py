@@ -25,8 +25,12 @@ from tools.demo_voice.mix import BUCKETS, Corpus, Mixer
 _VOCABULARY = 60_000
 _MOST_DEFINITIONS = 60_000  # real, but all of one style
 _MODEL_WEIGHTS = {
-    "examples": 0.42, "definitions": 0.18, "fortunes": 0.34, "bible": 0.04, "alice": 0.02,
-}  # fmt: skip
+    "examples": 0.42,
+    "definitions": 0.18,
+    "fortunes": 0.34,
+    "bible": 0.04,
+    "alice": 0.02,
+}
 
 
 def read_corpus(places: sources.Places, lexicon: Lexicon, rng: Random) -> Corpus:

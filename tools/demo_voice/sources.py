@@ -124,8 +124,11 @@ def bible(places: Places, rng: Random) -> list[str]:
     try:
         run = subprocess.run(
             [places.bible, "-f", "Gen1:1-Rev22:21"],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True,
-        )  # fmt: skip
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
     except (FileNotFoundError, subprocess.CalledProcessError) as error:
         raise SourceMissing(f"no Bible text ({error}): apt-get install bible-kjv") from None
     verses = [match[1] for line in run.stdout.splitlines() if (match := _VERSE.match(line))]

@@ -26,9 +26,17 @@ from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tools.demo_voice.lexicon import Drawer, frequent_words
 
 CONTROL_TOKENS = (
-    "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|audio_start|>", "<|audio_end|>", "<tts_pad>",
-    "<tts_text_bos>", "<tts_text_eod>", "<tts_text_bos_single>", "<|audio_pad|>",
-)  # fmt: skip
+    "<|endoftext|>",
+    "<|im_start|>",
+    "<|im_end|>",
+    "<|audio_start|>",
+    "<|audio_end|>",
+    "<tts_pad>",
+    "<tts_text_bos>",
+    "<tts_text_eod>",
+    "<tts_text_bos_single>",
+    "<|audio_pad|>",
+)
 _SAMPLE = 300_000
 _DRAWN_WORDS = 3  # per sentence of the sample
 _RANKED_WORDS = 20_000

@@ -262,9 +262,15 @@ def main() -> None:
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     device = torch.device(given.device)
     plan = Plan(
-        given.minutes, given.rows, given.length, given.predicted, given.rate, given.dropout,
-        given.save_every, given.listens_from,
-    )  # fmt: skip
+        given.minutes,
+        given.rows,
+        given.length,
+        given.predicted,
+        given.rate,
+        given.dropout,
+        given.save_every,
+        given.listens_from,
+    )
     tokenizer = read_tokenizer(given.tokenizer)
     template = [IM_START, *tokenizer.encode("assistant\n").ids]
     pool = VoicePool(template, device, frames=given.frames)

@@ -81,8 +81,10 @@ def turn_rows(way: str, spoken: Sequence[Spoken], recogniser: Recogniser) -> Ite
         begins = (0, *each.ends[:-1])
         tenth = len(pieces) // 10
         for name, first in (
-            ("first", 0), ("middle", (len(pieces) - tenth) // 2), ("last", len(pieces) - tenth)
-        ):  # fmt: skip
+            ("first", 0),
+            ("middle", (len(pieces) - tenth) // 2),
+            ("last", len(pieces) - tenth),
+        ):
             chosen = range(first, first + tenth)
             heard: list[WordErrors] = []
             for number in chosen:
@@ -94,13 +96,23 @@ def turn_rows(way: str, spoken: Sequence[Spoken], recogniser: Recogniser) -> Ite
             tokens = sum(each.tokens[number] for number in chosen)
             total = pooled(heard)
             yield [
-                way, voice, name, f"{total.rate:.3f} ({total.errors} of {total.words})",
-                f"{np.nanmedian(pitch):+.2f}", f"{1000 * seconds / tokens:.0f}",
-            ]  # fmt: skip
+                way,
+                voice,
+                name,
+                f"{total.rate:.3f} ({total.errors} of {total.words})",
+                f"{np.nanmedian(pitch):+.2f}",
+                f"{1000 * seconds / tokens:.0f}",
+            ]
         stopped, ratio = each.ended.count(False), _slowest(each)
         positions = f"at most {max(each.positions)} positions prefilled"
-        yield [way, voice, "all", f"{stopped} of {len(pieces)} pieces stopped by a guard",
-               positions, f"slowest / quickest piece {ratio}"]  # fmt: skip
+        yield [
+            way,
+            voice,
+            "all",
+            f"{stopped} of {len(pieces)} pieces stopped by a guard",
+            positions,
+            f"slowest / quickest piece {ratio}",
+        ]
 
 
 def _slowest(spoken: Spoken) -> str:

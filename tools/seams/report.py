@@ -13,10 +13,21 @@ from tools.seams.seam import Judged, PieceChange, Seam
 
 _SLACK_SECONDS = 0.5
 _HEAD = (
-    "way", "words wrong", "… by voice", "near sentence seams", "near cuts in a clause",
-    "pitch jump, sentence / clause", "level jump, dB", "fall before the seam",
-    "pause, ms, sentence", "… clause", "pace", "pitch against whole", "early", "runaway",
-)  # fmt: skip
+    "way",
+    "words wrong",
+    "… by voice",
+    "near sentence seams",
+    "near cuts in a clause",
+    "pitch jump, sentence / clause",
+    "level jump, dB",
+    "fall before the seam",
+    "pause, ms, sentence",
+    "… clause",
+    "pace",
+    "pitch against whole",
+    "early",
+    "runaway",
+)
 
 
 @dataclass(frozen=True, slots=True)

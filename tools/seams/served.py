@@ -87,8 +87,12 @@ async def speak_kept(
     """Each text as a turn of one session, without waiting for a listener, where it is not kept."""
     missing = {path: text for path, text in texts.items() if not path.with_suffix(".json").exists()}
     options: SessionOptions = {
-        "voice": voice, "layout": layout, "word_times": "on", "seed": seed, "lead_ms": LEAD_MS
-    }  # fmt: skip
+        "voice": voice,
+        "layout": layout,
+        "word_times": "on",
+        "seed": seed,
+        "lead_ms": LEAD_MS,
+    }
     async with RealtimeTTS(url, **options) as tts:
         for path, text in missing.items():
             seen = await speak(tts, text, paced=False, keep_sound=True)
@@ -214,12 +218,17 @@ class Run:
         untold = sum(each != "".join(self.pieces) for each in said)
         seconds = sum(turn.sound.seconds for turn in turns) / len(turns)
         return [
-            layout, voice, ", ".join(sorted({turn.how for turn in turns})),
-            "all" if not untold else f"not all of {untold} turns", f"{seconds:.0f}",
-            _rate([each for one in errors for each in one]), _rate(singles),
+            layout,
+            voice,
+            ", ".join(sorted({turn.how for turn in turns})),
+            "all" if not untold else f"not all of {untold} turns",
+            f"{seconds:.0f}",
+            _rate([each for one in errors for each in one]),
+            _rate(singles),
             " ".join(f"{pooled(part).rate:.2f}" for part in zip(*errors, strict=True)),
-            _span(pitch), _span(level),
-        ]  # fmt: skip
+            _span(pitch),
+            _span(level),
+        ]
 
     def _heard_in(self, turn: Spoken) -> list[WordErrors]:
         """Its parts that are heard."""

@@ -10,11 +10,13 @@ from realtime_tts.text.languages.reading import NumberReader, reader_for
 _GROUPS = re.compile(r"\d+|[^\W\d_]+")
 _NUMBERS = re.compile(r"\d+")
 _LONG_PHONE = 7
-_DATES = {
-    "mdy": "mdy", "dmy": "dmy", "ymd": "ymd", "md": "md", "dm": "dm", "ym": "ym", "my": "my",
-    "d": "d", "m": "m", "y": "y", "yyyymmdd": "ymd", "mm/dd/yyyy": "mdy", "dd/mm/yyyy": "dmy",
-    "yyyy-mm-dd": "ymd", "dd.mm.yyyy": "dmy",
-}  # fmt: skip
+_DATES = {order: order for order in "mdy dmy ymd md dm ym my d m y".split()} | {
+    "yyyymmdd": "ymd",
+    "mm/dd/yyyy": "mdy",
+    "dd/mm/yyyy": "dmy",
+    "yyyy-mm-dd": "ymd",
+    "dd.mm.yyyy": "dmy",
+}
 
 
 def said_as(kind: str, text: str, detail: str, language: Language | None) -> str | None:
@@ -41,10 +43,13 @@ def _characters(text: str, language: Language | None) -> str:
     groups = []
     for group in text.split():
         said = [
-            _digit(char, language) if char.isdecimal() else char.upper() if char.isalpha()
+            _digit(char, language)
+            if char.isdecimal()
+            else char.upper()
+            if char.isalpha()
             else marks.get(char, "")
             for char in group
-        ]  # fmt: skip
+        ]
         groups.append(_space(language).join(name.strip() for name in said if name))
     return _comma(language).join(group for group in groups if group)
 
@@ -69,10 +74,11 @@ def _digits(text: str, language: Language | None, *, telephone: bool) -> str | N
         groups = _in_parts(groups[0])
     say = language.phone_part if telephone and language else None
     parts = [
-        (say(group) if say else _spaced(group, language)) if group.isdecimal()
+        (say(group) if say else _spaced(group, language))
+        if group.isdecimal()
         else _characters(group, language)
         for group in groups
-    ]  # fmt: skip
+    ]
     joined = _comma(language).join(parts)
     plus = telephone and text.lstrip().startswith("+") and language
     return f"{language.plus} {joined}" if plus and language else joined

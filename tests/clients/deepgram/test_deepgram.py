@@ -26,8 +26,10 @@ from tests.clients.serving import Server
 from tests.clients.speaking import LONG, RATE, TEXT, deltas, is_speech
 
 AURA: dict[str, Any] = {
-    "model": "aura-2-ava-en", "encoding": "linear16", "sample_rate": str(RATE),
-}  # fmt: skip
+    "model": "aura-2-ava-en",
+    "encoding": "linear16",
+    "sample_rate": str(RATE),
+}
 FLUX: dict[str, Any] = AURA | {"model": "flux-ava-en"}
 
 

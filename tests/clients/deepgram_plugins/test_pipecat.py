@@ -29,9 +29,11 @@ def flux(server: Server, api_key: str | None = None, **settings: Any) -> Deepgra
 
 def http(server: Server, session: Any) -> DeepgramHttpTTSService:
     return DeepgramHttpTTSService(
-        api_key="none", base_url=server.url, aiohttp_session=session,
+        api_key="none",
+        base_url=server.url,
+        aiohttp_session=session,
         settings=DeepgramHttpTTSService.Settings(voice="ava"),
-    )  # fmt: skip
+    )
 
 
 SERVICES = [

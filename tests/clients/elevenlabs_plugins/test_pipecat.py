@@ -19,9 +19,11 @@ def websocket(server: Server, **options: Any) -> ElevenLabsTTSService:
 
 def http(server: Server, session: Any) -> ElevenLabsHttpTTSService:
     return ElevenLabsHttpTTSService(
-        api_key="none", base_url=server.url, aiohttp_session=session,
+        api_key="none",
+        base_url=server.url,
+        aiohttp_session=session,
         settings=ElevenLabsHttpTTSService.Settings(voice="ava"),
-    )  # fmt: skip
+    )
 
 
 SERVICES = [

@@ -16,10 +16,18 @@ from realtime_tts.protocol.parsing import encode
 from realtime_tts.protocol.settings import Limits, SessionSettings
 
 READY = Ready(
-    session_id="s-1", protocol="realtime-tts.v1", server="stand-in", model="none",
-    voices=("alto",), languages=("auto",), settings=SessionSettings(),
-    sample_rate=24_000, encoding="pcm_s16le", packet_bytes=4096, limits=Limits(),
-)  # fmt: skip
+    session_id="s-1",
+    protocol="realtime-tts.v1",
+    server="stand-in",
+    model="none",
+    voices=("alto",),
+    languages=("auto",),
+    settings=SessionSettings(),
+    sample_rate=24_000,
+    encoding="pcm_s16le",
+    packet_bytes=4096,
+    limits=Limits(),
+)
 
 
 class Peer:
@@ -36,9 +44,15 @@ class Peer:
 
     async def done(self, turn_id: str, reason: str, samples: int, text_chars: int) -> None:
         await self.send(
-            "turn.done", turn_id, reason=reason, samples=samples, ttfa_ms=1.0, underruns=0,
-            held_ms=0.0, text_chars=text_chars,
-        )  # fmt: skip
+            "turn.done",
+            turn_id,
+            reason=reason,
+            samples=samples,
+            ttfa_ms=1.0,
+            underruns=0,
+            held_ms=0.0,
+            text_chars=text_chars,
+        )
 
     async def receive(self, kind: str) -> dict[str, Any]:
         """The next message, which has to be of this type."""

@@ -24,8 +24,8 @@ def test_no_file_is_too_long() -> None:
 
 @pytest.mark.parametrize("folder", ["realtime_tts", "scheduler"])
 def test_no_function_is_too_long(folder: str) -> None:
-    """Its statements, without its parameters and its docstring. Device programs call each other with
-    twenty arguments, each in a line of its own, so they are left out."""
+    """Its statements, without its parameters and its docstring. Device programs are left out: they
+    call each other with twenty arguments, each in a line of its own."""
     found = {}
     for path in (ROOT / folder).rglob("*.py"):
         if path.name.startswith("triton_"):

@@ -103,6 +103,9 @@ def test_a_voice_that_is_not_installed_is_said_with_what_to_do(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(demo_voice, "FOLDER", tmp_path / "checkpoint")
-    with pytest.raises(CheckpointError, match="pip install realtime-tts-demo-voice.*--model"):
+    with pytest.raises(
+        CheckpointError,
+        match=r"\./realtime_tts/demo_voice.*pip install realtime-tts-demo-voice.*--model",
+    ):
         _ = EngineConfig().checkpoint
     assert EngineConfig(model=str(tmp_path)).checkpoint == str(tmp_path)

@@ -199,11 +199,18 @@ def test_decisions_are_numbered_from_one_without_a_hole() -> None:
     assert [int(path.name[:4]) for path in DECISIONS] == [*range(1, len(DECISIONS) + 1)]
 
 
-def test_the_changelog_has_what_comes_above_what_was_released() -> None:
+def test_the_changelog_begins_with_what_is_not_released_yet() -> None:
+    """`Unreleased`, or the version that is next. What nobody ever received was not fixed."""
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    sections = re.findall(r"^## (.*)$", changelog, re.MULTILINE)
-    assert sections[0] == "Unreleased"
-    assert __version__ in [section.split(" ")[0] for section in sections[1:]]
+    sections = re.split(r"^## ", changelog, flags=re.MULTILINE)[1:]
+    titles = [section.partition("\n")[0] for section in sections]
+    assert titles[0] == "Unreleased" or titles[0].endswith(" (not released yet)")
+    assert __version__ in [title.split(" ")[0] for title in titles]
+    for section in sections:
+        headings = re.findall(r"^### (.*)$", section, re.MULTILINE)
+        assert len(headings) == len(set(headings)), headings
+    if len(sections) == 1:
+        assert "### Fixed" not in changelog and "Before," not in changelog
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

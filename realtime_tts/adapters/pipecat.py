@@ -21,6 +21,7 @@ from realtime_tts.adapters.tracing import current_traceparent, traceparent_of
 from realtime_tts.adapters.utterance import Playback, Utterance
 from realtime_tts.client import DEFAULT_SERVER, Backoff, RealtimeTTS
 from realtime_tts.errors import ClientError
+from realtime_tts.extras import install
 from realtime_tts.languages import language_name
 from realtime_tts.protocol.messages import SAMPLE_RATE
 
@@ -39,8 +40,7 @@ try:
     from realtime_tts.adapters.pipecat_contexts import ContextService, Resampler
 except ImportError as error:
     raise ImportError(
-        "realtime_tts.adapters.pipecat needs pipecat-ai 1.12 or later: "
-        "pip install 'realtime-tts-server[pipecat]'"
+        f"realtime_tts.adapters.pipecat needs pipecat-ai 1.12 or later: {install('pipecat')}"
     ) from error
 
 _TURNS_AT_THE_SERVER = 2

@@ -37,7 +37,6 @@ def _codecs() -> Any:
 
 
 av = _codecs()
-CODECS_EXTRA = "realtime-tts-server[codecs]"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from realtime_tts.audio.pcm import BYTES_PER_SAMPLE, from_s16le, to_s16le
 from realtime_tts.audio.stages import NO_STAGES, Chain
 from realtime_tts.audio.wav import wav_header
 from realtime_tts.errors import RequestError
+from realtime_tts.extras import install
 
 
 class Encoder:
@@ -116,7 +117,7 @@ def require(audio_format: AudioFormat) -> None:
     if audio_format.needs_codec and codecs.av is None:
         raise RequestError(
             f"this server cannot make {audio_format.encoding}: it has {', '.join(available())}; "
-            f"for the others install `pip install '{codecs.CODECS_EXTRA}'` beside the server"
+            f"for the others install the extra `codecs` beside the server: {install('codecs')}"
         )
 
 

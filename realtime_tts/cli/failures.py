@@ -15,6 +15,7 @@ from realtime_tts.errors import (
     RequestError,
     Unreachable,
 )
+from realtime_tts.extras import install
 
 
 class ExitStatus(IntEnum):
@@ -87,5 +88,5 @@ def _missing(module: str) -> str:
     extra = _EXTRAS.get(package, "server")
     return (
         f"this needs the Python package {package!r}, which is not installed; get it with\n"
-        f"    pip install 'realtime-tts-server[{extra}]'"
+        f"    {install(extra)}"
     )

@@ -17,7 +17,7 @@ def folder() -> Path:
     """`FOLDER`, where it is installed. Raises CheckpointError."""
     if not FOLDER.is_dir():
         raise CheckpointError(
-            "the demo voice is not installed; add it with `pip install realtime-tts-demo-voice`, "
-            "or name a checkpoint with --model"
+            "the demo voice is not installed: pip install ./realtime_tts/demo_voice in a checkout, "
+            "or pip install realtime-tts-demo-voice; or name a checkpoint with --model"
         )
     return FOLDER

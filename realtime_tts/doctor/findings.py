@@ -13,9 +13,9 @@ from pathlib import Path
 
 from realtime_tts.bench.machine import describe_machine
 from realtime_tts.errors import ConfigError
+from realtime_tts.extras import DISTRIBUTION, install
 
 _GIB = 2**30
-_DISTRIBUTION = "realtime-tts-server"
 _LEAST_FOR_VOICES, _LEAST_FOR_MODELS = 1.0, 10.0
 
 
@@ -72,7 +72,7 @@ def server_packages(find: Callable[[str], str] = version) -> dict[str, str]:
     Without the package's own metadata, as in a checkout that is not installed, there are none.
     """
     try:
-        wanted = requires(_DISTRIBUTION) or []
+        wanted = requires(DISTRIBUTION) or []
     except PackageNotFoundError:
         return {}
     found = {}
@@ -94,7 +94,7 @@ def _versions() -> Finding:
     text = f"realtime-tts {known['realtime_tts']}{commit}, Python {known['python']}"
     missing = [name for name, found in server_packages().items() if not found]
     if missing:
-        advice = f"install them with: pip install '{_DISTRIBUTION}[server]'"
+        advice = f"install them with: {install('server')}"
         return Finding("versions", Verdict.FAILED, f"{text}; missing: {', '.join(missing)}", advice)
     return Finding("versions", Verdict.OK, f"{text}, torch {known['torch'] or 'not installed'}")
 

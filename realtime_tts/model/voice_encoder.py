@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from realtime_tts.errors import CheckpointError, ConfigError, VoiceError
+from realtime_tts.extras import install
 from realtime_tts.model.config import SAMPLE_RATE, Variant
 from realtime_tts.model.config_files import read_config
 from realtime_tts.model.encoder_config import read_speaker_encoder, read_speech_encoder
@@ -135,8 +136,7 @@ def resampled(samples: NDArray[np.float32], rate: int) -> NDArray[np.float32]:
         import soxr
     except ImportError:
         raise ConfigError(
-            f"a recording at {rate} Hz has to be resampled, which needs soxr: "
-            'pip install "realtime-tts-server[server]"'
+            f"a recording at {rate} Hz has to be resampled, which needs soxr: {install('server')}"
         ) from None
     length = ceil(len(samples) * SAMPLE_RATE / rate)
     found: NDArray[np.float32] = soxr.resample(samples, rate, SAMPLE_RATE, quality="HQ")[:length]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from realtime_tts.config import AccessConfig, ServerConfig
 from realtime_tts.errors import ConfigError
+from realtime_tts.extras import install
 
 
 def check_access(config: AccessConfig) -> None:
@@ -20,7 +21,5 @@ def check_tracing(config: ServerConfig) -> None:
     try:
         from realtime_tts.tracing.tracer import check_environment
     except ImportError as error:
-        raise ConfigError(
-            "--tracing needs OpenTelemetry: pip install 'realtime-tts-server[tracing]'"
-        ) from error
+        raise ConfigError(f"--tracing needs OpenTelemetry: {install('tracing')}") from error
     check_environment()

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from realtime_tts.errors import ConfigError
+from realtime_tts.extras import install
 from realtime_tts.voices.file import MOST_BYTES, SUFFIX
 
 _AT_ONCE = 64
@@ -41,8 +42,7 @@ class VoiceStore:
             self._files, self._prefix = url_to_fs(self.url, **options)
         except ImportError as error:
             raise ConfigError(
-                f"voices in {url} need the extra `s3`: pip install 'realtime-tts-server[s3]' "
-                f"({error})"
+                f"voices in {url} need the extra `s3`: {install('s3')} ({error})"
             ) from None
         except ValueError as error:
             raise ConfigError(f"voices cannot be kept in {url}: {error}") from None

@@ -187,7 +187,7 @@ def test_a_protocol_that_is_not_spoken_is_refused(monkeypatch: pytest.MonkeyPatc
 def test_without_the_extra_the_flag_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "realtime_tts.tracing.tracer", None)
     check_tracing(ServerConfig())
-    with pytest.raises(ConfigError, match=r"realtime-tts-server\[tracing\]"):
+    with pytest.raises(ConfigError, match=r"pip install '\.\[tracing\]'"):
         check_tracing(TRACED)
 
 

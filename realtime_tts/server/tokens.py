@@ -75,9 +75,11 @@ class UsedHere:
 
 
 class UsedByAll:
-    """The same for all processes that share a folder: an empty file for each token."""
+    """The same for all processes that share a folder: an empty file for each token. The folder is
+    made if there is none, and has nothing else in it: old files there are removed."""
 
     def __init__(self, folder: Path) -> None:
+        folder.mkdir(mode=0o700, exist_ok=True)
         self._folder = folder
         self._sweep_at = 0.0
 

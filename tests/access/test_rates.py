@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import sqlite3
 import time
 from pathlib import Path
 
@@ -118,6 +119,33 @@ def check_shared_rates(servers: Servers) -> None:
 
 def test_fronts_share_windows(tmp_path: Path) -> None:
     check_shared_rates(Servers(None, tmp_path / "limits.db"))
+
+
+def test_fronts_go_on_sharing_when_their_file_was_removed(tmp_path: Path) -> None:
+    table = tmp_path / "limits.db"
+    servers = Servers(None, table)
+    servers.held[0]["a"] = (1, 1)
+    servers.exchange()
+    assert servers.exchanges[1].elsewhere("a") == (1, 1)
+    table.unlink()  # an old file in a folder for temporary ones, say
+    servers.exchange()
+    assert servers.exchanges[1].elsewhere("a") == (1, 1)
+    check_shared_rates(servers)
+
+
+def test_what_other_fronts_had_is_forgotten_while_they_cannot_be_asked(tmp_path: Path) -> None:
+    folder = tmp_path / "private"
+    folder.mkdir()
+    servers = Servers(None, folder / "limits.db")
+    servers.held[0]["a"] = (1, 1)
+    servers.exchange()
+    folder.rename(tmp_path / "elsewhere")
+    with pytest.raises(sqlite3.OperationalError):
+        servers.meet(1)
+    assert servers.exchanges[1].elsewhere("a") == (0, 0)
+    (tmp_path / "elsewhere").rename(folder)
+    servers.meet(1)
+    assert servers.exchanges[1].elsewhere("a") == (1, 1)
 
 
 def test_servers_share_windows_in_redis(redis: str) -> None:

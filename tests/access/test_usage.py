@@ -216,3 +216,22 @@ async def test_limits_hold_over_all_fronts_and_so_does_revocation(
             assert {one.socket.close_code for one in opened} == {4401}
         with pytest.raises(httpx2.HTTPStatusError):
             (await server.get("/v1/voices", headers=headers)).raise_for_status()
+
+
+async def test_a_token_for_one_use_leaves_what_the_fronts_share(keys: Keys, bearer: Bearer) -> None:
+    """Old tokens are swept when one is used; the table of limits is old where nobody spoke."""
+    secret = keys.create("acme")
+    async with serving(access=(str(keys.path), None, None), fronts=2) as server:
+        (table,) = {
+            Path(opened.path)
+            for front in server.fronts
+            for opened in front.open_files()
+            if opened.path.endswith("limits.db")
+        }
+        os.utime(table, (0, 0))
+        once = "/v1/single-use-token/tts_websocket"
+        answer = await server.get(once, method="POST", headers=bearer(secret))
+        shown = bearer(answer.json()["token"])
+        assert (await server.get("/v1/voices", headers=shown)).status_code == 200
+        assert table.exists()
+        assert (await server.get("/v1/voices", headers=shown)).status_code == 401

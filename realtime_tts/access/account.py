@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from math import ceil
 from typing import TYPE_CHECKING, Protocol
 
-from realtime_tts.access.key import Key
+from realtime_tts.access.key import Key, matches
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 
@@ -58,6 +58,8 @@ class Account:
     """The same with its share of a full server, beside others' shares."""
     is_admin = True
     """Whether it may see and change what all customers share."""
+    registers: tuple[str, ...] = ("*",)
+    """Patterns of the voices that it may register and delete."""
 
     def session(self, held: int = 0) -> TurnFailure | None:
         """Why it may not have another session; `held` are those it has that are meant."""
@@ -77,7 +79,7 @@ class Account:
 
     def may_register(self, voice: str) -> bool:
         """Whether it may register and delete a voice of this name."""
-        return True
+        return matches(self.registers, voice)
 
     def check_voice(self, voice: str | None) -> None:
         """Raise VoiceNotAllowed for a voice that is not for it."""
@@ -111,6 +113,7 @@ class KeyAccount(Account):
         """What is stored of the key has changed."""
         self.key = key
         self.id, self.is_admin, self.payer = key.id, key.admin, (key.id, key.share)
+        self.registers = key.register
 
     def session(self, held: int = 0) -> TurnFailure | None:
         return self._at_once("sessions", 0, held)
@@ -123,9 +126,6 @@ class KeyAccount(Account):
 
     def may_use(self, voice: str | None) -> bool:
         return self.key.may_use(voice)
-
-    def may_register(self, voice: str) -> bool:
-        return self.key.may_register(voice)
 
     def spoke(self, samples: int, chars: int) -> None:
         self._usage.spoke(self.key, samples, chars)

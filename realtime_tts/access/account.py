@@ -112,6 +112,8 @@ class KeyAccount(Account):
     def renew(self, key: Key) -> None:
         """What is stored of the key has changed."""
         self.key = key
+        self.ended = False
+        """Whoever has something open has been told that it is no longer valid."""
         self.id, self.is_admin, self.payer = key.id, key.admin, (key.id, key.share)
         self.registers = key.register
 

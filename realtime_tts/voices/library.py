@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from realtime_tts.access.key import matches
+from realtime_tts.background import repeat
 from realtime_tts.voices import wire
 from realtime_tts.voices.encoding import VoiceWorker, WorkerLimits
 from realtime_tts.voices.errors import (
@@ -105,12 +106,11 @@ class VoiceLibrary:
                 await asyncio.to_thread(self.registry.update)
         await asyncio.to_thread(self.registry.voices)
         if isinstance(self.registry, StoredRegistry):
-            self._following = asyncio.create_task(self._follow(), name="voices")
+            following = repeat("voices.update", UPDATE_SECONDS, self._follow)
+            self._following = asyncio.create_task(following, name="voices")
 
     async def _follow(self) -> None:
-        while True:
-            await asyncio.sleep(UPDATE_SECONDS)
-            await asyncio.to_thread(self.registry.update)
+        await asyncio.to_thread(self.registry.update)
 
     async def stop(self) -> None:
         """End the worker, if there is one."""

@@ -146,7 +146,7 @@ class DashScopeSocket(SingleVoiceSocket):
                 self.say(*self._ending(context, segment, "incomplete"))
         if self._wishes.mode == "server_commit":
             self._appended = False
-        self.silence()
+        self.cancel_all()
 
     def _finish(self) -> None:
         if not self._finished:

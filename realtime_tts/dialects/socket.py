@@ -106,24 +106,28 @@ class SpeechSocket(JsonSocket, ContextSocket):
 
     def cancel(self, context_id: str) -> bool:
         """Silence a context at once; nothing of it is sent after this. False: there was none."""
-        if context_id not in self.contexts:
+        context = self.contexts.pop(context_id, None)
+        if context is None:
             return False
-        self._cancel(context_id, "interrupted")
+        context.cancel()
+        self._gone(context)
         self._leave_if_done()
         return True
 
-    def _cancel(self, context_id: str, reason: str) -> None:
-        context = self.contexts.pop(context_id)
-        context.cancel(reason)
-        self._gone(context)
+    def cancel_all(self, reason: str = "interrupted") -> None:
+        """The same for every context; none that waited for another begins meanwhile."""
+        contexts, self.contexts = self.contexts, {}
+        for context in contexts.values():
+            context.cancel(reason)
+        self._leave_if_done()
 
     def close(self, code: int = CloseCode.DONE, reason: str = "") -> None:
         """Close the socket after everything that waits; what still speaks is silenced.
 
         Not from what is said of a context: there, and to let contexts finish, call `finish`.
         """
-        for context_id in list(self.contexts):
-            self._cancel(context_id, "closed")
+        self.closing = True
+        self.cancel_all("closed")
         super().close(code, reason)
 
     @property
@@ -149,8 +153,7 @@ class SpeechSocket(JsonSocket, ContextSocket):
     def gone(self) -> None:
         self.closing = True
         self._alarm.stop()
-        for context_id in list(self.contexts):
-            self._cancel(context_id, "closed")
+        self.cancel_all("closed")
 
     # Front: Registered.
 
@@ -178,7 +181,7 @@ class SpeechSocket(JsonSocket, ContextSocket):
 
     def end(self, why: TurnFailure) -> None:
         with self.contained():
-            for context in list(self.contexts.values()):
+            for context in reversed(list(self.contexts.values())):  # or the next would begin
                 context.fail(why)
             self._leave_if_done()
 
@@ -260,8 +263,3 @@ class SingleVoiceSocket(SpeechSocket):
                 lasting=True, continuous=False, after=next(reversed(self.contexts.values()), None),
             )  # fmt: skip
         return self._voice
-
-    def silence(self) -> None:
-        """Silence at once: of all the text so far nothing is sent after this."""
-        for context_id in list(self.contexts):
-            self.cancel(context_id)

@@ -71,7 +71,7 @@ class ElevenLabsSocket(SpeechSocket):
         self._agreed = True
         address = self.websocket.query_params, self.websocket.path_params["voice"]
         try:
-            self.wanted = messages.wanted_of(*address, self.front)
+            self.wanted = messages.wanted_of(*address, self.front, self.account)
             self.front.check_speech(self.wanted.settings)
         except RequestError as error:
             failure = TurnFailure(messages.reason_of(error), str(error), False)

@@ -81,9 +81,9 @@ class SpeechSocket(JsonSocket, ContextSocket):
             message = f"{self.max_contexts} contexts are open on this socket; end one of them first"
             raise TurnFailure("too_many_contexts", message, True, 1_000)
         if after is not None or not self.contexts:
-            self.front.admit(held=1, account=self.account)  # the socket's own session
+            self.front.admit(self.account, held=1)  # the socket's own session
         else:
-            self.front.admit(more=True, account=self.account)
+            self.front.admit(self.account, more=True)
         hold = self.hold_seconds if hold_seconds is None else hold_seconds
         idle = self.limits.turn_idle_ms / 1000
         saved = settings.lead_ms == self.limits.max_lead_ms  # nobody hears it as it comes

@@ -177,7 +177,7 @@ class SpeechEndpoint(abc.ABC):
             await self._refuse(answer, self.api.wrong_method(request.method, "POST"))
             return
         answer.account = account = account_of(request.scope)
-        self.front.admit(account=account)  # before anything asks the engine, which may be loading
+        self.front.admit(account)  # before anything asks the engine, which may be loading
         order = await self.order(request, request_id)
         # Where a smaller lead was asked for, somebody listens.
         saved = order.settings.lead_ms == self.front.limits.max_lead_ms

@@ -19,6 +19,7 @@ from functools import partial
 from starlette.types import Scope
 from starlette.websockets import WebSocket
 
+from realtime_tts.access.account import Account
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import (
     Begun,
@@ -68,7 +69,7 @@ class Connection(ServedSocket):
             self.name, SERVER_NAME, info.model, names, info.languages, models, front.config.marking
         )
         defaults = front.settings(traceparent=self.traceparent)
-        check = partial(front.check, account=self.account)  # no way back to here
+        check = partial(_check, front, self.account)  # no way back to here
         self.session = Session(told, defaults, front.limits, check, self.bad)
         self._effects: deque[Effect] = deque()
         self._carrying_out = False
@@ -345,3 +346,9 @@ class Connection(ServedSocket):
         self._turn = None
         self._past.append(turn)
         turn.speech.close()
+
+
+def _check(front: Front, account: Account, settings: SessionSettings) -> None:
+    """Raise RequestError for settings that this server cannot do, or not for this account."""
+    account.check_voice(settings.voice)
+    front.check(settings)

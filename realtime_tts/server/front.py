@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from realtime_tts.access.account import FREE, Account, revoked, voice_not_allowed
+from realtime_tts.access.account import Account, revoked, voice_not_allowed
 from realtime_tts.audio.encoders import require
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.config import ServerConfig
@@ -177,11 +177,11 @@ class Front:
 
     # Sessions.
 
-    def admit(self, held: int = 0, *, more: bool = False, account: Account = FREE) -> None:
-        """Raise TurnFailure if another session would not be taken now.
+    def admit(self, account: Account, held: int = 0, *, more: bool = False) -> None:
+        """Raise TurnFailure if this account would not get another session now.
 
         `held`: sessions that the asker counts for already and would use. `more`: it is one more of
-        a connection, for which the last eighth is not. `account`: whose it would be.
+        a connection, for which the last eighth is not.
         """
         spared = -(-self.max_sessions // _SPARED_PART) if more else 0
         refusal = self._refusal(held, spared, account) or account.session(held)
@@ -223,12 +223,11 @@ class Front:
         kept = f", and {reserved} are kept for open sessions" if reserved else ""
         return full(busy + kept, TURN_RETRY_MS)
 
-    def check(self, settings: SessionSettings, account: Account = FREE) -> None:
-        """Raise RequestError for settings that this server cannot do, or not for this account."""
+    def check(self, settings: SessionSettings) -> None:
+        """Raise RequestError for settings that this server cannot do."""
         require(settings.audio)
         self.engine.check(utterance_spec(settings))
         self.pinned(settings)
-        account.check_voice(settings.voice)
 
     def pinned(self, settings: SessionSettings) -> SessionSettings:
         """The same with the version of each stored lexicon. Raises RequestError."""
@@ -249,12 +248,13 @@ class Front:
         told = model.encode("ascii", "replace").decode().replace("\\", "/").replace('"', "'")
         return "ai-disclosure", f'mode=ai-originated, model="{told}", provider="{SERVER_NAME}"'
 
-    def voice_names(self, account: Account = FREE) -> tuple[str, ...]:
-        """What a session can ask for now: speakers, then registered voices."""
+    def voice_names(self, account: Account) -> tuple[str, ...]:
+        """What its sessions can ask for now: speakers, then registered voices. No other is named
+        to its clients, or meant by a name of theirs."""
         names = self.engine.info.voices
         if self.voices is not None and self.engine.info.clones:
             names = *names, *(record.id for record in self.voices.registry.voices())
-        return names if account is FREE else tuple(filter(account.may_use, names))
+        return tuple(filter(account.may_use, names))
 
     def max_outbox(self) -> int:
         """Bytes of audio that may wait for one reader."""
@@ -270,7 +270,7 @@ class Front:
 
         Raises TurnFailure if there is no room for it now.
         """
-        self.admit(account=connection.account)
+        self.admit(connection.account)
         if connection.sessions == 0:
             self._admit_without_key(connection)
         self._connections.add(connection)
@@ -308,7 +308,7 @@ class Front:
         settings: SessionSettings,
         client: str,
         delivery: Delivery,
-        account: Account = FREE,
+        account: Account,
         **options: Any,
     ) -> Speech:
         """A speech of a registered connection; close it. `name` is unique among all there ever

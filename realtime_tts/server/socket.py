@@ -83,7 +83,7 @@ class ServedSocket(Registered, abc.ABC):
         """Returns when the socket is gone. RequestError from the constructor is a refusal, too."""
         try:
             account = account_of(websocket.scope)
-            front.admit(account=account)  # before anything asks the engine, which may be loading
+            front.admit(account)  # before anything asks the engine, which may be loading
             try:
                 one = cls(front, websocket)
             except RequestError as error:

@@ -266,7 +266,10 @@ async def test_a_key_speaks_with_its_voices_only(speech: Any, keys: Keys, bearer
             assert (await talker.next())["type"] == "error"
             await talker.send("text", text="Spoken by one.", end=True)
             assert (await talker.until("turn.done"))[-1]["reason"] == "complete"
-        assert (await say(server, "Hello.", bearer(secret), voice="bass")).status_code == 403
+        refused = await say(server, "Hello.", bearer(secret), voice="bass")
+        unknown = await say(server, "Hello.", bearer(secret), voice="nope")
+        assert refused.status_code == unknown.status_code == 400
+        assert refused.text.replace("bass", "nope") == unknown.text, "who guesses learns nothing"
         assert (await say(server, "Hello.", bearer(secret), voice="alto")).status_code == 200
         async with websockets.connect(
             server.running.websocket_url + "?voice=alto", additional_headers=bearer(secret)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from realtime_tts.access.account import FREE
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.speech import Delivery
 
@@ -82,7 +83,7 @@ async def test_a_speech_of_another_api_is_gone_when_nobody_has_it(
     speech: Any, garbage: Any, cut: bool
 ) -> None:
     async with speech() as server:
-        one = server.running.front.open_speech("s1", SessionSettings(), "test", Delivery())
+        one = server.running.front.open_speech("s1", SessionSettings(), "test", Delivery(), FREE)
         one.feed("Hello there.")
         if not cut:
             one.end()

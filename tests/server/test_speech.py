@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from realtime_tts.access.account import FREE
 from realtime_tts.audio.formats import parse_format
 from realtime_tts.audio.packets import FramedPackets
 from realtime_tts.engine.fake import FakeEngineConfig
@@ -27,7 +28,7 @@ def open_speech(
     server: Any, name: str = "s1", how: Delivery = FRAMES, options: Any = None, **chosen: Any
 ) -> Any:
     front = server.running.front
-    return front.open_speech(name, SessionSettings(**chosen), "test", how, **(options or {}))
+    return front.open_speech(name, SessionSettings(**chosen), "test", how, FREE, **(options or {}))
 
 
 async def given_by(one: Any) -> list[Any]:

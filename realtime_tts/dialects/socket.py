@@ -88,9 +88,10 @@ class SpeechSocket(JsonSocket, ContextSocket):
         idle = self.limits.turn_idle_ms / 1000
         saved = settings.lead_ms == self.limits.max_lead_ms  # nobody hears it as it comes
         self._opened += 1
-        settings = replace(settings, traceparent=self.traceparent)
+        name = f"{self.name}-{self._opened}"
         speech = self.front.open_speech(
-            f"{self.name}-{self._opened}", settings, self.client,
+            name, replace(settings, traceparent=self.traceparent),
+            self.front.reporter(name, self.client),
             Delivery(FramedPackets, continuous=continuous, fills=True, saved=saved),
             self.account,
             hold_seconds=idle if hold is None else hold,

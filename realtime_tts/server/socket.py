@@ -63,9 +63,7 @@ class ServedSocket(Registered, abc.ABC):
         self.bad = self.address.bad_messages(front.config.limits.max_bad_messages)
         """When there were bad messages: of its address before it, and its own."""
         self.traceparent = traceparent_of(websocket.scope)
-        self.reporter = SessionReporter(
-            self.name, self.client, front.metrics, front.tracer, self.traceparent, self.account
-        )
+        self.reporter = front.reporter(self.name, self.client, self.traceparent)
         self.writer = Writer(websocket, front.max_outbox())
 
     @property

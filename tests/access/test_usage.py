@@ -79,9 +79,9 @@ async def test_a_server_without_keys_has_no_usage(speech: Any) -> None:
 def test_days_are_those_of_utc_and_old_ones_stay(tmp_path: Path) -> None:
     now = [20_000 * DAY + 100.0]
     usage = Usage(at(tmp_path / "u.db"), lambda: now[0])
-    usage.spoke(key("a"), 24_000, 10)
+    usage.spoke(key("a"), 1, 24_000, 10)
     now[0] -= 200.0
-    usage.spoke(key("a"), 48_000, 20)
+    usage.spoke(key("a"), 1, 48_000, 20)
     now[0] += 200.0
     usage.write()
     found = usage.days("id-a", 2)
@@ -98,7 +98,7 @@ def check_many_writers(url: str) -> None:
 
     def write(usage: Usage) -> None:
         for _ in range(10):
-            usage.spoke(key("a"), 24_000, 3)
+            usage.spoke(key("a"), 1, 24_000, 3)
             usage.refused(key("b"))
             usage.write()
 
@@ -119,10 +119,10 @@ def test_many_processes_add_up_in_sqlite(tmp_path: Path) -> None:
 def test_a_database_that_is_away_loses_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "later"
     usage = Usage(at(folder / "u.db"))
-    usage.spoke(key("a"), 24_000, 5)
+    usage.spoke(key("a"), 1, 24_000, 5)
     with pytest.raises(sqlalchemy.exc.OperationalError):
         usage.write()
-    usage.spoke(key("a"), 24_000, 5)
+    usage.spoke(key("a"), 1, 24_000, 5)
     with pytest.raises(OSError, match="database for usage"):
         usage.days(None, 1)
     folder.mkdir()

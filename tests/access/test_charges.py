@@ -206,6 +206,18 @@ async def test_a_text_that_is_refused_uses_up_no_turn(
         assert "turns_per_minute" not in said
 
 
+async def test_a_turn_does_not_stand_in_its_own_way(
+    speech: Any, keys: Keys, bearer: Bearer
+) -> None:
+    """Where a key may have one at once."""
+    shown = bearer(keys.create("acme", limits={"turns": 1}))
+    config = ServerConfig(port=0, access=AccessConfig(str(keys.path)))
+    async with speech(config) as server:
+        for way in ("session", "request", "socket") * 2:
+            assert "key_limit" not in await said_by(way, server, "Hi.", shown), way
+            await server.settled()
+
+
 async def test_text_beyond_the_limits_is_not_heard_of_by_the_engine(
     speech: Any, keys: Keys, bearer: Bearer
 ) -> None:

@@ -17,6 +17,7 @@ from realtime_tts.access.key import Key, id_in
 from realtime_tts.access.key_file import KeyFile, Stamp
 from realtime_tts.access.rates import Rates
 from realtime_tts.access.usage import Usage
+from realtime_tts.background import repeat
 from realtime_tts.config import AccessConfig
 from realtime_tts.errors import ConfigError
 from realtime_tts.logs import event
@@ -81,30 +82,28 @@ class Access:
         """In this block keys are reloaded, usage is written and limits are shared."""
         self.usage.start()
         self._exchange.start()
-        watch = asyncio.create_task(self._watch(), name="keys")
-        telling = asyncio.create_task(self._tell_others(), name="keys-held")
+        tasks = [asyncio.create_task(repeat("keys", _LOOK_SECONDS, self._look), name="keys")]
+        if self._exchange.has_others:
+            telling = repeat("keys_held", _TELL_SECONDS, self._tell_others)
+            tasks.append(asyncio.create_task(telling, name="keys-held"))
         try:
             yield
         finally:
-            watch.cancel()
-            telling.cancel()
-            await asyncio.gather(watch, telling, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             await asyncio.to_thread(self._exchange.stop)
             await asyncio.to_thread(self.usage.stop)
 
-    async def _watch(self) -> None:
-        while True:
-            await asyncio.sleep(_LOOK_SECONDS)
-            found = await asyncio.to_thread(self._changed)
-            if found is not None:
-                self._apply(found)
-                event(log, logging.INFO, "keys.loaded", keys=len(found))
-            self._end_expired()
+    async def _look(self) -> None:
+        found = await asyncio.to_thread(self._changed)
+        if found is not None:
+            self._apply(found)
+            event(log, logging.INFO, "keys.loaded", keys=len(found))
+        self._end_expired()
 
     async def _tell_others(self) -> None:
-        while self._exchange.has_others:
-            self._exchange.here = self._held()
-            await asyncio.sleep(_TELL_SECONDS)
+        self._exchange.here = self._held()
 
     def _changed(self) -> dict[str, Key] | None:
         """The keys, if they are others than before. Garbage changes nothing: those that were read
@@ -151,9 +150,10 @@ class Access:
     def _end_expired(self) -> None:
         now = self._clock()
         for account in {one.account for one in self.holders()}:
-            if isinstance(account, KeyAccount) and account.key.expired(now):
+            if isinstance(account, KeyAccount) and account.key.expired(now) and not account.ended:
                 self._revoke(account)
 
     def _revoke(self, account: KeyAccount) -> None:
+        account.ended = True
         event(log, logging.INFO, "keys.ended", key=account.id)
         self.on_revoked(account)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from math import ceil
+from math import ceil, inf
 from typing import TYPE_CHECKING, Protocol
 
-from realtime_tts.access.key import Key
+from realtime_tts.access.key import Key, matches
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 
@@ -46,7 +46,7 @@ class Holder(Protocol):
 
     @property
     def live_turns(self) -> int:
-        """Those that speak, or would if they had text."""
+        """Turns of it that have text, and are not done."""
 
 
 class Account:
@@ -58,18 +58,30 @@ class Account:
     """The same with its share of a full server, beside others' shares."""
     is_admin = True
     """Whether it may see and change what all customers share."""
+    registers: tuple[str, ...] = ("*",)
+    """Patterns of the voices that it may register and delete."""
 
     def session(self, held: int = 0) -> TurnFailure | None:
         """Why it may not have another session; `held` are those it has that are meant."""
         return None
 
-    def turn(self) -> TurnFailure | None:
-        """Begin a turn: counts it, or gives why not."""
+    def turn(self, chars: int) -> TurnFailure | None:
+        """Begin a turn with so many characters: counts both, or neither, and gives why not."""
         return None
 
     def text(self, chars: int) -> TurnFailure | None:
-        """Take so many characters in: counts them, or gives why not."""
+        """Take so many characters more in: counts them, or gives why not."""
         return None
+
+    def resumes(self, turn: str) -> bool:
+        """Whether this turn, which was counted, may go on without being counted again."""
+        return True
+
+    def owes(self, *, turns: int, chars: int) -> None:
+        """It has had so much that was not counted: counts it, whatever its limits are."""
+
+    def give_back(self, *, turns: int, chars: int) -> None:
+        """Of what was counted, so much came to nothing."""
 
     def may_use(self, voice: str | None) -> bool:
         """Whether it may speak with this voice; None is the checkpoint's only one."""
@@ -77,15 +89,16 @@ class Account:
 
     def may_register(self, voice: str) -> bool:
         """Whether it may register and delete a voice of this name."""
-        return True
+        return matches(self.registers, voice)
 
     def check_voice(self, voice: str | None) -> None:
         """Raise VoiceNotAllowed for a voice that is not for it."""
         if not self.may_use(voice):
             raise VoiceNotAllowed(voice_not_allowed(voice).message)
 
-    def spoke(self, samples: int, chars: int) -> None:
-        """A turn is over that came to so much; for the usage."""
+    def spoke(self, turns: int, samples: int, chars: int) -> None:
+        """A turn is over, or none if it was counted elsewhere, that came to so much here; for the
+        usage."""
 
 
 FREE = Account()
@@ -110,25 +123,34 @@ class KeyAccount(Account):
     def renew(self, key: Key) -> None:
         """What is stored of the key has changed."""
         self.key = key
+        self.ended = False
+        """Whoever has something open has been told that it is no longer valid."""
         self.id, self.is_admin, self.payer = key.id, key.admin, (key.id, key.share)
+        self.registers = key.register
 
     def session(self, held: int = 0) -> TurnFailure | None:
         return self._at_once("sessions", 0, held)
 
-    def turn(self) -> TurnFailure | None:
-        return self._at_once("turns", 1) or self._take("turns", 1)
+    def turn(self, chars: int) -> TurnFailure | None:
+        return self._at_once("turns", 1) or self._take(turns=1, chars=chars)
 
     def text(self, chars: int) -> TurnFailure | None:
-        return self._take("chars", chars)
+        return self._take(chars=chars)
+
+    def resumes(self, turn: str) -> bool:
+        return self._rates.resumes(self.key, turn)
+
+    def owes(self, *, turns: int, chars: int) -> None:
+        self._rates.count(self.key, turns=turns, chars=chars)
+
+    def give_back(self, *, turns: int, chars: int) -> None:
+        self._rates.give_back(self.key, turns=turns, chars=chars)
 
     def may_use(self, voice: str | None) -> bool:
         return self.key.may_use(voice)
 
-    def may_register(self, voice: str) -> bool:
-        return self.key.may_register(voice)
-
-    def spoke(self, samples: int, chars: int) -> None:
-        self._usage.spoke(self.key, samples, chars)
+    def spoke(self, turns: int, samples: int, chars: int) -> None:
+        self._usage.spoke(self.key, turns, samples, chars)
 
     def _held(self) -> tuple[int, int]:
         """Sessions and turns that it has here."""
@@ -142,13 +164,12 @@ class KeyAccount(Account):
         now = self._held()[index] + self._elsewhere(self.id)[index] - held
         return None if now < most else self._refuse(limit, most, _HELD_RETRY_MS[limit])
 
-    def _take(self, unit: str, amount: int) -> TurnFailure | None:
-        exceeded = self._rates.take(self.key, unit, amount)
+    def _take(self, *, turns: int = 0, chars: int = 0) -> TurnFailure | None:
+        exceeded = self._rates.take(self.key, turns=turns, chars=chars)
         if exceeded is None:
             return None
-        if amount > exceeded.most:
-            return self._refuse(exceeded.limit, exceeded.most, None)
-        return self._refuse(exceeded.limit, exceeded.most, max(1, ceil(exceeded.seconds * 1000)))
+        wait_ms = None if exceeded.seconds == inf else max(1, ceil(exceeded.seconds * 1000))
+        return self._refuse(exceeded.limit, exceeded.most, wait_ms)
 
     def _refuse(self, limit: str, most: int, wait_ms: int | None) -> TurnFailure:
         """`wait_ms`: None for what no window could hold, however long one waits."""

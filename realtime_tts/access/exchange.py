@@ -3,7 +3,7 @@
 Threads do it ten times a second, and nobody waits for them: limits are decided on what is known.
 So before all know that a limit is reached, as much more can come as comes in a tenth of a second.
 While the store cannot be reached, each process goes by its own counts, and by what the fronts of
-its server tell each other: they do not wait for the store.
+its server tell each other: they do not wait for the store. What nobody tells any more is forgotten.
 """
 
 from __future__ import annotations
@@ -90,10 +90,15 @@ class Exchange:
     def meet_fronts(self) -> None:
         """Tell the other fronts what is open here, and learn what is at theirs; without a fleet,
         also what was counted."""
-        if self.fronts is not None:
+        if self.fronts is None:
+            return
+        try:
             self._at_fronts = self.fronts.exchange(self.here)
-            if self._store is None:
-                self._settle(self.fronts)
+        except BaseException:
+            self._at_fronts = {}
+            raise
+        if self._store is None:
+            self._settle(self.fronts)
 
     def meet_fleet(self) -> None:
         """The same with the other servers of a fleet."""

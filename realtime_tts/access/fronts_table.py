@@ -32,11 +32,13 @@ def sums(entries: Iterable[Held]) -> dict[str, tuple[int, int]]:
 
 
 class FrontsTable:
-    """`front`: the number of this one."""
+    """`front`: the number of this one. A file that was removed or cannot be used is opened, or
+    made, again with the next call."""
 
     def __init__(self, path: Path, front: int) -> None:
         self._path, self._front = path, front
         self._database: sqlite3.Connection | None = None
+        self._inode = 0
 
     def exchange(self, here: Held) -> dict[str, tuple[int, int]]:
         """Tell what is open here; gives what is open at the other fronts, of each key. Raises
@@ -73,14 +75,35 @@ class FrontsTable:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction; what fails it is the end of this connection, too."""
+        database = self._open()
+        try:
+            database.execute("BEGIN IMMEDIATE")
+            yield database
+            database.execute("COMMIT")
+        except BaseException:
+            self._close()
+            raise
+
+    def _open(self) -> sqlite3.Connection:
+        """The database that all fronts have: the file that is at the path now."""
+        if self._database is not None and self._inode != _inode(self._path):
+            self._close()  # to who has it still open, a file that was removed seems to be there
         if self._database is None:
             self._database = sqlite3.connect(self._path, isolation_level=None)
             self._database.execute("PRAGMA synchronous = OFF")  # it need not outlive the machine
             self._database.executescript(_SCHEMA)
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            yield self._database
-        except BaseException:
-            self._database.execute("ROLLBACK")
-            raise
-        self._database.execute("COMMIT")
+            self._inode = _inode(self._path)
+        return self._database
+
+    def _close(self) -> None:
+        database, self._database = self._database, None
+        if database is not None:
+            database.close()
+
+
+def _inode(path: Path) -> int:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0

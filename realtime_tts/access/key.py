@@ -68,10 +68,6 @@ class Key(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         """Whether it may speak with this voice; None is the checkpoint's only one."""
         return matches(self.voices, voice or "")
 
-    def may_register(self, voice: str) -> bool:
-        """Whether it may register and delete a voice of this name."""
-        return matches(self.register, voice)
-
 
 def matches(patterns: tuple[str, ...], voice: str) -> bool:
     """Whether one of the patterns fits the name, in capitals or not."""

@@ -7,11 +7,17 @@ process's memory; where several processes share the limits, `Exchange` brings th
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import inf
 from threading import Lock
 
-from limits import RateLimitItem, RateLimitItemPerDay, RateLimitItemPerMinute
+from limits import (
+    RateLimitItem,
+    RateLimitItemPerDay,
+    RateLimitItemPerHour,
+    RateLimitItemPerMinute,
+)
 from limits.storage import Storage
 from limits.strategies import FixedWindowRateLimiter
 
@@ -27,15 +33,20 @@ WINDOWS: dict[str, Callable[[int], RateLimitItem]] = {
 }
 """By the names of `KeyLimits`."""
 
+MOST_RESUMES = 8
+"""So often may a turn go on on another socket in an hour without counting again."""
+
 
 @dataclass(slots=True)
 class Counter:
-    """A window of one key: `count` in all processes, of which `unshared` no other knows."""
+    """A window of one key: `count` in all processes, of which `unshared` no other knows. `full`:
+    something was refused since others were asked, which may have given something back."""
 
     count: int
     ends: float
     seconds: int
     unshared: int = 0
+    full: bool = False
 
 
 class Counters(Storage):
@@ -85,17 +96,32 @@ class Counters(Storage):
         with self.lock:
             self.counters.pop(key, None)
 
+    def lower(self, name: str, amount: int) -> None:
+        """So much less was counted, if the window has so much."""
+        with self.lock:
+            if (counter := self._counter(name)) is not None:
+                amount = min(amount, counter.count)
+                counter.count -= amount
+                counter.unshared -= amount
+
+    def note_full(self, name: str) -> None:
+        """Something was refused for the want of it."""
+        with self.lock:
+            if (counter := self._counter(name)) is not None:
+                counter.full = True
+
     # For `Exchange`, in its thread.
 
     def take_unshared(self) -> list[tuple[str, int, int]]:
-        """What was counted here since this was asked last: names, amounts, seconds of windows."""
+        """What was counted here since this was asked last: names, amounts, seconds of windows.
+        Nothing, perhaps, of a window that is full."""
         with self.lock:
             now = self._clock()
             taken = []
             for name, counter in self.counters.items():
-                if counter.unshared and counter.ends > now:
+                if (counter.unshared or counter.full) and counter.ends > now:
                     taken.append((name, counter.unshared, counter.seconds))
-                    counter.unshared = 0
+                    counter.unshared, counter.full = 0, False
             return taken
 
     def give_back(self, name: str, amount: int) -> None:
@@ -123,7 +149,8 @@ class Counters(Storage):
 
 @dataclass(frozen=True, slots=True)
 class Exceeded:
-    """A limit of `most` is used up; in `seconds` there is a new window."""
+    """A limit of `most` is used up; in `seconds` there is a new window. Infinite: none could hold
+    what was asked for."""
 
     limit: str
     most: int
@@ -138,21 +165,36 @@ class Rates:
         self._limiter = FixedWindowRateLimiter(self.counters)
         self._clock = clock
 
-    def take(self, key: Key, unit: str, amount: int) -> Exceeded | None:
-        """Use up so many "turns" or "chars" of the key's windows; of none if one has not enough.
-
-        An amount that no window of a limit could hold is refused for ever.
-        """
-        windows = []
-        for limit, window in WINDOWS.items():
-            most = getattr(key.limits, limit)
-            if most is None or not limit.startswith(unit):
-                continue
-            item = window(most)
+    def take(self, key: Key, *, turns: int = 0, chars: int = 0) -> Exceeded | None:
+        """Use up so much of the key's windows; of none if one has not enough."""
+        for limit, item, amount in _windows(key, turns, chars):
+            if amount > item.amount:
+                return Exceeded(limit, item.amount, inf)
             if not self._limiter.test(item, limit, key.id, cost=amount):
+                self.counters.note_full(item.key_for(limit, key.id))
                 ends = self._limiter.get_window_stats(item, limit, key.id).reset_time
-                return Exceeded(limit, most, max(0.0, ends - self._clock()))
-            windows.append((item, limit))
-        for item, limit in windows:
-            self._limiter.hit(item, limit, key.id, cost=amount)
+                return Exceeded(limit, item.amount, max(0.0, ends - self._clock()))
+        self.count(key, turns=turns, chars=chars)
         return None
+
+    def count(self, key: Key, *, turns: int = 0, chars: int = 0) -> None:
+        """Use up so much of the key's windows, though it may be more than they have."""
+        for limit, item, amount in _windows(key, turns, chars):
+            self._limiter.hit(item, limit, key.id, cost=amount)
+
+    def give_back(self, key: Key, *, turns: int = 0, chars: int = 0) -> None:
+        """So much of what was used up is free again, in windows that are not over."""
+        for limit, item, amount in _windows(key, turns, chars):
+            self.counters.lower(item.key_for(limit, key.id), amount)
+
+    def resumes(self, key: Key, turn: str) -> bool:
+        """Whether this turn may go on on another socket once more. Counted, too."""
+        return self._limiter.hit(RateLimitItemPerHour(MOST_RESUMES), "resumes", key.id, turn)
+
+
+def _windows(key: Key, turns: int, chars: int) -> Iterator[tuple[str, RateLimitItem, int]]:
+    """The limits that this would use up: name, window, and how much of it."""
+    for limit, window in WINDOWS.items():
+        most, amount = getattr(key.limits, limit), turns if limit.startswith("turns") else chars
+        if most is not None and amount:
+            yield limit, window(most), amount

@@ -71,11 +71,11 @@ class Usage:
 
     # Counting, on the event loop.
 
-    def spoke(self, key: Key, samples: int, chars: int) -> None:
-        """A turn is over."""
+    def spoke(self, key: Key, turns: int, samples: int, chars: int) -> None:
+        """A turn is over; or a part of one that was counted elsewhere: then `turns` is 0."""
         with self._lock:
             used = self._used(key)
-            used.turns += 1
+            used.turns += turns
             used.characters += chars
             used.audio_seconds += samples / SAMPLE_RATE
 

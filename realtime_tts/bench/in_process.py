@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from realtime_tts.access.account import FREE
 from realtime_tts.bench.observation import Observation, clock
 from realtime_tts.bench.workload import Speak, TurnPlan
 from realtime_tts.client import SessionOptions, TurnResult
@@ -28,6 +29,7 @@ from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.settings import Limits, SessionSettings
 from realtime_tts.server.engine_host import EngineHost
+from realtime_tts.server.ledger import Ledger
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.session_settings import session_defaults, utterance_spec
 from realtime_tts.server.speech import Delivery, Sound, Speech
@@ -66,6 +68,7 @@ class EngineTarget:
         settings = self._settings if paced else fast
         name, ids = f"bench-{next(self._ids)}", itertools.count()
         reporter = SessionReporter(name, name, self._metrics)
+        ledger = Ledger(reporter, FREE, self._host, settings, reports=False)
 
         async def speak(turn: TurnPlan) -> Observation:
             speech = Speech(
@@ -74,8 +77,7 @@ class EngineTarget:
                 self._host,
                 Delivery(),
                 _WAITING_BYTES,
-                reporter,
-                reports_turns=False,
+                ledger,
             )
             return await _Listening(turn, speech).run()
 

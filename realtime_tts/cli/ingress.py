@@ -8,6 +8,7 @@ import logging
 import signal
 from pathlib import Path
 
+from realtime_tts.background import repeat
 from realtime_tts.errors import ConfigError
 from realtime_tts.fleet.haproxy import IngressConfig, render
 from realtime_tts.fleet.ingress import Ingress
@@ -157,8 +158,9 @@ async def _serve(
 async def _follow(ingress: Ingress, file: Path) -> None:
     """The file says who is a member; what cannot be read changes nothing."""
     told = ""
-    while True:
-        await asyncio.sleep(_LOOK_SECONDS)
+
+    async def look() -> None:
+        nonlocal told
         try:
             await ingress.change(await asyncio.to_thread(read_members, file))
             told = ""
@@ -166,3 +168,5 @@ async def _follow(ingress: Ingress, file: Path) -> None:
             if str(error) != told:
                 told = str(error)
                 event(log, logging.ERROR, "fleet.members_file", why=told)
+
+    await repeat("fleet.members", _LOOK_SECONDS, look)

@@ -104,7 +104,7 @@ class CartesiaSocket(SpeechSocket):
         check_length("transcript", request.transcript, self.limits.max_text_chars)
         context = self.contexts.get(context_id) or self.open_context(
             context_id,
-            messages.settings_of(request, self.front),
+            messages.settings_of(request, self.front, self.account),
             hold_seconds=request.hold_seconds,
             tag=_State(request.add_timestamps),
         )
@@ -169,7 +169,8 @@ class CartesiaSpeech(SpeechEndpoint):
     async def order(self, request: Request, request_id: str) -> Order:
         asked = messages.parse(await read_object(request, self.front.limits))
         check_text("transcript", asked.transcript, self.front.limits)
-        settings = messages.settings_of(asked, self.front, longest_lead=True)
+        account = account_of(request.scope)
+        settings = messages.settings_of(asked, self.front, account, longest_lead=True)
         order = Order(asked.transcript, settings, warning=asked.our_speed.warning)
         if not self._events:
             return order

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from realtime_tts.access.account import Account
 from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.dialects.api import Api, Refusal
 from realtime_tts.dialects.catalogue import chosen_voice, our_format, our_language, our_model
@@ -155,13 +156,15 @@ def parse(fields: dict[str, Any]) -> Generation:
     return request
 
 
-def settings_of(request: Generation, front: Front, **more: Any) -> SessionSettings:
+def settings_of(
+    request: Generation, front: Front, account: Account, **more: Any
+) -> SessionSettings:
     """What it is spoken with; `more` is for `Front.settings`. Raises RequestError."""
     dictionary = [] if request.pronunciation_dict_id is None else [request.pronunciation_dict_id]
     return front.settings(
         audio=request.output_format.audio,
         model=our_model(request.model_id, front.info),
-        voice=our_voice(request, front.voice_names()),
+        voice=our_voice(request, front.voice_names(account)),
         language=our_language(request.language, front.info),
         lexicons=named(front, dictionary, "pronunciation_dict_id"),
         speed=request.our_speed.given,

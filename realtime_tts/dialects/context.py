@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from realtime_tts.access.account import Account
 from realtime_tts.dialects.timing import spans_of
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
@@ -41,9 +40,8 @@ class ContextSocket(Protocol):
     writer: Writer
     reporter: SessionReporter
 
-    @property
-    def account(self) -> Account:
-        """Who pays for what is spoken."""
+    def cancel(self, context_id: str) -> bool:
+        """Silence a context at once, as if it had not been."""
 
     def segment_started(self, context: SpeechContext, segment: Segment) -> Messages:
         """Before the first sound of a segment."""
@@ -141,16 +139,15 @@ class SpeechContext:
         """Add text; not after `end`. Gives its segment; None for white space that begins nothing.
 
         `whole`: it is a sentence or more, and comes without the space behind the one before. Raises
-        RequestError if too much waits, TurnFailure for a first text in a drain or beyond the key's
-        limits.
+        RequestError if too much waits, TurnFailure for a first text in a drain and as `Speech.feed`
+        does: a context whose first text is refused is over, unless it lasts.
         """
         speech, before = self.speech, self._last
-        self._last = text[-1:] or before
         if whole and before and text and not (before.isspace() or text[0].isspace()):
             text = " " + text
         if speech.open is None:
             if not text.strip():
-                self._blank = self._blank or bool(text)
+                self._blank, self._last = self._blank or bool(text), text[-1:] or before
                 return None
             if self._draining and not speech.count:
                 raise going_away()
@@ -161,13 +158,15 @@ class SpeechContext:
                 f"{waiting} do; send the next {len(text)} later"
             )
         self._check_segments()
-        account = self._socket.account
-        refusal = None if speech.open is not None else account.turn()
-        if refusal := refusal or account.text(len(text)):
-            raise refusal
+        try:
+            segment = speech.feed(text)
+        except TurnFailure:
+            if not speech.count and self._idle_seconds is not None:
+                self._socket.cancel(self.id)  # it has not begun, and nobody will end it
+            raise
         self._was_active()
-        self._blank = False
-        return speech.feed(text)
+        self._blank, self._last = False, text[-1:] or before
+        return segment
 
     def commit(self) -> None:
         """Speak all text so far to its end; what follows goes on in the same segment."""

@@ -94,7 +94,7 @@ class DashScopeSocket(SingleVoiceSocket):
         return self.front.settings(
             audio=wishes.audio,
             model=our_model(self._model, info),
-            voice=messages.our_voice(wishes.voice, self.front.voice_names()),
+            voice=messages.our_voice(wishes.voice, self.front.voice_names(self.account)),
             language=our_language(wishes.language_type, info),
             instructions=wishes.instructions or None,
             seed=wishes.seed,
@@ -146,7 +146,7 @@ class DashScopeSocket(SingleVoiceSocket):
                 self.say(*self._ending(context, segment, "incomplete"))
         if self._wishes.mode == "server_commit":
             self._appended = False
-        self.silence()
+        self.cancel_all()
 
     def _finish(self) -> None:
         if not self._finished:
@@ -196,7 +196,7 @@ class DashScopeSocket(SingleVoiceSocket):
     def _session(self) -> dict[str, Any]:
         """The session as it is now, in the API's words."""
         wishes = self._wishes
-        chosen = messages.our_voice(wishes.voice, self.front.voice_names())
+        chosen = messages.our_voice(wishes.voice, self.front.voice_names(self.account))
         session: dict[str, Any] = {
             "id": f"sess_{self.name}", "object": "realtime.session", "model": self._model,
             "voice": chosen or self.front.info.default_voice or "",

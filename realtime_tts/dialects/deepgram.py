@@ -14,6 +14,7 @@ from realtime_tts.dialects.deepgram_socket import SpeakSocket
 from realtime_tts.dialects.speech_endpoint import BodyTooLarge, Order, SpeechEndpoint, read_object
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.parsing import TooLarge
+from realtime_tts.server.auth import account_of
 from realtime_tts.server.front import Front
 
 SPEAK_PATH, FLUX_PATH = "/v1/speak", "/v2/speak"
@@ -35,7 +36,8 @@ class DeepgramSpeech(SpeechEndpoint):
 
     async def order(self, request: Request, request_id: str) -> Order:
         text = await self._read(request)
-        wanted = messages.http_wanted(request.query_params, self.front)
+        account = account_of(request.scope)
+        wanted = messages.http_wanted(request.query_params, self.front, account)
         headers = messages.speech_headers(request_id, wanted, len(text))
         return Order(text, wanted.settings, headers=headers, warning=wanted.warning)
 

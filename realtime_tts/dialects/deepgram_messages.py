@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from realtime_tts.access.account import Account
 from realtime_tts.audio.encoders import require
 from realtime_tts.audio.formats import audio_format
 from realtime_tts.dialects.api import Api, Refusal
@@ -52,7 +53,7 @@ class Wanted:
     """Of a speed that this server does not have."""
 
 
-def socket_wanted(query: Mapping[str, str], front: Front) -> Wanted:
+def socket_wanted(query: Mapping[str, str], front: Front, account: Account) -> Wanted:
     """What a socket is to speak: samples, as they are. Raises RequestError."""
     encoding = query.get("encoding") or "linear16"
     if encoding.lower() not in STREAMED:
@@ -61,10 +62,10 @@ def socket_wanted(query: Mapping[str, str], front: Front) -> Wanted:
     container = query.get("container") or "none"
     if container.lower() != "none":
         raise _unknown("container", container, "over a WebSocket there is none; leave it out")
-    return _wanted(query, front, STREAMED[encoding.lower()], "raw")
+    return _wanted(query, front, account, STREAMED[encoding.lower()], "raw")
 
 
-def http_wanted(query: Mapping[str, str], front: Front) -> Wanted:
+def http_wanted(query: Mapping[str, str], front: Front, account: Account) -> Wanted:
     """What a request is to speak: a file, an mp3 if it says nothing. Raises RequestError."""
     if query.get("callback"):
         raise RequestError("`callback` is not for this server: take the speech from the answer")
@@ -77,7 +78,7 @@ def http_wanted(query: Mapping[str, str], front: Front) -> Wanted:
     else:
         container = {"": "wav", "none": "raw"}.get(asked, asked)
     bit_rate = _number(query, "bit_rate") if encoding in ("mp3", "opus", "aac") else None
-    return _wanted(query, front, WHOLE[encoding], container, bit_rate, longest_lead=True)
+    return _wanted(query, front, account, WHOLE[encoding], container, bit_rate, longest_lead=True)
 
 
 def text_of(message: Mapping[str, Any], limits: Limits) -> str:
@@ -114,6 +115,7 @@ def our_voice(name: str, voices: Sequence[str], info: EngineInfo) -> tuple[str |
 def _wanted(
     query: Mapping[str, str],
     front: Front,
+    account: Account,
     encoding: str,
     container: str | None,
     bit_rate: int | None = None,
@@ -125,7 +127,7 @@ def _wanted(
     named, voice, language = query.get("model") or "", None, None
     model = our_model(named, front.info)
     if named and model is None:
-        voice, language = our_voice(named, front.voice_names(), front.info)
+        voice, language = our_voice(named, front.voice_names(account), front.info)
     speed = _speed(query)
     settings = front.settings(
         longest_lead=longest_lead,

@@ -38,7 +38,7 @@ class DeepgramSocket(SpeechSocket):
         super().__init__(front, websocket)
         self.request_id = str(uuid.UUID(self.name + secrets.token_hex(10)))
         self.version = front.info.model
-        self.wanted = messages.socket_wanted(websocket.query_params, front)
+        self.wanted = messages.socket_wanted(websocket.query_params, front, self.account)
         front.check_speech(self.wanted.settings)
         self._leaving = False
         self._failed = False

@@ -97,12 +97,12 @@ class ElevenLabsSpeech(SpeechEndpoint):
         body = messages.parse_body(await read_object(request, self.front.limits))
         check_text("text", body.text, self.front.limits)
         output_format = request.query_params.get("output_format") or messages.DEFAULT_FORMAT
-        info = self.front.info
+        info, names = self.front.info, _names(self.front, request)
         settings = self.front.settings(
             longest_lead=True,
             audio=messages.audio_of(output_format),
             model=our_model(body.model_id, info),
-            voice=messages.our_voice(request.path_params["voice"], self.front.voice_names()),
+            voice=messages.our_voice(request.path_params["voice"], names),
             language=our_language(body.language_code, info),
             seed=body.seed,
             lexicons=messages.lexicons_of(body.pronunciation_dictionary_locators, self.front),

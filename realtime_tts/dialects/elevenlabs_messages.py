@@ -12,6 +12,7 @@ import msgspec
 from starlette.datastructures import Headers
 from starlette.types import Scope, Send
 
+from realtime_tts.access.account import Account
 from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.dialects.api import Api, Refusal
 from realtime_tts.dialects.catalogue import chosen_voice, our_format, our_language, our_model
@@ -133,7 +134,7 @@ def key_in(fields: Mapping[str, Any]) -> str | None:
     return key.strip() if kind.lower() == "bearer" else authorization
 
 
-def wanted_of(query: Mapping[str, str], voice: str, front: Front) -> Wanted:
+def wanted_of(query: Mapping[str, str], voice: str, front: Front, account: Account) -> Wanted:
     """What a socket's address asks for. Raises RequestError."""
     audio = audio_of(query.get("output_format") or DEFAULT_FORMAT)
     closing = query.get("close_context") or "auto"
@@ -146,7 +147,7 @@ def wanted_of(query: Mapping[str, str], voice: str, front: Front) -> Wanted:
     settings = front.settings(
         audio=audio,
         model=our_model(query.get("model_id"), front.info),
-        voice=our_voice(voice, front.voice_names()),
+        voice=our_voice(voice, front.voice_names(account)),
         language=our_language(query.get("language_code") or None, front.info),
         seed=seed,
     )

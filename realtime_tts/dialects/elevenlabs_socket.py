@@ -71,7 +71,7 @@ class ElevenLabsSocket(SpeechSocket):
         self._agreed = True
         address = self.websocket.query_params, self.websocket.path_params["voice"]
         try:
-            self.wanted = messages.wanted_of(*address, self.front)
+            self.wanted = messages.wanted_of(*address, self.front, self.account)
             self.front.check_speech(self.wanted.settings)
         except RequestError as error:
             failure = TurnFailure(messages.reason_of(error), str(error), False)
@@ -215,21 +215,21 @@ class ContextsSocket(ElevenLabsSocket):
                 return
             self._over.remove(context_id)  # it begins anew
         context = self.contexts.get(context_id)
-        if context is None:
-            if not text:
-                return  # keeps the socket alive, or flushes what is not there
-            try:
-                context = self.begin(context_id, message)
-            except (TurnFailure, RequestError):
+        if context is None and not text:
+            return  # keeps the socket alive, or flushes what is not there
+        try:
+            context = context or self.begin(context_id, message)
+            if context.ended:
+                raise RequestError(
+                    f"the context {context_id[:40]!r} was closed; wait for its `isFinal`, or take "
+                    "another id"
+                )
+            self.feed(context, message)
+        except (TurnFailure, RequestError):
+            if context_id not in self.contexts:
                 self._over.append(context_id)
                 self._last_id = context_id
-                raise
-        if context.ended:
-            raise RequestError(
-                f"the context {context_id[:40]!r} was closed; wait for its `isFinal`, or take "
-                "another id"
-            )
-        self.feed(context, message)
+            raise
 
     def _close_context(self, context_id: str) -> None:
         """After a flush without text, the end of a text, which is spoken; else a barge-in.

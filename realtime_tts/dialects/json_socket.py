@@ -114,9 +114,8 @@ class JsonSocket(ServedSocket):
             self.fail(TurnFailure("unauthorized", "a valid API key is needed"), 1008)
         elif self._check_key is not None:
             self._check_key = None
-            self.reporter.account = self.account
             try:
-                self.front.admit(held=1, account=self.account)  # from now on it counts
+                self.front.admit(self.account, held=1)  # from now on it counts
             except TurnFailure as failure:
                 self.fail(failure, CloseCode.TRY_AGAIN)
 

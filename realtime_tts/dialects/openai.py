@@ -17,6 +17,7 @@ from msgspec import structs
 from starlette.requests import Request
 from starlette.routing import Route
 
+from realtime_tts.access.account import Account
 from realtime_tts.dialects.api import Api, ListEndpoint, Refusal
 from realtime_tts.dialects.catalogue import model_for, model_names
 from realtime_tts.dialects.fields import WrongField
@@ -181,7 +182,8 @@ class OpenAISpeech(SpeechEndpoint):
 
     async def order(self, request: Request, request_id: str) -> Order:
         asked = await self._read(request)
-        order = Order(asked.input, self._settings(asked), warning=asked.our_speed.warning)
+        settings = self._settings(asked, account_of(request.scope))
+        order = Order(asked.input, settings, warning=asked.our_speed.warning)
         if asked.stream_format != "sse":
             return order
         return dataclasses.replace(order, media_type=EVENTS, pieces=self._events)
@@ -196,8 +198,8 @@ class OpenAISpeech(SpeechEndpoint):
             raise WrongField(message, reason="request_too_large", status=413) from None
         return parse_request(body, limits)
 
-    def _settings(self, asked: SpeechRequest) -> SessionSettings:
-        voice = our_voice(asked.voice_name, self.front.voice_names())
+    def _settings(self, asked: SpeechRequest, account: Account) -> SessionSettings:
+        voice = our_voice(asked.voice_name, self.front.voice_names(account))
         settings = self.front.settings(
             longest_lead=True,
             audio=format_of(asked),

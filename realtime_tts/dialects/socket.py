@@ -81,16 +81,17 @@ class SpeechSocket(JsonSocket, ContextSocket):
             message = f"{self.max_contexts} contexts are open on this socket; end one of them first"
             raise TurnFailure("too_many_contexts", message, True, 1_000)
         if after is not None or not self.contexts:
-            self.front.admit(held=1, account=self.account)  # the socket's own session
+            self.front.admit(self.account, held=1)  # the socket's own session
         else:
-            self.front.admit(more=True, account=self.account)
+            self.front.admit(self.account, more=True)
         hold = self.hold_seconds if hold_seconds is None else hold_seconds
         idle = self.limits.turn_idle_ms / 1000
         saved = settings.lead_ms == self.limits.max_lead_ms  # nobody hears it as it comes
         self._opened += 1
-        settings = replace(settings, traceparent=self.traceparent)
+        name = f"{self.name}-{self._opened}"
         speech = self.front.open_speech(
-            f"{self.name}-{self._opened}", settings, self.client,
+            name, replace(settings, traceparent=self.traceparent),
+            self.front.reporter(name, self.client),
             Delivery(FramedPackets, continuous=continuous, fills=True, saved=saved),
             self.account,
             hold_seconds=idle if hold is None else hold,
@@ -106,24 +107,28 @@ class SpeechSocket(JsonSocket, ContextSocket):
 
     def cancel(self, context_id: str) -> bool:
         """Silence a context at once; nothing of it is sent after this. False: there was none."""
-        if context_id not in self.contexts:
+        context = self.contexts.pop(context_id, None)
+        if context is None:
             return False
-        self._cancel(context_id, "interrupted")
+        context.cancel()
+        self._gone(context)
         self._leave_if_done()
         return True
 
-    def _cancel(self, context_id: str, reason: str) -> None:
-        context = self.contexts.pop(context_id)
-        context.cancel(reason)
-        self._gone(context)
+    def cancel_all(self, reason: str = "interrupted") -> None:
+        """The same for every context; none that waited for another begins meanwhile."""
+        contexts, self.contexts = self.contexts, {}
+        for context in contexts.values():
+            context.cancel(reason)
+        self._leave_if_done()
 
     def close(self, code: int = CloseCode.DONE, reason: str = "") -> None:
         """Close the socket after everything that waits; what still speaks is silenced.
 
         Not from what is said of a context: there, and to let contexts finish, call `finish`.
         """
-        for context_id in list(self.contexts):
-            self._cancel(context_id, "closed")
+        self.closing = True
+        self.cancel_all("closed")
         super().close(code, reason)
 
     @property
@@ -149,8 +154,7 @@ class SpeechSocket(JsonSocket, ContextSocket):
     def gone(self) -> None:
         self.closing = True
         self._alarm.stop()
-        for context_id in list(self.contexts):
-            self._cancel(context_id, "closed")
+        self.cancel_all("closed")
 
     # Front: Registered.
 
@@ -178,7 +182,7 @@ class SpeechSocket(JsonSocket, ContextSocket):
 
     def end(self, why: TurnFailure) -> None:
         with self.contained():
-            for context in list(self.contexts.values()):
+            for context in reversed(list(self.contexts.values())):  # or the next would begin
                 context.fail(why)
             self._leave_if_done()
 
@@ -260,8 +264,3 @@ class SingleVoiceSocket(SpeechSocket):
                 lasting=True, continuous=False, after=next(reversed(self.contexts.values()), None),
             )  # fmt: skip
         return self._voice
-
-    def silence(self) -> None:
-        """Silence at once: of all the text so far nothing is sent after this."""
-        for context_id in list(self.contexts):
-            self.cancel(context_id)

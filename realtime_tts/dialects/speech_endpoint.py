@@ -177,19 +177,16 @@ class SpeechEndpoint(abc.ABC):
             await self._refuse(answer, self.api.wrong_method(request.method, "POST"))
             return
         answer.account = account = account_of(request.scope)
-        self.front.admit(account=account)  # before anything asks the engine, which may be loading
+        self.front.admit(account)  # before anything asks the engine, which may be loading
         order = await self.order(request, request_id)
         # Where a smaller lead was asked for, somebody listens.
         saved = order.settings.lead_ms == self.front.limits.max_lead_ms
         delivery = Delivery(FramedPackets, fills=True, saved=saved)
-        self.front.check_room(order.settings, account)
-        client = address_of(request.scope)
         answer.disclosure = self.front.disclosure(order.settings)
         settings = replace(order.settings, traceparent=traceparent_of(request.scope))
-        answer.speech = self.front.open_speech(request_id, settings, client, delivery, account)
+        reporter = self.front.reporter(request_id, address_of(request.scope))
+        answer.speech = self.front.open_speech(request_id, settings, reporter, delivery, account)
         async with answer.heard():
-            if refusal := account.turn() or account.text(len(order.text)):
-                raise refusal
             with self.front.registered(answer):
                 await answer.send_all(order)
 
@@ -207,7 +204,7 @@ class _Answer:
     """The answer to one request. It begins with the first piece, so that until then a refusal has a
     status. The front sees it as one that has begun its only turn, and goes on in a drain."""
 
-    sessions = open_turns = live_turns = 1
+    sessions = open_turns = 1
     account: Account
     speech: Speech
     """Once there is one."""
@@ -219,6 +216,10 @@ class _Answer:
         self.request_id = request_id
         self._media_type: str | None = None  # None until it has begun
         self._scope, self._receive, self._send = scope, receive, send
+
+    @property
+    def live_turns(self) -> int:
+        return len(self.speech.segments)
 
     def drain(self) -> None:
         pass

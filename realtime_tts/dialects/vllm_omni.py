@@ -83,7 +83,7 @@ class VllmOmniSocket(SingleVoiceSocket):
 
     def _voice_settings(self, config: Config) -> SessionSettings:
         info = self.front.info
-        voice = chosen_voice(config.voice_name, self.front.voice_names())
+        voice = chosen_voice(config.voice_name, self.front.voice_names(self.account))
         return self.front.settings(
             audio=config.audio,
             model=model_for(config.task_type, config.model, voice, info),

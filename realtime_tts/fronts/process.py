@@ -77,7 +77,7 @@ class FrontProcess:
             config, link, tokenizers, self._metrics, voices, self._row, spec.number
         )
         self._front.metrics_page = self._page_of_all
-        self._front.used_tokens = UsedByAll(spec.folder)
+        self._front.used_tokens = UsedByAll(spec.folder / "used-tokens")
         if self._front.access is not None:
             self._front.access.share(spec.folder, spec.number)
         self._front.engine.on_ready = self._ready

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator
+from functools import partial
 from importlib import resources
 
 import msgspec
@@ -17,6 +18,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
+from realtime_tts.background import repeat
 from realtime_tts.config import ServerConfig
 from realtime_tts.dialects import (
     cartesia,
@@ -150,13 +152,14 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
     if front.voices is not None:
         await front.voices.start()  # reads every file: once, and here
     await front.engine.start()
-    probe = asyncio.create_task(_probe_lag(front.metrics), name="lag-probe")
+    probe = repeat("lag_probe", 0.0, partial(_probe_lag, front.metrics))
+    probing = asyncio.create_task(probe, name="lag-probe")
     access = contextlib.nullcontext() if front.access is None else front.access.running()
     try:
         async with access:
             yield
     finally:
-        probe.cancel()
+        probing.cancel()
         if front.voices is not None:
             await front.voices.stop()
         await front.engine.stop()
@@ -166,10 +169,9 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
 
 async def _probe_lag(metrics: Metrics) -> None:
     """How late the event loop wakes a timer: every packet waits about as long."""
-    while True:
-        due = time.monotonic() + _LAG_PROBE_SECONDS
-        await asyncio.sleep(_LAG_PROBE_SECONDS)
-        metrics.loop_lag.observe(max(0.0, time.monotonic() - due))
+    due = time.monotonic() + _LAG_PROBE_SECONDS
+    await asyncio.sleep(_LAG_PROBE_SECONDS)
+    metrics.loop_lag.observe(max(0.0, time.monotonic() - due))
 
 
 def _traced(front: Front) -> list[Middleware]:

@@ -29,7 +29,7 @@ from realtime_tts.protocol.messages import KEY_SUBPROTOCOL_PREFIX
 from realtime_tts.server.addresses import Addresses
 from realtime_tts.server.denials import send_denial, send_retry_after
 from realtime_tts.server.seal import SECRET
-from realtime_tts.server.tokens import MINT, Tokens, UsedHere, UsedTokens
+from realtime_tts.server.tokens import MINT, Shown, Tokens, UsedHere, UsedTokens
 from realtime_tts.tracing.context import REFUSED
 
 if TYPE_CHECKING:  # it needs what only a server with keys has installed
@@ -161,51 +161,52 @@ class Gate:
         offered = list(_keys_offered(scope, rule.query_keys))
 
         def late(key: str) -> bool:
-            known = self._key_of([key.encode(errors="replace")], scope, rule, origins)
-            return known is not None and self._not_for(known, scope, rule, origins) is None
+            shown = self._shown([key.encode(errors="replace")], scope, rule, origins)
+            return shown is not None and self._not_for(shown, scope, rule, origins) is None
 
-        key = self._key_of(offered, scope, rule, origins)
-        if key is None:
+        shown = self._shown(offered, scope, rule, origins)
+        if shown is None:
             if not offered and rule.late_key and scope["type"] == "websocket":
                 scope[LATE_KEY] = late
                 return None
             return _NO_KEY
-        if key and not self._addresses.of_key(key).take(time.monotonic()):
+        if shown.key and not self._addresses.of_key(shown.key).take(time.monotonic()):
             return self._busy("with this key")
-        scope[SECRET] = self._tokens.secret(key)
-        return self._not_for(key, scope, rule, origins)
+        scope[SECRET] = self._tokens.secret(shown.key)
+        return self._not_for(shown, scope, rule, origins)
 
     def _not_for(
-        self, key: bytes | str, scope: Scope, rule: PathRule, origins: list[str]
+        self, shown: Shown, scope: Scope, rule: PathRule, origins: list[str]
     ) -> tuple[int, str, str] | None:
-        """Why a valid key is not for this; notes whose it is. The server's own are for all."""
-        if self._access is None or not isinstance(key, str):
-            return None
-        account = self._access.account(key)
-        if account is None:  # its time is over since just now
-            return _NO_KEY
-        scope[ACCOUNT] = account
-        return _not_for(account, scope, rule, origins)
+        """Why a valid key is not for this; notes whose it is. The server's own are for all. A token
+        for one use is used up only when nothing else refuses the request."""
+        denial = None
+        if self._access is not None and isinstance(shown.key, str):
+            account = self._access.account(shown.key)
+            if account is None:  # its time is over since just now
+                return _NO_KEY
+            scope[ACCOUNT] = account
+            denial = _not_for(account, scope, rule, origins)
+        return denial or (None if self._tokens.use(shown) else _NO_KEY)
 
     @property
     def _closed(self) -> bool:
         """A key is needed."""
         return bool(self._keys) or self._access is not None
 
-    def _key_of(
+    def _shown(
         self, offered: list[bytes], scope: Scope, rule: PathRule, origins: list[str]
-    ) -> bytes | str | None:
-        """The digest of the server's key, or the id of the customer's, that was shown, or whose
-        token was."""
+    ) -> Shown | None:
+        """The valid key that was shown, or whose token was."""
         key = self._known(offered)
         if key is not None:
             scope[MINT] = partial(self._tokens.mint, key)
-            return key
+            return Shown(key)
         allowed = rule.token_methods
         if allowed is not None and scope.get("method") not in allowed:
             return None
-        keys = (self._tokens.takes(token, origins) for token in offered)
-        return next((key for key in keys if key is not None), None)
+        found = (self._tokens.read(token, origins) for token in offered)
+        return next((shown for shown in found if shown is not None), None)
 
     def _origin_allowed(self, origin: str, hosts: list[str]) -> bool:
         if origin.lower() in self._origins or "*" in self._origins:

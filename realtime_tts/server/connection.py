@@ -19,6 +19,7 @@ from functools import partial
 from starlette.types import Scope
 from starlette.websockets import WebSocket
 
+from realtime_tts.access.account import Account
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import (
     Begun,
@@ -68,7 +69,7 @@ class Connection(ServedSocket):
             self.name, SERVER_NAME, info.model, names, info.languages, models, front.config.marking
         )
         defaults = front.settings(traceparent=self.traceparent)
-        check = partial(front.check, account=self.account)  # no way back to here
+        check = partial(_check, front, self.account)  # no way back to here
         self.session = Session(told, defaults, front.limits, check, self.bad)
         self._effects: deque[Effect] = deque()
         self._carrying_out = False
@@ -106,7 +107,7 @@ class Connection(ServedSocket):
 
     @property
     def live_turns(self) -> int:
-        return int(self._turn is not None)
+        return int(bool(self._turn and self._turn.speech.segments))
 
     def revoke(self, why: TurnFailure) -> None:
         """Its key is no longer valid."""
@@ -131,14 +132,8 @@ class Connection(ServedSocket):
         if turn is not None:
             turn.speech.silence()
             utterances = turn.speech.utterances
-            self.reporter.done(
-                turn.id,
-                "closed",
-                utterances.stats(),
-                utterances.listener.text_chars,
-                turn.before,
-                self._traces.end(turn.id),
-            )
+            chars, trace = utterances.listener.text_chars, self._traces.end(turn.id)
+            self.reporter.done(turn.id, "closed", utterances.stats(), chars, turn.before, trace)
         with self.contained():
             self._carry_out(self.session.closed())
         if turn is not None:
@@ -190,8 +185,7 @@ class Connection(ServedSocket):
                 self._report(message, begun)
                 self.writer.put(encode(message))
             case FeedText(turn_id, text):
-                ends = bool(self._effects) and isinstance(self._effects[0], EndText)
-                self._feed(self._on_air(turn_id).speech, text, ends)
+                self._feed(self._on_air(turn_id).speech, text)
             case FlushText(turn_id):
                 self._on_air(turn_id).speech.flush()
             case EndText(turn_id):
@@ -211,55 +205,53 @@ class Connection(ServedSocket):
             case Close(code, reason):
                 self.writer.close(code, reason)
 
-    def _feed(self, speech: Speech, text: str, ends: bool) -> None:
-        refusal = self.account.text(len(text)) if speech.failure is None else None
-        if refusal is not None:
-            speech.fail(refusal)
-        speech.feed(text, ends=ends)
+    def _feed(self, speech: Speech, text: str) -> None:
+        ends = bool(self._effects) and isinstance(self._effects[0], EndText)
+        try:
+            speech.feed(text, ends=ends)
+        except TurnFailure as failure:
+            speech.fail(failure)
 
     def _open(self, effect: OpenTurn) -> None:
         assert self._turn is None, "the session opens one turn at a time"
-        try:
-            settings = self.front.pinned(effect.settings)
-        except RequestError as error:  # a lexicon that was deleted
-            self._refuse_turn(effect.turn_id, TurnFailure(error.code, str(error)))
-            return
-        full = None  # a turn that was spoken in part waits for its place
-        if effect.resume is None:
-            engine, account = self.front.engine, self.account
-            full = engine.overloaded(settings.model, settings.voice, account.id) or account.turn()
-        if full is not None:
-            self._refuse_turn(effect.turn_id, full)
-            return
-        self._turns += 1
         seal = Seal(self.websocket.scope.get(SECRET, b""))
-        resumption = self._resumption(effect, settings, seal)
+        try:
+            resumption = self._resumption(effect, seal)
+            speech = self._speech(effect, resumption)
+        except TurnFailure as failure:
+            self._refuse_turn(effect.turn_id, failure)
+        except RequestError as error:  # a lexicon or a voice that was deleted
+            self._refuse_turn(effect.turn_id, TurnFailure(error.code, str(error)))
+        else:
+            self._turn = SessionTurn(
+                effect.turn_id, speech, resumption, seal, self.changed, self.turn_over
+            )
+
+    def _speech(self, effect: OpenTurn, resumption: Resumption | None) -> Speech:
+        """Of a turn. Raises TurnFailure and RequestError, as `Front.open_speech` does."""
+        self._turns += 1
         before = self._past[-1].speech.utterances.listener if self._past else None
-        speech = Speech(
+        return self.front.open_speech(
             f"{self.name}-{self._turns}",
-            settings,
-            self.front.engine,
-            Delivery(),
-            self.front.max_outbox(),
+            effect.settings,
             self.reporter,
-            reports_turns=False,
+            Delivery(),
+            self.account,
+            resumption=resumption,
+            reports=False,
             contained=self.contained,
             listener_free_at=None if before is None else before.heard_at(),
             feed_pace=self._feed_pace,
-            resumption=resumption,
-            trace=self._traces.maker(effect.turn_id, effect.begun, settings),
-        )
-        self._turn = SessionTurn(
-            effect.turn_id, speech, resumption, seal, self.changed, self.turn_over
+            trace=self._traces.maker(effect.turn_id, effect.begun, effect.settings),
         )
 
-    def _resumption(
-        self, effect: OpenTurn, settings: SessionSettings, seal: Seal
-    ) -> Resumption | None:
-        """What came of the turn elsewhere; tells the client if it is of no use."""
+    def _resumption(self, effect: OpenTurn, seal: Seal) -> Resumption | None:
+        """What came of the turn elsewhere; tells the client if it is of no use. Raises RequestError
+        if a lexicon was deleted."""
         brought = effect.resume
         if brought is None:
             return None
+        settings = self.front.pinned(effect.settings)
         info = self.front.engine.info_for(settings.model, settings.voice)
         resumption = Resumption(brought, made_by(settings, info), info, seal)
         if resumption.problem is not None:
@@ -345,3 +337,9 @@ class Connection(ServedSocket):
         self._turn = None
         self._past.append(turn)
         turn.speech.close()
+
+
+def _check(front: Front, account: Account, settings: SessionSettings) -> None:
+    """Raise RequestError for settings that this server cannot do, or not for this account."""
+    account.check_voice(settings.voice)
+    front.check_speech(settings)

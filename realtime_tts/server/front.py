@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from realtime_tts.access.account import FREE, Account, revoked, voice_not_allowed
+from realtime_tts.access.account import Account, revoked, voice_not_allowed
 from realtime_tts.audio.encoders import require
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.config import ServerConfig
@@ -29,6 +29,7 @@ from realtime_tts.protocol.settings import Limits, SessionSettings
 from realtime_tts.server.addresses import Addresses
 from realtime_tts.server.auth import TOO_MANY_REQUESTS
 from realtime_tts.server.engine_host import EngineHost
+from realtime_tts.server.ledger import Ledger
 from realtime_tts.server.load import Load
 from realtime_tts.server.occupancy import Row
 from realtime_tts.server.refusals import (
@@ -40,6 +41,7 @@ from realtime_tts.server.refusals import (
 )
 from realtime_tts.server.registered import Registered
 from realtime_tts.server.reporter import SessionReporter
+from realtime_tts.server.resumption import Resumption
 from realtime_tts.server.session_settings import session_defaults, utterance_spec, wire_limits
 from realtime_tts.server.speech import Delivery, Speech
 from realtime_tts.server.time_slices import TimeSlices
@@ -177,11 +179,11 @@ class Front:
 
     # Sessions.
 
-    def admit(self, held: int = 0, *, more: bool = False, account: Account = FREE) -> None:
-        """Raise TurnFailure if another session would not be taken now.
+    def admit(self, account: Account, held: int = 0, *, more: bool = False) -> None:
+        """Raise TurnFailure if this account would not get another session now.
 
         `held`: sessions that the asker counts for already and would use. `more`: it is one more of
-        a connection, for which the last eighth is not. `account`: whose it would be.
+        a connection, for which the last eighth is not.
         """
         spared = -(-self.max_sessions // _SPARED_PART) if more else 0
         refusal = self._refusal(held, spared, account) or account.session(held)
@@ -223,12 +225,13 @@ class Front:
         kept = f", and {reserved} are kept for open sessions" if reserved else ""
         return full(busy + kept, TURN_RETRY_MS)
 
-    def check(self, settings: SessionSettings, account: Account = FREE) -> None:
-        """Raise RequestError for settings that this server cannot do, or not for this account."""
+    def check_speech(self, settings: SessionSettings) -> SessionSettings:
+        """Gives them as `pinned` does. Raises RequestError for settings that are beyond the limits,
+        or that this server cannot do."""
+        self.limits.check(settings)
         require(settings.audio)
         self.engine.check(utterance_spec(settings))
-        self.pinned(settings)
-        account.check_voice(settings.voice)
+        return self.pinned(settings)
 
     def pinned(self, settings: SessionSettings) -> SessionSettings:
         """The same with the version of each stored lexicon. Raises RequestError."""
@@ -249,12 +252,12 @@ class Front:
         told = model.encode("ascii", "replace").decode().replace("\\", "/").replace('"', "'")
         return "ai-disclosure", f'mode=ai-originated, model="{told}", provider="{SERVER_NAME}"'
 
-    def voice_names(self, account: Account = FREE) -> tuple[str, ...]:
-        """What a session can ask for now: speakers, then registered voices."""
+    def voice_names(self, account: Account) -> tuple[str, ...]:
+        """What its sessions can ask for now: speakers, then registered voices."""
         names = self.engine.info.voices
         if self.voices is not None and self.engine.info.clones:
             names = *names, *(record.id for record in self.voices.registry.voices())
-        return names if account is FREE else tuple(filter(account.may_use, names))
+        return tuple(filter(account.may_use, names))
 
     def max_outbox(self) -> int:
         """Bytes of audio that may wait for one reader."""
@@ -270,7 +273,7 @@ class Front:
 
         Raises TurnFailure if there is no room for it now.
         """
-        self.admit(account=connection.account)
+        self.admit(connection.account)
         if connection.sessions == 0:
             self._admit_without_key(connection)
         self._connections.add(connection)
@@ -291,40 +294,39 @@ class Front:
             why = f"{most} sockets of this address have not shown their keys; try again later"
             raise TurnFailure(TOO_MANY_REQUESTS, why, True, SESSION_RETRY_MS)
 
-    def check_speech(self, settings: SessionSettings) -> None:
-        """Raise RequestError if the limits or the checkpoint do not allow `settings`."""
-        self.limits.check(settings)
-        self.check(settings)
+    # Speeches.
 
-    def check_room(self, settings: SessionSettings, account: Account) -> None:
-        """Raise TurnFailure if the engine has just said that it has no room for such a turn."""
-        failure = self.engine.overloaded(settings.model, settings.voice, account.id)
-        if failure is not None:
-            raise failure
+    def reporter(self, name: str, client: str, traceparent: str | None = None) -> SessionReporter:
+        """What a session of this name, or a speech of its own, leaves in log and metrics."""
+        return SessionReporter(name, client, self.metrics, self.tracer, traceparent)
 
     def open_speech(
         self,
         name: str,
         settings: SessionSettings,
-        client: str,
+        reporter: SessionReporter,
         delivery: Delivery,
-        account: Account = FREE,
+        account: Account,
+        *,
+        resumption: Resumption | None = None,
+        reports: bool = True,
         **options: Any,
     ) -> Speech:
         """A speech of a registered connection; close it. `name` is unique among all there ever
-        were; `options` are those of `Speech`.
+        were; `options` are those of `Speech`, with whose `feed` each turn of it begins.
 
         Raises RequestError as `check_speech` does, and if this server cannot make the format;
-        TurnFailure for a voice that is not for this account.
+        TurnFailure for a voice that is not for this account, and if the engine has just said that
+        it has no room.
         """
-        self.check_speech(settings)
+        ledger = Ledger(reporter, account, self.engine, settings, resumption, reports=reports)
+        ledger.check_room()
+        settings = self.check_speech(settings)
         if not account.may_use(settings.voice):
             raise voice_not_allowed(settings.voice)
-        settings = self.pinned(settings)
-        reporter = SessionReporter(name, client, self.metrics, self.tracer, account=account)
-        if self.tracer is not None:
+        if self.tracer is not None and "trace" not in options:
             options["trace"] = reporter.segments(settings.traceparent, self.model_of(settings))
-        return Speech(name, settings, self.engine, delivery, self.max_outbox(), reporter, **options)
+        return Speech(name, settings, self.engine, delivery, self.max_outbox(), ledger, **options)
 
     # The end.
 

@@ -16,7 +16,7 @@ from realtime_tts.server.load import Load
 from realtime_tts.server.openapi import JSON, TEXT, Answer, Operation, Parameter, Refusal, refused
 from realtime_tts.server.tokens import DEFAULT_SECONDS, LONGEST_SECONDS, TOKEN_PATH, Token
 from realtime_tts.server.usage import DAYS, MOST_DAYS, USAGE_PATH, AllUsage, KeyUsage
-from realtime_tts.server.voices import NotAllowed, NotReadyError, Voice, VoiceList
+from realtime_tts.server.voices import NotReadyError, Voice, VoiceList
 from realtime_tts.voices import errors as voices
 from realtime_tts.voices.form import FILE_FIELD, EmbeddingBody, NewVoice
 
@@ -74,7 +74,7 @@ _VOICES = [
         answers={201: Answer("The registered voice", {JSON: Voice})}
         | _of_voices(
             voices.BadVoiceRequest,
-            NotAllowed,
+            voices.NotAllowed,
             voices.VoiceExists,
             voices.CannotClone,
             voices.UploadTooLarge,
@@ -102,7 +102,7 @@ _VOICES = [
         description="Turns that speak with it go on.",
         answers={204: Answer("The voice is gone")}
         | _of_voices(
-            NotAllowed,
+            voices.NotAllowed,
             voices.UnknownVoice,
             voices.BuiltInVoice,
             voices.CannotStore,

@@ -16,7 +16,15 @@ from realtime_tts.protocol.effects import TurnStats
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.listener import Listener
-from realtime_tts.server.resumption import Part, PartBefore, Position, made_by, together
+from realtime_tts.server.paid_text import PaidText
+from realtime_tts.server.resumption import (
+    Part,
+    PartBefore,
+    Position,
+    Resumption,
+    made_by,
+    together,
+)
 from realtime_tts.server.speech_text import SpeechText
 
 _MOST_PARTS, _MOST_HOLDS = 200, 200
@@ -41,10 +49,23 @@ class _Moment(NamedTuple):
 
 
 class Progress:
-    """`made_by` and `seed` as in `Part`. It looks at the text and the listener of the turn."""
+    """`made_by`, `seed` and `turn` as in `Part`. It looks at the text and the listener of the turn,
+    of which so many characters were spoken elsewhere."""
 
-    def __init__(self, made_by: str, seed: int, text: SpeechText, listener: Listener) -> None:
-        self._made_by, self._seed = made_by, seed
+    def __init__(
+        self,
+        made_by: str,
+        seed: int,
+        turn: str,
+        text: SpeechText,
+        listener: Listener,
+        spoken_chars: int,
+    ) -> None:
+        self.spoken_chars = spoken_chars
+        """Of the turn's text, as the client was told last."""
+        self.paid = PaidText()
+        """What of it was paid for."""
+        self._made_by, self._seed, self._turn = made_by, seed, turn
         self._text, self._listener = text, listener
         self._moments: deque[_Moment] = deque()
         self._position: Position | None = None
@@ -67,7 +88,7 @@ class Progress:
             skipped += joined
         # Else there are so many pauses that nobody can be told of them.
         made_by = self._made_by if len(before) <= _MOST_PARTS else ""
-        part = Part(made_by, self._seed, self._listener.made, pause, skipped, before)
+        part = Part(made_by, self._seed, self._listener.made, pause, skipped, before, self._turn)
         self._sounded.clear()
         position = self._now(0, 0, 0.0, held_before, "")
         self._moments.append(_Moment(self._listener.made, position, part=part))
@@ -105,8 +126,12 @@ class Progress:
                 part, codes = msgspec.msgpack.encode(moment.part), b""
             codes += moment.codes
         assert self._position is not None, "a part begins before it sounds"
+        self.spoken_chars = max(self.spoken_chars, self._listener.told_chars)
+        chars, digest = self.paid.so_far
         position = msgspec.structs.replace(
             self._position,
+            chars=chars,
+            digest=digest,
             ttfa_ms=stats.ttfa_ms,
             underruns=stats.underruns,
             held_inside_word=stats.held_inside_word,
@@ -152,10 +177,22 @@ def _join_first(before: list[PartBefore]) -> int:
 
 
 def progress_of(
-    settings: SessionSettings, engine: EngineHost, seed: int, text: SpeechText, listener: Listener
+    name: str,
+    settings: SessionSettings,
+    engine: EngineHost,
+    seed: int,
+    text: SpeechText,
+    listener: Listener,
+    resumption: Resumption | None,
 ) -> Progress | None:
-    """That of a turn with these settings, which may not want to be told."""
+    """That of a turn with these settings, which may not want to be told. `name` tells it from all
+    others, if it begins here."""
     if settings.resume == "off":
         return None
     by = made_by(settings, engine.info_for(settings.model, settings.voice))
-    return Progress(by, seed, text, listener)
+    if resumption is not None:
+        turn, spoken = resumption.turn or name, resumption.text_chars
+        return Progress(by, seed, turn, text, listener, spoken)
+    progress = Progress(by, seed, name, text, listener, 0)
+    progress.begin()
+    return progress

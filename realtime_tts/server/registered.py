@@ -29,7 +29,7 @@ class Registered(Protocol):
 
     @property
     def live_turns(self) -> int:
-        """Those of them that speak now, or would if they had text."""
+        """Those of them that have text, and are not done."""
 
     def drain(self) -> None:
         """Begin nothing new, and close when what was begun is done. Idempotent."""

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from realtime_tts.access.account import FREE, Account
 from realtime_tts.logs import event
 from realtime_tts.metrics import SLO_TTFA_SECONDS, Metrics
 from realtime_tts.protocol.effects import Begun, TurnFailure, TurnStats
@@ -41,8 +40,8 @@ _KNOWN_CODES = frozenset(int(code) for code in CloseCode) | {1005, 1006, 1012}
 
 
 class SessionReporter:
-    """One session's log lines, counts and traces, and the usage of the `account` that pays for it.
-    `tracer` None: it makes none. `traceparent`: of the session."""
+    """One session's log lines, counts and traces. `tracer` None: it makes none. `traceparent`: of
+    the session."""
 
     def __init__(
         self,
@@ -51,10 +50,8 @@ class SessionReporter:
         metrics: Metrics,
         tracer: Tracer | None = None,
         traceparent: str | None = None,
-        account: Account = FREE,
     ) -> None:
         self.session_id = session_id
-        self.account = account
         self._metrics = metrics
         self._tracer, self._traceparent = tracer, traceparent
         self.client = client
@@ -196,7 +193,6 @@ class SessionReporter:
         metrics.moves.inc(done.moves - before.moves)
         metrics.audio_seconds.inc((done.samples - before.samples) / SAMPLE_RATE)
         metrics.text_chars.inc(done.text_chars)
-        self.account.spoke(done.samples - before.samples, done.text_chars)
         if done.ttfa_ms is not None and before.ttfa_ms is None:
             metrics.ttfa.observe(done.ttfa_ms / 1000, exemplar)
         if done.reason == "interrupted":

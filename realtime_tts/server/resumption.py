@@ -53,7 +53,8 @@ class PartBefore(msgspec.Struct, array_like=True, frozen=True):
 
 class Part(msgspec.Struct, array_like=True, frozen=True):
     """The part of the text that is on the air: one utterance. `begins`: samples of the turn before
-    its `pause`. `skipped`: parts before it that are not told apart any more."""
+    its `pause`. `skipped`: parts before it that are not told apart any more. `turn` tells the turn
+    from all others."""
 
     made_by: str
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -61,6 +62,7 @@ class Part(msgspec.Struct, array_like=True, frozen=True):
     pause: Annotated[float, Meta(ge=0, le=60)]
     skipped: Count
     before: list[PartBefore]
+    turn: Annotated[str, Meta(max_length=64)]
 
     @property
     def speech_begins(self) -> int:
@@ -72,7 +74,8 @@ class Position(msgspec.Struct, array_like=True, frozen=True):
     """How far the part was when its last codes came: so many `samples` of its speech, the last
     `silent` of which cannot be heard. `held` and `held_before` as in `Utterances`. `released`,
     `holds` and `cut` say what had become of the text: see `TextPipeline`. `place`: how far the
-    speech was played, at another `speed` than 1, see `time_scale.Place`."""
+    speech was played, at another `speed` than 1, see `time_scale.Place`. `chars` of the
+    turn's text had come, with this `digest`: where an account pays for it, see `PaidText`."""
 
     samples: Count
     silent: Count
@@ -89,6 +92,8 @@ class Position(msgspec.Struct, array_like=True, frozen=True):
     moves: Count = 0
     speed: SpeedFactor = 1.0
     place: tuple[Count, Count] | None = None
+    chars: Count = 0
+    digest: bytes = b""
 
     @property
     def at(self) -> Place | None:
@@ -145,6 +150,16 @@ class Resumption:
         self.problem = _problem(self, part, position, made_by, info)
         if self.problem is None:
             self.part, self.position = part, position
+
+    @property
+    def turn(self) -> str:
+        """Which one goes on; empty where that is not known."""
+        return "" if self.part is None else self.part.turn
+
+    @property
+    def paid(self) -> tuple[int, bytes]:
+        """Characters of the turn's text that were paid for, and their digest."""
+        return (0, b"") if self.position is None else (self.position.chars, self.position.digest)
 
     @property
     def made(self) -> int:

@@ -70,17 +70,17 @@ class SessionTurn:
     def _state(self) -> str | None:
         """What another server needs to go on behind the packet that is sent next."""
         utterances = self.speech.utterances
-        if utterances.progress is None:
+        progress, samples = utterances.progress, utterances.listener.taken
+        if progress is None:
             return None
-        listener = utterances.listener
-        told = utterances.progress.told(listener.taken, utterances.stats(time.monotonic()))
+        told = progress.told(samples, utterances.stats(time.monotonic()))
         sealed = self._seal.sealed(*told)
         part, state, codes = (b64encode(each).decode() for each in (told.part, sealed, told.codes))
         return encode(
             TurnState(
                 turn_id=self.id,
-                samples=listener.taken,
-                text_chars=listener.told_chars,
+                samples=samples,
+                text_chars=progress.spoken_chars,
                 state=state,
                 codes=codes,
                 part=part,

@@ -63,9 +63,7 @@ class ServedSocket(Registered, abc.ABC):
         self.bad = self.address.bad_messages(front.config.limits.max_bad_messages)
         """When there were bad messages: of its address before it, and its own."""
         self.traceparent = traceparent_of(websocket.scope)
-        self.reporter = SessionReporter(
-            self.name, self.client, front.metrics, front.tracer, self.traceparent, self.account
-        )
+        self.reporter = front.reporter(self.name, self.client, self.traceparent)
         self.writer = Writer(websocket, front.max_outbox())
 
     @property
@@ -83,7 +81,7 @@ class ServedSocket(Registered, abc.ABC):
         """Returns when the socket is gone. RequestError from the constructor is a refusal, too."""
         try:
             account = account_of(websocket.scope)
-            front.admit(account=account)  # before anything asks the engine, which may be loading
+            front.admit(account)  # before anything asks the engine, which may be loading
             try:
                 one = cls(front, websocket)
             except RequestError as error:

@@ -22,8 +22,8 @@ from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.engine_host import EngineHost
+from realtime_tts.server.ledger import Ledger
 from realtime_tts.server.made import Made
-from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.resumption import Resumption
 from realtime_tts.server.session_settings import chain_for
 from realtime_tts.server.text_input import TextInput
@@ -40,11 +40,10 @@ class Speech:
     """Feed it text, and `take` what comes of it, whenever `on_change` says that there may be
     something, until it is `done`; or wait for it with `next`. Whoever opened it calls `close` in
     any case, or the engine speaks on for nobody.
-    `reports_turns`: each segment is reported as a turn; else the owner does that. `contained`: what
-    a fault in a callback ends; None: this speech alone. `hold_seconds`: text that pauses for so
-    long ends its segment. `feed_pace`: of its session's texts. `starts`: False to wait for `start`.
-    `resumption`: the first segment was spoken in part elsewhere. `trace`: begins a segment's. An
-    owner so slow that more than `max_waiting_bytes` of PCM wait has lost the speech.
+    `contained`: what a fault in a callback ends; None: this speech alone. `hold_seconds`: text that
+    pauses for so long ends its segment. `feed_pace`: of its session's texts. `starts`: False to
+    wait for `start`. `trace`: begins a segment's. An owner so slow that more than
+    `max_waiting_bytes` of PCM wait has lost the speech.
     """
 
     def __init__(
@@ -54,25 +53,22 @@ class Speech:
         engine: EngineHost,
         delivery: Delivery,
         max_waiting_bytes: int,
-        reporter: SessionReporter,
+        ledger: Ledger,
         *,
-        reports_turns: bool = True,
         contained: Callable[[], AbstractContextManager[None]] | None = None,
         hold_seconds: float = inf,
         listener_free_at: float | None = None,
         feed_pace: FeedPace | None = None,
         starts: bool = True,
-        resumption: Resumption | None = None,
         trace: Callable[[str, bool], TurnTrace | None] = lambda name, waits: None,
     ) -> None:
         self.name, self.settings = name, settings
         self.failure: TurnFailure | None = None
         self.ended = False  # no more text comes
         self.hold_seconds = hold_seconds  # may be changed; counts from the next text on
-        self._engine, self._reporter = engine, reporter
+        self._engine, self._ledger = engine, ledger
         self._max_waiting_bytes = max_waiting_bytes
-        self._reports_turns = reports_turns
-        self._contained = contained or partial(reporter.contained, self.fail)
+        self._contained = contained or partial(ledger.reporter.contained, self.fail)
         self._feed_pace = feed_pace or FeedPace()
         self._starts, self._trace, self._closed = starts, trace, False
         self.segments: deque[Segment] = deque()  # not done; the first is on the air
@@ -87,21 +83,25 @@ class Speech:
         self._changed = asyncio.Event()
         self.on_change: Callable[[], None] = self._changed.set
         """Called when there may be something to take; an owner that takes sets its own."""
-        if resumption is not None:
+        if (resumption := ledger.resumption) is not None:
             self.track.resume(resumption.samples, resumption.made)
         self._prepare(listener_free_at, resumption)
 
     # Text.
 
     def feed(self, text: str, *, ends: bool = False) -> Segment:
-        """Add text, to its segment; not after `end`. `ends`: `cut` or `end` comes next."""
+        """Add text, to its segment; not after `end`. `ends`: `cut` or `end` comes next.
+
+        Raises TurnFailure if there is no room for the turn that begins with it, or its account has
+        no more turns or characters: nothing of the text is taken in, or counted. Of a speech that
+        has failed nothing is spoken.
+        """
         assert not self.ended, "text after the end of the speech"
+        begins, failed = self.open is None, self.failure is not None
+        charged = 0 if failed else self._ledger.charge(text, begins=begins)
         segment = self._segment()
-        segment.text_chars += len(text)
-        segment.wants_sound = True
-        if segment.utterances is None:
-            segment.pieces.append(text)
-        else:
+        segment.add(text, charged)
+        if segment.utterances is not None and not failed:
             self._input.feed(text, ends=ends)
         if not ends:
             self.touch()
@@ -158,11 +158,13 @@ class Speech:
             self._on_event,
             free_at,
             self._feed_pace,
+            self._ledger.account,
             saved=self.track.delivery.saved,
             resumption=resumption,
-            account=self._reporter.account,
         )
-        engine, settings, client = self._engine, self.settings, self._reporter.client
+        if self.utterances.progress is not None:
+            self.utterances.progress.paid = self._ledger.text
+        engine, settings, client = self._engine, self.settings, self._ledger.reporter.client
         told = self._contained, self._end_text, self.fail
         self._input = TextInput(self.utterances, engine, settings, client, *told)
 
@@ -226,7 +228,7 @@ class Speech:
             if self.segments[0].trace is not None:
                 self.segments[0].trace.took(event, now)
             made = self.utterances.take(event, now)
-            self.failure = self.utterances.failure
+            self.failure = self.failure or self.utterances.failure
             self._put(made)
             if not isinstance(event, Audio | Started):  # which change nothing that waits for time
                 self._set_alarm()
@@ -281,11 +283,11 @@ class Speech:
     def handed_over(self) -> None:
         """What was taken last was sent; after a segment the next begins. `take` does this, too."""
         if (late := self.track.sent()) is not None:
-            self._reporter.packet(late, self.segments[0].trace)
+            self._ledger.reporter.packet(late, self.segments[0].trace)
         given, self._given = self._given, None
         if self._closed or not isinstance(given, Done):
             return
-        self._report(given.segment.reason)
+        self._ledger.over(given.segment, given.segment.reason, self.failure)
         if self.segments.popleft() is self.open:
             self.open = None  # it ended by itself, at its limit: what follows is a new one
         self._input.drop()
@@ -326,7 +328,8 @@ class Speech:
         at_end = self.utterances.over and not self.track
         self._stop()
         self.handed_over()
-        self._report(self.utterances.reason if at_end else reason)
+        for segment in self.segments:
+            self._ledger.over(segment, self.utterances.reason if at_end else reason, self.failure)
         self.segments.clear()
         self.open = None
         self.on_change()
@@ -340,11 +343,3 @@ class Speech:
         self._input.drop()
         self._alarm.stop()
         self.track.drop()
-
-    def _report(self, reason: str) -> None:
-        """Of the segment on the air, if there is text of it, as of a turn."""
-        segment = self.segments[0] if self.segments else Segment(0)
-        utterances, chars = segment.utterances, segment.text_chars
-        if utterances is not None and chars and self._reports_turns:
-            stats, trace = utterances.stats(), segment.trace
-            self._reporter.ended(utterances.name, reason, self.failure, stats, chars, trace)

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Collection
 from heapq import heappop, heappush
 from pathlib import Path
-from typing import Protocol, TypedDict
+from typing import NamedTuple, Protocol, TypedDict
 
 import msgspec
 from starlette.requests import Request
@@ -50,8 +50,19 @@ class Claim(msgspec.Struct, frozen=True):
     once: bool
 
 
+class Shown(NamedTuple):
+    """The key of a request: the digest of the server's, the id of a customer's, or empty where none
+    is needed. `claim`: of the token that was shown in its place."""
+
+    key: bytes | str
+    claim: Claim | None = None
+
+
 class UsedTokens(Protocol):
     """Which tokens for one use have been used."""
+
+    def has(self, id: str) -> bool:
+        """Whether this one was used."""
 
     def use(self, id: str, until: float) -> bool:
         """Use one up, which expires at `until`; whether it had not been used before."""
@@ -64,6 +75,9 @@ class UsedHere:
         self._used: set[str] = set()
         self._forget: list[tuple[float, str]] = []  # when to forget those, the first first
 
+    def has(self, id: str) -> bool:
+        return id in self._used
+
     def use(self, id: str, until: float) -> bool:
         while self._forget and self._forget[0][0] <= time.time():
             self._used.discard(heappop(self._forget)[1])
@@ -75,11 +89,16 @@ class UsedHere:
 
 
 class UsedByAll:
-    """The same for all processes that share a folder: an empty file for each token."""
+    """The same for all processes that share a folder: an empty file for each token. The folder is
+    made if there is none, and has nothing else in it: old files there are removed."""
 
     def __init__(self, folder: Path) -> None:
+        folder.mkdir(mode=0o700, exist_ok=True)
         self._folder = folder
         self._sweep_at = 0.0
+
+    def has(self, id: str) -> bool:
+        return (self._folder / id).exists()
 
     def use(self, id: str, until: float) -> bool:
         """Raises OSError if the folder cannot be written."""
@@ -135,16 +154,21 @@ class Tokens:
         found = self._stored(key) if isinstance(key, str) else self._secrets.get(key)
         return found or b""
 
-    def takes(self, token: bytes, origins: Collection[str]) -> bytes | str | None:
-        """The key that it is as good as, if it still holds, in a request with these `Origin`
-        headers; None if it does not. Uses it up if it is for one use."""
+    def read(self, token: bytes, origins: Collection[str]) -> Shown | None:
+        """What it is as good as, if it still holds, in a request with these `Origin` headers; None
+        if it does not. It is not used up with that: see `use`."""
         key, claim = self._read(token)
-        now = time.time()
-        if claim is None or claim.until <= now:
+        if claim is None or claim.until <= time.time():
             return None
         if claim.origin is not None and [one.lower() for one in origins] != [claim.origin]:
             return None
-        return key if not claim.once or self._used.use(claim.id, claim.until) else None
+        used = claim.once and self._used.has(claim.id)
+        return None if used else Shown(key, claim)
+
+    def use(self, shown: Shown) -> bool:
+        """Something is done with it; False if it was for one use and that has been had."""
+        claim = shown.claim
+        return claim is None or not claim.once or self._used.use(claim.id, claim.until)
 
     def _read(self, token: bytes) -> tuple[bytes | str, Claim | None]:
         """The key that it is signed with, and what it says."""

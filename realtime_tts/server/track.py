@@ -54,6 +54,8 @@ class Segment:
     told: bool = False
     """The client knows of it."""
     text_chars: int = 0
+    charged: int = 0
+    """Of them to its account: see `Ledger`."""
     wants_sound: bool = False
     """Where silence fills, it has some even if there is nothing to speak."""
     ended: bool = False
@@ -67,6 +69,14 @@ class Segment:
     utterances: Utterances | None = None  # once it is on the air
     pushed: int = 0  # samples of its speech that were encoded
     trace: TurnTrace | None = None  # where turns are traced
+
+    def add(self, text: str, charged: int) -> None:
+        """More text came, of which so many characters were charged."""
+        self.text_chars += len(text)
+        self.charged += charged
+        self.wants_sound = True
+        if self.utterances is None:
+            self.pieces.append(text)
 
     @property
     def samples(self) -> int:

@@ -15,7 +15,7 @@ from math import inf
 
 import msgspec
 
-from realtime_tts.access.account import FREE, Account
+from realtime_tts.access.account import Account
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.engine.link import (
     Append,
@@ -53,8 +53,7 @@ class Utterances:
     """`name` is unique among all of this server, and the first utterance's; later ones add to it.
 
     `listener_free_at`: when the listener will have heard what was sent before. `feed_pace`: of the
-    texts of this session. `saved`: see `Delivery`. `resumption`: it was spoken in part elsewhere.
-    """
+    texts of this session. `saved`: see `Delivery`. `resumption`: what was spoken elsewhere."""
 
     def __init__(
         self,
@@ -64,10 +63,10 @@ class Utterances:
         on_event: EventHandler,
         listener_free_at: float | None,
         feed_pace: FeedPace,
+        account: Account,
         *,
         saved: bool = False,
         resumption: Resumption | None = None,
-        account: Account = FREE,
     ) -> None:
         self.name, self._account = name, account
         self.layout = "streaming"  # until the engine says what it used
@@ -92,10 +91,10 @@ class Utterances:
         if resumption is not None:
             self._spec, self._before = resumption.seeded(self._spec), resumption.stats
             self.listener.resume(resumption, time.monotonic())
-        self.progress = progress_of(settings, engine, self._spec.seed, self._text, self.listener)
+        self.progress = progress_of(
+            name, settings, engine, self._spec.seed, self._text, self.listener, resumption
+        )
         """What the client is told, if it wants to be able to go on elsewhere."""
-        if self.progress and not resumption:
-            self.progress.begin()
 
     @property
     def utterance_id(self) -> str:
@@ -319,7 +318,8 @@ class Utterances:
         return late
 
     def cancel(self) -> None:
-        """The engine stops at once, and no more of its events come. Idempotent."""
+        """The engine stops at once, or never hears of it, and no more events come. Idempotent."""
+        self.over = True
         self._engine.cancel(self.utterance_id)
 
     def release(self) -> None:

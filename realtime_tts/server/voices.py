@@ -9,14 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Literal, NotRequired, TypedDict
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from realtime_tts.access.account import VoiceNotAllowed
+from realtime_tts.access.account import Account
 from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.logs import event
 from realtime_tts.server.auth import account_of
@@ -25,10 +24,12 @@ from realtime_tts.server.front import SERVER_NAME, Front
 from realtime_tts.voices.errors import (
     BuiltInVoice,
     CannotClone,
+    NotAllowed,
     UnknownVoice,
     UnsupportedMedia,
     UploadTooLarge,
     VoiceRequestError,
+    not_allowed,
 )
 from realtime_tts.voices.file import VoiceRecord
 from realtime_tts.voices.form import MAX_BODY_BYTES, MAX_JSON_BYTES, parse_embedding, too_large
@@ -172,6 +173,9 @@ async def _export(front: Front, request: Request) -> Response:
 
 async def _create(front: Front, request: Request) -> Response:
     library, info = front.voices, front.engine.info
+    account = account_of(request.scope)
+    if not account.registers:
+        raise NotAllowed("this key may not register voices")
     if library is None:
         raise CannotClone("this server keeps no voices: start it with --voices-dir FOLDER")
     if front.draining:
@@ -183,14 +187,13 @@ async def _create(front: Front, request: Request) -> Response:
         )
     content_type = request.headers.get("content-type", "")
     kind = content_type.partition(";")[0].strip().lower()
-    check_name = partial(_check_name, request)
     if kind == "multipart/form-data":
         async with library.place() as worker:
             body = await _body(request, MAX_BODY_BYTES)
-            record = await library.clone(worker, body, content_type, info.voices, check_name)
+            record = await library.clone(worker, body, content_type, info.voices, account.registers)
     elif kind == "application/json":
         asked, embedding = parse_embedding(b"".join(await _body(request, MAX_JSON_BYTES)))
-        check_name(asked.name)
+        _check_name(account, asked.name)
         record = await library.register(
             asked.name,
             embedding,
@@ -210,7 +213,7 @@ async def _create(front: Front, request: Request) -> Response:
 async def _delete(front: Front, request: Request) -> Response:
     id = request.path_params["id"]
     _refuse_speaker(front, id, "belongs to the checkpoint and cannot be deleted")
-    _check_name(request, id)
+    _check_name(account_of(request.scope), id)
     await asyncio.to_thread(_library(front, id).registry.delete, id)
     return Response(status_code=204)
 
@@ -239,13 +242,9 @@ def _too_large(limit: int, size: int | None) -> UploadTooLarge:
 # What a key is for.
 
 
-class NotAllowed(VoiceRequestError, code=VoiceNotAllowed.code, status=403):
-    """The key is not for voices of this name."""
-
-
-def _check_name(request: Request, name: str) -> None:
-    if not account_of(request.scope).may_register(name):
-        raise NotAllowed(f"this key may not register or delete a voice named {name[:80]!r}")
+def _check_name(account: Account, name: str) -> None:
+    if not account.may_register(name):
+        raise not_allowed(name)
 
 
 def _usable(request: Request) -> str:

@@ -41,6 +41,10 @@ class CannotClone(VoiceRequestError, code="cannot_clone", status=409):
     """This server keeps no voices, or none of its checkpoints can clone one."""
 
 
+class NotAllowed(VoiceRequestError, code="voice_not_allowed", status=403):
+    """The key is not for voices of this name."""
+
+
 class UploadTooLarge(VoiceRequestError, code="too_large", status=413):
     """The body has more bytes than a recording may have."""
 
@@ -72,6 +76,11 @@ class CannotStore(VoiceRequestError, code="cannot_store", status=507, retryable=
 def speaker_exists(name: str) -> VoiceExists:
     """Make the error for a name that belongs to a checkpoint's speaker."""
     return VoiceExists(f"{name!r} is a speaker of a loaded checkpoint: choose another name")
+
+
+def not_allowed(name: str) -> NotAllowed:
+    """Make the error for a name that is not for who asks."""
+    return NotAllowed(f"this key may not register or delete a voice named {name[:80]!r}")
 
 
 BY_CODE: dict[str, type[VoiceRequestError]] = {

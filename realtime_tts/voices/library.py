@@ -11,9 +11,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from realtime_tts.access.key import matches
+from realtime_tts.background import repeat
 from realtime_tts.voices import wire
 from realtime_tts.voices.encoding import VoiceWorker, WorkerLimits
-from realtime_tts.voices.errors import CannotClone, CannotStore, EncoderFailed, speaker_exists
+from realtime_tts.voices.errors import (
+    CannotClone,
+    CannotStore,
+    EncoderFailed,
+    not_allowed,
+    speaker_exists,
+)
 from realtime_tts.voices.file import CorruptVoiceError, VoiceRecord, read_record, write_voice
 from realtime_tts.voices.stored import UPDATE_SECONDS, StoredRegistry, open_registry
 
@@ -56,15 +64,15 @@ class VoiceLibrary:
         body: Sequence[bytes],
         content_type: str,
         reserved: Collection[str],
-        check_name: Callable[[str], None] = lambda name: None,
+        allowed: tuple[str, ...] = ("*",),
     ) -> VoiceRecord:
         """Make a voice from the pieces of a form, in a place. `reserved`: names that are taken;
-        `check_name` raises VoiceRequestError for one that is not for who asks."""
+        `allowed`: patterns of those that are for who asks."""
         async with self._unfinished() as path:
             folder = str(self.registry.folder)
-            job = wire.Job(content_type, folder, str(path), tuple(reserved))
+            job = wire.Job(content_type, folder, str(path), tuple(reserved), allowed)
             await worker.make(job, body)
-            return await asyncio.to_thread(self._add, path, check_name)
+            return await asyncio.to_thread(self._add, path, allowed)
 
     async def register(
         self,
@@ -98,12 +106,11 @@ class VoiceLibrary:
                 await asyncio.to_thread(self.registry.update)
         await asyncio.to_thread(self.registry.voices)
         if isinstance(self.registry, StoredRegistry):
-            self._following = asyncio.create_task(self._follow(), name="voices")
+            following = repeat("voices.update", UPDATE_SECONDS, self._follow)
+            self._following = asyncio.create_task(following, name="voices")
 
     async def _follow(self) -> None:
-        while True:
-            await asyncio.sleep(UPDATE_SECONDS)
-            await asyncio.to_thread(self.registry.update)
+        await asyncio.to_thread(self.registry.update)
 
     async def stop(self) -> None:
         """End the worker, if there is one."""
@@ -120,11 +127,11 @@ class VoiceLibrary:
         finally:
             await asyncio.to_thread(path.unlink, missing_ok=True)
 
-    def _add(
-        self, path: Path, check_name: Callable[[str], None] = lambda name: None
-    ) -> VoiceRecord:
+    def _add(self, path: Path, allowed: tuple[str, ...] = ("*",)) -> VoiceRecord:
+        """Its name is looked at again: the worker has read what a stranger sent."""
         try:
-            check_name(read_record(path).id)
+            if not matches(allowed, name := read_record(path).id):
+                raise not_allowed(name)
             return self.registry.add(path)
         except CorruptVoiceError as error:
             raise EncoderFailed(f"the encoder wrote what is no voice: {error}") from None

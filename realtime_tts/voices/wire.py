@@ -16,13 +16,14 @@ class Job(msgspec.Struct, frozen=True, tag=True):
     """A form to be made into a voice: its file is written at `path`, for who sent the job to add.
 
     The form itself is the next message. `folder` is the registry's; `reserved` are names that no
-    voice may have.
+    voice may have, and `allowed` patterns of those that it may.
     """
 
     content_type: str
     folder: str
     path: str
     reserved: tuple[str, ...] = ()
+    allowed: tuple[str, ...] = ("*",)
 
 
 class Started(msgspec.Struct, frozen=True, tag=True):

@@ -17,6 +17,7 @@ import queue
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from realtime_tts.access.key import matches
 from realtime_tts.child_process import Parent
 from realtime_tts.errors import CheckpointError, ConfigError, RealtimeTTSError
 from realtime_tts.voices import wire
@@ -27,6 +28,7 @@ from realtime_tts.voices.errors import (
     CannotStore,
     EncoderFailed,
     VoiceRequestError,
+    not_allowed,
     speaker_exists,
 )
 from realtime_tts.voices.form import parse_form
@@ -69,6 +71,8 @@ class Worker:
         with _bounded_memory(_DECODING_BYTES):
             wanted = parse_form(body, job.content_type)
             # Asked here and not only when the voice is added: encoding is what costs.
+            if not matches(job.allowed, wanted.name):
+                raise not_allowed(wanted.name)
             if wanted.name in job.reserved:
                 raise speaker_exists(wanted.name)
             Registry(job.folder).check_free(wanted.name)

@@ -15,6 +15,7 @@ import pytest
 
 from realtime_tts.access.key import Key, KeyLimits, digest_of, new_id, new_secret
 from realtime_tts.access.key_file import KeyFile
+from tests.server.conftest import peer as peer
 from tests.server.conftest import speech as speech
 
 

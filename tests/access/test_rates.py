@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import sqlite3
 import time
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -33,43 +35,76 @@ def test_a_window_takes_so_many_and_says_when_the_next_one_begins() -> None:
     clock = Clock()
     rates, limited = Rates(clock), key(turns_per_minute=3)
     for _ in range(3):
-        assert rates.take(limited, "turns", 1) is None
+        assert rates.take(limited, turns=1) is None
         clock.now += 10
-    assert rates.take(limited, "turns", 1) == Exceeded("turns_per_minute", 3, 30.0)
+    assert rates.take(limited, turns=1) == Exceeded("turns_per_minute", 3, 30.0)
     clock.now += 29.9
-    assert rates.take(limited, "turns", 1) is not None
+    assert rates.take(limited, turns=1) is not None
     clock.now += 0.2
-    assert rates.take(limited, "turns", 1) is None
+    assert rates.take(limited, turns=1) is None
 
 
 def test_what_is_refused_costs_nothing() -> None:
     clock = Clock()
     rates, limited = Rates(clock), key(chars_per_minute=100, chars_per_day=150)
-    assert rates.take(limited, "chars", 90) is None
-    assert rates.take(limited, "chars", 11) is not None
-    assert rates.take(limited, "chars", 10) is None, "the eleven were not counted"
+    assert rates.take(limited, chars=90) is None
+    assert rates.take(limited, chars=11) is not None
+    assert rates.take(limited, chars=10) is None, "the eleven were not counted"
     clock.now += 60
-    found = rates.take(limited, "chars", 51)
+    found = rates.take(limited, chars=51)
     assert found is not None and found.limit == "chars_per_day"
     assert found.seconds == pytest.approx(86_400 - 60)
-    assert rates.take(limited, "chars", 50) is None, "nor by the window that had room"
+    assert rates.take(limited, chars=50) is None, "nor by the window that had room"
+
+
+def test_a_turn_and_its_text_are_taken_together_or_not_at_all() -> None:
+    rates, limited = Rates(Clock()), key(turns_per_minute=2, chars_per_minute=10)
+    found = rates.take(limited, turns=1, chars=11)
+    assert found == Exceeded("chars_per_minute", 10, inf), "no window could hold it"
+    assert rates.take(limited, turns=1, chars=5) is None
+    found = rates.take(limited, turns=1, chars=6)
+    assert found is not None and found.limit == "chars_per_minute"
+    assert rates.take(limited, turns=1, chars=5) is None
+    found = rates.take(limited, turns=1)
+    assert found is not None and found.limit == "turns_per_minute"
+
+
+def test_what_is_given_back_can_be_taken_again_in_the_same_window() -> None:
+    clock = Clock()
+    rates, limited = Rates(clock), key(chars_per_minute=10)
+    assert rates.take(limited, chars=9) is None
+    rates.give_back(limited, chars=4)
+    assert rates.take(limited, chars=5) is None
+    assert rates.take(limited, chars=1) is not None
+    clock.now += 61
+    rates.give_back(limited, chars=10)
+    assert rates.take(limited, chars=3) is None
+    rates.give_back(limited, chars=10)
+    assert rates.take(limited, chars=11) is not None, "a window has no more than it had"
+
+
+def test_what_is_owed_is_counted_though_it_is_too_much() -> None:
+    rates, limited = Rates(Clock()), key(chars_per_minute=10, turns_per_minute=1)
+    rates.count(limited, turns=2, chars=30)
+    assert rates.take(limited, chars=1) is not None
+    assert rates.take(limited, turns=1) is not None
 
 
 def test_keys_and_units_have_windows_of_their_own() -> None:
     rates = Rates(Clock())
     one, other = key("a", turns_per_minute=1, chars_per_minute=1), key("b", turns_per_minute=1)
-    assert rates.take(one, "turns", 1) is None
-    assert rates.take(one, "chars", 1) is None
-    assert rates.take(other, "turns", 1) is None
-    assert rates.take(one, "turns", 1) is not None
-    assert rates.take(other, "chars", 10**9) is None
+    assert rates.take(one, turns=1) is None
+    assert rates.take(one, chars=1) is None
+    assert rates.take(other, turns=1) is None
+    assert rates.take(one, turns=1) is not None
+    assert rates.take(other, chars=10**9) is None
 
 
 def test_windows_that_are_over_are_forgotten() -> None:
     clock = Clock()
     rates = Rates(clock)
     for number in range(9_000):
-        rates.take(key(f"k{number}", turns_per_minute=5), "turns", 1)
+        rates.take(key(f"k{number}", turns_per_minute=5), turns=1)
         clock.now += 1
     assert len(rates.counters.counters) < 5_000
 
@@ -100,24 +135,66 @@ def check_shared_rates(servers: Servers) -> None:
     limited = key(turns_per_minute=10)
     one, other = servers.rates
     for _ in range(6):
-        assert one.take(limited, "turns", 1) is None
+        assert one.take(limited, turns=1) is None
     for _ in range(2):
-        assert other.take(limited, "turns", 1) is None
+        assert other.take(limited, turns=1) is None
     servers.exchange()
     # Each hears of the other's when it has something to tell.
-    assert one.take(limited, "turns", 1) is None
+    assert one.take(limited, turns=1) is None
     servers.exchange()
-    assert other.take(limited, "turns", 1) is None
+    assert other.take(limited, turns=1) is None
     servers.exchange()
-    found = other.take(limited, "turns", 1)
+    found = other.take(limited, turns=1)
     assert found is not None and 0 < found.seconds <= 60
-    one.take(limited, "turns", 1)
+    one.take(limited, turns=1)
     servers.exchange()
-    assert one.take(limited, "turns", 1) is not None
+    assert one.take(limited, turns=1) is not None
+
+
+def test_fronts_share_what_is_given_back(tmp_path: Path) -> None:
+    servers, limited = Servers(None, tmp_path / "limits.db"), key(chars_per_minute=10)
+    one, other = servers.rates
+    assert one.take(limited, chars=9) is None
+    assert other.take(limited, chars=1) is None
+    servers.exchange()
+    one.give_back(limited, chars=6)
+    servers.exchange()
+    assert other.take(limited, chars=6) is not None, "it does not know yet"
+    servers.exchange()
+    assert other.take(limited, chars=6) is None
+    servers.exchange()
+    assert other.take(limited, chars=1) is not None
 
 
 def test_fronts_share_windows(tmp_path: Path) -> None:
     check_shared_rates(Servers(None, tmp_path / "limits.db"))
+
+
+def test_fronts_go_on_sharing_when_their_file_was_removed(tmp_path: Path) -> None:
+    table = tmp_path / "limits.db"
+    servers = Servers(None, table)
+    servers.held[0]["a"] = (1, 1)
+    servers.exchange()
+    assert servers.exchanges[1].elsewhere("a") == (1, 1)
+    table.unlink()  # an old file in a folder for temporary ones, say
+    servers.exchange()
+    assert servers.exchanges[1].elsewhere("a") == (1, 1)
+    check_shared_rates(servers)
+
+
+def test_what_other_fronts_had_is_forgotten_while_they_cannot_be_asked(tmp_path: Path) -> None:
+    folder = tmp_path / "private"
+    folder.mkdir()
+    servers = Servers(None, folder / "limits.db")
+    servers.held[0]["a"] = (1, 1)
+    servers.exchange()
+    folder.rename(tmp_path / "elsewhere")
+    with pytest.raises(sqlite3.OperationalError):
+        servers.meet(1)
+    assert servers.exchanges[1].elsewhere("a") == (0, 0)
+    (tmp_path / "elsewhere").rename(folder)
+    servers.meet(1)
+    assert servers.exchanges[1].elsewhere("a") == (1, 1)
 
 
 def test_servers_share_windows_in_redis(redis: str) -> None:

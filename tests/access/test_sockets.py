@@ -113,6 +113,36 @@ async def test_a_key_that_expires_ends_its_sockets(speech: Any, keys: Keys, bear
             assert talker.socket.close_code == 4401
 
 
+async def test_keys_end_also_after_a_fault_of_who_looks_at_them(
+    speech: Any, keys: Keys, bearer: Bearer, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    secret = keys.create("acme")
+    async with speech(config=config(keys)) as server:
+        access = server.running.front.access
+        with monkeypatch.context() as broken:
+            broken.setattr(access, "_changed", lambda: 1 / 0)
+            await until(lambda: "keys.failed" in caplog.text)
+        async with server.talk(additional_headers=bearer(secret)) as talker:
+            keys.revoke("acme")
+            await talker.rest()
+            assert talker.socket.close_code == 4401
+
+
+async def test_that_a_key_has_ended_is_in_the_log_once(
+    speech: Any, keys: Keys, bearer: Bearer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However long its sockets take to close."""
+    caplog.set_level(logging.INFO)
+    secret = keys.create("acme", expires=time.time() + 1.0)
+    async with speech(config=config(keys)) as server:
+        server.running.front.access.on_revoked = lambda account: None
+        async with server.talk(additional_headers=bearer(secret)):
+            await until(lambda: "keys.ended" in caplog.text)
+            await asyncio.sleep(1.2)
+    assert [record.getMessage() for record in caplog.records].count("keys.ended") == 1
+
+
 async def test_a_socket_of_another_api_is_closed_so_too(
     speech: Any, keys: Keys, bearer: Bearer
 ) -> None:
@@ -236,7 +266,10 @@ async def test_a_key_speaks_with_its_voices_only(speech: Any, keys: Keys, bearer
             assert (await talker.next())["type"] == "error"
             await talker.send("text", text="Spoken by one.", end=True)
             assert (await talker.until("turn.done"))[-1]["reason"] == "complete"
-        assert (await say(server, "Hello.", bearer(secret), voice="bass")).status_code == 403
+        refused = await say(server, "Hello.", bearer(secret), voice="bass")
+        unknown = await say(server, "Hello.", bearer(secret), voice="nope")
+        assert refused.status_code == unknown.status_code == 400
+        assert refused.text.replace("bass", "nope") == unknown.text, "who guesses learns nothing"
         assert (await say(server, "Hello.", bearer(secret), voice="alto")).status_code == 200
         async with websockets.connect(
             server.running.websocket_url + "?voice=alto", additional_headers=bearer(secret)

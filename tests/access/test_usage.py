@@ -79,9 +79,9 @@ async def test_a_server_without_keys_has_no_usage(speech: Any) -> None:
 def test_days_are_those_of_utc_and_old_ones_stay(tmp_path: Path) -> None:
     now = [20_000 * DAY + 100.0]
     usage = Usage(at(tmp_path / "u.db"), lambda: now[0])
-    usage.spoke(key("a"), 24_000, 10)
+    usage.spoke(key("a"), 1, 24_000, 10)
     now[0] -= 200.0
-    usage.spoke(key("a"), 48_000, 20)
+    usage.spoke(key("a"), 1, 48_000, 20)
     now[0] += 200.0
     usage.write()
     found = usage.days("id-a", 2)
@@ -98,7 +98,7 @@ def check_many_writers(url: str) -> None:
 
     def write(usage: Usage) -> None:
         for _ in range(10):
-            usage.spoke(key("a"), 24_000, 3)
+            usage.spoke(key("a"), 1, 24_000, 3)
             usage.refused(key("b"))
             usage.write()
 
@@ -119,10 +119,10 @@ def test_many_processes_add_up_in_sqlite(tmp_path: Path) -> None:
 def test_a_database_that_is_away_loses_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "later"
     usage = Usage(at(folder / "u.db"))
-    usage.spoke(key("a"), 24_000, 5)
+    usage.spoke(key("a"), 1, 24_000, 5)
     with pytest.raises(sqlalchemy.exc.OperationalError):
         usage.write()
-    usage.spoke(key("a"), 24_000, 5)
+    usage.spoke(key("a"), 1, 24_000, 5)
     with pytest.raises(OSError, match="database for usage"):
         usage.days(None, 1)
     folder.mkdir()
@@ -216,3 +216,22 @@ async def test_limits_hold_over_all_fronts_and_so_does_revocation(
             assert {one.socket.close_code for one in opened} == {4401}
         with pytest.raises(httpx2.HTTPStatusError):
             (await server.get("/v1/voices", headers=headers)).raise_for_status()
+
+
+async def test_a_token_for_one_use_leaves_what_the_fronts_share(keys: Keys, bearer: Bearer) -> None:
+    """Old tokens are swept when one is used; the table of limits is old where nobody spoke."""
+    secret = keys.create("acme")
+    async with serving(access=(str(keys.path), None, None), fronts=2) as server:
+        (table,) = {
+            Path(opened.path)
+            for front in server.fronts
+            for opened in front.open_files()
+            if opened.path.endswith("limits.db")
+        }
+        os.utime(table, (0, 0))
+        once = "/v1/single-use-token/tts_websocket"
+        answer = await server.get(once, method="POST", headers=bearer(secret))
+        shown = bearer(answer.json()["token"])
+        assert (await server.get("/v1/voices", headers=shown)).status_code == 200
+        assert table.exists()
+        assert (await server.get("/v1/voices", headers=shown)).status_code == 401

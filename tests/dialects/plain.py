@@ -135,4 +135,4 @@ def front_of(info: EngineInfo, voices: tuple[str, ...]) -> Any:
         given = {name: value for name, value in chosen.items() if value is not None}
         return replace(session_defaults(info, 3.0), **given)
 
-    return SimpleNamespace(info=info, voice_names=lambda: voices, settings=settings)
+    return SimpleNamespace(info=info, voice_names=lambda account: voices, settings=settings)

@@ -20,6 +20,7 @@ from realtime_tts.dialects.dashscope import (
 )
 from realtime_tts.dialects.dashscope_messages import our_voice
 from realtime_tts.engine.fake import Faults
+from realtime_tts.engine.link import Open
 from realtime_tts.server.speech import STALL_SECONDS
 from tests.dialects.asking import SLOW
 from tests.dialects.qwen_realtime import (
@@ -331,6 +332,31 @@ async def test_a_dialogue_sent_at_once(speech: Any) -> None:
         assert [done["voice"] for done in dones] == voices
         assert len(sound_of(seen)) == len(voices) * len("A line of it.") * FRAME
         await server.settled()
+
+
+@pytest.mark.parametrize("how", ["cancel", "hang up", "close", "end"])
+async def test_what_is_silenced_with_the_voice_before_it_never_begins(
+    speech: Any, how: str
+) -> None:
+    async with speech(engine=SLOW) as server, qwen_realtime(server) as client:
+        commands = server.spy_on_commands()
+        await client.append("A text that takes its time. " * 5)
+        await client.until("response.created")
+        for voice in ("bass", "alto", "soprano"):
+            await client.update(voice=voice)
+            await client.append("What comes next.")
+        await client.update(language_type="English")  # all was taken in
+        if how == "cancel":
+            await client.send("response.cancel")
+        elif how == "hang up":
+            client.socket.transport.abort()
+        elif how == "close":
+            for _ in range(LimitsConfig().max_bad_messages + 1):
+                await client.socket.send("no JSON")
+        else:
+            server.running.front.end_sessions()
+        await server.settled_engine()
+        assert sum(isinstance(command, Open) for command in commands) == 1
 
 
 async def test_a_change_of_voice_needs_no_second_place(speech: Any) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from realtime_tts.access.account import FREE
 from realtime_tts.audio.encoders import Encoder
 from realtime_tts.audio.formats import RATES
 from realtime_tts.config import LimitsConfig, ServerConfig
@@ -82,10 +83,10 @@ def test_other_models_are_an_error_that_lists_what_there_is(name: str) -> None:
 
 
 def test_the_checkpoint_is_a_model_too() -> None:
-    wanted = socket_wanted({"model": INFO.model}, FRONT)
+    wanted = socket_wanted({"model": INFO.model}, FRONT, FREE)
     assert wanted.settings.model == INFO.model
     assert wanted.settings.voice == DEFAULTS.voice
-    assert socket_wanted({}, FRONT).settings == DEFAULTS
+    assert socket_wanted({}, FRONT, FREE).settings == DEFAULTS
 
 
 @given(
@@ -102,7 +103,7 @@ def test_the_checkpoint_is_a_model_too() -> None:
 def test_any_query_is_understood_or_refused(query: dict[str, str]) -> None:
     for wanted_of in (socket_wanted, http_wanted):
         try:
-            wanted = wanted_of(query, FRONT)
+            wanted = wanted_of(query, FRONT, FREE)
         except RequestError as error:
             assert str(error)
         else:

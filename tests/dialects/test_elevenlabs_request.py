@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from realtime_tts.access.account import FREE
 from realtime_tts.dialects.elevenlabs_messages import (
     API,
     Body,
@@ -54,7 +55,7 @@ def test_anything_is_read_or_refused(fields: dict[str, Any]) -> None:
 def test_any_address_is_read_or_refused(query: dict[str, str], voice: str) -> None:
     info = FakeEngine().info
     try:
-        wanted = wanted_of(query, voice, front_of(info, info.voices))
+        wanted = wanted_of(query, voice, front_of(info, info.voices), FREE)
     except RequestError as error:
         str(error).encode(errors="surrogatepass")
     else:
@@ -66,14 +67,16 @@ def test_any_address_is_read_or_refused(query: dict[str, str], voice: str) -> No
 )
 def test_seeds_of_an_address(seed: str, taken: int | None) -> None:
     info = FakeEngine().info
-    assert wanted_of({"seed": seed}, "alto", front_of(info, info.voices)).settings.seed == taken
+    assert (
+        wanted_of({"seed": seed}, "alto", front_of(info, info.voices), FREE).settings.seed == taken
+    )
 
 
 @pytest.mark.parametrize("seed", [str(2**63), "0" * 20 + "9" * 20, "0" * 5_000, "-1", "\u0663"])
 def test_seeds_that_are_none(seed: str) -> None:
     info = FakeEngine().info
     with pytest.raises(RequestError, match="whole number"):
-        wanted_of({"seed": seed}, "alto", front_of(info, info.voices))
+        wanted_of({"seed": seed}, "alto", front_of(info, info.voices), FREE)
 
 
 def test_null_is_absent_at_every_depth() -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from realtime_tts.access.account import FREE
 from realtime_tts.bench.deltas import DeltaKind, split
 from realtime_tts.engine.fake import FakeEngine
 from realtime_tts.engine.link import Append, Audio, Ended, Event, Finish, Open, Started, Waits
@@ -104,7 +105,7 @@ class Feeding:
         chosen = SessionSettings(**(usual | settings))
         host: Any = self
         pace = pace or FeedPace()
-        self.turn = Utterances("t", chosen, host, lambda event: None, None, pace)
+        self.turn = Utterances("t", chosen, host, lambda event: None, None, pace, FREE)
 
     # The host.
 

@@ -13,6 +13,7 @@ import httpx2
 import pytest
 import websockets
 
+from realtime_tts.access.account import FREE
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.errors import ConfigError
@@ -209,5 +210,5 @@ async def test_contexts_of_open_sockets_are_no_new_sessions(speech: Any) -> None
             await talker.send("text", text=LONG, end=True)
             await until(lambda: front.load().active == 1)
             assert (await refusal(server)).status_code == 503
-            front.admit(held=1)
-            front.admit(more=True)
+            front.admit(FREE, held=1)
+            front.admit(FREE, more=True)

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from realtime_tts.protocol.settings import SessionSettings
-from realtime_tts.server.speech import Delivery
+from tests.server.opening import open_speech
 
 OF_A_TURN = (
     "realtime_tts.text",
@@ -82,7 +81,7 @@ async def test_a_speech_of_another_api_is_gone_when_nobody_has_it(
     speech: Any, garbage: Any, cut: bool
 ) -> None:
     async with speech() as server:
-        one = server.running.front.open_speech("s1", SessionSettings(), "test", Delivery())
+        one = open_speech(server)
         one.feed("Hello there.")
         if not cut:
             one.end()

@@ -15,7 +15,8 @@ from realtime_tts.engine.link import Append, Cancel, Finish, Open
 from realtime_tts.model.config_files import read_config
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.session_settings import number_language
-from realtime_tts.server.speech import Delivery, Sound
+from realtime_tts.server.speech import Sound
+from tests.server.opening import open_speech
 
 RATE = 24_000
 FRAME = 1_920
@@ -190,7 +191,7 @@ async def test_an_interrupt_behind_the_pause_counts_it(speech: Any) -> None:
 
 async def test_a_stream_without_a_session_has_pauses_too(speech: Any) -> None:
     async with speech() as server:
-        stream = server.running.front.open_speech("s1", SessionSettings(), "test", Delivery())
+        stream = open_speech(server)
         stream.feed('Hi.<break time="250ms"/>You.<break time="0.25s"/>')
         stream.end()
         pcm = b""

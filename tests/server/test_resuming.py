@@ -37,6 +37,8 @@ def same(kept: Kept, undisturbed: Kept) -> None:
     assert ttfa is None or ttfa >= 0
     ends = [word["end_ms"] for word in kept.words]
     assert ends == sorted(ends)
+    chars = [chars for _, chars in kept.told]
+    assert chars == sorted(chars), "what was spoken stays spoken"
     assert not [m for m in kept.messages if m["type"] in ("error", "warning")]
 
 

@@ -10,24 +10,18 @@ import pytest
 from realtime_tts.audio.formats import parse_format
 from realtime_tts.audio.packets import FramedPackets
 from realtime_tts.engine.fake import FakeEngineConfig
+from realtime_tts.engine.link import Open
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.speech import Delivery, Done, Sound
+from tests.server.conftest import until
+from tests.server.opening import open_speech
 
 FRAME_BYTES = 3_840
-FRAMES = Delivery()
 
 
 def delivery(**options: Any) -> Delivery:
     return Delivery(FramedPackets, **options)
-
-
-def open_speech(
-    server: Any, name: str = "s1", how: Delivery = FRAMES, options: Any = None, **chosen: Any
-) -> Any:
-    front = server.running.front
-    return front.open_speech(name, SessionSettings(**chosen), "test", how, **(options or {}))
 
 
 async def given_by(one: Any) -> list[Any]:
@@ -145,6 +139,28 @@ async def test_who_waits_is_told_why_it_ended(speech: Any) -> None:
         await server.settled()
         assert server.value("tts_turns_total", reason="error") == 1
         assert server.value("tts_refused_total", reason="going_away") == 1
+
+
+@pytest.mark.parametrize("begun", [False, True])
+async def test_one_that_failed_is_not_spoken_and_says_why_however_late_it_is_asked(
+    speech: Any, begun: bool
+) -> None:
+    """Its owner's client may be slow, and send text meanwhile."""
+    async with speech() as server:
+        commands = server.spy_on_commands()
+        one = open_speech(server)
+        if begun:
+            one.feed("Good morning to you. ")
+            await until(lambda: commands)
+        one.fail(TurnFailure("key_limit_reached", "no"))
+        one.feed(" there, and good morning.", ends=True)
+        one.cut()
+        await asyncio.sleep(0.1)
+        assert sum(isinstance(command, Open) for command in commands) == int(begun)
+        with pytest.raises(TurnFailure, match="no"):
+            one.take()
+        one.close()
+        await server.settled_engine()
 
 
 async def test_an_owner_that_takes_nothing_loses_the_one(speech: Any) -> None:

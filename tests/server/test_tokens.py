@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,7 @@ import httpx2
 import pytest
 import websockets
 
-from realtime_tts.config import ServerConfig
+from realtime_tts.config import AddressConfig, ServerConfig
 from realtime_tts.server.tokens import Tokens, UsedByAll, UsedHere
 
 KEY, OTHER = "correct-horse-battery", "another-key-that-counts"
@@ -56,30 +59,36 @@ async def opens(server: Any, path: str, *subprotocols: str, origin: str | None =
 # What a token says.
 
 
+def takes(tokens: Tokens, token: bytes, origins: list[str]) -> bytes | str | None:
+    """The key of a token that holds, which is used with that."""
+    shown = tokens.read(token, origins)
+    return shown.key if shown is not None and tokens.use(shown) else None
+
+
 def test_a_token_holds_for_its_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     one, now = Tokens([A]), time.time()
     token = one.mint(A, 60).encode()
-    assert one.takes(token, []) and one.takes(token, [PAGE])
+    assert takes(one, token, []) and takes(one, token, [PAGE])
     monkeypatch.setattr(time, "time", lambda: now + 59)
-    assert one.takes(token, [])
+    assert takes(one, token, [])
     monkeypatch.setattr(time, "time", lambda: now + 61)
-    assert not one.takes(token, [])
+    assert not takes(one, token, [])
 
 
 def test_a_token_is_bound_to_its_key_on_every_server() -> None:
     token = Tokens([A, B]).mint(B, 60).encode()
-    assert Tokens([B]).takes(token, [])
-    assert not Tokens([A]).takes(token, [])
-    assert not Tokens([]).takes(token, [])
-    assert not Tokens([A]).takes(Tokens([]).mint(b"", 60).encode(), [])
+    assert takes(Tokens([B]), token, [])
+    assert not takes(Tokens([A]), token, [])
+    assert not takes(Tokens([]), token, [])
+    assert not takes(Tokens([A]), Tokens([]).mint(b"", 60).encode(), [])
 
 
 def test_a_token_is_bound_to_its_origin() -> None:
     one = Tokens([A])
     token = one.mint(A, 60, origin=PAGE).encode()
-    assert one.takes(token, [PAGE])
+    assert takes(one, token, [PAGE])
     for origins in ([], ["https://evil.example"], [PAGE, "https://evil.example"]):
-        assert not one.takes(token, origins)
+        assert not takes(one, token, origins)
 
 
 def test_a_token_for_one_use_is_used_up_and_forgotten_when_it_expires(
@@ -88,12 +97,12 @@ def test_a_token_for_one_use_is_used_up_and_forgotten_when_it_expires(
     used, now = UsedHere(), time.time()
     one = Tokens([A], used)
     first, second = (one.mint(A, 60, once=True).encode() for _ in range(2))
-    assert one.takes(first, []) and one.takes(second, [])
-    assert not one.takes(first, []) and not one.takes(second, [])
+    assert takes(one, first, []) and takes(one, second, [])
+    assert not takes(one, first, []) and not takes(one, second, [])
     assert len(used._used) == len(used._forget) == 2
     monkeypatch.setattr(time, "time", lambda: now + 61)
-    assert not one.takes(first, [])
-    assert one.takes(one.mint(A, 60, once=True).encode(), [])
+    assert not takes(one, first, [])
+    assert takes(one, one.mint(A, 60, once=True).encode(), [])
     assert len(used._used) == len(used._forget) == 1
 
 
@@ -105,12 +114,12 @@ def test_a_token_that_one_process_has_taken_is_used_up_for_all(
     tokens = [fronts[0].mint(A, 60, once=True).encode() for _ in range(20)]
     with ThreadPoolExecutor(8) as threads:
         for token in tokens:
-            taken = [threads.submit(one.takes, token, []) for one in fronts * 2]
+            taken = [threads.submit(takes, one, token, []) for one in fronts * 2]
             assert [one.result() for one in taken if one.result()] == [A]
     assert len(list(tmp_path.iterdir())) == len(tokens)
     monkeypatch.setattr(time, "time", lambda: now + 200)
-    assert not fronts[0].takes(tokens[0], [])
-    assert fronts[0].takes(fronts[0].mint(A, 60, once=True).encode(), [])
+    assert not takes(fronts[0], tokens[0], [])
+    assert takes(fronts[0], fronts[0].mint(A, 60, once=True).encode(), [])
     assert len(list(tmp_path.iterdir())) == 1, "what has expired is forgotten"
 
 
@@ -121,9 +130,9 @@ def test_no_byte_of_a_token_can_be_changed() -> None:
     assert json.loads(sealed[32:])["once"] is False, "the claim can be read, not changed"
     for at in range(len(sealed)):
         changed = sealed[:at] + bytes([sealed[at] ^ 1]) + sealed[at + 1 :]
-        assert not one.takes(base64.urlsafe_b64encode(changed).rstrip(b"="), [])
+        assert not takes(one, base64.urlsafe_b64encode(changed).rstrip(b"="), [])
     for garbage in (b"", b"a", b"!", token.encode()[:-8], b"\xff\xfe", b"=" * 50):
-        assert not one.takes(garbage, [])
+        assert not takes(one, garbage, [])
 
 
 # Who gets one.
@@ -191,6 +200,23 @@ async def test_a_token_of_one_page_is_for_that_page(speech: Any) -> None:
 
 
 # As other APIs give them.
+
+
+async def test_a_token_for_one_use_is_not_used_up_by_a_request_that_is_refused(speech: Any) -> None:
+    """The pages of one key share what it may ask in a second."""
+    pages = replace(config(), addresses=AddressConfig(connections_per_second=5.0))
+    async with speech(pages) as server, http(server) as client:
+        path = "/v1/single-use-token/tts_websocket"
+        token = (await client.post(path)).json()["token"]
+        allowance = server.running.front.addresses.of_key(sha256(KEY.encode()).digest())
+        while allowance.take(time.monotonic()):
+            pass
+        async with http(server, token) as page:
+            assert (await page.get("/v1/voices")).status_code == 429
+            await asyncio.sleep(0.3)
+            assert (await page.get("/v1/voices")).status_code == 200
+            await asyncio.sleep(0.3)
+            assert (await page.get("/v1/voices")).status_code == 401
 
 
 async def test_elevenlabs_tokens_are_for_one_socket(speech: Any) -> None:

@@ -1,0 +1,83 @@
+"""Ledger: the turns of a speech as its account pays for them, and as log and metrics have them.
+
+Each turn costs once, and each character of its text (`PaidText`), on however many sockets it is
+spoken. What is refused costs nothing.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from realtime_tts.access.account import Account
+from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.server.engine_host import EngineHost
+from realtime_tts.server.paid_text import PaidText
+from realtime_tts.server.reporter import SessionReporter
+from realtime_tts.server.resumption import Resumption
+from realtime_tts.server.track import Segment
+
+
+class Ledger:
+    """Of a speech with these settings. `reports`: each segment is reported as a turn; else the
+    owner does that. `resumption`: its first turn was spoken in part elsewhere. It was counted there
+    if this server can go on with it, and its account has not done so too often."""
+
+    def __init__(
+        self,
+        reporter: SessionReporter,
+        account: Account,
+        engine: EngineHost,
+        settings: SessionSettings,
+        resumption: Resumption | None = None,
+        *,
+        reports: bool = True,
+    ) -> None:
+        self.reporter, self.account, self._reports = reporter, account, reports
+        self._room = partial(engine.overloaded, settings.model, settings.voice, account.id)
+        self.resumption, self._goes_on = resumption, resumption is not None
+        self._samples = 0 if resumption is None else resumption.samples  # elsewhere
+        self._counted = False  # the turn, elsewhere
+        paid = 0, b""
+        if resumption is not None and resumption.turn and account.resumes(resumption.turn):
+            self._counted, paid = True, resumption.paid
+        self.text = PaidText(*paid, keeps=bool(account.id) and settings.resume == "on")
+        """Of the first turn."""
+
+    def check_room(self) -> None:
+        """Raise TurnFailure if the engine has just said that it has none for a turn of these."""
+        if not self._goes_on and (full := self._room()) is not None:
+            raise full
+
+    def charge(self, text: str, *, begins: bool) -> int:
+        """The text is about to be taken in; with it a turn `begins`, or goes on. Gives how many
+        characters it costs. Raises TurnFailure, and then nothing was counted."""
+        if begins:
+            self.check_room()
+        cost = self.text.add(text)
+        if self._counted and self.text.is_other:
+            self._counted, begins = False, True
+        count = self.account.turn if begins and not self._counted else self.account.text
+        if (refusal := count(cost)) is not None:
+            raise refusal
+        return cost
+
+    def over(self, segment: Segment, reason: str, failure: TurnFailure | None) -> None:
+        """The segment is over; if there was text of it, that was a turn. One that never was on the
+        air, or that the engine refused or lost before it sounded, costs nothing."""
+        utterances, chars = segment.utterances, segment.text_chars
+        if not chars:
+            return
+        samples = max(0, segment.samples - self._samples)
+        if samples and self.text.left:  # nobody knows whether it was the text that was paid for
+            self._counted, segment.charged = False, segment.charged + chars
+            self.account.owes(turns=1, chars=chars)
+        turns = 0 if self._counted else 1
+        self._goes_on, self._counted, self._samples = False, False, 0  # what follows begins here
+        if utterances is None or (utterances.failure is not None and not samples):
+            self.account.give_back(turns=turns, chars=segment.charged)
+        else:
+            self.account.spoke(turns, samples, segment.charged)
+        if utterances is not None and self._reports:
+            stats, trace = utterances.stats(), segment.trace
+            self.reporter.ended(utterances.name, reason, failure, stats, chars, trace)

@@ -1,0 +1,56 @@
+"""Keys that may register voices, and those that may not: nothing is done for the latter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from realtime_tts.config import AccessConfig, ServerConfig
+from realtime_tts.voices.encoding import WorkerLimits
+from tests.access.conftest import Keys
+from tests.server.asking import refusal
+from tests.server.asking_voices import WAV, voice_server
+
+NOT_ALLOWED = 403, "voice_not_allowed"
+
+
+def config(keys: Keys) -> ServerConfig:
+    return ServerConfig(port=0, access=AccessConfig(str(keys.path)))
+
+
+async def test_a_key_that_registers_nothing_is_refused_before_its_upload_is_read(
+    keys: Keys, peer: Any, tmp_path: Path
+) -> None:
+    secret, other = keys.create("acme"), keys.create("other", register=("other-*",))
+    headers = {"Authorization": f"Bearer {other}"}
+    one_place = WorkerLimits(places=1)
+    async with voice_server(tmp_path, one_place, headers, config=config(keys)) as voices:
+        raw = await peer(voices.speech.port)
+        await raw.send(
+            b"POST /v1/voices HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5000\r\n"
+            b"Authorization: Bearer " + secret.encode() + b"\r\n"
+            b"Content-Type: multipart/form-data; boundary=b\r\n\r\nsome"
+        )
+        assert b" 403 " in await raw.head()
+        assert (await voices.clone("other-anna")).status_code == 201, "the place is free"
+        for asked in ({"json": {"name": "a", "embedding": [1.0]}}, {"files": {"audio": WAV}}):
+            shown = {"Authorization": f"Bearer {secret}"}
+            answer = await voices.http.post("/v1/voices", headers=shown, **asked)
+            refusal(answer, *NOT_ALLOWED)
+
+
+@pytest.mark.parametrize("name", ["anna", "other-anna"])
+async def test_a_name_that_is_not_for_the_key_is_refused_before_it_is_encoded(
+    keys: Keys, tmp_path: Path, name: str
+) -> None:
+    secret = keys.create("acme", register=("acme-*",))
+    headers = {"Authorization": f"Bearer {secret}"}
+    async with voice_server(tmp_path, headers=headers, config=config(keys)) as voices:
+        message = refusal(await voices.clone(name), *NOT_ALLOWED)
+        assert repr(name) in message
+        assert not (tmp_path / "started").exists(), "no encoder was loaded"
+        refusal(await voices.give(name), *NOT_ALLOWED)
+        assert (await voices.clone("acme-anna")).status_code == 201
+        refusal(await voices.http.delete(f"/v1/voices/{name}"), *NOT_ALLOWED)

@@ -1,0 +1,98 @@
+"""A key that may use some voices: its clients read nothing of the others, over no API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import httpx2
+import pytest
+import websockets
+
+from realtime_tts.config import AccessConfig, ServerConfig
+from tests.access.conftest import Keys
+
+OTHERS = ("bass", "soprano", "tenor")
+Bearer = Callable[[str], dict[str, str]]
+
+
+@pytest.fixture
+def shown(keys: Keys, bearer: Bearer) -> dict[str, str]:
+    return bearer(keys.create("acme", voices=("al*",)))
+
+
+@pytest.fixture
+async def server(speech: Any, keys: Keys, shown: dict[str, str]) -> AsyncIterator[Any]:
+    async with speech(config=ServerConfig(port=0, access=AccessConfig(str(keys.path)))) as one:
+        yield one
+
+
+HTTP = [
+    ("/v1/audio/speech", {"input": "Hi.", "voice": "xyz", "response_format": "pcm"}),
+    ("/v1/text-to-speech/xyz?output_format=pcm_24000", {"text": "Hi."}),
+    ("/tts/bytes", {"transcript": "Hi.", "voice": {"mode": "id", "id": "xyz"}}),
+    ("/v1/speak?model=xyz&encoding=linear16", {"text": "Hi."}),
+]
+
+
+@pytest.mark.parametrize(("path", "body"), HTTP)
+async def test_an_error_over_http_names_no_voice_of_others(
+    server: Any, shown: dict[str, str], path: str, body: dict[str, Any]
+) -> None:
+    async with httpx2.AsyncClient(base_url=server.running.url, headers=shown) as client:
+        answer = await client.post(path, json=body)
+    assert 400 <= answer.status_code < 500 and "alto" in answer.text
+    assert not [name for name in OTHERS if name in answer.text], answer.text
+
+
+SOCKETS: list[tuple[str, dict[str, Any]]] = [
+    ("/tts/websocket", {"transcript": "Hi.", "context_id": "a", "voice": "xyz"}),
+    ("/v1/text-to-speech/xyz/stream-input?output_format=pcm_24000", {"text": "Hi. "}),
+    ("/v1/text-to-speech/xyz/multi-stream-input?output_format=pcm_24000", {"text": "Hi. "}),
+    ("/api-ws/v1/realtime", {"type": "session.update", "session": {"voice": "xyz"}}),
+    ("/v1/audio/speech/stream", {"type": "session.config", "voice": "xyz"}),
+]
+
+
+@pytest.mark.parametrize(("path", "message"), SOCKETS)
+async def test_an_error_over_a_socket_names_no_voice_of_others(
+    server: Any, shown: dict[str, str], path: str, message: dict[str, Any]
+) -> None:
+    url = f"ws://127.0.0.1:{server.port}{path}"
+    async with websockets.connect(url, additional_headers=shown) as socket:
+        await socket.send(json.dumps(message))
+        said = ""
+        while "xyz" not in said:
+            said = str(await socket.recv())
+    assert "alto" in said
+    assert not [name for name in OTHERS if name in said], said
+
+
+@pytest.mark.parametrize("path", ["/v1/speak?model=xyz", "/v2/speak?model=xyz"])
+async def test_a_refused_handshake_names_no_voice_of_others(
+    server: Any, shown: dict[str, str], path: str
+) -> None:
+    with pytest.raises(websockets.InvalidStatus) as refused:
+        await websockets.connect(f"ws://127.0.0.1:{server.port}{path}", additional_headers=shown)
+    body = refused.value.response.body.decode()
+    assert "alto" in body
+    assert not [name for name in OTHERS if name in body], body
+
+
+async def test_a_session_names_no_voice_of_others(server: Any, shown: dict[str, str]) -> None:
+    async with server.talk("?voice=alto", additional_headers=shown) as talker:
+        await talker.send("session.start", voice="xyz")
+        error = await talker.next()
+    assert error["type"] == "error" and "xyz" in error["message"]
+    assert not [name for name in OTHERS if name in error["message"]], error
+
+
+@pytest.mark.parametrize("voice", ["alloy", "ash", "ballad", "coral", "echo", "shimmer"])
+async def test_a_foreign_voice_is_spoken_by_one_of_the_key_s(
+    server: Any, shown: dict[str, str], voice: str
+) -> None:
+    body = {"input": "Hi.", "voice": voice, "response_format": "pcm"}
+    async with httpx2.AsyncClient(base_url=server.running.url, headers=shown) as client:
+        answer = await client.post("/v1/audio/speech", json=body)
+    assert answer.status_code == 200, answer.text

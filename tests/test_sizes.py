@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,10 @@ def test_no_function_is_too_long(folder: str) -> None:
                 if lines > MOST_LINES_OF_A_FUNCTION:
                     found[f"{path}: {node.name}"] = lines
     assert found == {}
+
+
+def test_the_formatter_lays_everything_out() -> None:
+    mark = re.compile(r"#\s*fmt" + ":")
+    folders = ("realtime_tts", "scheduler", "tests", "tools", "examples")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    assert [path for path in files if mark.search(path.read_text("utf-8"))] == []

@@ -217,10 +217,19 @@ def _page(names: list[str], query: Any, version: str) -> Any:
 
 def _voice(name: str) -> dict[str, Any]:
     return {
-        "id": name, "name": name, "description": "", "tagline": "", "language": "en",
-        "locales": [], "created_at": _BORN, "is_owner": True, "is_public": False, "user_id": "",
-        "access": "private", "visibility": "all",
-    }  # fmt: skip
+        "id": name,
+        "name": name,
+        "description": "",
+        "tagline": "",
+        "language": "en",
+        "locales": [],
+        "created_at": _BORN,
+        "is_owner": True,
+        "is_public": False,
+        "user_id": "",
+        "access": "private",
+        "visibility": "all",
+    }
 
 
 async def _events(request: messages.Generation, speech: Speech) -> Pieces:

@@ -190,10 +190,15 @@ def our_voice(request: Generation, voices: Sequence[str]) -> str | None:
 _PARTIAL, _OK = 206, 200
 _LIMITED = "concurrency_limited"
 _TITLES = {
-    400: "Bad request", 401: "Unauthorized", 403: "Forbidden", 404: "Not found",
-    405: "Method not allowed", 429: "Too many requests", 500: "Internal error",
+    400: "Bad request",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "Not found",
+    405: "Method not allowed",
+    429: "Too many requests",
+    500: "Internal error",
     503: "Service unavailable",
-}  # fmt: skip
+}
 
 
 class Stopwatch:
@@ -212,9 +217,12 @@ class Stopwatch:
 def chunk(data: bytes, step_ms: float) -> dict[str, Any]:
     """Sound in the format that was asked for."""
     return {
-        "type": "chunk", "data": base64.b64encode(data).decode(), "done": False,
-        "status_code": _PARTIAL, "step_time": step_ms,
-    }  # fmt: skip
+        "type": "chunk",
+        "data": base64.b64encode(data).decode(),
+        "done": False,
+        "status_code": _PARTIAL,
+        "step_time": step_ms,
+    }
 
 
 def timestamps(span: SpokenSpan) -> dict[str, Any]:
@@ -235,9 +243,12 @@ def timestamps(span: SpokenSpan) -> dict[str, Any]:
 def flush_done(flush_id: int) -> dict[str, Any]:
     """All sound of the text up to a flush was sent; `flush_id` counts from 1."""
     return {
-        "type": "flush_done", "done": False, "flush_done": True, "flush_id": flush_id,
+        "type": "flush_done",
+        "done": False,
+        "flush_done": True,
+        "flush_id": flush_id,
         "status_code": _PARTIAL,
-    }  # fmt: skip
+    }
 
 
 def done(reason: str) -> dict[str, Any]:
@@ -258,10 +269,13 @@ class Cartesia(Api):
     name = "cartesia"
     reading = ("GET",)
     codes = {
-        "overloaded": (503, _LIMITED), "too_many_sessions": (503, _LIMITED),
-        "too_many_contexts": (429, _LIMITED), "rate_limited": (429, "rate_limited"),
-        "key_limit_reached": (429, "rate_limited"), "unauthorized": (401, "unauthorized"),
-    }  # fmt: skip
+        "overloaded": (503, _LIMITED),
+        "too_many_sessions": (503, _LIMITED),
+        "too_many_contexts": (429, _LIMITED),
+        "rate_limited": (429, "rate_limited"),
+        "key_limit_reached": (429, "rate_limited"),
+        "unauthorized": (401, "unauthorized"),
+    }
 
     def of_failure(self, failure: TurnFailure) -> Refusal:
         refusal = super().of_failure(failure)
@@ -277,9 +291,13 @@ class Cartesia(Api):
         """`error` is the message again, where older versions of the API have it."""
         title = _TITLES.get(refusal.status, "Error")
         return {
-            "title": title, "message": refusal.message, "error": f"{title}: {refusal.message}",
-            "error_code": refusal.code, "status_code": refusal.status, "request_id": request_id,
-        }  # fmt: skip
+            "title": title,
+            "message": refusal.message,
+            "error": f"{title}: {refusal.message}",
+            "error_code": refusal.code,
+            "status_code": refusal.status,
+            "request_id": request_id,
+        }
 
 
 API = Cartesia()

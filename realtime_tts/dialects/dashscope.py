@@ -198,11 +198,15 @@ class DashScopeSocket(SingleVoiceSocket):
         wishes = self._wishes
         chosen = messages.our_voice(wishes.voice, self.front.voice_names(self.account))
         session: dict[str, Any] = {
-            "id": f"sess_{self.name}", "object": "realtime.session", "model": self._model,
+            "id": f"sess_{self.name}",
+            "object": "realtime.session",
+            "model": self._model,
             "voice": chosen or self.front.info.default_voice or "",
-            "mode": wishes.mode, "language_type": wishes.language_type,
-            "response_format": wishes.response_format, "sample_rate": wishes.hertz,
-        }  # fmt: skip
+            "mode": wishes.mode,
+            "language_type": wishes.language_type,
+            "response_format": wishes.response_format,
+            "sample_rate": wishes.hertz,
+        }
         if wishes.speech_rate != 1:
             session["speech_rate"] = AskedSpeed.nearest(wishes.speech_rate).given
         if wishes.bit_rate is not None:

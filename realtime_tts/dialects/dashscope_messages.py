@@ -103,8 +103,11 @@ def _plain(name: str) -> str:
 
 
 _CODES = {
-    401: "InvalidApiKey", 403: "AccessDenied", 429: "Throttling", 503: "ServiceUnavailable",
-}  # fmt: skip
+    401: "InvalidApiKey",
+    403: "AccessDenied",
+    429: "Throttling",
+    503: "ServiceUnavailable",
+}
 _OURS = frozenset({"internal", "numerics"})
 """Failures that no other request would avoid, and no other time."""
 
@@ -168,15 +171,23 @@ class Response:
 
     def _item(self, status: str) -> dict[str, Any]:
         return {
-            "id": self.item_id, "object": "realtime.item", "type": "message", "status": status,
-            "role": "assistant", "content": [] if status == "in_progress" else [_part()],
-        }  # fmt: skip
+            "id": self.item_id,
+            "object": "realtime.item",
+            "type": "message",
+            "status": status,
+            "role": "assistant",
+            "content": [] if status == "in_progress" else [_part()],
+        }
 
     def _body(self, status: str, *, done: bool = False) -> dict[str, Any]:
         body: dict[str, Any] = {
-            "id": self.id, "object": "realtime.response", "conversation_id": "",
-            "status": status, "voice": self.voice, "output": [],
-        }  # fmt: skip
+            "id": self.id,
+            "object": "realtime.response",
+            "conversation_id": "",
+            "status": status,
+            "voice": self.voice,
+            "output": [],
+        }
         if done:
             body["modalities"] = ["text", "audio"]
             body["usage"] = {"characters": self.characters}

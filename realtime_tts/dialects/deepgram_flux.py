@@ -83,9 +83,11 @@ class FluxSocket(DeepgramSocket):
 
     def commands(self) -> Mapping[str, Command]:
         return {
-            "Speak": self._speak, "Flush": self._flush,
-            "Interrupt": self._interrupt, "Configure": self._configure,
-        }  # fmt: skip
+            "Speak": self._speak,
+            "Flush": self._flush,
+            "Interrupt": self._interrupt,
+            "Configure": self._configure,
+        }
 
     # Text.
 

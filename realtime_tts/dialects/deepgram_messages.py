@@ -197,10 +197,12 @@ def greeting(kind: str, request_id: str, wanted: Wanted, version: str, **uuid: A
 def account(speech_id: str, seconds: float, chars: int) -> dict[str, Any]:
     """What a turn of `/v2/speak` came to."""
     return {
-        "speech_id": speech_id, "audio_duration_ms": round(seconds * 1000),
-        "input_character_count": chars, "billable_character_count": chars,
+        "speech_id": speech_id,
+        "audio_duration_ms": round(seconds * 1000),
+        "input_character_count": chars,
+        "billable_character_count": chars,
         "controls_applied": NO_CONTROLS,
-    }  # fmt: skip
+    }
 
 
 def interrupted(played_ms: int, split: tuple[str, str] | None, found: Mapping[str, Any]) -> str:
@@ -212,9 +214,11 @@ def interrupted(played_ms: int, split: tuple[str, str] | None, found: Mapping[st
 def session_metadata(seconds: float, chars: int) -> str:
     """What a session of `/v2/speak` came to; its last message."""
     return message(
-        "SessionMetadata", total_audio_duration_ms=round(seconds * 1000),
-        total_input_character_count=chars, total_billable_character_count=chars,
-    )  # fmt: skip
+        "SessionMetadata",
+        total_audio_duration_ms=round(seconds * 1000),
+        total_input_character_count=chars,
+        total_billable_character_count=chars,
+    )
 
 
 def not_configured(code: str, description: str, value: float | None = None) -> str:
@@ -244,9 +248,11 @@ def fatal(failure: TurnFailure) -> tuple[str, int]:
 def speech_headers(request_id: str, wanted: Wanted, chars: int) -> dict[str, str]:
     """What is said of speech over HTTP beside the speech."""
     return {
-        "dg-request-id": request_id, "dg-model-name": header_value(wanted.model),
-        "dg-model-uuid": model_uuid(wanted.model), "dg-char-count": str(chars),
-    }  # fmt: skip
+        "dg-request-id": request_id,
+        "dg-model-name": header_value(wanted.model),
+        "dg-model-uuid": model_uuid(wanted.model),
+        "dg-char-count": str(chars),
+    }
 
 
 def header_value(text: str) -> str:

@@ -79,9 +79,11 @@ class DeepgramSocket(SpeechSocket):
     def voice(self) -> SpeechContext:
         """The context that speaks. Raises TurnFailure if there is no room for it now."""
         return self.contexts.get(ONLY) or self.open_context(
-            ONLY, self.wanted.settings,
-            lasting=True, continuous=False,
-        )  # fmt: skip
+            ONLY,
+            self.wanted.settings,
+            lasting=True,
+            continuous=False,
+        )
 
     def silence(self) -> None:
         """Nothing is spoken any more of what came before."""

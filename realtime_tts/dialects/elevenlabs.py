@@ -204,10 +204,16 @@ def _page(front: Front, request: Request) -> Any:
 def _voice(front: Front, name: str) -> dict[str, Any]:
     built_in = name in front.info.voices
     return {
-        "voice_id": name, "name": name, "category": "premade" if built_in else "cloned",
-        "labels": {}, "description": None, "preview_url": None, "settings": None,
-        "available_for_tiers": [], "high_quality_base_model_ids": [],
-    }  # fmt: skip
+        "voice_id": name,
+        "name": name,
+        "category": "premade" if built_in else "cloned",
+        "labels": {},
+        "description": None,
+        "preview_url": None,
+        "settings": None,
+        "available_for_tiers": [],
+        "high_quality_base_model_ids": [],
+    }
 
 
 def _models(front: Front, request: Request) -> Any:
@@ -219,11 +225,19 @@ def _model(front: Front, name: str) -> dict[str, Any]:
     info = front.info
     most = front.limits.max_text_chars
     return {
-        "model_id": name, "name": name, "description": "", "can_do_text_to_speech": True,
-        "can_be_finetuned": False, "can_do_voice_conversion": False, "can_use_style": False,
-        "can_use_speaker_boost": False, "serves_pro_voices": False, "token_cost_factor": 1.0,
-        "requires_alpha_access": False, "maximum_text_length_per_request": most,
+        "model_id": name,
+        "name": name,
+        "description": "",
+        "can_do_text_to_speech": True,
+        "can_be_finetuned": False,
+        "can_do_voice_conversion": False,
+        "can_use_style": False,
+        "can_use_speaker_boost": False,
+        "serves_pro_voices": False,
+        "token_cost_factor": 1.0,
+        "requires_alpha_access": False,
+        "maximum_text_length_per_request": most,
         "max_characters_request_free_user": most,
         "max_characters_request_subscribed_user": most,
         "languages": [{"language_id": each, "name": each} for each in info.languages],
-    }  # fmt: skip
+    }

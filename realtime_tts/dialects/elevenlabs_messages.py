@@ -203,8 +203,10 @@ def times(span: SpokenSpan, since_ms: int) -> dict[str, Any]:
         starts.append(start - since_ms)
         lengths.append(end - start)
     alignment = {
-        "chars": list(span.text), "charStartTimesMs": starts, "charDurationsMs": lengths,
-    }  # fmt: skip
+        "chars": list(span.text),
+        "charStartTimesMs": starts,
+        "charDurationsMs": lengths,
+    }
     return {"audio": "", "isFinal": False, "alignment": alignment, "normalizedAlignment": alignment}
 
 

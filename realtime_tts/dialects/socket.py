@@ -90,18 +90,23 @@ class SpeechSocket(JsonSocket, ContextSocket):
         self._opened += 1
         name = f"{self.name}-{self._opened}"
         speech = self.front.open_speech(
-            name, replace(settings, traceparent=self.traceparent),
+            name,
+            replace(settings, traceparent=self.traceparent),
             self.front.reporter(name, self.client),
             Delivery(FramedPackets, continuous=continuous, fills=True, saved=saved),
             self.account,
             hold_seconds=idle if hold is None else hold,
             starts=after is None,
-        )  # fmt: skip
+        )
         context = SpeechContext(
-            self, context_id, speech,
+            self,
+            context_id,
+            speech,
             idle_seconds=None if lasting else idle,
-            max_chars=self.limits.max_turn_chars, after=after, tag=tag,
-        )  # fmt: skip
+            max_chars=self.limits.max_turn_chars,
+            after=after,
+            tag=tag,
+        )
         self.contexts[context_id] = context
         return context
 
@@ -260,7 +265,10 @@ class SingleVoiceSocket(SpeechSocket):
         if self._voice is None or self._voice.ended:
             assert self._chosen is not None, "`speak_as` comes first"
             self._voice = self.open_context(
-                str(self._opened), self._chosen,
-                lasting=True, continuous=False, after=next(reversed(self.contexts.values()), None),
-            )  # fmt: skip
+                str(self._opened),
+                self._chosen,
+                lasting=True,
+                continuous=False,
+                after=next(reversed(self.contexts.values()), None),
+            )
         return self._voice

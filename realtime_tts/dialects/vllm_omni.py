@@ -183,9 +183,10 @@ class VllmOmniSocket(SingleVoiceSocket):
 
     def _utterance_done(self) -> str:
         message = {
-            "type": "session.done", "utterance_index": self._utterance,
+            "type": "session.done",
+            "utterance_index": self._utterance,
             "total_sentences": self._sentence,
-        }  # fmt: skip
+        }
         self._utterance += 1
         self._sentence = 0
         return json.dumps(message)
@@ -225,9 +226,11 @@ class Sentence:
         self._start = seconds
         self._at = {"utterance_index": utterance, "sentence_index": sentence}
         message: dict[str, Any] = {
-            "type": "audio.start", **self._at, "sentence_text": "".join(self.text),
+            "type": "audio.start",
+            **self._at,
+            "sentence_text": "".join(self.text),
             "format": self.config.response_format,
-        }  # fmt: skip
+        }
         if self.config.stream_audio:
             message["sample_rate"] = self.config.audio.sample_rate
         if self.config.word_timestamps:
@@ -269,18 +272,25 @@ class Sentence:
     def done(self, *, failed: bool) -> str:
         """`sentence_text`, all of it, is ours."""
         message = {
-            "type": "audio.done", **self._at, "total_bytes": self.bytes_sent, "error": failed,
+            "type": "audio.done",
+            **self._at,
+            "total_bytes": self.bytes_sent,
+            "error": failed,
             "sentence_text": "".join(self.text),
-        }  # fmt: skip
+        }
         return json.dumps(message)
 
     def _chunk(self, data: bytes, start_ms: int, words: list[dict[str, Any]] | None) -> str:
         message = {
-            "type": "audio.chunk", **self._at, "chunk_id": self._chunks,
-            "chunk_start_ms": start_ms, "chunk_end_ms": _ms(self.bytes_sent),
-            "sample_rate": SAMPLE_RATE, "audio_b64": base64.b64encode(data).decode(),
+            "type": "audio.chunk",
+            **self._at,
+            "chunk_id": self._chunks,
+            "chunk_start_ms": start_ms,
+            "chunk_end_ms": _ms(self.bytes_sent),
+            "sample_rate": SAMPLE_RATE,
+            "audio_b64": base64.b64encode(data).decode(),
             "timestamps": words,
-        }  # fmt: skip
+        }
         self._chunks += 1
         return json.dumps(message)
 

@@ -90,10 +90,14 @@ def _operation(path: str, method: str, operation: Mapping[str, Any]) -> Iterator
     yield "</p>"
     if "parameters" in operation:
         rows = (
-            (f"<code>{each['name']}</code>", each["in"], _type(each["schema"]),
-             _marked(each.get("description", "")))
+            (
+                f"<code>{each['name']}</code>",
+                each["in"],
+                _type(each["schema"]),
+                _marked(each.get("description", "")),
+            )
             for each in operation["parameters"]
-        )  # fmt: skip
+        )
         yield from _table(("parameter", "in", "type", "meaning"), rows)
     if "requestBody" in operation:
         for media, content in operation["requestBody"]["content"].items():
@@ -129,10 +133,14 @@ def _shape(schema: Schema) -> Iterator[str]:
         yield f"<p>{_marked(schema['description'])}</p>"
     required = schema.get("required", ())
     rows = (
-        (f"<code>{name}</code>", _type(one), "yes" if name in required else "",
-         _marked(one.get("description", "")))
+        (
+            f"<code>{name}</code>",
+            _type(one),
+            "yes" if name in required else "",
+            _marked(one.get("description", "")),
+        )
         for name, one in schema.get("properties", {}).items()
-    )  # fmt: skip
+    )
     yield from _table(("field", "type", "required", "meaning"), rows)
 
 

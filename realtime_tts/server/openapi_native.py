@@ -256,8 +256,12 @@ OPENAPI_PATH, DOCS_PATH, STYLE_PATH = "/openapi.json", "/docs", "/docs.css"
 _OPERATION = [
     _probe("/livez", "Liveness", "A restart would help: what is wrong"),
     _probe("/readyz", "Readiness", "Loading, warming up or draining: what is awaited"),
-    _probe("/health", "Readiness", "Loading, warming up or draining: what is awaited",
-           "The same as `/readyz`, under the name that other servers use."),
+    _probe(
+        "/health",
+        "Readiness",
+        "Loading, warming up or draining: what is awaited",
+        "The same as `/readyz`, under the name that other servers use.",
+    ),
     Operation(
         id="metrics",
         method="GET",
@@ -300,6 +304,6 @@ _OPERATION = [
     _file("page", "/", "The demo page", "text/html"),
     _file("openapi", OPENAPI_PATH, "This document", JSON, "object"),
     _file("docs", DOCS_PATH, "This document as a page", "text/html"),
-]  # fmt: skip
+]
 
 OPERATIONS = (*_VOICES, *_LEXICONS, *_ACCESS, *_OPERATION)

@@ -49,10 +49,16 @@ def _certificate(key: ec.EllipticCurvePrivateKey, names: Iterable[str]) -> x509.
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "realtime-tts development")])
     now = datetime.now(UTC)
     usage = x509.KeyUsage(
-        digital_signature=True, content_commitment=False, key_encipherment=False,
-        data_encipherment=False, key_agreement=False, key_cert_sign=False, crl_sign=False,
-        encipher_only=False, decipher_only=False,
-    )  # fmt: skip
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=False,
+        crl_sign=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
     public = key.public_key()
     builder = (
         x509.CertificateBuilder()

@@ -31,9 +31,13 @@ class Keys:
         key_id = new_id()
         secret = new_secret(key_id)
         key = Key(
-            id=key_id, name=name, digest=digest_of(secret.encode()), created=0.0,
-            limits=KeyLimits(**(limits or {})), **fields,
-        )  # fmt: skip
+            id=key_id,
+            name=name,
+            digest=digest_of(secret.encode()),
+            created=0.0,
+            limits=KeyLimits(**(limits or {})),
+            **fields,
+        )
         self.file.change(lambda keys: keys.__setitem__(key_id, key))
         return secret
 

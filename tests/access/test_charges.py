@@ -274,13 +274,16 @@ SOCKETS: list[tuple[str, list[dict[str, Any]]]] = [
     ("/v1/text-to-speech/alto/stream-input", [{"text": " "}, {"text": TEXT}]),
     ("/v1/text-to-speech/alto/multi-stream-input", [{"text": TEXT}]),
     ("/api-ws/v1/realtime", [{"type": "input_text_buffer.append", "text": TEXT}]),
-    ("/v1/audio/speech/stream", [
-        {"type": "session.config", "stream_audio": True, "voice": "alto"},
-        {"type": "input.text", "text": TEXT},
-    ]),
+    (
+        "/v1/audio/speech/stream",
+        [
+            {"type": "session.config", "stream_audio": True, "voice": "alto"},
+            {"type": "input.text", "text": TEXT},
+        ],
+    ),
     ("/v1/speak", [{"type": "Speak", "text": TEXT}]),
     ("/v2/speak", [{"type": "Speak", "text": TEXT}]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("path", "messages"), SOCKETS)

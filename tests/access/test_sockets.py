@@ -77,8 +77,10 @@ async def test_sockets_of_a_key_that_is_revoked_are_closed_with_4401(
             told = [one for one in seen if isinstance(one, dict)]
             error = next(one for one in told if one["type"] == "error")
             assert (error["code"], error["fatal"], error["retryable"]) == (
-                "unauthorized", True, False,
-            )  # fmt: skip
+                "unauthorized",
+                True,
+                False,
+            )
             assert told[-1]["type"] == "turn.done"
             await kept.send("text", turn_id="b", text="Nobody else notices.", end=True)
             assert (await kept.until("turn.done"))[-1]["reason"] == "complete"
@@ -114,9 +116,12 @@ async def test_a_key_that_expires_ends_its_sockets(speech: Any, keys: Keys, bear
 
 
 async def test_keys_end_also_after_a_fault_of_who_looks_at_them(
-    speech: Any, keys: Keys, bearer: Bearer, monkeypatch: pytest.MonkeyPatch,
+    speech: Any,
+    keys: Keys,
+    bearer: Bearer,
+    monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
-) -> None:  # fmt: skip
+) -> None:
     secret = keys.create("acme")
     async with speech(config=config(keys)) as server:
         access = server.running.front.access

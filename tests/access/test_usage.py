@@ -86,8 +86,9 @@ def test_days_are_those_of_utc_and_old_ones_stay(tmp_path: Path) -> None:
     usage.write()
     found = usage.days("id-a", 2)
     assert [(row["turns"], row["characters"], row["audio_seconds"]) for row in found] == [
-        (1, 20, 2.0), (1, 10, 1.0),
-    ]  # fmt: skip
+        (1, 20, 2.0),
+        (1, 10, 1.0),
+    ]
     assert len(usage.days("id-a", 1)) == 1
     assert usage.days("id-b", 2) == []
     usage.stop()

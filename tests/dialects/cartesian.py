@@ -20,9 +20,14 @@ TENTH = bytes(4_800)
 class Client(KeyTalker):
     async def say(self, transcript: str, context_id: str | None = "one", **more: Any) -> None:
         await self.send(
-            model_id="sonic-3", transcript=transcript, voice=VOICE, output_format=RAW,
-            context_id=context_id, language="en", **more,
-        )  # fmt: skip
+            model_id="sonic-3",
+            transcript=transcript,
+            voice=VOICE,
+            output_format=RAW,
+            context_id=context_id,
+            language="en",
+            **more,
+        )
 
     async def send(self, **message: Any) -> None:
         # SDKs write `continue_`; their keys that are not set come as null.

@@ -57,10 +57,12 @@ class PlainSocket(SpeechSocket):
         if context is None:
             encoding = message.get("encoding", "pcm_s16le")
             context = self.open_context(
-                id, self.front.settings(voice=message.get("voice"), audio=our_format(encoding)),
-                hold_seconds=message.get("hold"), lasting=bool(message.get("lasting")),
+                id,
+                self.front.settings(voice=message.get("voice"), audio=our_format(encoding)),
+                hold_seconds=message.get("hold"),
+                lasting=bool(message.get("lasting")),
                 continuous=not message.get("per_segment"),
-            )  # fmt: skip
+            )
         if context.ended:
             raise RequestError("it has ended")
         context.feed(message.get("text", ""))

@@ -18,9 +18,11 @@ FRAME = 3_840  # bytes of speech for a token of one byte
 TENTH = bytes(4_800)
 OPENING = ["response.created", "response.output_item.added", "response.content_part.added"]
 CLOSING = [
-    "response.audio.done", "response.content_part.done", "response.output_item.done",
+    "response.audio.done",
+    "response.content_part.done",
+    "response.output_item.done",
     "response.done",
-]  # fmt: skip
+]
 
 
 class Client(Talker):

@@ -45,9 +45,12 @@ async def test_one_request_is_one_context(speech: Any) -> None:
         assert (first["context_id"], first["flush_id"], first["status_code"]) == ("one", 1, 206)
         assert first["done"] is False and first["step_time"] >= 0
         assert last == {
-            "type": "done", "done": True, "status_code": 200, "reason": "complete",
+            "type": "done",
+            "done": True,
+            "status_code": 200,
+            "reason": "complete",
             "context_id": "one",
-        }  # fmt: skip
+        }
 
 
 async def test_deltas_that_cut_words_are_the_whole_text(speech: Any) -> None:
@@ -232,12 +235,20 @@ async def test_more_text_after_the_end_is_refused(speech: Any) -> None:
 async def test_what_other_servers_have_is_accepted(speech: Any) -> None:
     async with speech() as server, cartesian(server) as client:
         await client.send(
-            transcript="Hello.", context_id="x", model_id="sonic-9", output_format=RAW,
-            voice={"mode": "id", "id": "6ccbfb76-1fc6-48f7-b71d-91ac6298247b"}, language="tlh",
-            add_phoneme_timestamps=True, use_normalized_timestamps=None, speed="normal",
-            pronunciation_dict_id=None, generation_config={"speed": 1.0, "emotion": "calm"},
-            unheard_of={"a": None}, duration=None,
-        )  # fmt: skip
+            transcript="Hello.",
+            context_id="x",
+            model_id="sonic-9",
+            output_format=RAW,
+            voice={"mode": "id", "id": "6ccbfb76-1fc6-48f7-b71d-91ac6298247b"},
+            language="tlh",
+            add_phoneme_timestamps=True,
+            use_normalized_timestamps=None,
+            speed="normal",
+            pronunciation_dict_id=None,
+            generation_config={"speed": 1.0, "emotion": "calm"},
+            unheard_of={"a": None},
+            duration=None,
+        )
         assert len(sound_of(await client.until("done"))) == len("Hello.") * FRAME
         await client.send(transcript="Hi.", voice="BASS", output_format=RAW)  # no id, and done
         assert len((await client.until("done"))[-1]["context_id"]) == 16

@@ -15,10 +15,27 @@ from realtime_tts.errors import RequestError
 
 VOICES = ("ava", "ray")
 FIELDS = [
-    "transcript", "model_id", "voice", "output_format", "context_id", "continue", "flush",
-    "cancel", "language", "add_timestamps", "max_buffer_delay_ms", "generation_config", "speed",
-    "id", "mode", "container", "encoding", "sample_rate", "volume", "else",
-]  # fmt: skip
+    "transcript",
+    "model_id",
+    "voice",
+    "output_format",
+    "context_id",
+    "continue",
+    "flush",
+    "cancel",
+    "language",
+    "add_timestamps",
+    "max_buffer_delay_ms",
+    "generation_config",
+    "speed",
+    "id",
+    "mode",
+    "container",
+    "encoding",
+    "sample_rate",
+    "volume",
+    "else",
+]
 leaves = (
     st.none()
     | st.booleans()

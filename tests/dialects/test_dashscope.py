@@ -74,10 +74,15 @@ async def test_the_greeting_tells_the_session(speech: Any) -> None:
         assert client.created["event_id"].startswith("event_")
         assert session["id"].startswith("sess_")
         assert session | {"id": ""} == {
-            "id": "", "object": "realtime.session", "model": "qwen3-tts-flash-realtime",
-            "voice": "tenor", "mode": "server_commit", "language_type": "Auto",
-            "response_format": "pcm", "sample_rate": 24_000,
-        }  # fmt: skip
+            "id": "",
+            "object": "realtime.session",
+            "model": "qwen3-tts-flash-realtime",
+            "voice": "tenor",
+            "mode": "server_commit",
+            "language_type": "Auto",
+            "response_format": "pcm",
+            "sample_rate": 24_000,
+        }
 
 
 # The mode `server_commit`.
@@ -136,10 +141,16 @@ async def test_a_pause_after_a_sentence_ends_the_response(
 @pytest.mark.parametrize(
     ("text", "ends"),
     [
-        ("Yes.", True), ("He said “no.” ", True), ("好的。", True), ("(Really?)", True),
-        ("Wait…", True), ("one, two,", False), ("Hello", False), ("3.5 l", False),
+        ("Yes.", True),
+        ("He said “no.” ", True),
+        ("好的。", True),
+        ("(Really?)", True),
+        ("Wait…", True),
+        ("one, two,", False),
+        ("Hello", False),
+        ("3.5 l", False),
     ],
-)  # fmt: skip
+)
 def test_what_ends_a_sentence(text: str, ends: bool) -> None:
     assert ends_sentence(text) is ends
 
@@ -151,8 +162,12 @@ async def test_finish_speaks_the_rest_and_then_closes(speech: Any) -> None:
         await client.append("And the last wor", "ds")
         await client.send("session.finish")
         seen = await client.rest()
-        assert types(seen) == ["input_text_buffer.committed", *RESPONSE, *RESPONSE,
-                               "session.finished"]  # fmt: skip
+        assert types(seen) == [
+            "input_text_buffer.committed",
+            *RESPONSE,
+            *RESPONSE,
+            "session.finished",
+        ]
         assert len(sound_of(seen)) == len("First. And the last words") * FRAME
         assert client.socket.close_code == 1000
         await server.settled()
@@ -306,8 +321,11 @@ async def test_a_voice_changes_between_texts_and_never_within_one(speech: Any) -
         seen = await client.until("response.done") + await client.until("response.done")
         dones = [event["response"] for event in seen if event["type"] == "response.done"]
         assert [done["voice"] for done in dones] == ["bass", "alto"]
-        order = [event["type"] for event in seen if event["type"] in ("response.created",
-                                                                      "response.done")]  # fmt: skip
+        order = [
+            event["type"]
+            for event in seen
+            if event["type"] in ("response.created", "response.done")
+        ]
         assert order == ["response.created", "response.done"] * 2
         first, second = (
             sound_of([event for event in seen if event.get("response_id") == done["id"]])
@@ -375,9 +393,16 @@ async def test_updates_add_up_and_null_is_nothing(speech: Any) -> None:
     async with speech() as server, qwen_realtime(server) as client:
         await client.update(voice="BASS", mode="commit", instructions="Calmly.")
         session = await client.update(
-            sample_rate=16_000, voice=None, enable_tn=True, optimize_instructions=False,
-            language_type="English", volume=50, speech_rate=1.0, pitch_rate=1, unheard_of={"a": 1},
-        )  # fmt: skip
+            sample_rate=16_000,
+            voice=None,
+            enable_tn=True,
+            optimize_instructions=False,
+            language_type="English",
+            volume=50,
+            speech_rate=1.0,
+            pitch_rate=1,
+            unheard_of={"a": 1},
+        )
         assert (session["voice"], session["mode"]) == ("bass", "commit")
         assert (session["sample_rate"], session["instructions"]) == (16_000, "Calmly.")
         await client.append("Hello.")
@@ -472,12 +497,19 @@ async def test_a_bad_update_changes_nothing(speech: Any, session: Any, names: st
 @pytest.mark.parametrize(
     "raw",
     [
-        "", "}{", "null", b"\xff\xfe", "[" * 9_999, '{"type": "response.create"}',
-        '{"type": ["input_text_buffer.append"]}', '{"type": "input_text_buffer.append"}', "{}",
+        "",
+        "}{",
+        "null",
+        b"\xff\xfe",
+        "[" * 9_999,
+        '{"type": "response.create"}',
+        '{"type": ["input_text_buffer.append"]}',
+        '{"type": "input_text_buffer.append"}',
+        "{}",
         '{"type": "input_text_buffer.append", "text": 5}',
         '{"type": "input_text_buffer.append", "text": "' + "a" * 20_000 + '"}',
     ],
-)  # fmt: skip
+)
 async def test_garbage_is_an_error_and_the_socket_goes_on(speech: Any, raw: str | bytes) -> None:
     async with speech() as server, qwen_realtime(server) as client:
         await client.append("Hello ")

@@ -48,13 +48,17 @@ async def test_a_turn_is_a_bracket_around_its_sound(speech: Any) -> None:
         assert re.fullmatch("dg_sp_[0-9a-f]{12}", speech_id)
         assert seen[-2]["speech_id"] == speech_id
         assert seen[-1] == {
-            "type": "SpeechMetadata", "speech_id": speech_id,
-            "audio_duration_ms": milliseconds(text), "input_character_count": len(text),
+            "type": "SpeechMetadata",
+            "speech_id": speech_id,
+            "audio_duration_ms": milliseconds(text),
+            "input_character_count": len(text),
             "billable_character_count": len(text),
             "controls_applied": {
-                "pronunciations_applied": 0, "breaks_applied": 0, "pronunciation_warnings": 0,
+                "pronunciations_applied": 0,
+                "breaks_applied": 0,
+                "pronunciation_warnings": 0,
             },
-        }  # fmt: skip
+        }
 
 
 async def test_the_start_is_told_with_the_first_text_and_sound_before_the_flush(
@@ -390,10 +394,11 @@ async def test_close_speaks_what_there_is_first(speech: Any) -> None:
         ]
         text = "First.And this without a flush."
         assert seen[-1] == {
-            "type": "SessionMetadata", "total_audio_duration_ms": milliseconds(text),
+            "type": "SessionMetadata",
+            "total_audio_duration_ms": milliseconds(text),
             "total_input_character_count": len(text),
             "total_billable_character_count": len(text),
-        }  # fmt: skip
+        }
         assert client.socket.close_code == 1000
 
 

@@ -14,8 +14,11 @@ from tests.dialects.deepgrams import FRAME, TENTH
 
 TEXT = "Hello there, how are you?"
 PIPECAT: dict[str, Any] = {
-    "model": "aura-2-helena-en", "encoding": "linear16", "sample_rate": 24_000, "container": "none",
-}  # fmt: skip
+    "model": "aura-2-helena-en",
+    "encoding": "linear16",
+    "sample_rate": 24_000,
+    "container": "none",
+}
 
 
 async def post(

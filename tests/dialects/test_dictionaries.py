@@ -87,8 +87,9 @@ async def test_rules_become_a_dictionary_that_is_read_changed_and_downloaded(ser
         assert added == {"id": "my-words", "version_id": "2", "version_rules_num": 2}
         shown = (await server.http.get(f"{ELEVEN}/my-words")).json()
         assert [(r["string_to_replace"], r["case_sensitive"]) for r in shown["rules"]] == [
-            ("AI", False), ("SQL", True),
-        ]  # fmt: skip
+            ("AI", False),
+            ("SQL", True),
+        ]
         gone = {"rule_strings": ["SQL"]}
         removed = (await server.http.post(f"{ELEVEN}/my-words/remove-rules", json=gone)).json()
         assert (removed["version_id"], removed["version_rules_num"]) == ("3", 1)
@@ -141,9 +142,11 @@ async def test_locators_name_versions_in_requests_and_contexts(serve: Serve) -> 
         async with eleven(server.speech) as client:
             for context_id, locators in (("a", [first]), ("b", [])):
                 await client.send(
-                    text="Use SQL.", context_id=context_id, flush=True,
+                    text="Use SQL.",
+                    context_id=context_id,
+                    flush=True,
                     pronunciation_dictionary_locators=locators,
-                )  # fmt: skip
+                )
                 await client.send(flush=True, context_id=context_id)
                 await client.send(close_context=True, context_id=context_id)
                 await client.until("isFinal", context_id)

@@ -46,8 +46,12 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 EMPTY_TRANSCRIPT = {
-    "transcript": "", "voice": VOICE, "output_format": RAW, "context_id": "a", "continue": True,
-}  # fmt: skip
+    "transcript": "",
+    "voice": VOICE,
+    "output_format": RAW,
+    "context_id": "a",
+    "continue": True,
+}
 
 
 @pytest.mark.parametrize(

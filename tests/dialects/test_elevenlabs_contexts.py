@@ -290,9 +290,13 @@ async def test_text_for_a_closed_context_is_refused(speech: Any) -> None:
 async def test_what_there_is_not_is_passed_over(speech: Any) -> None:
     async with speech() as server, eleven(server) as client:
         for message in (
-            {"close_context": True}, {"flush": True}, {"text": "", "context_id": "a"},
-            {"text": "", "flush": True, "context_id": "a"}, {"context_id": "b"}, {},
-        ):  # fmt: skip
+            {"close_context": True},
+            {"flush": True},
+            {"text": "", "context_id": "a"},
+            {"text": "", "flush": True, "context_id": "a"},
+            {"context_id": "b"},
+            {},
+        ):
             await client.send(**message)
         await client.send(text="Hello.", context_id="a")
         (await client.until("audio"))

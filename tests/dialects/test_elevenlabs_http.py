@@ -112,11 +112,16 @@ async def test_what_is_wrong_has_a_status(
 
 async def test_what_other_servers_have_is_accepted(speech: Any) -> None:
     body = {
-        "text": "Hello.", "model_id": "eleven_v9", "language_code": "xx", "seed": 7,
-        "voice_settings": {"stability": 0.5, "speed": 1.0, "style": None}, "previous_text": "So.",
-        "pronunciation_dictionary_locators": None, "apply_text_normalization": "auto",
+        "text": "Hello.",
+        "model_id": "eleven_v9",
+        "language_code": "xx",
+        "seed": 7,
+        "voice_settings": {"stability": 0.5, "speed": 1.0, "style": None},
+        "previous_text": "So.",
+        "pronunciation_dictionary_locators": None,
+        "apply_text_normalization": "auto",
         "unheard_of": {"a": None},
-    }  # fmt: skip
+    }
     query = {"output_format": "pcm_24000", "enable_logging": "false", "x": "y"}
     async with speech() as server:
         async with httpx2.AsyncClient(base_url=server.running.url) as client:

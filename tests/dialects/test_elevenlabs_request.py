@@ -27,10 +27,23 @@ from tests.dialects.plain import front_of
 
 VOICES = ("ava", "ray")
 FIELDS = [
-    "text", "context_id", "contextId", "flush", "close_context", "close_socket", "voice_settings",
-    "generation_config", "xi_api_key", "xi-api-key", "authorization", "speed", "seed", "model_id",
-    "language_code", "else",
-]  # fmt: skip
+    "text",
+    "context_id",
+    "contextId",
+    "flush",
+    "close_context",
+    "close_socket",
+    "voice_settings",
+    "generation_config",
+    "xi_api_key",
+    "xi-api-key",
+    "authorization",
+    "speed",
+    "seed",
+    "model_id",
+    "language_code",
+    "else",
+]
 text = st.text(alphabet=st.characters(exclude_categories=[]))
 leaves = st.none() | st.booleans() | st.integers() | st.floats() | text
 values = st.recursive(
@@ -50,8 +63,15 @@ def test_anything_is_read_or_refused(fields: dict[str, Any]) -> None:
     assert isinstance(key_in(fields), str | None)
 
 
-@given(st.dictionaries(st.sampled_from(["output_format", "seed", "close_context", "auto_mode",
-                                        "language_code", "model_id"]), text), text)  # fmt: skip
+@given(
+    st.dictionaries(
+        st.sampled_from(
+            ["output_format", "seed", "close_context", "auto_mode", "language_code", "model_id"]
+        ),
+        text,
+    ),
+    text,
+)
 def test_any_address_is_read_or_refused(query: dict[str, str], voice: str) -> None:
     info = FakeEngine().info
     try:

@@ -20,9 +20,11 @@ from tests.dialects.elevens import FRAME, TENTH, alignments, eleven, sound_of
 
 TEXT = "Hello there, how are you?"
 FIRST = {
-    "text": " ", "try_trigger_generation": True, "voice_settings": None,
+    "text": " ",
+    "try_trigger_generation": True,
+    "voice_settings": None,
     "generation_config": {"chunk_length_schedule": [50]},
-}  # fmt: skip
+}
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
 
@@ -206,10 +208,12 @@ async def test_what_other_servers_have_is_accepted(speech: Any) -> None:
     for voice in ("ALTO", "21m00Tcm4TlvDq8ikWAM"):
         async with speech() as server, eleven(server, query, voice=voice, multi=False) as client:
             await client.send(
-                text="Hello.", flush=None, unheard_of={"a": None},
+                text="Hello.",
+                flush=None,
+                unheard_of={"a": None},
                 voice_settings={"stability": 0.5, "speed": None, "use_speaker_boost": False},
                 pronunciation_dictionary_locators=[],
-            )  # fmt: skip
+            )
             await client.send(text="")
             assert len(sound_of(await client.rest())) == len("Hello.") * FRAME
 

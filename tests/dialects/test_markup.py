@@ -106,8 +106,10 @@ async def test_the_emotion_of_a_request_to_cartesia(speech: Any, asked: Any, man
     async with speech() as server, cartesian.cartesian(server) as client:
         commands: list[Any] = server.spy_on_commands()
         await client.send(
-            transcript="Go.", voice="BASS", output_format=cartesian.RAW,
+            transcript="Go.",
+            voice="BASS",
+            output_format=cartesian.RAW,
             generation_config={"emotion": asked},
-        )  # fmt: skip
+        )
         await client.until("done")
     assert utterances(commands) == [("Go.", "bass", manner)]

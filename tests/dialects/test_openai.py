@@ -156,9 +156,12 @@ async def test_a_shorter_lead_can_be_asked_for(speech: Any) -> None:
         loop = asyncio.get_running_loop()
         began = loop.time()
         await api.audio.speech.create(
-            model="tts-1", voice="alto", input=TEXT, response_format="pcm",
+            model="tts-1",
+            voice="alto",
+            input=TEXT,
+            response_format="pcm",
             extra_body={"lead_ms": 400},
-        )  # fmt: skip
+        )
         assert loop.time() - began > SECONDS - 1.0
 
 
@@ -227,8 +230,10 @@ async def test_an_unknown_voice_is_told_the_known_ones(speech: Any) -> None:
             await speech_of(server, voice="rachel")
         error = caught.value
         assert (error.param, error.code, error.type) == (
-            "voice", "voice_not_found", "invalid_request_error",
-        )  # fmt: skip
+            "voice",
+            "voice_not_found",
+            "invalid_request_error",
+        )
         assert error.request_id is not None and error.request_id.startswith("req_")
         await server.settled()
 
@@ -237,17 +242,24 @@ async def test_our_own_fields_reach_the_engine(speech: Any) -> None:
     async with speech() as server, client(server) as api:
         commands = server.spy_on_commands()
         await api.audio.speech.create(
-            model="any", voice="bass", input="Hi.", response_format="pcm", instructions="Slowly.",
+            model="any",
+            voice="bass",
+            input="Hi.",
+            response_format="pcm",
+            instructions="Slowly.",
             extra_body={"language": "English", "seed": 5, "whatever": True},
-        )  # fmt: skip
+        )
         opened = next(command for command in commands if isinstance(command, Open))
         assert (opened.spec.language, opened.spec.seed) == ("English", 5)
         assert opened.spec.instructions == "Slowly."
         with pytest.raises(openai.BadRequestError, match="unknown language"):
             await api.audio.speech.create(
-                model="any", voice="bass", input="Hi.", instructions="Slowly.",
+                model="any",
+                voice="bass",
+                input="Hi.",
+                instructions="Slowly.",
                 extra_body={"language": "klingon"},
-            )  # fmt: skip
+            )
 
 
 async def test_instructions_are_ignored_where_the_checkpoint_takes_none(speech: Any) -> None:

@@ -14,8 +14,16 @@ from realtime_tts.protocol.settings import Limits
 LIMITS = Limits(max_text_chars=100, max_instructions_chars=20)
 DEMO = ("ava", "ray")
 RELEASED = (
-    "serena", "vivian", "uncle_fu", "ryan", "aiden", "ono_anna", "sohee", "eric", "dylan",
-)  # fmt: skip
+    "serena",
+    "vivian",
+    "uncle_fu",
+    "ryan",
+    "aiden",
+    "ono_anna",
+    "sohee",
+    "eric",
+    "dylan",
+)
 
 
 def parse(**fields: Any) -> Any:

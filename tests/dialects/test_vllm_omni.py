@@ -33,9 +33,12 @@ async def test_the_document_s_program_speaks(speech: Any) -> None:
     async with speech() as server:
         program = program.replace("127.0.0.1:8000", f"127.0.0.1:{server.port}")
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", program.replace('"ava"', '"alto"'),
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+            sys.executable,
+            "-c",
+            program.replace('"ava"', '"alto"'),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         output, errors = await asyncio.wait_for(process.communicate(), timeout=60)
         assert process.returncode == 0, errors.decode()
         sizes = [int(line.split()[0]) for line in output.decode().splitlines()]
@@ -63,8 +66,13 @@ async def test_what_the_project_s_own_client_sends(speech: Any) -> None:
     words = [word + " " for word in text.split(" ")]
     words[-1] = words[-1].rstrip()
     async with speech() as server, omni(server) as client:
-        await client.config(speaker="Alto", task_type="CustomVoice", language="Auto",
-                            response_format="wav", speed=1.0)  # fmt: skip
+        await client.config(
+            speaker="Alto",
+            task_type="CustomVoice",
+            language="Auto",
+            response_format="wav",
+            speed=1.0,
+        )
         await client.text(*words)
         await client.done()
         start, sound, done, end = await client.until("session.done")
@@ -73,9 +81,12 @@ async def test_what_the_project_s_own_client_sends(speech: Any) -> None:
         with wave.open(io.BytesIO(sound)) as opened:
             assert opened.getnframes() * 2 == len(text) * FRAME
         assert done == {
-            "type": "audio.done", **at, "total_bytes": len(sound), "error": False,
+            "type": "audio.done",
+            **at,
+            "total_bytes": len(sound),
+            "error": False,
             "sentence_text": text,
-        }  # fmt: skip
+        }
         assert end == {"type": "session.done", "utterance_index": 0, "total_sentences": 1}
 
 
@@ -177,8 +188,10 @@ async def test_an_empty_utterance_has_no_sentence(speech: Any) -> None:
             await client.text("", "")
             await client.done()
             assert await client.next() == {
-                "type": "session.done", "utterance_index": utterance, "total_sentences": 0,
-            }  # fmt: skip
+                "type": "session.done",
+                "utterance_index": utterance,
+                "total_sentences": 0,
+            }
 
 
 @pytest.mark.parametrize("text", ["…", "🙂", "**  **", "-"])
@@ -238,8 +251,9 @@ async def test_hanging_up_is_the_barge_in(speech: Any) -> None:
         assert server.value("tts_turns_total", reason="closed") == 1
 
 
-@pytest.mark.parametrize(("format", "magic"), [("mp3", b"\xff"), ("opus", b"OggS"),
-                                               ("flac", b"fLaC"), ("aac", b"\xff")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("format", "magic"), [("mp3", b"\xff"), ("opus", b"OggS"), ("flac", b"fLaC"), ("aac", b"\xff")]
+)
 async def test_formats(speech: Any, format: str, magic: bytes) -> None:
     async with speech() as server, omni(server) as client:
         await client.config(response_format=format)
@@ -268,11 +282,21 @@ async def test_a_commit_is_spoken_to_its_end_and_the_utterance_goes_on(speech: A
 async def test_what_other_servers_have_is_accepted(speech: Any) -> None:
     async with speech() as server, omni(server) as client:
         await client.config(
-            model="Qwen/Qwen3-TTS-12Hz-1.7B-CustomVoice", voice=None, task_type="Base",
-            language="Klingon", instructions="Calmly.", max_new_tokens=512, seed=7,
-            initial_codec_chunk_frames=1, non_streaming_mode=True, x_vector_only_mode=False,
-            split_granularity="sentence", ref_audio=None, unheard_of={"a": None}, **STREAM,
-        )  # fmt: skip
+            model="Qwen/Qwen3-TTS-12Hz-1.7B-CustomVoice",
+            voice=None,
+            task_type="Base",
+            language="Klingon",
+            instructions="Calmly.",
+            max_new_tokens=512,
+            seed=7,
+            initial_codec_chunk_frames=1,
+            non_streaming_mode=True,
+            x_vector_only_mode=False,
+            split_granularity="sentence",
+            ref_audio=None,
+            unheard_of={"a": None},
+            **STREAM,
+        )
         await client.text("Hello. There.")
         await client.done()
         seen = await client.until("session.done")
@@ -312,8 +336,10 @@ async def test_nothing_is_spoken_after_a_bad_configuration_until_a_good_one(
         assert "the last `session.config` was refused" in await client.refused()
         await client.done()
         assert await client.next() == {
-            "type": "session.done", "utterance_index": 0, "total_sentences": 0,
-        }  # fmt: skip
+            "type": "session.done",
+            "utterance_index": 0,
+            "total_sentences": 0,
+        }
         assert not commands
         await client.config(**STREAM)
         await client.text("Fine.")
@@ -324,11 +350,18 @@ async def test_nothing_is_spoken_after_a_bad_configuration_until_a_good_one(
 @pytest.mark.parametrize(
     "raw",
     [
-        "", "}{", "null", b"\xff\xfe", "[" * 9_999, "{}", '{"type": "input.cancel"}',
-        '{"type": ["input.text"]}', '{"type": "input.text", "text": 5}',
+        "",
+        "}{",
+        "null",
+        b"\xff\xfe",
+        "[" * 9_999,
+        "{}",
+        '{"type": "input.cancel"}',
+        '{"type": ["input.text"]}',
+        '{"type": "input.text", "text": 5}',
         '{"type": "input.text", "text": "' + "a" * 20_000 + '"}',
     ],
-)  # fmt: skip
+)
 async def test_garbage_is_an_error_and_the_socket_goes_on(speech: Any, raw: str | bytes) -> None:
     async with speech() as server, omni(server) as client:
         await client.config(**STREAM)
@@ -375,8 +408,10 @@ async def test_a_failure_of_the_engine_ends_what_was_promised(speech: Any) -> No
         assert seen[-1]["partial_audio"] is True and seen[-1]["action"] == "discard"
         seen = [await client.next() for _ in range(3)]
         assert [message["type"] for message in seen] == [
-            "audio.done", "session.done", "session.done",
-        ]  # fmt: skip
+            "audio.done",
+            "session.done",
+            "session.done",
+        ]
         assert seen[0]["error"] is True
         await client.text("Well.")
         await client.done()

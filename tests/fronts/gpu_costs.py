@@ -14,9 +14,17 @@ from tts_scheduler import StepPlan
 
 SLOTS = 512
 DECODE_MS = (
-    (1, 1.8), (2, 2.3), (4, 2.9), (8, 3.3), (16, 3.8), (32, 4.2), (64, 4.7), (128, 6.6), (256, 8.6),
+    (1, 1.8),
+    (2, 2.3),
+    (4, 2.9),
+    (8, 3.3),
+    (16, 3.8),
+    (32, 4.2),
+    (64, 4.7),
+    (128, 6.6),
+    (256, 8.6),
     (512, 12.0),
-)  # fmt: skip
+)
 """By rows; measured with the 1.7B talker at commit b3d1aa2, as steps less codec and host."""
 CODEC_MS = ((1, 0.62), (8, 0.68), (16, 0.74), (32, 0.93), (64, 1.19), (256, 3.4), (512, 6.54))
 """By frames that go through the codec at once (docs/performance.md)."""

@@ -116,9 +116,14 @@ class Server:
 @contextlib.asynccontextmanager
 async def serving(**options: Any) -> AsyncIterator[Server]:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", SERVER, repr(options),
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, limit=2**24,
-    )  # fmt: skip
+        sys.executable,
+        "-c",
+        SERVER,
+        repr(options),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        limit=2**24,
+    )
     try:
         assert process.stdout is not None
         async with asyncio.timeout(60):

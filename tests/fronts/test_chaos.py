@@ -48,8 +48,10 @@ async def talk(server: Server, rng: random.Random, over: asyncio.Event) -> tuple
             spoken += done["reason"] == "complete"
             cut += done["reason"] == "error"
         assert {one["code"] for one in session.of("error")} <= {
-            "engine_restarted", "engine_unavailable", "not_ready",
-        }  # fmt: skip
+            "engine_restarted",
+            "engine_unavailable",
+            "not_ready",
+        }
         await session.close()
     return spoken, cut
 

@@ -157,8 +157,10 @@ async def test_every_front_and_the_agent_tell_the_load_of_all(tmp_path: Path) ->
             await server.until("tts_active_turns", 4)
             told = await agreed_load(server)
             assert {name: told[0][name] for name in ("capacity", "active", "sessions")} == {
-                "capacity": await server.value("tts_capacity_turns"), "active": 4, "sessions": 6,
-            }  # fmt: skip
+                "capacity": await server.value("tts_capacity_turns"),
+                "active": 4,
+                "sessions": 6,
+            }
             assert await agent(port) == "ready up 34%\n"
             server.process.send_signal(signal.SIGTERM)
             async with asyncio.timeout(5):

@@ -59,9 +59,13 @@ def be_server(arguments: argparse.Namespace) -> int:
     metrics = Metrics()
     if int(arguments.fronts) > 1:
         return supervise(
-            config, (engine,), int(arguments.fronts), metrics, lambda *stage: None,
+            config,
+            (engine,),
+            int(arguments.fronts),
+            metrics,
+            lambda *stage: None,
             on_ready=lambda port, link: say(port),
-        )  # fmt: skip
+        )
     return serve(
         config,
         lambda: links.make_link(engine, metrics, lambda *stage: None),

@@ -312,8 +312,16 @@ ROUND_TRIPS = [
 CASES = [
     case
     for section in (
-        framing, pings, reserved_bits, opcodes, fragmentation, utf8, fail_fast, sequences, closing,
+        framing,
+        pings,
+        reserved_bits,
+        opcodes,
+        fragmentation,
+        utf8,
+        fail_fast,
+        sequences,
+        closing,
         fragmented,
     )
     for case in section()
-]  # fmt: skip
+]

@@ -13,9 +13,32 @@ import numpy as np
 from tests.server.resuming import Kept
 
 NUMBERS: list[Any] = [
-    0, 1, -1, 7, 255, 1_920, 2**15, 2**31, 2**53, 2**53 + 1, 2**63 - 1, 2**64 - 1, -(2**63),
-    0.5, 1e9, 1e300, float("nan"), float("inf"), None, True, "", "full_text", b"\xff", [], [0],
-]  # fmt: skip
+    0,
+    1,
+    -1,
+    7,
+    255,
+    1_920,
+    2**15,
+    2**31,
+    2**53,
+    2**53 + 1,
+    2**63 - 1,
+    2**64 - 1,
+    -(2**63),
+    0.5,
+    1e9,
+    1e300,
+    float("nan"),
+    float("inf"),
+    None,
+    True,
+    "",
+    "full_text",
+    b"\xff",
+    [],
+    [0],
+]
 MOST_FRAMES = 2_048  # of a turn, by the default limits
 
 

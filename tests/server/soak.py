@@ -101,9 +101,7 @@ async def serve(sessions: int, step_seconds: float) -> None:
         FakeEngineConfig(slots=slots, step_seconds=step_seconds, frames_per_token=1)
     )
     metrics = Metrics()
-    link = InProcessEngine(
-        lambda progress: engine, SchedulerConfig(slots=slots), observer=metrics
-    )  # fmt: skip
+    link = InProcessEngine(lambda progress: engine, SchedulerConfig(slots=slots), observer=metrics)
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=2 * sessions))
     tokenizer = Qwen2Tokenizer({char: index for index, char in enumerate(ALPHABET)}, [])
     process = psutil.Process()
@@ -259,10 +257,16 @@ class Client:
 async def soak(sessions: int, seconds: float, step_seconds: float) -> dict[str, Any]:
     """Run it; gives the report."""
     server = await asyncio.create_subprocess_exec(
-        sys.executable, __file__, "--serve", "--sessions", str(sessions),
-        "--step-seconds", str(step_seconds),
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+        sys.executable,
+        __file__,
+        "--serve",
+        "--sessions",
+        str(sessions),
+        "--step-seconds",
+        str(step_seconds),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
     assert server.stdin is not None and server.stdout is not None
     try:
         url = f"ws://127.0.0.1:{json.loads(await server.stdout.readline())['port']}/v1/tts"
@@ -309,9 +313,7 @@ def report(
     busy: dict[str, Any],
     after: dict[str, Any],
 ) -> dict[str, Any]:
-    left = {
-        name: after[name] - idle[name] for name in GONE
-    }  # fmt: skip
+    left = {name: after[name] - idle[name] for name in GONE}
     return {
         "turns": dict(heard.reasons),
         "vanished": heard.vanished,

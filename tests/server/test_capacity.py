@@ -30,9 +30,15 @@ LONG = "one " * 60
 
 def load(**fields: Any) -> Load:
     usual: dict[str, Any] = {
-        "capacity": 8, "active": 0, "queued": 0, "sessions": 0, "max_sessions": 512,
-        "ready": True, "draining": False, "model": "tones",
-    }  # fmt: skip
+        "capacity": 8,
+        "active": 0,
+        "queued": 0,
+        "sessions": 0,
+        "max_sessions": 512,
+        "ready": True,
+        "draining": False,
+        "model": "tones",
+    }
     return Load(**usual | fields)
 
 

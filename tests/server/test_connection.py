@@ -202,9 +202,7 @@ async def test_what_the_client_says_reaches_the_engine(speech: Any) -> None:
         assert isinstance(opened, Open)
         assert (opened.lead_cap, opened.spec.voice, opened.spec.seed) == (0.5, "alto", 5)
         id = opened.id
-        assert commands[1:] == [
-            Append(id, byte_ids("chrysanthemum")), Finish(id), Played(id, 0.02)
-        ]  # fmt: skip
+        assert commands[1:] == [Append(id, byte_ids("chrysanthemum")), Finish(id), Played(id, 0.02)]
 
 
 async def test_the_engine_knows_when_the_listener_is_free(speech: Any) -> None:
@@ -573,6 +571,8 @@ async def test_effects_are_carried_out_one_after_another_and_never_inside_of_ano
         await talker.send("interrupt", turn_id="b")
         ends += [(await talker.until("turn.done"))[-1] for _ in range(2)]
     assert [(end["turn_id"], end["reason"]) for end in ends] == [
-        ("a", "complete"), ("b", "interrupted"), ("c", "complete"),
-    ]  # fmt: skip
+        ("a", "complete"),
+        ("b", "interrupted"),
+        ("c", "complete"),
+    ]
     assert deepest == 1 and seen.count("OpenTurn") == 3

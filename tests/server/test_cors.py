@@ -35,11 +35,16 @@ async def preflight(client: httpx2.AsyncClient, method: str, path: str) -> httpx
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("POST", "/v1/audio/speech"), ("GET", "/v1/voices"), ("DELETE", "/v1/voices/anna"),
-        ("POST", "/tts/bytes"), ("POST", "/v1/text-to-speech/alto"), ("POST", "/v1/speak"),
-        ("GET", "/client/index.js"), ("GET", "/readyz"),
+        ("POST", "/v1/audio/speech"),
+        ("GET", "/v1/voices"),
+        ("DELETE", "/v1/voices/anna"),
+        ("POST", "/tts/bytes"),
+        ("POST", "/v1/text-to-speech/alto"),
+        ("POST", "/v1/speak"),
+        ("GET", "/client/index.js"),
+        ("GET", "/readyz"),
     ],
-)  # fmt: skip
+)
 async def test_a_preflight_needs_no_key_and_an_allowed_origin(
     speech: Any, method: str, path: str
 ) -> None:

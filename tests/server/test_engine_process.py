@@ -215,9 +215,16 @@ async def test_instructions_that_are_no_unicode_reach_the_engine() -> None:
 @contextlib.asynccontextmanager
 async def command(*flags: str) -> AsyncIterator[asyncio.subprocess.Process]:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "realtime_tts", "serve", "--port", "0", *flags,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+        sys.executable,
+        "-m",
+        "realtime_tts",
+        "serve",
+        "--port",
+        "0",
+        *flags,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
     try:
         yield process
     finally:

@@ -22,9 +22,10 @@ TEXT = "The tide is coming in. Good morning to you!"
 def starts_of(text: str) -> list[float]:
     """Of each word, in milliseconds."""
     return [
-        at * CHARACTER_MS for at in range(len(text)) if not text[at].isspace()
-        and (at == 0 or text[at - 1].isspace())
-    ]  # fmt: skip
+        at * CHARACTER_MS
+        for at in range(len(text))
+        if not text[at].isspace() and (at == 0 or text[at - 1].isspace())
+    ]
 
 
 @pytest.mark.parametrize("query", ["", "&encoding=pcm_mulaw", "&sample_rate=48000"])

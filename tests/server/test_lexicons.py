@@ -95,9 +95,13 @@ async def test_a_lexicon_is_stored_shown_listed_replaced_and_deleted(serve: Serv
         first = made.json()
         assert first.pop("created").endswith("Z")
         assert first == {
-            "id": "brands", "version": 1, "ref": "brands@1", "title": "Our brands", "count": 2,
+            "id": "brands",
+            "version": 1,
+            "ref": "brands@1",
+            "title": "Our brands",
+            "count": 2,
             "versions": [1],
-        }  # fmt: skip
+        }
         entries = [{"word": "Nguyen", "say": "win", "case_sensitive": True}]
         second = await lexicons.stored("brands", entries)
         assert (second["ref"], second["versions"]) == ("brands@2", [1, 2])

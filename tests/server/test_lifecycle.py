@@ -60,9 +60,14 @@ async def server_process(
     drain_seconds: float, kind: str = "fake"
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", SERVER, str(drain_seconds), kind,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+        sys.executable,
+        "-c",
+        SERVER,
+        str(drain_seconds),
+        kind,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
     try:
         yield process
     finally:

@@ -39,9 +39,14 @@ def in_time(server: dict[str, float]) -> bool:
 
 async def soak() -> dict[str, Any]:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, str(SOAK), "--sessions", "200", "--seconds", "6",
+        sys.executable,
+        str(SOAK),
+        "--sessions",
+        "200",
+        "--seconds",
+        "6",
         stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+    )
     async with asyncio.timeout(60):
         stdout, _ = await process.communicate()
     found: dict[str, Any] = json.loads(stdout)

@@ -53,8 +53,12 @@ async def test_voice_language_and_manner_change_inside_a_turn(speech: Any, size:
         )
     said = utterances(commands)
     assert [text for text, _ in said] == [
-        "Hello.", "How are you?", "Very well!", "Bis drei Uhr.", "Bye.",
-    ]  # fmt: skip
+        "Hello.",
+        "How are you?",
+        "Very well!",
+        "Bis drei Uhr.",
+        "Bye.",
+    ]
     assert [spec.voice for _, spec in said] == ["alto", "bass", "alto", "alto", "alto"]
     languages = ["english", "english", "english", "german", "english"]
     assert [spec.language for _, spec in said] == languages

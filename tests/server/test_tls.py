@@ -57,11 +57,16 @@ def certificate(
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
     now = datetime.now(UTC)
     made = (
-        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-        .serial_number(1).not_valid_before(now + begins).not_valid_after(now + ends)
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now + begins)
+        .not_valid_after(now + ends)
         .add_extension(x509.ExtendedKeyUsage([use]), critical=False)
         .sign(key, hashes.SHA256())
-    )  # fmt: skip
+    )
     secret = key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,

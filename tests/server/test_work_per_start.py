@@ -217,8 +217,9 @@ async def test_while_the_engine_is_full_a_turn_is_refused_after_few_calls_and_wi
     error, done = answers(peer)
     assert [one["type"] for one in first] == [error["type"], done["type"]] == ["error", "turn.done"]
     assert error | {"turn_id": "", "retry_after_ms": 0} == first[0] | {
-        "turn_id": "", "retry_after_ms": 0,
-    }  # fmt: skip
+        "turn_id": "",
+        "retry_after_ms": 0,
+    }
     assert 0 < error["retry_after_ms"] <= first[0]["retry_after_ms"] == 60_000
     assert counted <= PER_REFUSED, counted
 

@@ -45,9 +45,11 @@ async def serve(streams: int, step_seconds: float, processes: int, profile: str 
     """Serve; print the port, then a line of figures for each line read."""
     slots = streams if processes == 0 else -(-streams // processes)
     config = EngineConfig(
-        kind="fake", step_seconds=step_seconds, devices=("cpu",) * processes,
+        kind="fake",
+        step_seconds=step_seconds,
+        devices=("cpu",) * processes,
         scheduler=SchedulerConfig(slots=slots, utilisation=1_000.0, max_queue=4),
-    )  # fmt: skip
+    )
     metrics = Metrics()
     settings = ServerConfig(
         port=0,
@@ -133,9 +135,12 @@ async def measure(streams: int, arguments: argparse.Namespace) -> dict[str, Any]
     flags += ["--processes", str(arguments.processes)]
     flags += ["--profile", arguments.profile] if arguments.profile else []
     server = await asyncio.create_subprocess_exec(
-        sys.executable, __file__, *flags,
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+        sys.executable,
+        __file__,
+        *flags,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
     assert server.stdin is not None and server.stdout is not None
     port = json.loads(await server.stdout.readline())["port"]
     settle = SETTLE_SECONDS + streams / STARTS_PER_SECOND

@@ -64,7 +64,7 @@ def plain_layers(
     tables: Tensor,
     slots: Tensor,
     positions: Tensor,
-    see: Callable[[Tensor], None] = lambda query: None,
+    on_queries: Callable[[Tensor], None] = lambda query: None,
 ) -> Tensor:
     """x [B, h] at one position of each row, through all layers and the norm: [B, h].
 
@@ -79,7 +79,7 @@ def plain_layers(
         query = rope_and_store.plain(
             qkv, layer.head_norm, model.cos, model.sin, store, tables, slots, positions, eps
         )
-        see(query)
+        on_queries(query)
         attended = decode_attention.plain(query, store, tables, slots, positions, 1)
         attended = F.linear(attended, layer.attention_output)
         x, normed = add_rms_norm.plain(attended, x, layer.output_norm, eps)

@@ -1,8 +1,8 @@
-"""The load generator in several processes: one that plays hundreds of listeners would be late.
+"""The load generator in several processes: a single one that plays hundreds of listeners would be
+late.
 
 A client process is a child of the load generator (see child_process.py); it carries out jobs and
-sends what it saw. The messages are pickles of the classes below: nothing that a stranger sent is
-read here.
+sends what it saw. The messages are pickles of the classes below: no untrusted data is read here.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 
+from realtime_tts.bench.barriers import Share
 from realtime_tts.bench.load import Pass, carry_out
 from realtime_tts.bench.machine import usable_cores
-from realtime_tts.bench.meeting import Share
 from realtime_tts.bench.observation import Observed, clock, merged
 from realtime_tts.bench.settings import BenchSettings, Level, Mode
 from realtime_tts.bench.sockets import SocketTarget
@@ -27,7 +27,7 @@ from realtime_tts.garbage import calm_garbage_collector
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A message to a client process: it is to carry out its share of a pass."""
+    """A message to a client process: carry out your share of a pass."""
 
     level: Level
     settings: BenchSettings
@@ -36,21 +36,20 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
-    """A message from a client process: all of its sessions wait to go on."""
+class Arrived:
+    """A message from a client process: all of its sessions wait at the barrier."""
 
 
 @dataclass(frozen=True, slots=True)
-class GoOn:
-    """A message to all client processes, sent when every one is `Here`: they are to go on when
-    `clock` shows `at`."""
+class Release:
+    """A message to all client processes, once each has `Arrived`: go on when `clock` shows `at`."""
 
     at: float
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A message from a client process: it has spoken so many turns."""
+    """A message from a client process: it has spoken `turns` turns so far."""
 
     what: str
     turns: int
@@ -63,29 +62,29 @@ class Failed:
     message: str
 
 
-Answer = Here | Done | Failed | Observed
+Answer = Arrived | Done | Failed | Observed
 
 
-class _Meeting:
-    """The `Meeting` with the other client processes, through the load generator."""
+class _RemoteBarrier:
+    """The `ProcessBarrier` with the other client processes, through the load generator."""
 
     def __init__(self, answer: Callable[[Answer], None]) -> None:
         self._answer = answer
-        self._go: asyncio.Future[float] | None = None
+        self._released: asyncio.Future[float] | None = None
 
-    async def meet(self) -> float:
-        self._go = asyncio.get_running_loop().create_future()
-        self._answer(Here())
-        return await self._go
+    async def wait(self) -> float:
+        self._released = asyncio.get_running_loop().create_future()
+        self._answer(Arrived())
+        return await self._released
 
-    def go_on(self, at: float) -> None:
-        assert self._go is not None, "the parent answers, it does not begin"
-        self._go.set_result(at)
+    def release(self, at: float) -> None:
+        assert self._released is not None, "the parent answers, it does not begin"
+        self._released.set_result(at)
 
 
 async def _serve(parent: Parent) -> None:
-    """Carry out one job after the other, until the parent kills this process or is gone."""
-    messages: asyncio.Queue[Job | GoOn] = asyncio.Queue()
+    """Carry out one job after the other, until the parent kills this process or ends."""
+    messages: asyncio.Queue[Job | Release] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
     def heard(message: bytes) -> None:
@@ -96,23 +95,23 @@ async def _serve(parent: Parent) -> None:
 
     parent.listen(heard, at_end=lambda: None)
     calm_garbage_collector()
-    meeting = _Meeting(answer)
+    barrier = _RemoteBarrier(answer)
     async with asyncio.TaskGroup() as jobs:
         while True:
             match await messages.get():
                 case Job() as job:
-                    meeting = _Meeting(answer)
-                    jobs.create_task(_carry_out(job, meeting, answer))
-                case GoOn(at):
-                    meeting.go_on(at)
+                    barrier = _RemoteBarrier(answer)
+                    jobs.create_task(_carry_out(job, barrier, answer))
+                case Release(at):
+                    barrier.release(at)
 
 
-async def _carry_out(job: Job, meeting: _Meeting, answer: Callable[[Answer], None]) -> None:
+async def _carry_out(job: Job, barrier: _RemoteBarrier, answer: Callable[[Answer], None]) -> None:
     def progress(what: str, done: int, total: int | None) -> None:
         answer(Done(what, done))
 
     target = SocketTarget(job.settings)
-    given = Pass(job.level, job.settings, target, progress, job.paced, job.share, meeting)
+    given = Pass(job.level, job.settings, target, progress, job.paced, job.share, barrier)
     try:
         answer(await carry_out(given))
     except RealtimeTTSError as error:
@@ -123,24 +122,24 @@ async def _carry_out(job: Job, meeting: _Meeting, answer: Callable[[Answer], Non
 
 
 def main(parent: Parent) -> None:
-    """Serve one load generator, the parent."""
+    """Run a client process of one load generator, the parent."""
     asyncio.run(_serve(parent))
 
 
 SESSIONS_PER_PROCESS = 32
 _TURN_SECONDS = 5.0
-"""Open loop: a turn's length, to guess how many run at once."""
+"""Assumed seconds of a turn in an open loop, to estimate how many run at once."""
 _NOTICE_SECONDS = 0.01
-"""How long after the last process has arrived at a meeting all of them go on."""
+"""Seconds from the arrival of the last process at a barrier until all of them go on."""
 
 
 class ClientProcessFailed(RealtimeTTSError, code="client_process_failed"):
-    """One of the load generator's own processes could not go on; the message says why."""
+    """Raised if a process of the load generator cannot go on; the message says why."""
 
 
 def processes_for(level: Level, settings: BenchSettings) -> int:
-    """How many client processes a level gets: as many as the settings ask for, or one for every 32
-    sessions, but no more than half of the cores.
+    """Return how many client processes a level gets: as many as the settings ask for, or one for
+    every 32 sessions, but no more than half of the cores.
 
     There are never more processes than sessions, so that none is idle.
     """
@@ -168,26 +167,26 @@ class ClientPool:
     async def carry_out(
         self, level: Level, settings: BenchSettings, progress: Progress, *, paced: bool = True
     ) -> Observed:
-        """Carry out one pass in as many as it needs. Raises ClientProcessFailed."""
+        """Carry out one pass in as many processes as it needs. Raises ClientProcessFailed."""
         number = processes_for(level, settings)
         while len(self._processes) < number:
             self._processes.append(await ChildProcess.start(__name__))
-        crew = _Crew(self._processes[:number], progress, _total(level, settings, paced))
+        workers = _WorkerGroup(self._processes[:number], progress, _total(level, settings, paced))
         jobs = [Job(level, settings, Share(index, number), paced) for index in range(number)]
         try:
-            parts = await crew.run(jobs)
+            parts = await workers.run(jobs)
         except BaseException:
             await self._stop()  # the others wait for the one that failed
             raise
         return merged(parts, 0 if level.mode is Mode.OPEN and paced else level.sessions)
 
     async def _stop(self) -> None:
-        """End all of them; the next pass starts others."""
+        """End all processes; the next pass starts others."""
         ending, self._processes = self._processes, []
         await asyncio.gather(*(process.close() for process in ending))
 
 
-class _Crew:
+class _WorkerGroup:
     """The processes that carry out one pass together."""
 
     def __init__(
@@ -195,7 +194,7 @@ class _Crew:
     ) -> None:
         self._processes, self._progress, self._total = processes, progress, total
         self._turns = dict.fromkeys(processes, 0)
-        self._here = 0
+        self._arrived = 0
 
     async def run(self, jobs: list[Job]) -> list[Observed]:
         for process, job in zip(self._processes, jobs, strict=True):
@@ -220,19 +219,19 @@ class _Crew:
                     return answer
                 case Failed(message):
                     raise ClientProcessFailed(message)
-                case Here():
-                    await self._one_is_here()
+                case Arrived():
+                    await self._one_arrived()
                 case Done(what, turns):
                     self._turns[process] = turns
                     self._progress(what, sum(self._turns.values()), self._total)
 
-    async def _one_is_here(self) -> None:
-        self._here += 1
-        if self._here == len(self._processes):
-            self._here = 0
-            go_on = pickle.dumps(GoOn(clock() + _NOTICE_SECONDS))
+    async def _one_arrived(self) -> None:
+        self._arrived += 1
+        if self._arrived == len(self._processes):
+            self._arrived = 0
+            release = pickle.dumps(Release(clock() + _NOTICE_SECONDS))
             for process in self._processes:
-                await process.send(go_on)
+                await process.send(release)
 
 
 def _total(level: Level, settings: BenchSettings, paced: bool) -> int | None:

@@ -1,6 +1,6 @@
 """Text the way a language model sends it: pieces, gaps between them, now and then a stall.
 
-Pure: randomness is an argument, nothing waits here.
+Pure: randomness is an argument, and nothing waits here.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from random import Random
 from realtime_tts.errors import ConfigError
 
 TOKENS_PER_WORD = 1.3
-"""English text has roughly so many tokens a word in the tokenizers of large language models."""
+"""Tokens per word of English text, roughly, in the tokenizers of large language models."""
 
 _LONGEST_TOKEN = 7  # characters; a longer word is cut, as byte-pair tokenizers do
 _WORD = re.compile(r"\s*\S+\s*\Z|\s*\S+|\s+\Z")  # whitespace before, at the end also after
 
 
 class DeltaKind(StrEnum):
-    """The kind of pieces in which the text arrives."""
+    """The pieces in which the text arrives: the whole text, words, or tokens."""
 
     WHOLE = "whole"
     WORDS = "words"
@@ -53,7 +53,7 @@ class DeltaTiming:
 
 
 def split(text: str, kind: DeltaKind, random: Random) -> list[str]:
-    """Cut `text` into pieces, which joined are `text` again."""
+    """Return `text` cut into pieces, which joined are `text` again."""
     if kind is DeltaKind.WHOLE:
         return [text]
     words = _WORD.findall(text)
@@ -63,7 +63,7 @@ def split(text: str, kind: DeltaKind, random: Random) -> list[str]:
 
 
 def schedule(text: str, timing: DeltaTiming, random: Random) -> list[tuple[float, str]]:
-    """Pairs of (seconds to wait, text delta); the first delta does not wait."""
+    """Return pairs of (seconds to wait, text delta); the first delta does not wait."""
     deltas = split(text, timing.kind, random)
     tokens = TOKENS_PER_WORD if timing.kind is DeltaKind.WORDS else 1.0
     gap = tokens / timing.tokens_per_second
@@ -74,7 +74,7 @@ def schedule(text: str, timing: DeltaTiming, random: Random) -> list[tuple[float
 
 
 def _tokens(word: str, random: Random) -> Iterator[str]:
-    """Cut one word, with its leading space, into pieces as a byte-pair tokenizer would."""
+    """Yield pieces of one word, with its leading space, as a byte-pair tokenizer would cut it."""
     while len(word) > _LONGEST_TOKEN:
         cut = random.randint(3, _LONGEST_TOKEN)
         yield word[:cut]

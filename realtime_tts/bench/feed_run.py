@@ -1,4 +1,4 @@
-"""Runs feeds: one session each, which speaks the same replies; and the table of what was heard.
+"""Runs feeds, one session each, which speak the same replies; and tables of what was heard.
 
 For feeds without a stall, the client of `sentence_client` gets the same text deltas at the same
 times.
@@ -29,7 +29,7 @@ from realtime_tts.bench.workload import Counter, Progress
 
 @dataclass(frozen=True, slots=True)
 class FeedsResult:
-    """A run, with what a reader needs to judge it."""
+    """The result of a run, with what a reader needs to judge it."""
 
     began: str
     command: str
@@ -40,11 +40,11 @@ class FeedsResult:
 
     @property
     def failed(self) -> int:
-        """Replies that nothing or not all was heard of."""
+        """Number of replies of which nothing or not everything was heard."""
         return sum(feed.failed + feed.cut_short for feed in self.feeds)
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the result in plain types, for JSON."""
+        """Return the result in plain types, for JSON."""
         return asdict(self) | {"definitions": DEFINITIONS}
 
 
@@ -56,7 +56,7 @@ async def run_feeds(
     progress: Progress,
     command: str = "",
 ) -> FeedsResult:
-    """Measure the feeds, so many sessions at once.
+    """Measure the feeds, `at_once` sessions at a time.
 
     Raises HandshakeRefused, OverloadedError or RequestError if no session can be opened.
     """
@@ -89,7 +89,7 @@ _Speak = Callable[[Schedule], Awaitable[Observation]]
 
 @contextlib.asynccontextmanager
 async def _deltas(settings: BenchSettings) -> AsyncIterator[_Speak]:
-    """Our own client, which hands deltas on as they come."""
+    """Connect our own client, which passes deltas on as they come."""
     async with SocketTarget(settings).client() as tts:
         yield partial(speak, tts, keep_sound=True)
 
@@ -100,7 +100,7 @@ async def _hear(
     replies: Sequence[str],
     settings: BenchSettings,
 ) -> list[Heard]:
-    """Speak those replies that the feed has a place for, each when the one before was heard."""
+    """Speak the replies that have a place for the stall, each when the one before was heard."""
     heard = []
     async with connected as speak_one:
         for reply in replies:
@@ -127,7 +127,7 @@ _HEAD = (
 
 
 def terminal_table(result: FeedsResult) -> Table:
-    """Make the table for the console."""
+    """Return the table for the console."""
     table = Table()
     for number, title in enumerate(_HEAD):
         table.add_column(title, justify="right" if number else "left")
@@ -137,14 +137,14 @@ def terminal_table(result: FeedsResult) -> Table:
 
 
 def markdown_table(result: FeedsResult) -> str:
-    """Make the table for documents."""
+    """Return the table for documents."""
     rows = [_HEAD, ("---", *["---:"] * (len(_HEAD) - 1)), *map(_cells, result.feeds)]
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join([*lines, "", headline(result), "", f"    {result.command}", ""])
 
 
 def headline(result: FeedsResult) -> str:
-    """Model and machine in a sentence."""
+    """Return a sentence with model and machine."""
     machine, settings = result.machine, result.settings
     return (
         f"{result.server['model']}, {machine['cpu']}, {machine['cores']} cores; realtime-tts "

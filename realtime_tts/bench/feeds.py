@@ -28,7 +28,7 @@ TWO_SENTENCES = (
     "If you cancel before the end of the month you get the whole amount back, and after that it is "
     "half of it until the course begins. Shall I cancel it for you?",
 )
-"""With first sentences of 6, 9, 14, 18 and 27 words."""
+"""Replies of two sentences, with first sentences of 6, 9, 14, 18 and 27 words."""
 _SENTENCE_END = re.compile(r"[.!?](?=\s)")
 _WORD = re.compile(r"[^\W\d_]+")
 _OPEN_END = re.compile(r"(?<=\w)(?= \w)")  # between two words of a clause
@@ -36,7 +36,8 @@ _OPEN_END = re.compile(r"(?<=\w)(?= \w)")  # between two words of a clause
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """`stall`: none, or after a `sentence`, between two words of a `clause`, or in a `word`."""
+    """How a reply is written. `stall`: "" for none, or where it stalls for `seconds`: after a
+    `sentence`, between two words of a `clause`, or in a `word`."""
 
     tokens_per_second: float = 60.0
     stall: str = ""
@@ -44,7 +45,7 @@ class Feed:
 
     @property
     def name(self) -> str:
-        """How tables name it."""
+        """The feed's name in tables."""
         place = {"sentence": "after a sentence", "clause": "mid-clause", "word": "mid-word"}
         if self.stall:
             return f"{self.seconds:g} s {place[self.stall]}"
@@ -62,19 +63,20 @@ FEEDS = {
     "quick": ((PACES[0], PACES[3], PACES[5], *STALLS[1::3]), (REPLIES[1], REPLIES[3])),
     "two-sentences": (PACES[1:3], TWO_SENTENCES),
 }
-"""What `--feeds` takes: feeds, and the replies that each of them speaks."""
+"""The values of `--feeds`: feeds, and the replies that each of them speaks."""
 
 
 @dataclass(frozen=True, slots=True)
 class FedReply:
-    """`deltas`: pairs of (seconds to wait, text). `known`: the text before the stall."""
+    """A reply as a feed writes it. `deltas`: pairs of (seconds to wait, text). `known`: the text
+    that comes before the stall."""
 
     deltas: list[tuple[float, str]]
     known: str
 
 
 def fed(reply: str, feed: Feed, settings: BenchSettings) -> FedReply | None:
-    """The reply as the feed brings it; None if it has no place for the stall."""
+    """Return the reply as the feed writes it; None if it has no place for the stall."""
     random = Random(f"{settings.seed}:{feed.name}:{reply}")
     timing = replace(settings.timing, tokens_per_second=feed.tokens_per_second)
     if not feed.stall:
@@ -88,8 +90,9 @@ def fed(reply: str, feed: Feed, settings: BenchSettings) -> FedReply | None:
 
 
 def stall_place(reply: str, where: str) -> int | None:
-    """Behind the first sentence; or in the last: between words at its middle, or in its longest
-    word, the last of them."""
+    """Return the index of the stall in the reply: after the first sentence, or in the last one:
+    between words at its middle, or in its longest word (the last such). None if there is no such
+    place."""
     ends = [match.end() for match in _SENTENCE_END.finditer(reply)]
     if where == "sentence":
         return ends[0] if ends else None

@@ -1,11 +1,11 @@
-"""What a listener heard of the replies of a feed: the gaps, where in the text they fall, figures.
+"""What a listener heard of the replies of a feed: the gaps, where in the text they are, figures.
 
 The listener plays packets as they come. Whether a gap cuts a word is judged from the sound at its
-two edges, because the times of words are estimates: speech up to the gap and again right behind it
-was cut, wherever the word is thought to be. A gap between two words that are spoken without a pause
-counts as well; it is heard the same. The demo voice's pauses lie 40 dB and more below its speech,
-the closures of its consonants (as in "hap-pen") 20 to 35 dB, so that a cut in a closure is mostly
-seen, too.
+two edges, because the times of words are estimates: speech up to the gap and again directly after
+it was cut, wherever the word is assumed to be. A gap between two words that are spoken without a
+pause counts as well, because it sounds the same. The demo voice's pauses are 40 dB and more below
+its speech, the closures of its consonants (as in "hap-pen") 20 to 35 dB, so that a cut in a closure
+is mostly detected, too.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from tts_scheduler.report import percentile
 
 _EDGE = round(0.04 * SAMPLE_RATE)
 _SPEECH_SHARE = 0.9
-"""The turn's level is what so much of its sound stays below, in pieces as long as an edge."""
+"""Quantile of the levels of a turn's sound, in pieces of `_EDGE`, that is the turn's level."""
 _QUIETER = 10 ** (-35 / 20)
-"""An edge holds speech if it is less than 35 dB below that."""
+"""An edge contains speech if it is less than 35 dB below the turn's level."""
 _ABOUT = 0.3
 """Seconds by which the time of a word is often wrong."""
 _CLAUSE_ENDS = ".,;:!?…—。，！？；："
@@ -38,7 +38,8 @@ _CLOSING = "\"'”’)]"
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """`at`: seconds of the turn's sound before it; `began`: when, on the clock of the packets."""
+    """A gap in a turn. `at`: seconds of the turn's sound before it; `began`: when it began, on the
+    clock of the packets."""
 
     at: float
     began: float
@@ -46,12 +47,12 @@ class Gap:
 
     @property
     def ended(self) -> float:
-        """When sound came again."""
+        """When sound came again, on the clock of the packets."""
         return self.began + self.seconds
 
 
 def find_gaps(packets: Sequence[tuple[float, int]]) -> list[Gap]:
-    """Play pairs of (when it came, samples) without any buffer, and note when nothing was left."""
+    """Return the gaps of a listener without any buffer, given pairs of (arrival time, samples)."""
     playback, found = Playback(SAMPLE_RATE), []
     for at, samples in packets:
         before = playback.sent_seconds
@@ -71,12 +72,12 @@ class Sound:
         self._speech = percentile(levels, _SPEECH_SHARE) * _QUIETER if levels else inf
 
     def cut_at(self, seconds: float) -> bool:
-        """Whether there is speech on both sides of this position, 40 ms each."""
+        """Return whether there is speech on both sides of this position, 40 ms each."""
         at = round(seconds * SAMPLE_RATE)
         return min(self._level(at - _EDGE), self._level(at)) > self._speech
 
     def _level(self, begin: int) -> float:
-        """The root mean square of the samples from here on that make an edge."""
+        """Return the root mean square of the `_EDGE` samples from `begin` on."""
         part = self._samples[max(begin, 0) : max(begin, 0) + _EDGE]
         return float((sum(map(mul, part, part)) / len(part)) ** 0.5) if part else 0.0
 
@@ -90,10 +91,10 @@ class SpokenWords:
         self._chars = list(accumulate(len(text) for text, _ in words))
 
     def before(self, seconds: float, *, cut: bool) -> int:
-        """How many words end before this position.
+        """Return how many words end before this position.
 
-        A gap that cuts nothing falls between two words, and is taken to be at the nearest end of
-        one; if a clause ends about there, at its end: the times are no better than that.
+        A gap that cuts no word is between two words, and is assumed to be at the nearest end of
+        one; if a clause ends within 0.3 s, at its end: the times are no better than that.
         """
         if cut:
             return bisect_right(self._ends, seconds)
@@ -103,21 +104,21 @@ class SpokenWords:
         return min(clauses or range(len(away)), key=lambda number: away[number])
 
     def ends_clause(self, number: int) -> bool:
-        """Whether a speaker may breathe behind so many words."""
+        """Return whether a speaker may breathe after the first `number` words."""
         if number == 0:
             return True
         return self._texts[number - 1].rstrip().rstrip(_CLOSING).endswith(tuple(_CLAUSE_ENDS))
 
     def known(self, text: str) -> int:
-        """How many words are whole in this beginning of the turn's text: others follow, or a mark
-        ends them."""
+        """Return how many words are complete in this beginning of the turn's text: others follow
+        them, or a mark ends them."""
         number = bisect_right(self._chars, len(text))
         if number and self._chars[number - 1] == len(text) and not self.ends_clause(number):
             return number - 1
         return number
 
     def written_at(self, number: int, deltas: Sequence[tuple[float, str]]) -> float:
-        """When word `number` was known to be whole, by `deltas`: pairs of (when sent, text)."""
+        """Return when word `number` was known to be complete, by `deltas` of (when sent, text)."""
         text = ""
         for at, delta in deltas:
             text += delta
@@ -150,9 +151,9 @@ DEFINITIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What a listener heard of one reply; times in seconds. `gaps`: triples of where in the sound,
-    how long, and whether speech was cut. `unspoken`: the end of the text, where the server says
-    that it was not spoken."""
+    """What a listener heard of one reply; times in seconds. `gaps`: triples of position in the
+    sound, length, and whether speech was cut. `unspoken`: the end of the text, if the server
+    reports that it was not spoken."""
 
     reply: str
     error: str | None
@@ -169,12 +170,12 @@ class Heard:
 
     @property
     def cuts(self) -> int:
-        """Gaps with speech on both sides."""
+        """Number of gaps with speech on both sides."""
         return sum(cut for _, _, cut in self.gaps)
 
 
 def judge(reply: str, text: FedReply, seen: Observation) -> Heard:
-    """Find the gaps, and where in the text they are; without words, where in the sound."""
+    """Return what was heard: the gaps, and where they are in the text, or else in the sound."""
     result = seen.result
     if not seen.complete:
         return Heard(reply, seen.error or "no sound")
@@ -238,7 +239,7 @@ class FeedResult:
 
 
 def feed_result(feed: Feed, ours: Sequence[Heard], theirs: Sequence[Heard]) -> FeedResult:
-    """Sum up what was heard; the same replies of both clients are compared."""
+    """Summarise what was heard; the same replies of both clients are compared."""
     whole = [heard for heard in ours if heard.error is None]
     ends = {heard.reply: heard.ended for heard in theirs if heard.error is None}
     behind = [heard.ended - ends[heard.reply] for heard in whole if heard.reply in ends]

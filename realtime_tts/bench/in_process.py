@@ -1,7 +1,7 @@
 """An engine in this process as a target: text pipeline, engine link and packets, no sockets.
 
-For comparison with libraries, which have none. The load generator shares the interpreter with the
-engine's thread, so its own work is in the figures.
+This is for comparison with libraries, which have no sockets. The load generator shares the
+interpreter with the engine's thread, so its own work is in the figures.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tts_scheduler.report import Trace
 _POLL_SECONDS = 0.05
 _STALL_SECONDS = 60.0
 _UNPACED_LEAD_MS = Limits().max_lead_ms
-_WAITING_BYTES = 1 << 30  # nobody reads too slowly: packets are taken as they come
+_WAITING_BYTES = 1 << 30  # no limit for slow readers: packets are taken as they come
 
 
 class EngineTarget:
@@ -113,7 +113,7 @@ async def engine_target(
 
 
 class _Listening:
-    """One turn under way. Packets are stamped in the callback that brings them."""
+    """One turn while it is spoken. Packets get their time in the callback that brings them."""
 
     def __init__(self, plan: TurnPlan, speech: Speech) -> None:
         self._plan, self._speech = plan, speech

@@ -1,4 +1,4 @@
-"""Carries a load out, or one client process's share of it."""
+"""Carries out a load, or one client process's share of it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,15 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
 
+from realtime_tts.bench.barriers import (
+    BurstBarrier,
+    CompletionCounter,
+    LocalBarrier,
+    ProcessBarrier,
+    Share,
+    sleep_until,
+)
 from realtime_tts.bench.deltas import DeltaKind, DeltaTiming
-from realtime_tts.bench.meeting import Alone, Enough, Meeting, Rounds, Share, sleep_until
 from realtime_tts.bench.observation import Observation, Observed, busy_window, clock, left, span
 from realtime_tts.bench.settings import BenchSettings, Level, Mode
 from realtime_tts.bench.workload import (
@@ -36,14 +43,14 @@ class Pass:
     progress: Progress
     paced: bool = True
     share: Share = Share()
-    meeting: Meeting = Alone()
+    barrier: ProcessBarrier = LocalBarrier()
 
 
 async def carry_out(given: Pass) -> Observed:
-    """Carry out a pass, or this process's share of it.
+    """Carry out a pass, or this process's share of it, and return what was observed.
 
-    Paced, turns come as agents and listeners make them: one after the other is heard. Unpaced,
-    texts come whole, without lead cap and pauses, and the server goes as fast as it can.
+    Paced, turns come as agents and listeners make them, each when the one before was heard.
+    Unpaced, texts come whole, without lead cap and pauses, and the server goes as fast as it can.
     """
     if not given.paced:
         return await _unpaced(given)
@@ -53,29 +60,29 @@ async def carry_out(given: Pass) -> Observed:
 
 
 async def _open_loop(given: Pass) -> Observed:
-    began = await given.meeting.meet()
+    began = await given.barrier.wait()
     async with watched() as lateness:
         seen = await OpenLoop(given, began).run()
     return replace(seen, late=lateness.late, cpu=lateness.cpu)
 
 
 async def _sessions(given: Pass) -> Observed:
-    settings, meeting = given.settings, given.meeting
+    settings, barrier = given.settings, given.barrier
     async with _open_sessions(given, settings) as sessions:
-        rounds = None
+        bursts = None
         if given.level.mode is Mode.BURST:
-            rounds = Rounds(len(sessions), meeting)
-        await meeting.meet()  # a server that is full by warm-ups would refuse further sessions
-        await asyncio.gather(*(each.turns(settings.warm_up, rounds=rounds) for each in sessions))
+            bursts = BurstBarrier(len(sessions), barrier)
+        await barrier.wait()  # a server that is full by warm-ups would refuse further sessions
+        await asyncio.gather(*(each.turns(settings.warm_up, bursts=bursts) for each in sessions))
         total = None if settings.seconds else len(sessions) * settings.turns
         counter = Counter("turns", given.progress, total)
-        began = await meeting.meet()
+        began = await barrier.wait()
         until = None if settings.seconds is None else began + settings.seconds
-        apart = 0.0 if rounds else settings.spread / given.level.sessions
+        apart = 0.0 if bursts else settings.spread / given.level.sessions
 
         async def begin(number: int, session: _SpeakingSession) -> list[Observation]:
             await sleep_until(began + number * apart)
-            return await session.turns(settings.turns, until, counter, rounds)
+            return await session.turns(settings.turns, until, counter, bursts)
 
         numbers = given.share.of_many(range(given.level.sessions))
         async with watched() as lateness:
@@ -92,11 +99,11 @@ async def _unpaced(given: Pass) -> Observed:
     async with _open_sessions(closed, settings) as sessions:
         number = settings.rtf_turns
         counter = Counter("speed", given.progress, len(sessions) * number)
-        enough = Enough(len(sessions), given.meeting)
-        await sleep_until(await given.meeting.meet())
+        completion = CompletionCounter(len(sessions), given.barrier)
+        await sleep_until(await given.barrier.wait())
         async with watched() as lateness:
             pairs = await asyncio.gather(
-                *(each.turns_and_fillers(number, enough, counter) for each in sessions)
+                *(each.turns_and_fillers(number, completion, counter) for each in sessions)
             )
     turns = [turn for some, _ in pairs for turn in some]
     return Observed(
@@ -124,7 +131,7 @@ async def _open_sessions(
 
 
 class _SpeakingSession:
-    """A session with the turns that are to be spoken in it."""
+    """A session with the turns to be spoken in it."""
 
     def __init__(self, speak: Speak, plans: Iterator[TurnPlan], *, paced: bool) -> None:
         self._hear, self._plans, self._paced = speak, plans, paced
@@ -134,32 +141,32 @@ class _SpeakingSession:
         number: int,
         until: float | None = None,
         counter: Counter | None = None,
-        rounds: Rounds | None = None,
+        bursts: BurstBarrier | None = None,
     ) -> list[Observation]:
-        """Speak so many turns, or as many as begin before `until`."""
+        """Speak `number` turns, or as many as begin before `until`."""
         seen: list[Observation] = []
         for done in count():
-            if done >= number if until is None else clock() >= until and rounds is None:
+            if done >= number if until is None else clock() >= until and bursts is None:
                 break
             plan = next(self._plans)
             if self._paced:
                 await asyncio.sleep(plan.pause)
-            due = None if rounds is None else await rounds.begin()
+            due = None if bursts is None else await bursts.begin()
             if due is not None and until is not None and due >= until:
-                break  # the same round for every session of every process
+                break  # the same burst for every session of every process
             seen.append(await self._speak(plan, due))
             if counter is not None:
                 counter.one()
         return seen
 
     async def turns_and_fillers(
-        self, number: int, enough: Enough, counter: Counter
+        self, number: int, completion: CompletionCounter, counter: Counter
     ) -> tuple[list[Observation], list[Observation]]:
-        """Speak so many turns, then others, so that the rest of the sessions stays among as many
-        until they have spoken theirs."""
+        """Speak `number` turns, then others, to keep the load constant until all sessions have
+        spoken their `number` of turns."""
         counted = await self.turns(number, counter=counter)
-        all_done = asyncio.create_task(enough.one_more())
-        await asyncio.sleep(0)  # let it see whether we were the last
+        all_done = asyncio.create_task(completion.one_more())
+        await asyncio.sleep(0)  # let the counter see whether this session was the last
         fillers: list[Observation] = []
         while not all_done.done() and (not fillers or fillers[-1].error is None):
             fillers += await self.turns(1)
@@ -172,7 +179,7 @@ class _SpeakingSession:
             seen.start_lag = seen.trace.asked_at - due
         await asyncio.sleep(seen.retry_after)
         if self._paced:
-            # Until the listener has heard it: an earlier next turn would have time to spare.
+            # Until the listener has heard it: the next turn's deadline would otherwise be later.
             await asyncio.sleep(left(seen))
         return seen
 
@@ -184,8 +191,9 @@ _EVERY = 0.01
 class Lateness:
     """How late the load generator itself is: a slow client must not be taken for a slow server.
 
-    `late`: by how many seconds a timer, set every 10 ms, woke too late. A packet that came
-    meanwhile was seen as much too late at most. `cpu`: share of one core that this process took.
+    `late`: by how many seconds each timer, set every 10 ms, woke too late. Packets that arrived in
+    the meantime were seen at most that much too late. `cpu`: share of one core that this process
+    used.
     """
 
     late: list[float] = field(default_factory=list)
@@ -194,7 +202,7 @@ class Lateness:
 
 @contextlib.asynccontextmanager
 async def watched() -> AsyncIterator[Lateness]:
-    """Watch this process while a block runs; the figures are complete after it."""
+    """Measure the lateness of this process while a block runs; it is complete after the block."""
     seen = Lateness()
     cpu, wall = time.process_time(), clock()
     task = asyncio.create_task(_watch(seen.late))
@@ -213,17 +221,17 @@ async def _watch(late: list[float]) -> None:
 
 
 _TURNS_AT_ONCE = 2_000
-"""Beyond this many running turns the server is hopelessly behind, and so would we be."""
+"""The most running turns: with more the server is hopelessly behind, and so is the client."""
 
 
 class OpenLoop:
-    """Turns begin when they arrive and take the first free session, or open another.
+    """Turns begin when they arrive and take the first free session, or open another one.
 
-    The clock alone starts them: no answer, however late, holds the next arrival back.
+    The clock alone starts them: no answer, however late, delays the next arrival.
     """
 
     def __init__(self, given: Pass, began: float) -> None:
-        """`began` is the time, by `clock`, from which arrivals count."""
+        """`began`: the time, by `clock`, from which arrivals count."""
         self._plan = given.share.of_many(arrivals(given.settings, given.level.rate))
         self._target, self._began = given.target, began
         self._counter = Counter("turns", given.progress, given.settings.arrivals)
@@ -265,6 +273,6 @@ class OpenLoop:
         except RealtimeTTSError as error:
             return Observation.failed(len(turn.text), error.code)
         seen = await speak(turn)
-        # It is free once its listener has heard the turn: not to be waited for here.
+        # The session is free once its listener has heard the turn, which is not awaited here.
         asyncio.get_running_loop().call_later(left(seen), self._free.append, speak)
         return seen

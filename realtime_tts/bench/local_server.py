@@ -1,4 +1,4 @@
-"""A server in a process of its own, for as long as a block lasts."""
+"""A server in a process of its own, for the duration of a block."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STOP_SECONDS = 10.0
 
 
 class ServerDidNotStart(RealtimeTTSError, code="server_did_not_start"):
-    """The server's process ended, or was not ready in time; the message holds its last words."""
+    """Raised if the server's process ended, or was not ready in time, with its last output."""
 
 
 @contextlib.asynccontextmanager
@@ -30,10 +30,10 @@ async def local_server(
     environment: Mapping[str, str] | None = None,
     log: Path | None = None,
 ) -> AsyncIterator[str]:
-    """Run `realtime-tts serve` on a free port of this machine; yields its ws:// address.
+    """Run `realtime-tts serve` on a free port of this machine; yield its ws:// address.
 
-    `arguments` go to `serve`. `environment`: this process's, if not given. `log`: where what it
-    prints is to stay. Raises ServerDidNotStart, and ConfigError for flags of TLS.
+    `arguments` go to `serve`. `environment`: by default this process's. `log`: a file for its
+    output, which is else deleted. Raises ServerDidNotStart, and ConfigError for flags of TLS.
     """
     if any(argument.startswith("--tls-") for argument in arguments):
         raise ConfigError("a server for this run alone speaks no TLS: leave --tls-… of `serve` out")
@@ -51,7 +51,7 @@ async def local_server(
                 stdout=out,
                 stderr=out,
                 env=environment,
-                start_new_session=True,  # Ctrl-C in the terminal is ours; we stop it ourselves
+                start_new_session=True,  # so that Ctrl-C stops this process, which stops the server
             )
         try:
             await _until_ready(process, port, log, ready_within)
@@ -75,7 +75,7 @@ async def _until_ready(
 
 
 def http_status(port: int, path: str) -> int | None:
-    """The status of a GET on this machine; None if nothing answers."""
+    """Return the status of a GET on this machine; None if there is no answer."""
     url = f"http://127.0.0.1:{port}{path}"
     try:
         with http_opener(url, None).open(url, timeout=_STOP_SECONDS) as answer:

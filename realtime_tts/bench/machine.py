@@ -1,4 +1,4 @@
-"""What a result was measured on: a figure without its machine says nothing."""
+"""The machine on which a result was measured: a figure without its machine means nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CPU_INFO = Path("/proc/cpuinfo")
 
 
 def describe_machine() -> dict[str, str | int]:
-    """CPU model, usable cores, GPUs, system, versions, and the commit where it is known."""
+    """Return CPU model, usable cores, GPUs, system, versions, and the commit where it is known."""
     found = gpus()
     return {
         "cpu": cpu_model(),
@@ -33,7 +33,7 @@ def describe_machine() -> dict[str, str | int]:
 
 
 def cpu_model() -> str:
-    """The processor's own name where the system tells it, else its architecture."""
+    """Return the processor's own name where the system reports it, else its architecture."""
     try:
         lines = _CPU_INFO.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -46,7 +46,7 @@ def cpu_model() -> str:
 
 
 def usable_cores() -> int:
-    """Cores this process may run on, which in a container are fewer than the machine has."""
+    """Return how many cores this process may use: in a container, fewer than there are."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS and Windows
@@ -54,9 +54,9 @@ def usable_cores() -> int:
 
 
 def commit() -> str:
-    """The checkout's commit, with `+` when files differ from it.
+    """Return the checkout's commit, with `+` when files differ from it.
 
-    Outside a checkout, as in a container: what REALTIME_TTS_COMMIT says, or nothing.
+    Outside a checkout, as in a container: the value of REALTIME_TTS_COMMIT, or an empty string.
     """
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
@@ -89,7 +89,7 @@ _QUERY = "--query-gpu=name,driver_version,memory.used"
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One GPU, as nvidia-smi tells. `memory_mib` is in use now, by everybody on it."""
+    """One GPU, as nvidia-smi reports it. `memory_mib`: memory in use now, by all processes."""
 
     name: str
     driver: str
@@ -97,7 +97,7 @@ class Gpu:
 
 
 def gpus() -> tuple[Gpu, ...]:
-    """Ask nvidia-smi for every GPU of this machine; without it there are none.
+    """Return every GPU of this machine, from nvidia-smi; without it there are none.
 
     Takes some tens of milliseconds.
     """
@@ -110,7 +110,7 @@ def gpus() -> tuple[Gpu, ...]:
 
 
 def parse(text: str) -> tuple[Gpu, ...]:
-    """Read nvidia-smi's lines of `name, driver, MiB`; other lines are left out."""
+    """Parse nvidia-smi's lines of `name, driver, MiB`; other lines are ignored."""
     found = []
     for line in text.splitlines():
         parts = [part.strip() for part in line.split(",")]
@@ -120,6 +120,6 @@ def parse(text: str) -> tuple[Gpu, ...]:
 
 
 def names(found: tuple[Gpu, ...]) -> str:
-    """Name GPUs as in `2 x NVIDIA H200`; the text is empty if there are none."""
+    """Return the names of GPUs as in `2 x NVIDIA H200`; an empty string if there are none."""
     kinds = {gpu.name: sum(other.name == gpu.name for other in found) for gpu in found}
     return ", ".join(f"{count} x {name}" if count > 1 else name for name, count in kinds.items())

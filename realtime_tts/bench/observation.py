@@ -1,4 +1,4 @@
-"""What was seen of one turn, and of one pass over a level; and the figures that follow from it.
+"""What was observed of one turn, and of one pass over a level; and the figures that follow.
 
 Times are in seconds.
 """
@@ -25,7 +25,7 @@ _THRESHOLD = round(32_768 * 10 ** (AUDIBLE_DBFS / 20))
 
 
 class Onset:
-    """Finds the first sample of a turn that can be heard.
+    """Finds the first audible sample of a turn.
 
     A model may begin with silence, which makes the first packet fast and the listener wait. Costs
     nothing once the onset is found.
@@ -43,7 +43,7 @@ class Onset:
         samples = array("h", packet)
         if sys.byteorder == "big":
             samples.byteswap()
-        # max and min look at 2,048 samples in 30 us; only one packet a turn is looked at closer.
+        # max and min take 30 us for 2,048 samples; only one packet per turn is searched.
         if samples and (max(samples) > _THRESHOLD or min(samples) < -_THRESHOLD):
             offset = next(i for i, sample in enumerate(samples) if abs(sample) > _THRESHOLD)
             self.sample = self._seen + offset
@@ -58,11 +58,11 @@ class Observation:
     """One turn, seen from the client.
 
     `error`: the code of what ended it early; `retry_after`: seconds to wait, if it was refused for
-    want of capacity. `interrupt_seconds`: from the interrupt to the server's answer, after which
-    not a byte of the turn comes. `last_byte_seconds`: from the interrupt to the turn's last byte, 0
-    if none came after it; None if the turn was not interrupted while it was on the air.
-    `start_lag`: by how much the load generator itself began the turn too late, where it was due.
-    `sound`: all that came, if it is to be kept; `words`: the server's, if the session has them.
+    lack of capacity. `interrupt_seconds`: from the interrupt to the server's answer, after which no
+    byte of the turn comes. `last_byte_seconds`: from the interrupt to the turn's last byte, 0 if
+    none came after it; None if the turn was not interrupted while it was on air. `start_lag`: by
+    how much the load generator itself began the turn too late, if it was due at a time. `sound`:
+    everything received, if it is kept; `words`: the server's, if the session has them.
     """
 
     text_chars: int
@@ -80,11 +80,11 @@ class Observation:
 
     @classmethod
     def failed(cls, text_chars: int, code: str) -> Observation:
-        """Make the observation of a turn that never began."""
+        """Return the observation of a turn that never began."""
         return cls(text_chars, Trace(asked_at=0.0), error=code)
 
     def packet(self, data: bytes, at: float) -> None:
-        """Note a packet that arrived at time `at`."""
+        """Record a packet that arrived at time `at`."""
         self.trace.packet(at, len(data) // 2)
         self.onset.feed(data)
         if self.sound is not None:
@@ -92,7 +92,7 @@ class Observation:
 
     @property
     def complete(self) -> bool:
-        """The whole text was spoken, and its speech can be counted."""
+        """Whether the whole text was spoken, so that the turn's speech can be counted."""
         return self.error is None and self.interrupt_seconds is None and bool(self.trace.packets)
 
     @property
@@ -109,7 +109,7 @@ class Observation:
         there was none.
 
         The listener plays from the first packet on; the sample sounds then, or when its own packet
-        comes, if that is later.
+        arrives, if that is later.
         """
         if self.onset.sample is None:
             return None
@@ -125,13 +125,13 @@ class Observation:
 
     @property
     def worst_gap(self) -> float:
-        """The longest silence that late packets put into the speech."""
+        """Seconds of the longest silence that late packets put into the speech."""
         playback = Playback(SAMPLE_RATE)
         return max((playback.sent(samples, at) for at, samples in self.trace.packets), default=0.0)
 
     @property
     def heard_until(self) -> float:
-        """When the listener has heard everything that came."""
+        """When the listener has heard everything that was received."""
         playback = Playback(SAMPLE_RATE)
         for at, samples in self.trace.packets:
             playback.sent(samples, at)
@@ -139,9 +139,10 @@ class Observation:
 
     @property
     def speed(self) -> float | None:
-        """Seconds from the first text to the last packet, per second of audio.
+        """Seconds from the first text to the last packet, per second of audio; None without audio.
 
-        The stream's own real-time factor, if the text came whole and nothing held the server back.
+        It is the stream's own real-time factor, if the text came whole and the server was not held
+        back.
         """
         audio = sum(samples for _, samples in self.trace.packets) / SAMPLE_RATE
         return (self.trace.packets[-1][0] - self.trace.asked_at) / audio if audio else None
@@ -156,18 +157,19 @@ class Observed:
     sessions: int
     """The most turns that ran at the same time."""
     fillers: list[Observation] = field(default_factory=list)
-    """Unpaced: turns of sessions that were done, spoken so that the others stay among as many."""
+    """Unpaced pass only: extra turns of sessions that had finished their own, spoken to keep the
+    load constant until the last session is done."""
     busy: tuple[float, float] | None = None
-    """Unpaced: from when all sessions had sound until the last turn that counts was over."""
+    """Unpaced pass only: from when all sessions had sound until the last counted turn was over."""
     late: list[float] = field(default_factory=list)
-    """How late timers woke, of every process; see `Lateness`."""
+    """How late timers woke, in all processes; see `Lateness`."""
     cpu: float = 0.0
-    """Share of one core of the busiest process."""
+    """Share of one core that the busiest process used."""
     processes: int = 1
 
     @property
     def busy_audio_rate(self) -> float | None:
-        """Seconds of audio that came per second of `busy`; None if it is no time at all."""
+        """Seconds of audio received per second of `busy`; None if that has no length."""
         if self.busy is None or self.busy[1] <= self.busy[0]:
             return None
         begin, end = self.busy
@@ -181,9 +183,10 @@ class Observed:
 
 
 def merged(parts: Sequence[Observed], sessions: int) -> Observed:
-    """What all processes saw; their clocks are one (`time.perf_counter` counts since boot).
+    """Return what all processes observed; their clocks are one (`time.perf_counter` counts since
+    boot).
 
-    `sessions`: of the level, or 0 where turns arrive and as many run as happen to.
+    `sessions`: number of sessions of the level, or 0 where turns arrive and any number may run.
     """
     turns = [turn for part in parts for turn in part.turns]
     windows = [part.busy for part in parts if part.busy is not None]
@@ -200,7 +203,7 @@ def merged(parts: Sequence[Observed], sessions: int) -> Observed:
 
 
 def busy_window(sessions: Sequence[Sequence[Observation]]) -> tuple[float, float] | None:
-    """Find `Observed.busy` in the counted turns of each session; None if there was no sound."""
+    """Return `Observed.busy` for the counted turns of each session; None if there was no sound."""
     packets = [
         [at for turn in turns for at, _ in turn.trace.packets]
         for turns in sessions
@@ -212,13 +215,13 @@ def busy_window(sessions: Sequence[Sequence[Observation]]) -> tuple[float, float
 
 
 def span(turns: Sequence[Observation]) -> float:
-    """Seconds from the first text to the last packet."""
+    """Return the seconds from the first text to the last packet."""
     ends = [turn.trace.packets[-1][0] for turn in turns if turn.trace.packets]
     return max(ends) - min(turn.trace.asked_at for turn in turns) if ends else 0.0
 
 
 def most_at_once(turns: Sequence[Observation]) -> int:
-    """How many turns ran at the same time, from text to last packet, at most."""
+    """Return the most turns that ran at the same time, from text to last packet."""
     running = most = 0
     heard = [turn.trace for turn in turns if turn.trace.packets]
     changes = [(trace.asked_at, 1) for trace in heard]
@@ -230,6 +233,6 @@ def most_at_once(turns: Sequence[Observation]) -> int:
 
 
 def left(seen: Observation) -> float:
-    """Seconds until the listener has heard the turn; none if it was cut off or failed."""
+    """Return the seconds until the listener has heard the turn; 0 if it was cut off or failed."""
     heard = seen.interrupt_seconds is None and seen.error is None
     return max(0.0, seen.heard_until - clock()) if heard else 0.0

@@ -1,4 +1,4 @@
-"""The figures as pictures: one result's by the load, or how those of several results grow with it.
+"""The figures as pictures: one result's by load, or how those of several results grow with it.
 
 Growth is read from the JSON of earlier runs, so that nothing has to be measured again.
 """
@@ -26,7 +26,7 @@ _GRID, _SMALL = "#e3e3e3", "#666666"
 
 
 def save_plot(result: BenchResult, path: Path) -> None:
-    """Write a PNG (or what the file's suffix says). Needs matplotlib, the extra `plot`."""
+    """Write a PNG (or the format of the file's suffix). Needs matplotlib, the extra `plot`."""
     levels = result.levels
     title = "Streaming speech under load"
     if result.server["random_weights"]:
@@ -45,8 +45,8 @@ def save_plot(result: BenchResult, path: Path) -> None:
 def _figure(
     path: Path, rows: int, columns: int, size: tuple[float, float], bottom: float, top: float
 ) -> Iterator[tuple[Any, Any]]:
-    """A figure and its axes, written to `path` at the end; the axes lie between `bottom` and `top`,
-    which go from 0 to 1."""
+    """Yield a figure and its axes, and write it to `path` at the end; the axes are between `bottom`
+    and `top`, which go from 0 to 1."""
     import matplotlib
 
     matplotlib.use("Agg")  # no window, also where there is a display
@@ -138,8 +138,8 @@ def _steps(axes: Any, levels: Sequence[LevelResult]) -> None:
 class Growth:
     """How one result's figures grow with the load, in milliseconds.
 
-    `ttfa`: (sessions, p50, p95) of the time to first audio, of turns that begin together or, where
-    none do, of the closed loop. `steps`: (rows, mean) of the engine steps without a prompt.
+    `ttfa`: (sessions, p50, p95) of the time to first audio, of turns that begin together, or
+    without any, of the closed loop. `steps`: (rows, mean) of the engine steps without a prompt.
     """
 
     name: str
@@ -151,7 +151,7 @@ class Growth:
 
 
 def read_growth(path: Path) -> Growth:
-    """Read a result's JSON file. Raises ConfigError for a file that is none."""
+    """Read a result's JSON file. Raises ConfigError for a file that is not a result."""
     try:
         return growth(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -160,7 +160,7 @@ def read_growth(path: Path) -> Growth:
 
 
 def growth(result: dict[str, Any]) -> Growth:
-    """Take the growth from a result, given as JSON has it."""
+    """Return the growth of a result, given as its JSON."""
     levels, machine, server = result["levels"], result["machine"], result["server"]
     bursts = {level["sessions"] for level in levels if level["mode"] == Mode.BURST}
     mode = Mode.BURST if len(bursts) > 1 else Mode.CLOSED
@@ -178,7 +178,7 @@ def growth(result: dict[str, Any]) -> Growth:
 
 
 def _ttfa(levels: Iterable[dict[str, Any]]) -> list[tuple[int, float, float]]:
-    """Give one point for each number of sessions; of several such levels the first one counts."""
+    """Return one point for each number of sessions, from the first level that has it."""
     points: dict[int, tuple[int, float, float]] = {}
     for level in levels:
         if (spread := level["ttfa_raw_ms"]) is not None:
@@ -194,7 +194,7 @@ def _means(steps: Sequence[StepTimes]) -> list[tuple[int, float]]:
 
 
 def save_growth(found: Sequence[Growth], path: Path) -> None:
-    """Write a PNG (or what the file's suffix says). Needs matplotlib, the extra `plot`."""
+    """Write a PNG (or the format of the file's suffix). Needs matplotlib, the extra `plot`."""
     together = all(one.mode == Mode.BURST for one in found)
     noise = "random weights: speech is noise; " if any(one.random_weights for one in found) else ""
     places = "; ".join(dict.fromkeys(one.machine for one in found))

@@ -1,7 +1,7 @@
-"""What the load generator asks the server to say.
+"""Texts that the load generator asks the server to speak.
 
-Our own are fixed texts of the kinds a voice agent speaks, from two words to about fifteen seconds,
-sorted by length, so that two runs can be compared. Written for this project.
+The built-in ones are fixed texts of the kinds a voice agent speaks, from two words to about fifteen
+seconds, sorted by length, so that two runs can be compared. Written for this project.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from realtime_tts.errors import ConfigError
 
 
 def read_prompts(path: Path) -> tuple[str, ...]:
-    """The lines of a file that hold text. Raises ConfigError."""
+    """Return the lines of a file that contain text. Raises ConfigError."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

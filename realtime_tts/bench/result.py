@@ -1,7 +1,6 @@
 """The figures of a level, in plain types that go into JSON as they are.
 
-Names that end in `_ms` hold milliseconds, shares go from 0 to 1, and None means that nothing can be
-said.
+Names that end in `_ms` are in milliseconds, shares go from 0 to 1, and None means unknown.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ CLIENT_BUFFER = 0.1
 """Seconds that many listeners' players wait before they begin."""
 
 Steps = Mapping[tuple[int, str], tuple[float, float]]
-"""How many steps there were, and their seconds in all, by (rows, kind)."""
+"""Number of steps and their total seconds, by (rows, kind)."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepTimes:
-    """Steps of one size. `rows`: at most so many, and more than half of it; 0: no frame was made,
-    only sound. `kind`: `decode`, or `prefill` where a prompt was in it. `mean_ms` is exact."""
+    """Steps of one size. `rows`: at most this many, and more than half of it; 0: no frame was made,
+    only sound. `kind`: `decode`, or `prefill` if a prompt was in the step. `mean_ms` is exact."""
 
     rows: int
     kind: str
@@ -42,7 +41,7 @@ class StepTimes:
 
 
 def read_steps(metrics: str) -> Steps:
-    """What a text in Prometheus' format says; empty where the server does not tell."""
+    """Parse the step times from Prometheus' text format; empty if the server reports none."""
     found: dict[tuple[int, str], list[float]] = {}
     for match in _LINE.finditer(metrics):
         key = int(match["rows"]), match["kind"]
@@ -51,7 +50,7 @@ def read_steps(metrics: str) -> Steps:
 
 
 def between(before: Steps, after: Steps) -> tuple[StepTimes, ...]:
-    """The steps between two readings, by size."""
+    """Return the steps between two readings, by size."""
     times = []
     for (rows, kind), (count, seconds) in sorted(after.items()):
         earlier_count, earlier_seconds = before.get((rows, kind), (0.0, 0.0))
@@ -65,7 +64,8 @@ def between(before: Steps, after: Steps) -> tuple[StepTimes, ...]:
 def mean_ms(
     steps: Iterable[StepTimes], rows: int | None = None, kind: str | None = None
 ) -> float | None:
-    """Mean step that made frames, or of those of one size or kind; None without any."""
+    """Return the mean duration in ms of steps that made frames, or of those of one size or kind;
+    None if there were none."""
     chosen = [
         step
         for step in steps
@@ -119,7 +119,7 @@ DEFINITIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Percentiles of something in milliseconds, or of a plain number, and the largest."""
+    """Percentiles of something in milliseconds, or of a plain number, and the largest value."""
 
     p50: float
     p95: float
@@ -140,7 +140,7 @@ class LevelResult:
     sessions: int
     rate: float
     changes: dict[str, Any]
-    """Settings that this level alone had otherwise."""
+    """Settings that differed for this level only."""
     sustained: bool
     turns: int
     complete: int
@@ -188,7 +188,7 @@ def level_result(
     unpaced_steps: tuple[StepTimes, ...] = (),
     gpu_memory_mib: tuple[int, ...] = (),
 ) -> LevelResult:
-    """Sum up what was seen of a level."""
+    """Summarise what was observed of a level."""
     turns = paced.turns
     heard = [turn for turn in turns if turn.trace.packets]
     summary = summarise(turn.report for turn in heard)
@@ -234,7 +234,7 @@ def _buffered_underruns(turn: Observation) -> int:
 
 
 def _counts(turns: Sequence[Observation]) -> dict[str, Any]:
-    """How many turns there were of each kind."""
+    """Return how many turns there were of each kind."""
     results = [turn.result for turn in turns if turn.result is not None]
     failed = [turn for turn in turns if turn.error is not None]
     cut = [turn for turn in turns if turn.error is None and turn.interrupt_seconds is not None]
@@ -250,7 +250,7 @@ def _counts(turns: Sequence[Observation]) -> dict[str, Any]:
 
 
 def _interrupts(turns: Sequence[Observation], step_ms: float | None) -> dict[str, Any]:
-    """How soon interrupted turns were silent. One that ended with an error has no figure."""
+    """Return how soon interrupted turns were silent, not counting those that ended in an error."""
     cut = [turn for turn in turns if turn.error is None]
     last = [turn.last_byte_seconds for turn in cut if turn.last_byte_seconds is not None]
     steps = [seconds * 1000 / step_ms for seconds in last] if step_ms else []
@@ -263,7 +263,7 @@ def _interrupts(turns: Sequence[Observation], step_ms: float | None) -> dict[str
 
 
 def _speed(unpaced: Observed | None) -> dict[str, Any]:
-    """The figures of the unpaced pass, if there was one."""
+    """Return the figures of the unpaced pass, if there was one."""
     fast = [turn for turn in unpaced.turns if turn.complete] if unpaced else []
     rate = unpaced.busy_audio_rate if unpaced else None
     return {
@@ -274,7 +274,7 @@ def _speed(unpaced: Observed | None) -> dict[str, Any]:
 
 
 def spread(values: Sequence[float | None], scale: float = 1.0, digits: int = 2) -> Spread | None:
-    """The percentiles of the values that are known, times `scale`; None without any."""
+    """Return the percentiles of the values that are not None, times `scale`; None without any."""
     known = [value * scale for value in values if value is not None]
     found = percentiles(known)
     if found is None:

@@ -39,12 +39,12 @@ class BenchResult:
     settings: dict[str, Any]
     levels: tuple[LevelResult, ...]
     notes: tuple[str, ...] = ()
-    """Where a ramp ended, and why; which levels could not be measured."""
+    """Sentences that say where a ramp ended, and why; and which levels could not be measured."""
     missing: tuple[str, ...] = ()
-    """Levels that should have been measured and could not: the result is not what was asked for."""
+    """Levels that should have been measured and could not: the result is incomplete."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the result in plain types, for JSON."""
+        """Return the result in plain types, for JSON."""
         return asdict(self) | {"definitions": DEFINITIONS}
 
 
@@ -59,11 +59,11 @@ async def run(
 ) -> BenchResult:
     """Measure every level, one after the other.
 
-    `target`: what is measured, by default the server of the settings. `command`: what was typed.
-    `on_level` gets what there is after each level.
-    Raises HandshakeRefused, OverloadedError or RequestError if no session can be opened, and
-    ClientProcessFailed if fewer than the first level needs; a later level that cannot be measured
-    does not undo the ones before it. What happens to single turns is counted, not raised.
+    `target`: what is measured, by default the server of the settings. `command`: the command line.
+    `on_level` is called with the result so far after each level. Raises HandshakeRefused,
+    OverloadedError or RequestError if no session can be opened, and ClientProcessFailed if fewer
+    than the first level needs; a later level that cannot be measured does not undo the ones before
+    it. Errors of single turns are counted, not raised.
     """
     here = target is not None
     target = SocketTarget(settings) if target is None else target
@@ -103,7 +103,7 @@ class _Measuring:
     target: Target
     progress: Progress
     pool: ClientPool | None
-    """None: in this process, because the target is in it, too."""
+    """The client processes; None: the load runs in this process, because the target does."""
 
     async def run(self) -> LevelResult:
         paced, steps = await self._pass(paced=True)

@@ -1,7 +1,9 @@
-"""What a sentence plugin of another service does with the same text deltas, for comparison.
+"""A client that sends whole sentences of the same text deltas, like a plugin of another service,
+for comparison.
 
-LiveKit's plugin for ElevenLabs (1.8.9, `auto_mode`), on this server's socket of that API: sentences
-of at least 20 characters, each sent when 10 characters behind it are there, with a flush.
+It does what LiveKit's plugin for ElevenLabs (1.8.9, `auto_mode`) does, on this server's socket of
+that API: sentences of at least 20 characters are sent, with a flush, once 10 characters after them
+are known.
 """
 
 from __future__ import annotations
@@ -32,14 +34,14 @@ _NO_KEY = "none"
 
 
 class _SentenceClient:
-    """One socket, one text after the other."""
+    """One socket, for one text after the other."""
 
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
         self._names = (f"text-{number}" for number in count())
 
     async def speak(self, schedule: Schedule) -> Observation:
-        """Send the sentences when they are there, and collect the packets."""
+        """Send the sentences once they are complete, and collect the packets."""
         seen = Observation(sum(len(delta) for _, delta in schedule), Trace(asked_at=clock()))
         seen.sound = bytearray()
         context_id = next(self._names)
@@ -85,7 +87,7 @@ class _SentenceClient:
 
 
 def whole_sentences(text: str) -> tuple[list[str], str]:
-    """The sentences that are known to be whole, and what may go on."""
+    """Return the sentences that are known to be complete, and the rest of the text."""
     sentences, begin = [], 0
     for match in _SENTENCE_END.finditer(text):
         long_enough = match.end() - begin >= _SHORTEST

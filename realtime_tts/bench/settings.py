@@ -1,4 +1,4 @@
-"""What a run of the load generator does."""
+"""Settings of a run of the load generator."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from realtime_tts.errors import ConfigError
 class Mode(StrEnum):
     """The kind of a load.
 
-    closed: so many sessions, of which each speaks one turn after another. burst: as many sessions,
-    which begin each of their turns together. open: turns that begin at random times (Poisson) at a
-    given rate, whether or not earlier ones are done. agents: so many conversations, with thinking,
-    text at a random speed, and interrupts.
+    closed: a number of sessions, each of which speaks one turn after another. burst: as closed, but
+    all sessions begin each of their turns together. open: turns that begin at random times
+    (Poisson) at a given rate, whether or not earlier ones are done. agents: a number of
+    conversations, with thinking, text at a random speed, and interrupts.
     """
 
     CLOSED = "closed"
@@ -33,8 +33,8 @@ class Mode(StrEnum):
 class Level:
     """One load: `sessions` or conversations, or for the open loop `rate` in turns per second.
 
-    `changes`: fields of `BenchSettings` that this level alone has otherwise. `climbs`: it is one of
-    a ramp, and none of those after it is worth measuring once it could not be sustained.
+    `changes`: fields of `BenchSettings` that differ for this level only. `climbs`: it is part of a
+    ramp, whose later levels are skipped once a level could not be sustained.
     """
 
     mode: Mode
@@ -51,7 +51,7 @@ class Level:
 
     @property
     def name(self) -> str:
-        """How tables and pictures name the level: its sessions, or its rate."""
+        """The level's name in tables and pictures: its sessions, or its rate."""
         return f"{self.rate:g}/s" if self.mode is Mode.OPEN else str(self.sessions)
 
     @property
@@ -66,7 +66,7 @@ class AgentSettings:
 
     `think_seconds`: mean time between the end of an answer and the next one. `slowest`, `fastest`:
     tokens per second; each answer has a pace of its own between them. `stalls`: chance of a stall
-    at each delta. `interrupts`: share of answers that are talked over.
+    at each delta. `interrupts`: share of answers that are interrupted.
     """
 
     think_seconds: float = 1.5
@@ -89,16 +89,15 @@ class AgentSettings:
 class BenchSettings:
     """How each level is measured.
 
-    `turns`: measured turns per session. `seconds`: length of the open loop, if it has no number of
-    `arrivals`; with sessions, if given, it takes the place of `turns`. `warm_up`: turns per session
-    before anything counts. `spread`: seconds over which the sessions of a closed loop begin their
-    first turn, one after the other; 0: all at once. `pause`: seconds between the end of a turn's
-    playback and the next turn.
-    `interrupts`: share of turns that the listener cuts off, `cut_between` so many seconds after the
-    first packet. `agents` takes the place of these three.
-    `rtf_turns`: turns per session of the unpaced pass, which measures speed; 0 leaves it out.
-    `seed` repeats texts, timing and speech. `prompts`: what is spoken, in a shuffled order.
-    `client_processes`: how many processes the load generator is; None: by the load and the cores.
+    `turns`: measured turns per session. `seconds`: length of the open loop, unless a number of
+    `arrivals` is given; with sessions it replaces `turns`. `warm_up`: turns per session before
+    anything counts. `spread`: seconds over which the sessions of a closed loop begin their first
+    turn, one after the other; 0: all at once. `pause`: seconds between the end of a turn's playback
+    and the next turn. `interrupts`: share of turns that the listener cuts off, between
+    `cut_between` seconds after the first packet. `agents` replaces these three. `rtf_turns`: turns
+    per session of the unpaced pass, which measures speed; 0 leaves it out. `seed` makes texts,
+    timing and speech repeatable. `prompts`: the texts, spoken in a shuffled order.
+    `client_processes`: number of the load generator's processes; None: by the load and the cores.
     """
 
     server: str

@@ -51,7 +51,7 @@ class SocketTarget:
     async def session(self, *, paced: bool = True) -> AsyncIterator[Speak]:
         async with self.client() as tts:
             if not paced:
-                # As far ahead as anybody may be; see `speak` for what is longer.
+                # The largest lead allowed; `speak` handles turns that are longer.
                 await tts.configure(lead_ms=tts.ready.limits.max_lead_ms)
             yield lambda turn: speak(tts, turn.deltas, turn.cut_after, paced=paced)
 
@@ -59,7 +59,7 @@ class SocketTarget:
         return await self._get("/metrics")
 
     def client(self) -> RealtimeTTS:
-        """A client with the settings' options, not yet connected."""
+        """Return a client with the settings' options, not yet connected."""
         settings, patience = self._settings, Backoff(give_up_after=_RECONNECT_SECONDS)
         return RealtimeTTS(
             settings.server,
@@ -70,7 +70,7 @@ class SocketTarget:
         )
 
     async def _get(self, path: str) -> str:
-        """Fetch the body of a GET; it is empty if the server does not answer."""
+        """Return the body of a GET; it is empty if the server does not answer."""
         key = self._settings.api_key
         headers = {} if key is None else {"authorization": f"Bearer {key}"}
         url = http_url(self._settings.server, path)
@@ -95,11 +95,11 @@ async def speak(
     paced: bool = True,
     keep_sound: bool = False,
 ) -> Observation:
-    """Send the deltas in their time and collect the packets.
+    """Send the deltas in their time, and return what was observed.
 
-    `cut_after`: interrupt so many seconds after the first packet. Unpaced, what came is reported as
-    heard, so that the server never waits for a listener. Errors of the server and of the connection
-    do not come out of here: they are part of what was observed.
+    `cut_after`: interrupt this many seconds after the first packet. Unpaced, sound is reported as
+    played when it arrives, so that the server never waits for a listener. Errors of the server and
+    of the connection are not raised: they are part of the observation.
     """
     seen = Observation(sum(len(delta) for _, delta in schedule), Trace(asked_at=clock()))
     seen.sound = bytearray() if keep_sound else None
@@ -115,7 +115,7 @@ async def speak(
             if not paced and turn.samples_received - heard >= _HEARD_EVERY:
                 heard = turn.samples_received
                 await turn.played(heard / SAMPLE_RATE * 1000)
-        if not paced:  # or the session's next turn would count this one's audio as still unheard
+        if not paced:  # else this turn's audio would still count as unheard in the next turn
             await turn.played(turn.samples_received / SAMPLE_RATE * 1000)
         seen.result = turn.result
         seen.layout, seen.words = turn.layout, turn.words
@@ -144,7 +144,7 @@ async def _feed(turn: Turn, schedule: Schedule, seen: Observation) -> None:
                 seen.trace.asked_at = clock()
             await turn.send(delta, end=number == len(schedule) - 1)
     except RealtimeTTSError as error:
-        turn.abandon(error)  # whoever reads would wait for ever; no effect where it failed already
+        turn.abandon(error)  # else the reader would wait for ever; no effect if it failed already
 
 
 async def _cut(turn: Turn, after: float, seen: Observation) -> None:

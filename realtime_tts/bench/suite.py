@@ -10,23 +10,24 @@ from realtime_tts.bench.result import LevelResult, Spread, mean_ms
 from realtime_tts.bench.settings import AgentSettings, BenchSettings, Level, Mode
 
 STARTS = (8, 32, 64)
-"""Turns that begin together."""
+"""Numbers of turns that begin together."""
 CROWD = 256
-"""As many that begin together and are heard to their end."""
+"""A number of turns that begin together and are heard to their end."""
 CONVERSATIONS = 64
 
 _WHOLE = DeltaTiming(DeltaKind.WHOLE)
 _SOON = {"interrupts": 1.0, "warm_up": 2, "pause": 0.05, "rtf_turns": 0, "timing": _WHOLE}
-"""A start is measured at its first packet: the listener interrupts soon after it."""
+"""Settings to measure a start at its first packet: the listener interrupts soon after it."""
 
 
 def suite_levels(
     settings: BenchSettings, sessions: Sequence[int], rates: Sequence[float]
 ) -> list[Level]:
-    """The suite. `sessions`: the ramp of live streams, `rates`: of the open loop.
+    """Return the levels of the suite. `sessions`: the ramp of live streams; `rates`: of the open
+    loop.
 
-    Starts speak whole texts: their time has no writing in it. Streams and conversations speak
-    text deltas as the settings say.
+    Starts speak whole texts, so that their time includes no writing. Streams and conversations
+    speak text deltas as the settings say.
     """
     alone = _SOON | {"turns": 80, "cut_between": (0.05, 0.25)}
     streaming = {"options": {**settings.options, "layout": "streaming"}}
@@ -53,7 +54,7 @@ def suite_levels(
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A row of the table. `value`: as text, with its unit; `seen`: on what, and how often."""
+    """A row of the table. `value`: text with its unit; `seen`: what it was measured on."""
 
     name: str
     value: str
@@ -61,7 +62,7 @@ class Figure:
 
 
 def figures(levels: Sequence[LevelResult]) -> list[Figure]:
-    """What these levels say about each row of the table; rows that they do not touch are left out.
+    """Return the rows of the table that these levels have figures for.
 
     It reads any levels, not only the suite's.
     """
@@ -87,7 +88,7 @@ def _open(level: LevelResult) -> list[Figure]:
 
 
 def _of_rates(levels: Sequence[LevelResult]) -> list[Figure]:
-    """The highest rate of the open loop that was kept, if several were tried."""
+    """Return the highest sustained rate of the open loop, if several were tried."""
     if len(levels) < 2:
         return []
     tried = ", ".join(f"{level.rate:g}: {_kept(level)}" for level in levels)
@@ -108,7 +109,7 @@ def _interrupts(level: LevelResult) -> list[Figure]:
 
 
 def _of_ramp(levels: Sequence[LevelResult]) -> list[Figure]:
-    """Streams, throughput and steps, of levels that count sessions."""
+    """Return streams, throughput and steps, for levels that count sessions."""
     found = []
     kept = [level for level in levels if level.sustained]
     if kept:

@@ -27,7 +27,7 @@ class _Column:
     title: str
     cell: Callable[[LevelResult], str]
     short: bool = True
-    """Whether the table for documents, which has a row for each level, has it as well."""
+    """Whether the table for documents, which has a row for each level, includes it too."""
 
 
 _COLUMNS = (
@@ -62,7 +62,7 @@ _CUT = (
 
 
 def terminal_table(result: BenchResult) -> Table:
-    """Make the table for the console, with a column for each level, because rows would not fit."""
+    """Return the table for the console, a column for each level, since rows would not fit."""
     table = Table()
     first, *others = _columns(result)
     table.add_column(first.title)
@@ -75,7 +75,7 @@ def terminal_table(result: BenchResult) -> Table:
 
 
 def markdown_table(result: BenchResult) -> str:
-    """Make the table for documents, which says below on what it was measured."""
+    """Return the table for documents, with a sentence below that says on what it was measured."""
     columns = [column for column in _columns(result) if column.short]
     lines = [
         "| " + " | ".join(column.title for column in columns) + " |",
@@ -100,7 +100,7 @@ def _figure_lines(result: BenchResult) -> list[str]:
 
 
 def _step_lines(levels: Sequence[LevelResult]) -> list[str]:
-    """How long the engine's steps took by rows, where the server tells, and GPU memory."""
+    """Return how long the engine's steps took by rows, if the server reports it, and GPU memory."""
     steps = [step for level in levels for step in (*level.steps, *level.unpaced_steps)]
     lines = []
     if buckets := sorted({step.rows for step in steps if step.rows}):
@@ -117,7 +117,7 @@ def _step_lines(levels: Sequence[LevelResult]) -> list[str]:
 
 
 def headline(result: BenchResult) -> str:
-    """Model, machine and load in one sentence."""
+    """Return one sentence with model, machine and load."""
     machine, settings = result.machine, result.settings
     versions = f"realtime-tts {machine['realtime_tts']}"
     if machine["commit"]:
@@ -135,7 +135,7 @@ def headline(result: BenchResult) -> str:
 
 
 def _text(result: BenchResult) -> str:
-    """How texts arrived, unless a level had it otherwise."""
+    """Return how texts arrived, unless a level differed."""
     timing = result.settings["timing"]
     if timing["kind"] == "whole":
         return "whole texts"
@@ -148,7 +148,7 @@ def _text(result: BenchResult) -> str:
 
 
 def _place(url: str) -> str:
-    """Where the load generator was, as seen from what it measured."""
+    """Return where the load generator ran, relative to what it measured."""
     if "://" not in url:
         return "in the engine's own process, without sockets"
     return "with the server" if is_loopback(url) else "on another machine"
@@ -163,20 +163,20 @@ def _columns(result: BenchResult) -> tuple[_Column, ...]:
 
 
 def load_name(levels: Sequence[LevelResult]) -> str:
-    """What the levels count: sessions, conversations, or turns a second."""
+    """Return what the levels count: sessions, conversations, or turns a second."""
     modes = {level.mode for level in levels}
     return LOAD_NAMES[modes.pop()] if len(modes) == 1 else _MIXED
 
 
 def _layouts(level: LevelResult) -> str:
-    """The layout of all turns, or how many had which."""
+    """Return the layout of all turns, or how many had each."""
     if len(level.layouts) == 1:
         return next(iter(level.layouts))
     return ", ".join(f"{count} {name}" for name, count in sorted(level.layouts.items())) or "–"
 
 
 def _three(spread: Spread | None, digits: int = 0) -> str:
-    """Write the three percentiles: p50 / p95 / p99."""
+    """Return the three percentiles as text: p50 / p95 / p99."""
     return " / ".join(_p(spread, which, digits) for which in ("p50", "p95", "p99"))
 
 

@@ -1,5 +1,5 @@
 """What is asked of a server: which texts, in which pieces, when, and where they are cut off; and
-what a server, or an engine in this process, is to the load.
+the interface of a target.
 
 Pure: a seed and a session's number give the same turns on every machine, however fast the server
 is. Nothing waits here.
@@ -19,14 +19,14 @@ from realtime_tts.bench.observation import Observation
 from realtime_tts.bench.settings import BenchSettings, Mode
 
 _CHARS_PER_SECOND = 14.0
-"""Spoken English has roughly so many; it bounds where an agent's answer can be cut off."""
+"""Characters per second of spoken English, to bound where an agent's answer is cut off."""
 _OPEN_SECONDS = 30.0
 _WARM_UP_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class TurnPlan:
-    """One turn that is to be spoken.
+    """One turn to be spoken.
 
     `deltas`: pairs of (seconds to wait, text delta). `cut_after`: seconds after the first packet at
     which the listener interrupts; None: never. `pause`: seconds between the end of the turn before,
@@ -39,7 +39,7 @@ class TurnPlan:
 
     @property
     def text(self) -> str:
-        """What is spoken."""
+        """The whole text of the turn."""
         return "".join(delta for _, delta in self.deltas)
 
 
@@ -53,7 +53,7 @@ class Arrival:
 
 
 def session_turns(settings: BenchSettings, mode: Mode, number: int) -> Iterator[TurnPlan]:
-    """The turns of session `number`, without end."""
+    """Yield the turns of session `number`, without end."""
     random = Random(f"{settings.seed}:{number}")
     prompts = shuffled(settings.prompts, Random(random.getrandbits(32)))
     while True:
@@ -66,9 +66,10 @@ def session_turns(settings: BenchSettings, mode: Mode, number: int) -> Iterator[
 
 
 def arrivals(settings: BenchSettings, rate: float) -> Iterator[Arrival]:
-    """Poisson arrivals at `rate` a second: so many as asked for, or for so many seconds.
+    """Yield Poisson arrivals at `rate` per second: the settings' number of them, or for their
+    seconds.
 
-    Before them comes a tenth as much that does not count, unless there is no warm-up.
+    A tenth as many come before, as a warm-up that does not count, unless there is no warm-up.
     """
     times = Random(f"{settings.seed}:arrivals")
     random = Random(f"{settings.seed}:turns")
@@ -87,9 +88,9 @@ def arrivals(settings: BenchSettings, rate: float) -> Iterator[Arrival]:
 
 
 def shuffled(prompts: Sequence[str], random: Random) -> Iterator[str]:
-    """The prompts in a random order, again and again.
+    """Yield the prompts in a random order, again and again.
 
-    Each comes once per round, so two runs of the same number of turns ask for nearly the same
+    Each comes once per round, so two runs with the same number of turns ask for nearly the same
     amount of speech.
     """
     while True:
@@ -105,12 +106,12 @@ def _turn(text: str, settings: BenchSettings, random: Random) -> TurnPlan:
 
 
 def _agent_turn(text: str, settings: BenchSettings, random: Random) -> TurnPlan:
-    """Make an agent's turn: thought about, written at its own speed, perhaps cut off anywhere."""
+    """Return an agent's turn: after thinking, written at its own speed, perhaps cut off."""
     agents = settings.agents
     pause = random.expovariate(1.0) * agents.think_seconds
     slow, fast = log(agents.slowest), log(agents.fastest)
     timing = replace(settings.timing, tokens_per_second=exp(random.uniform(slow, fast)))
-    if not timing.stall_chance:  # the command line says nothing of stalls
+    if not timing.stall_chance:  # none was set on the command line
         timing = replace(timing, stall_chance=agents.stalls)
     cut = random.random() < agents.interrupts
     cut_after = random.uniform(0.0, len(text) / _CHARS_PER_SECOND) if cut else None
@@ -135,8 +136,8 @@ class Counter:
 
 
 Speak = Callable[[TurnPlan], Awaitable[Observation]]
-"""One listener's session: sends a turn's deltas in their time, and collects the packets. Errors of
-the server do not come out of it: they are part of what was observed."""
+"""One listener's session: sends a turn's deltas in their time, and returns what was observed.
+Errors of the server are not raised: they are part of the observation."""
 
 
 class Target(Protocol):
@@ -147,7 +148,7 @@ class Target(Protocol):
         """Whether it runs on this machine."""
 
     async def describe(self) -> dict[str, Any]:
-        """Tell `url`, `server`, `model`, `random_weights`, `voice` and `lead_ms`.
+        """Return `url`, `server`, `model`, `random_weights`, `voice` and `lead_ms`.
 
         Raises what `session` raises.
         """
@@ -155,8 +156,8 @@ class Target(Protocol):
     def session(self, *, paced: bool = True) -> AbstractAsyncContextManager[Speak]:
         """Open a session; unpaced, speech may run as far ahead of the listener as is allowed.
 
-        Entering raises HandshakeRefused, OverloadedError or RequestError if it cannot be had.
+        Entering raises HandshakeRefused, OverloadedError or RequestError if it cannot be opened.
         """
 
     async def metrics(self) -> str:
-        """Read the target's counters in Prometheus' text format; empty if it has none to show."""
+        """Return the target's metrics in Prometheus' text format; empty if it has none."""

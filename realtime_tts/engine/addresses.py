@@ -1,4 +1,4 @@
-"""Where an engine process and its fronts meet: a socket in a private folder of its parent."""
+"""The Unix socket where an engine process and its fronts meet, in a private folder."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _LONGEST_PATH = 103
-"""Bytes of a Unix socket's path on macOS; Linux takes four more."""
+"""The longest path of a Unix socket on macOS, in bytes; Linux allows four more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """The socket of one engine process. A new process gets a new folder, so that nothing a dead one
-    has said or was told reaches its successor."""
+    """The socket of one engine process. A new process gets a new folder, so that no message to or
+    from a dead one reaches its successor."""
 
     folder: Path
 
     @classmethod
     def make(cls) -> Addresses:
-        """Make a folder that only this user can open: in `/tmp`, if the temporary folder's path is
-        too long for a socket. Raises OSError."""
+        """Make a folder that only this user can open. It is in `/tmp` if the temporary folder's
+        path is too long for a socket. Raises OSError."""
         made = cls(Path(tempfile.mkdtemp(prefix="realtime-tts-")))  # mode 0700
         if len(os.fsencode(made.path)) > _LONGEST_PATH:
             made.remove()
@@ -32,12 +32,12 @@ class Addresses:
 
     @property
     def path(self) -> str:
-        """The path at which the engine listens, to all fronts."""
+        """The path at which the engine listens, for all fronts."""
         return str(self.folder / "engine")
 
     def listen(self) -> socket.socket:
-        """The engine's socket. Fronts can connect from now on, even if nobody accepts them yet.
-        Raises OSError."""
+        """Return the engine's socket. Fronts can connect from now on, even before the engine
+        accepts. Raises OSError."""
         made = socket.socket(socket.AF_UNIX)
         try:
             made.bind(self.path)
@@ -48,7 +48,8 @@ class Addresses:
         return made
 
     def connect(self) -> socket.socket:
-        """A front's socket. Never blocks. Raises OSError, also once the engine has ended."""
+        """Return a socket that is connected to the engine. Never blocks. Raises OSError, also once
+        the engine has ended."""
         made = socket.socket(socket.AF_UNIX)
         try:
             made.setblocking(False)

@@ -1,11 +1,12 @@
-"""CapturedEngine: carries out plans with captured programs; what a GPU gets.
+"""CapturedEngine: carries out plans with captured programs, as engines on a GPU do.
 
-An utterance begins with its prompt in the KV cache: its prefix from a cache of prompt prefixes, a
-full text by a prefill program. Its first frame is drawn together with everybody else's. Which slot
-has which pages, and who is swapped out to host memory and in again, the plan says. A step is queued
-as a whole (`_launch`) and then read (`_read`); the codec runs are queued before anybody knows which
-rows ended, and what they made of a frame that is none is cut off. A step is read at its end, before
-the next one is launched; why, ARCHITECTURE.md says. The two halves share nothing but a `_Flight`.
+An utterance begins with its prompt in the KV cache: its prefix comes from a cache of prompt
+prefixes, a full text through a prefill program. Its first frame is drawn together with the frames
+of all other rows. The plan says which slot has which pages, and which rows are swapped out to host
+memory and in again. A step is queued as a whole (`_launch`) and then read (`_read`). Its codec runs
+are queued before it is known which rows ended, so samples of what was no frame are cut off. A step
+is read completely before the next one is launched (docs/decisions/0007). The two halves share
+nothing but a `_QueuedStep`.
 """
 
 from __future__ import annotations
@@ -46,36 +47,37 @@ from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import CodecRun, KVCacheSize, Prefill, StepPlan
 
 _PREFIX_POSITIONS = 2048
-"""Positions of prompt prefixes that are kept: two hundred voices, or a few long instructions."""
+"""Positions of all cached prompt prefixes: two hundred voices, or a few long instructions."""
 
 LONGEST_PROMPT = 64
-"""Positions of a prompt, for which there is room beside the longest turn's frames."""
+"""Positions that are reserved for a prompt beside the frames of the longest turn."""
 
 _WARM_UP_POSITIONS = 96
-"""Positions that a row takes at most while the engine warms up."""
+"""The most positions that a row takes while the engine warms up."""
 
 
 _NO_VIEW = TextView(0, 0)
-"""Of a text that no heads look at."""
+"""The empty view of a row whose text no alignment head watches."""
 
 
 @dataclass(slots=True)
-class _Flight:
-    """A step that was queued; `ids` in the order of its rows."""
+class _QueuedStep:
+    """A step that was queued. `ids` are in the order of its rows."""
 
     output: StepOutput
     sound: StepSound
     ids: list[str] = field(default_factory=list)
     skipped: list[int] = field(default_factory=list)
-    """Of each row's text, the tokens before its view."""
+    """For each row, the number of text tokens before its view."""
 
 
 class CapturedEngine(ModelEngine):
-    """An `Engine` over one `SpeechModel`. Use from one thread at a time.
+    """An `Engine` that runs one `SpeechModel` as captured programs. Use from one thread at a time.
 
-    `kv_positions`: keys and values of all utterances together, which plans share out. `capture`:
-    None means on CUDA; a CPU runs the same programs uncaptured, which is for tests, `TorchEngine`
-    being faster there. Raises ConfigError if there is no room for one longest turn.
+    `kv_positions`: positions for the keys and values of all utterances together, which plans
+    assign. `capture`: None means on CUDA only; a CPU runs the same programs uncaptured, which is
+    for tests, because `TorchEngine` is faster there. Raises ConfigError if the longest turn does
+    not fit.
     """
 
     def __init__(
@@ -112,7 +114,7 @@ class CapturedEngine(ModelEngine):
         self.store = store
         self._position_bytes = position_bytes(shape, dtype)
         self.swapped: dict[str, Tensor] = {}
-        """Keys and values of rows that are swapped out, in host memory."""
+        """Keys and values of rows that are swapped out, in host memory, by utterance id."""
         self.prefixes = PrefixCache(_PREFIX_POSITIONS)
         self._wide: set[str] = set()
 
@@ -163,30 +165,30 @@ class CapturedEngine(ModelEngine):
 
     # Queue a step.
 
-    def _launch(self, plan: StepPlan) -> _Flight:
-        flight = _Flight(StepOutput(), StepSound(self._steps, self._rows))
+    def _launch(self, plan: StepPlan) -> _QueuedStep:
+        queued = _QueuedStep(StepOutput(), StepSound(self._steps, self._rows))
         self._move_pages(plan)
-        openings = [o for prefill in plan.prefills if (o := self._opening(prefill, flight.output))]
+        openings = [o for prefill in plan.prefills if (o := self._opening(prefill, queued.output))]
         openings.sort(key=lambda opening: opening.talks)
         self._open_all(openings)
-        flight.ids = [opening.id for opening in openings] + [decode.id for decode in plan.decodes]
-        if flight.ids:
+        queued.ids = [opening.id for opening in openings] + [decode.id for decode in plan.decodes]
+        if queued.ids:
             talking = sum(opening.talks for opening in openings) + len(plan.decodes)
-            rows = [self._rows[id] for id in flight.ids]
+            rows = [self._rows[id] for id in queued.ids]
             assert all(row.pending < RING for row in rows), "too many frames wait for the codec"
             capacity = self.store.capacity
             assert all(row.positions < capacity(row.slot) for row in rows), "a row without a page"
             talkers = rows[len(rows) - talking :]
             text = [self._next_text_id(row) for row in talkers]
             views = [row.view for row in talkers] if self._aligned else [_NO_VIEW] * talking
-            flight.skipped = [*[0] * (len(rows) - talking), *[view.skipped for view in views]]
-            wide = not self._wide.isdisjoint(flight.ids)
+            queued.skipped = [*[0] * (len(rows) - talking), *[view.skipped for view in views]]
+            wide = not self._wide.isdisjoint(queued.ids)
             self._steps.make_frames([row.slot for row in rows], text, views, wide)
-        self._launch_codec(plan.codec, flight)
-        return flight
+        self._launch_codec(plan.codec, queued)
+        return queued
 
     def _move_pages(self, plan: StepPlan) -> None:
-        """Block tables and swapped rows, as the plan wants them."""
+        """Swap rows and change block tables as the plan says."""
         store = self.store
         for out in plan.swap_outs:
             self.swapped[out.id] = store.read(out.slot, self._rows[out.id].positions).cpu()
@@ -196,7 +198,7 @@ class CapturedEngine(ModelEngine):
             store.copy_prefix([back.slot], self.swapped.pop(back.id))
 
     def _opening(self, plan: Prefill, output: StepOutput) -> Opening | None:
-        """What a row begins with; None, and the reason in `output`, if it cannot."""
+        """Return how a row begins, or None, with the reason in `output`, if it cannot."""
         row = self._rows[plan.id]
         try:
             opening = Opening.of(plan.id, row, plan.layout, self._prompts)
@@ -211,14 +213,14 @@ class CapturedEngine(ModelEngine):
         return opening
 
     def _warm_prefix(self, prefix: PromptSpec) -> None:
-        """Keep a voice's prefix before anybody speaks; slot 0 and all pages are free."""
+        """Cache a voice's prefix before the first turn, while slot 0 and all pages are free."""
         pages = -(-self._prompts.prefix_length(prefix) // PAGE_SIZE)
         self.store.upload([(0, 0, range(1, pages + 1))])
         self.prefixes.put(prefix, self._steps.fill_prefix(self._prompts.prefix(prefix), 0))
         self.store.clear(0)
 
     def _open_all(self, openings: Sequence[Opening]) -> None:
-        """Prompts into the KV cache; where they are whole, the talker has heard them."""
+        """Write prompts into the KV cache; one that is known whole runs through the talker here."""
         if not openings:
             return
         by_prefix: dict[PromptSpec, list[int]] = {}
@@ -244,8 +246,8 @@ class CapturedEngine(ModelEngine):
                 self._replay(o, o.row.spoken)
 
     def _replay(self, opening: Opening, spoken: Tensor) -> None:
-        """Frames that were made elsewhere [k, 16] go behind the prompt, as a part of it; the talker
-        goes on with what follows the last one."""
+        """Append frames that another engine made [k, 16] to the prompt; the talker continues with
+        what follows the last one."""
         row, frames = opening.row, self._prompts.frames(spoken)
         row.spoken = None
         inputs = frames[:-1] if opening.whole else torch.cat((self._prompts.bos, frames[:-1]))
@@ -254,31 +256,31 @@ class CapturedEngine(ModelEngine):
             self._steps.fill_vectors(inputs + text, row.slot, row.prompt + opening.whole)
         self._steps.resume(row.slot, spoken, frames[-1])
 
-    def _launch_codec(self, runs: Sequence[CodecRun], flight: _Flight) -> None:
-        coming = frozenset(flight.ids)
+    def _launch_codec(self, runs: Sequence[CodecRun], queued: _QueuedStep) -> None:
+        coming = frozenset(queued.ids)
         there: dict[str, int] = {}
         wanted: dict[str, int] = {}
         for run in runs:
-            if run.id in flight.output.failed:
+            if run.id in queued.output.failed:
                 continue
             row = self._rows[run.id]
             if run.frames <= row.pending:
                 there[run.id] = run.frames
             else:
                 wanted[run.id] = row.pending + (run.id in coming)
-        flight.sound.give(there, coming=False)
-        flight.sound.give(wanted)
+        queued.sound.queue(there, coming=False)
+        queued.sound.queue(wanted)
 
     # Read it.
 
-    def _read(self, flight: _Flight) -> StepOutput:
-        output, steps = flight.output, self._steps
-        if flight.ids:
+    def _read(self, queued: _QueuedStep) -> StepOutput:
+        output, steps = queued.output, self._steps
+        if queued.ids:
             steps.wait_for_frames()
-        codes, tokens, ended, failed = decoded(steps.outputs(len(flight.ids)))
-        tokens = [skipped + token for skipped, token in zip(flight.skipped, tokens, strict=True)]
+        codes, tokens, ended, failed = decoded(steps.outputs(len(queued.ids)))
+        tokens = [skipped + token for skipped, token in zip(queued.skipped, tokens, strict=True)]
         for id, made, token, over, bad in zip(
-            flight.ids, codes, tokens, ended, failed, strict=True
+            queued.ids, codes, tokens, ended, failed, strict=True
         ):
             if bad:
                 output.failed[id] = RowError(NumericsError.code, "the model made NaN or Inf logits")
@@ -287,9 +289,9 @@ class CapturedEngine(ModelEngine):
             else:
                 self._note_frame(id, made, token, output)
         rest = {id: self._rows[id].pending for id in output.ended if self._rows[id].pending > 0}
-        flight.sound.give(rest)
+        queued.sound.queue(rest)
         steps.wait()
-        flight.sound.take(output)
+        queued.sound.collect(output)
         steps.reset()
         return output
 
@@ -305,7 +307,8 @@ class CapturedEngine(ModelEngine):
             output.ended[id] = "max_length"
 
     def _on_device(self) -> contextlib.AbstractContextManager[None]:
-        """Streams, events and graphs are those of the thread's current device."""
+        """Return a context that makes the model's device the thread's current one, because streams,
+        events and graphs belong to that."""
         if self._device.type == "cuda":
             return torch.cuda.device(self._device)
         return contextlib.nullcontext()

@@ -1,6 +1,6 @@
-"""The device's side of `CapturedEngine`: programs by size, their inputs and what they bring back.
+"""The device side of `CapturedEngine`: programs by size, with their input and output buffers.
 
-Everything here is queued and nothing waits, but `wait`.
+Work is only queued here; `wait_for_frames` and `wait` are what blocks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from realtime_tts.engine.filling import Filling, packed, prompt_numbers
-from realtime_tts.engine.graphs import Buckets, Graphs, Landing, Staging
+from realtime_tts.engine.graphs import Buckets, Graphs, InputBuffer, OutputBuffer
 from realtime_tts.engine.interface import Pcm, Progress
 from realtime_tts.logs import event
 from realtime_tts.model import PromptBuilder, SpeechModel
@@ -38,26 +38,27 @@ log = logging.getLogger(__name__)
 _Item = TypeVar("_Item")
 
 PROMPT_POSITIONS = Buckets((32, 64, 128, *range(256, 2561, 256)))
-"""Text positions of all full-text prompts that are filled together; 64 of a usual length fit."""
+"""Text positions of all full-text prompts that are filled together: 64 of usual length fit."""
 
 MOST_PROMPT = 256
-"""Text positions of one of them; longer ones are not captured."""
+"""The most text positions of one such prompt; longer prompts are not captured."""
 
 CODEC_FRAMES = (8, 4, 2, 1)
-"""Frames per row of a codec program; other numbers are made of these."""
+"""Frames per row of a codec program; other numbers of frames take several runs."""
 
 CODEC_MOST = 512
-"""Frames of all rows of a codec program: the codec's activations take megabytes for each."""
+"""The most frames of all rows of a codec program: the activations take megabytes for each."""
 
 MOST_STARTS = 64
-"""Utterances that one program begins; more are begun by several runs of it."""
+"""The most utterances that one program begins; more take several runs."""
 
 
 @dataclass(slots=True)
-class Sounding:
-    """`frames` frames for the codec of each of some rows, by the number of its first one.
+class CodecJob:
+    """A codec run of `frames` frames for each slot in `slots`, from its frame number in `first` on.
 
-    `places`: where their samples will be, for `CapturedSteps.sound`.
+    `given`: how many of the frames are queued already. `spans`: where their samples will be, for
+    `CapturedSteps.sound`.
     """
 
     ids: list[str]
@@ -65,7 +66,7 @@ class Sounding:
     first: list[int]
     frames: int
     given: int = 0
-    places: list[slice] = field(default_factory=list)
+    spans: list[slice] = field(default_factory=list)
 
 
 class CapturedSteps:
@@ -93,15 +94,15 @@ class CapturedSteps:
         self.codec_graphs = Graphs(device, capture=capture)
         self._beside: torch.cuda.Stream | None = None
         if device.type == "cuda":
+            # The codec's own stream: it runs beside the talker on frames that were made before.
             self._beside = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-        """Where the codec runs: beside the talker, if it is given frames that are there already."""
         longest = model.config.talker.transformer.max_positions
         most = (1 + TALK_NUMBERS + START_NUMBERS) * slots + len(self.prompt_step.inputs)
-        entries = 2 * store.pages.shape[1]  # of block tables: a page stands in one of them
-        self._staging = Staging(max(most, longest, entries), device)
-        store.to_device = self._staging.bring
+        entries = 2 * store.pages.shape[1]  # of block tables: a page is in one of them only
+        self._input_buffer = InputBuffer(max(most, longest, entries), device)
+        store.to_device = self._input_buffer.upload
         self._numbers = self.frame_step.outputs.shape[1]
-        self._landing = Landing(slots * self._numbers, 2 * slots * samples, device)
+        self._output_buffer = OutputBuffer(slots * self._numbers, 2 * slots * samples, device)
         self._frame_rows = Buckets.of_rows(slots)
         self._codec_rows = {
             frames: Buckets.of_rows(min(slots, CODEC_MOST // frames)) for frames in CODEC_FRAMES
@@ -111,11 +112,11 @@ class CapturedSteps:
 
     @property
     def row_buckets(self) -> tuple[int, ...]:
-        """Numbers of rows for which there is a program that makes a frame."""
+        """The numbers of rows for which there is a program that makes a frame."""
         return self._frame_rows.sizes
 
     def capture(self, progress: Progress) -> None:
-        """All programs but the wide frames, largest first: smaller ones fit into their memory."""
+        """Capture all programs except wide frames, largest first: smaller ones reuse memory."""
         work: list[Callable[[], None]] = []
         for n in reversed(self._frame_rows.sizes):
             work += [partial(self._ready_talk, n), partial(self._ready_frame, n, False)]
@@ -133,14 +134,14 @@ class CapturedSteps:
         seconds = round(time.perf_counter() - started, 1)
         event(log, logging.INFO, "engine.graphs", count=len(work), bytes=taken, seconds=seconds)
 
-    # What a step is made of, in this order.
+    # The parts of a step, in this order.
 
     def fill_prefix(self, prefix: Tensor, slot: int) -> Tensor:
-        """Compute a prompt's prefix [L, H] in an empty slot; its keys and values, a copy."""
+        """Compute a prompt's prefix [L, H] in an empty slot; return its keys and values, copied."""
         return self.prompt_step.fill_prefix(prefix, slot)
 
     def fill(self, fillings: Sequence[Filling]) -> None:
-        """Text of full-text prompts, as many together as a program takes."""
+        """Write the text of full-text prompts into the KV cache, in as few runs as possible."""
         usual = [filling for filling in fillings if len(filling.ids) <= MOST_PROMPT]
         for part in packed(usual, PROMPT_POSITIONS.sizes[-1]):
             self._fill(part)
@@ -149,21 +150,21 @@ class CapturedSteps:
                 self._fill_long(filling)
 
     def fill_vectors(self, vectors: Tensor, slot: int, start: int) -> None:
-        """A prompt [L, H] that is not text alone to positions `start` and following of a slot."""
+        """Write a prompt [L, H] that is not only text to positions `start` and up of a slot."""
         self.prompt_step.fill_vectors(vectors, slot, start)
 
     def begin(self, starts: Sequence[Start]) -> None:
-        """New utterances, ready for their first frame."""
+        """Prepare the slots of new utterances for their first frame."""
         for part in _parts(starts, self._start_rows.sizes[-1]):
             rows = self._start_rows.fit(len(part))
             self._ready_begin(rows, late=True)
             padding = [self.frame_step.no_start] * (rows - len(part))
             numbers = self.frame_step.numbers([*part, *padding])
-            self._staging.send(numbers, self.frame_step.starts(rows))
+            self._input_buffer.send(numbers, self.frame_step.starts(rows))
             self.graphs.run(("begin", rows), partial(self._begin, rows))
 
     def resume(self, slot: int, spoken: Tensor, embedding: Tensor) -> None:
-        """A new utterance goes on behind frames that were made elsewhere: see `FrameStep`."""
+        """Continue a new utterance after another engine's frames: see `FrameStep.resume`."""
         self.frame_step.resume(slot, spoken, embedding)
 
     def make_frames(
@@ -173,8 +174,8 @@ class CapturedSteps:
         views: Sequence[TextView],
         wide: bool,
     ) -> None:
-        """A frame of each slot; the last ones talk first, eat a text id each, and look at a part
-        of their text. Results to `outputs`."""
+        """Make a frame of each slot; the results go to `outputs`. The last `len(text)` slots run
+        the talker first, each with a text id and a view of its text."""
         step, count = self.frame_step, len(slots)
         rows, talking = self._frame_rows.fit(count), len(text)
         self._ready_frame(rows, wide, late=True)
@@ -188,57 +189,58 @@ class CapturedSteps:
         numbers += [*slots[count - talking :], *[self._slots] * padding, *text, *none]
         numbers += [*(view.first for view in views), *none]
         numbers += [*(view.length for view in views), *none]
-        self._staging.send(numbers, step.inputs(rows, talkers))
+        self._input_buffer.send(numbers, step.inputs(rows, talkers))
         if talking:
             self.graphs.run(("talk", talkers), partial(step.talk, talkers))
         self.graphs.run(("frame", rows, wide), partial(step, rows, wide))
-        self._landing.outputs(step.outputs[:count])
+        self._output_buffer.outputs(step.outputs[:count])
 
-    def make_sound(self, soundings: Sequence[Sounding], *, coming: bool) -> None:
-        """Frames to samples; no slot twice. Rows of all soundings share calls of the codec.
-        `coming`: among the frames are those of this step, which `make_frames` was asked for."""
+    def make_sound(self, jobs: Sequence[CodecJob], *, coming: bool) -> None:
+        """Queue frames for the codec, each slot at most once; rows of all jobs share codec calls.
+        `coming`: some frames are made by this step's `make_frames`."""
         if self._beside is None:
-            self._make_sound(soundings)
+            self._make_sound(jobs)
             return
         if coming:
             self._beside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._beside):
-            self._make_sound(soundings)
+            self._make_sound(jobs)
 
-    def _make_sound(self, soundings: Sequence[Sounding]) -> None:
+    def _make_sound(self, jobs: Sequence[CodecJob]) -> None:
         for frames in CODEC_FRAMES:
-            while taking := [each for each in soundings if each.frames - each.given >= frames]:
+            while taking := [each for each in jobs if each.frames - each.given >= frames]:
                 slots = [slot for each in taking for slot in each.slots]
                 first = [number + each.given for each in taking for number in each.first]
                 end = self._run_codec(slots, first, frames)
-                for each in reversed(taking):  # they lie one behind the other
+                for each in reversed(taking):  # their samples are contiguous
                     start = end - len(each.slots) * frames * self._samples
-                    each.places.append(slice(start, end))
+                    each.spans.append(slice(start, end))
                     each.given += frames
                     end = start
 
     def wait_for_frames(self) -> None:
-        """Until `outputs` can be read; the codec may still be at work."""
-        self._landing.wait_for_outputs()
+        """Wait until `outputs` can be read; the codec may still be running."""
+        self._output_buffer.wait_for_outputs()
 
     def wait(self) -> None:
-        """Until everything queued has been done; then all results can be read."""
+        """Wait until all queued work is done; then all results can be read."""
         if self._beside is not None:
             torch.cuda.current_stream().wait_stream(self._beside)
-        self._landing.wait()
-        self._staging.reset()
+        self._output_buffer.wait()
+        self._input_buffer.reset()
 
     def outputs(self, count: int) -> NDArray[np.int32]:
-        """Of `make_frames` [count, 17], as `frame_step.decoded` reads them; not to be kept."""
-        return self._landing.numbers(count * self._numbers).reshape(count, self._numbers)
+        """Return the results of `make_frames` [count, 17], as `frame_step.decoded` reads them: a
+        view of memory that the next step overwrites."""
+        return self._output_buffer.numbers(count * self._numbers).reshape(count, self._numbers)
 
-    def sound(self, sounding: Sounding) -> Pcm:
-        """What the codec made of it [rows, samples]: a copy."""
-        return self._landing.block(len(sounding.slots), sounding.places)
+    def sound(self, job: CodecJob) -> Pcm:
+        """Return a copy of the samples [rows, n] of a codec job."""
+        return self._output_buffer.block(len(job.slots), job.spans)
 
     def reset(self) -> None:
-        """All results have been read."""
-        self._landing.reset()
+        """Free the output buffer for the next step, after all results have been read."""
+        self._output_buffer.reset()
 
     # Programs, captured once, while their inputs name no utterance.
 
@@ -290,18 +292,19 @@ class CapturedSteps:
         while step.rows(positions) < len(fillings):
             positions = PROMPT_POSITIONS.fit(positions + 1)
         self._ready_prompt(positions, late=True)
-        self._staging.send(
+        self._input_buffer.send(
             prompt_numbers(fillings, positions, step.rows(positions), self._slots), step.inputs
         )
         self.graphs.run(("prompt", positions), partial(step, positions))
 
     def _fill_long(self, filling: Filling) -> None:
         ids = self.prompt_step.inputs.new_zeros(len(filling.ids))
-        self._staging.send(filling.ids, ids)
+        self._input_buffer.send(filling.ids, ids)
         self.prompt_step.fill_text(ids, filling.slot, filling.start)
 
     def _run_codec(self, slots: Sequence[int], first: Sequence[int], frames: int) -> int:
-        """`frames` frames of each slot, from its `first` on; where their samples will end."""
+        """Decode `frames` frames of each slot, from its frame number in `first` on; return where
+        their samples will end."""
         step, buckets, end = self.codec_step, self._codec_rows[frames], 0
         for part in _parts(list(zip(slots, first, strict=True)), buckets.sizes[-1]):
             rows = buckets.fit(len(part))
@@ -309,9 +312,9 @@ class CapturedSteps:
             part_slots, part_first = zip(*part, strict=True)
             padding = [0] * (rows - len(part))
             scratch = [self._slots] * len(padding)
-            self._staging.send([*part_slots, *scratch, *part_first, *padding], step.inputs)
+            self._input_buffer.send([*part_slots, *scratch, *part_first, *padding], step.inputs)
             self.codec_graphs.run(("codec", rows, frames), partial(step, rows, frames))
-            end = self._landing.samples(step.sound(len(part), frames)).stop
+            end = self._output_buffer.samples(step.sound(len(part), frames)).stop
         return end
 
 

@@ -14,10 +14,11 @@ log = logging.getLogger(__name__)
 
 
 class Channel:
-    """Lives on one event loop. `on_message` gets everything the engine says to this front, in
-    order, and then `on_end` is called, if the engine ends first. `name` is the engine's in the log.
+    """A front's connection to an engine process, on one event loop.
 
-    Making one raises OSError if the machine has no more sockets to give, or there is no engine.
+    `on_message` gets everything the engine sends to this front, in order; then `on_end` is called,
+    if the engine ends first. `name` is the engine's in the log. Raises OSError if the machine has
+    no more sockets, or there is no engine.
     """
 
     def __init__(
@@ -35,21 +36,21 @@ class Channel:
         self._closed = False
 
     def listen(self) -> None:
-        """Begin to hand over what comes."""
+        """Begin to hand over messages."""
         self._loop.add_reader(self._file, self._receive)
 
     def send(self, message: wire.Down) -> None:
-        """Send a message to the engine. Never blocks: one that takes nothing is soon killed."""
+        """Send a message to the engine. Never blocks: an engine that reads nothing is killed."""
         if not self._closed and not self._stream.send(wire.encode(message)):
             self._loop.add_writer(self._file, self._flush)
 
     def receive_rest(self) -> None:
-        """Hand over all that has come."""
+        """Hand over all messages that have arrived."""
         while self._receive():
             pass
 
     def close(self) -> None:
-        """Leave no socket behind. Idempotent."""
+        """Close the socket. Idempotent."""
         if not self._closed:
             self._closed = True
             self._loop.remove_reader(self._file)
@@ -61,8 +62,8 @@ class Channel:
             self._loop.remove_writer(self._file)
 
     def _receive(self) -> bool:
-        """Hand over what has come, a limited amount: sockets want their turn, too. Whether there
-        was any."""
+        """Hand over messages that have arrived, a limited number, so that other sockets get their
+        turn. Returns whether there were any."""
         if self._closed:
             return False
         try:
@@ -78,6 +79,6 @@ class Channel:
                 break
             try:
                 self._on_message(wire.decode_up(message))
-            except Exception:  # the next one is to be heard all the same
+            except Exception:  # the messages behind it must arrive all the same
                 log.exception("engine.message_lost", extra={"fields": {"engine": self._name}})
         return True

@@ -1,12 +1,11 @@
-"""The engine's process: what runs at the other end of `multiprocess.MultiprocessEngine`.
+"""The engine's process: the other end of `multiprocess.MultiprocessEngine`.
 
-The main thread runs the engine loop, and reads the fronts' commands between two steps. A second
-one tells them ten times a second that the process lives, and sends on what they have not taken at
-once. A third waits for the parent's end (see child_process.py): nothing but the spec comes through
-standard input.
+The main thread runs the engine loop, and reads the fronts' commands between two steps. A second one
+sends a heartbeat ten times a second, and the messages that fronts have not taken at once. A third
+waits for the parent's end (see child_process.py): only the spec comes through standard input.
 
 The parent, which is the only front of most servers, gets everything. Other fronts get the events of
-their utterances and what the engine's load is.
+their own utterances and the engine's load.
 """
 
 from __future__ import annotations
@@ -39,16 +38,16 @@ from tts_scheduler import SchedulerConfig
 
 HEARTBEAT_SECONDS = 0.1
 LEAVE_SECONDS = 5.0
-"""An engine that was told to leave (SIGUSR1) waits so long for its turns to go elsewhere."""
-_LEAST_LEAVE_SECONDS = 0.5  # until all fronts know, and what they had sent before has come
+"""The longest time that an engine told to leave (SIGUSR1) waits for its turns to move away."""
+_LEAST_LEAVE_SECONDS = 0.5  # until all fronts know, and what they sent before has arrived
 _LINGER_SECONDS = 1.0
-"""What a front that takes nothing may hold up the end."""
+"""The longest time by which a front that reads nothing delays the end."""
 _RESTARTED = "the engine was restarted in the middle of this turn; send its text again"
 
 
 @dataclass(frozen=True, slots=True)
 class ChildSpec:
-    """All a fresh interpreter needs to become an engine; it is pickled on its way there."""
+    """Everything that a new process needs to become an engine; it is sent pickled."""
 
     load: Callable[[Progress], Engine]
     scheduler: SchedulerConfig
@@ -56,7 +55,7 @@ class ChildSpec:
 
 
 class LineHandler(logging.Handler):
-    """Sends log records to the parent, whose logging decides what becomes of them."""
+    """Sends log records to the parent, whose logging handles them."""
 
     def __init__(self, parent: Line) -> None:
         super().__init__()
@@ -76,7 +75,7 @@ class LineHandler(logging.Handler):
 
 
 class Recorder:
-    """Notes what the parent's metrics want to know, until it is fetched."""
+    """Collects what the parent's metrics need, until `happened` sends it."""
 
     def __init__(self) -> None:
         self._steps: list[wire.MadeStep] = []
@@ -89,13 +88,13 @@ class Recorder:
         self._guards.append(reason)
 
     def happened(self, events: list[Event]) -> wire.Happened:
-        """Make a message of these events and all that was noted since the last call."""
+        """Return a message with these events and everything recorded since the last call."""
         steps, guards, self._steps, self._guards = self._steps, self._guards, [], []
         return wire.Happened(events, steps, guards)
 
 
 class Child:
-    """One engine and its loop, between the streams. Its parent is the first that has connected."""
+    """One engine and its loop, between the streams. Its parent is the first front that connects."""
 
     def __init__(self, parent: Parent, listener: socket.socket, log_level: int) -> None:
         self._parent = parent
@@ -108,9 +107,10 @@ class Child:
         _log_to(self._uplink, log_level)
 
     def run(self, spec: bytes) -> int:
-        """Load what `spec` (a pickled ChildSpec) says, serve until told to stop; the exit status.
+        """Load what `spec` (a pickled ChildSpec) says and serve until told to stop; return the exit
+        status.
 
-        Everything sent has reached the fronts' ends of the sockets when it returns.
+        What was sent has then reached the fronts that take it within `_LINGER_SECONDS`.
         """
         threading.Thread(target=self._send_heartbeats, name="heartbeat", daemon=True).start()
         try:
@@ -161,19 +161,19 @@ class Child:
     def _progress(self, what: str, done: int, total: int) -> None:
         self._uplink.send(wire.Loading(what, done, total))
 
-    # A thread of its own, which also sends what fronts have not taken at once.
+    # In a thread of its own, which also sends what fronts have not taken at once.
 
     def _send_heartbeats(self) -> None:
         age, leaving = Age(HEARTBEAT_SECONDS), 0.0
         while True:
-            beat, loop = wire.Heartbeat(0, 0, 0, 0, 0.0), self._loop
+            heartbeat, loop = wire.Heartbeat(0, 0, 0, 0, 0.0), self._loop
             if loop is not None:
-                beat = self._heartbeat(loop, age)
+                heartbeat = self._heartbeat(loop, age)
                 leaving += HEARTBEAT_SECONDS * self._leaving
                 if _has_left(loop, leaving):
                     loop.stop("engine_restarted", _RESTARTED)
-            self._uplink.send(beat)
-            self._fronts.heartbeat(beat)
+            self._uplink.send(heartbeat)
+            self._fronts.heartbeat(heartbeat)
             self._waiting.send(HEARTBEAT_SECONDS)
             self._parent.check()
 
@@ -191,18 +191,18 @@ class Child:
         )
 
     def leave(self, *_: object) -> None:
-        """Make room for another process of the engine, once its turns have gone elsewhere."""
+        """Let the process end once its turns have moved away, to make room for a successor."""
         self._leaving = True
 
 
 def _has_left(loop: EngineLoop, seconds: float) -> bool:
-    """Whether an engine that was told to leave so long ago is to end now."""
+    """Return whether an engine that was told to leave `seconds` ago should end now."""
     empty = loop.open_utterances == 0 and seconds >= _LEAST_LEAVE_SECONDS
     return empty or seconds >= LEAVE_SECONDS
 
 
 def main(parent: Parent) -> int:
-    """Serve: the parent's first message says where to meet, and what to load."""
+    """Run the process. The parent's first message says where to meet and what to load."""
     addresses, file, log_level, spec = pickle.loads(parent.receive())
     assert isinstance(addresses, Addresses)
     parent.listen(lambda message: None, at_end=addresses.remove)

@@ -1,8 +1,8 @@
 """Lists the NVIDIA GPUs of this machine: JSON on standard output.
 
-It runs as a script, in a process of its own: the driver's library stays in whoever has asked it, a
-broken driver may never answer, and torch, which knows the same, takes seconds to import. It needs
-nothing but the standard library. The driver counts GPUs as torch does, and both follow
+This is a script in a process of its own: a process that has asked the driver keeps its library
+loaded, a broken driver may never answer, and torch, which could tell the same, takes seconds to
+import. It needs only the standard library. The driver counts GPUs as torch does, and both follow
 CUDA_VISIBLE_DEVICES.
 """
 
@@ -20,10 +20,10 @@ _NAME_BYTES = 256
 
 
 def probe() -> dict[str, Any]:
-    """`gpus`: name, compute capability and bytes of memory of each; `cuda`: the version that the
-    driver supports, 13020 being 13.2. Raises OSError.
+    """Return `gpus`, with the name, compute capability and bytes of memory of each, and `cuda`, the
+    version that the driver supports (13020 is 13.2). Without a driver, `gpus` is empty.
 
-    Without a driver there are none.
+    Raises OSError.
     """
     driver = _driver()
     status = _NO_DEVICE if driver is None else driver.cuInit(0)

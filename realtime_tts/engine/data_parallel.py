@@ -1,8 +1,8 @@
 """Data-parallel engines: several engines with one checkpoint, which the front sees as one.
 
 A new turn goes to the engine with the most free capacity, and stays there. If that engine refuses
-it, one that has capacity is tried before the front hears of it. Turns of one session may be spoken
-by different engines: they share nothing but the listener, whose state travels with `Open`.
+it, an engine that has capacity is tried before the front is notified. Turns of one session may be
+spoken by different engines: they share only the listener, whose state travels with `Open`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from realtime_tts.engine.moves import Load, MovePolicy
 
 @dataclass(slots=True)
 class _Waiting:
-    """A turn that has not started: what was said of it so far, and who has refused it."""
+    """A turn that has not started: its commands so far, and the engines that were asked."""
 
     opened: Open
     commands: list[Command]
@@ -40,7 +40,7 @@ class _Waiting:
 class DataParallelEngines:
     """An `EngineLink` over several links to engines with the same checkpoint.
 
-    It is ready when all of them have been, and from then on as long as one of them is.
+    It is ready once all of them have been, and then as long as one of them is.
     """
 
     def __init__(self, links: Sequence[EngineLink], policy: MovePolicy | None = None) -> None:
@@ -55,7 +55,7 @@ class DataParallelEngines:
 
     @property
     def info(self) -> EngineInfo:
-        """What every engine can do; `slots` and `executions` are those of all."""
+        """What every engine can do; `slots` and `executions` are those of all engines together."""
         infos = [link.info for link in self._links]
         executions = tuple(each for info in infos for each in info.executions)
         return replace(infos[0], slots=sum(info.slots for info in infos), executions=executions)
@@ -66,7 +66,7 @@ class DataParallelEngines:
             link.start(self._publish)
 
     def submit(self, *commands: Command) -> None:
-        """Hand commands to their engines; those for one engine travel together, in their order."""
+        """Pass commands to their engines; those for one engine stay together, in their order."""
         groups: dict[int, list[Command]] = {}
         for command in commands:
             engine = self._engine_for(command)
@@ -84,7 +84,8 @@ class DataParallelEngines:
         self._links[0].check(spec)
 
     def status(self) -> EngineStatus:
-        """Sums over the engines that are ready; the failure that leaves none, or never all."""
+        """Return sums over the engines that are ready. `failure` is set once no engine is left, or
+        if one fails before all were ready."""
         found = [link.status() for link in self._links]
         ready = [status for status in found if status.ready]
         failures = [status.failure for status in found if status.failure is not None]
@@ -102,18 +103,18 @@ class DataParallelEngines:
         )
 
     def stranded(self) -> list[Stranded]:
-        """Of engines that are silent, have too many or are to be stopped."""
+        """Return the turns that should leave engines that are silent, overfull or stopping."""
         turns = zip(self._links, self._open, strict=True)
         loads = [Load(link.status(), opened) for link, opened in turns]
         return [
-            Stranded(why, [id for id, owner in self._engine_of.items() if owner == engine], room)
-            for engine, why, room in self._policy.stranded(loads)
+            Stranded(why, [id for id, owner in self._engine_of.items() if owner == engine], free)
+            for engine, why, free in self._policy.stranded(loads)
         ]
 
     async def stop(self) -> None:
         await asyncio.gather(*(link.stop() for link in self._links))
 
-    # Who speaks what.
+    # Which engine speaks what.
 
     def _engine_for(self, command: Command) -> int | None:
         if isinstance(command, Open):
@@ -127,12 +128,12 @@ class DataParallelEngines:
         return self._engine_of.get(command.id)  # None: it ended while the command was on its way
 
     def _pick(self, command: Open) -> int:
-        """Pick the engine for a new turn."""
+        """Return the engine for a new turn."""
         free = self._free()
         return max(range(len(self._links)), key=free.__getitem__)
 
     def _pick_again(self, command: Open, tried: Collection[int]) -> int | None:
-        """Pick another engine for a turn that these have refused; None if none has capacity."""
+        """Return another engine than those `tried` for a turn; None if none has capacity."""
         free = self._free()
         ready = [
             engine
@@ -142,8 +143,8 @@ class DataParallelEngines:
         return max(ready, key=free.__getitem__, default=None)
 
     def _free(self) -> list[tuple[bool, int]]:
-        """Whether each engine takes turns, and how many it has capacity for: by our own count of
-        our turns, because what an engine reports of them is of a moment ago."""
+        """Return for each engine whether it takes turns, and its free capacity. This front's own
+        turns are counted here, because an engine's report of them is older."""
         statuses = [link.status() for link in self._links]
         return [
             (self._policy.takes_turns(status), status.capacity - status.others - opened)
@@ -161,16 +162,17 @@ class DataParallelEngines:
         return engine
 
     def _publish(self, events: list[Event]) -> None:
-        told = [event for event in events if not self._tried_again(event)]
-        for event in told:
+        kept = [event for event in events if not self._retried(event)]
+        for event in kept:
             if isinstance(event, Last):
                 self._over(event.id)
         assert self._deliver is not None, "start() comes before the first event"
-        if told:
-            self._deliver(told)
+        if kept:
+            self._deliver(kept)
 
-    def _tried_again(self, event: Event) -> bool:
-        """Whether it is a refusal that nobody needs to hear of, since another engine is asked."""
+    def _retried(self, event: Event) -> bool:
+        """Try a refused turn on another engine. Returns whether that was done, so that the front is
+        not notified of the refusal."""
         waiting = self._waiting.get(event.id)
         if waiting is None:
             return False

@@ -1,7 +1,7 @@
-"""Which device an engine gets when nobody says: looked up without torch, which the front never has.
+"""Which device an engine gets by default: found without torch, which the front never has.
 
-`look_up` asks the machine, `choose` decides. What somebody asked for by name is not looked up: the
-engine tells if it cannot be used (`torch_setup.py`).
+`look_up` asks the machine, `choose` decides. A device that was named is not looked up: the engine
+reports it if it cannot be used (`torch_setup.py`).
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ from pathlib import Path
 from realtime_tts.engine import cuda_probe
 
 LEAST_CAPABILITY = (8, 0)
-"""The oldest GPUs that are served, by compute capability: Ampere (A100 is 8.0, A10 8.6).
+"""Compute capability of the oldest GPUs that are supported: Ampere (A100 is 8.0, A10 8.6).
 
-Checkpoints are stored in bfloat16, for which older ones have no tensor cores, and Triton, in which
-the kernels are written, supports none of them.
-"""
+Checkpoints are stored in bfloat16, for which older GPUs have no tensor cores, and Triton, in which
+the kernels are written, supports none of them."""
 
 _DRIVER = Path("/proc/driver/nvidia/version")
 _CPU_BUILD = (
@@ -33,7 +32,7 @@ _BUILT_FOR = re.compile(r"^(cuda|hip)\b[^=\n]*=\s*'([^']*)'", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """`capability`: major and minor. `memory` in bytes, used or not."""
+    """An NVIDIA GPU. `capability`: major and minor. `memory`: bytes, used or not."""
 
     name: str
     capability: tuple[int, int]
@@ -42,11 +41,10 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What there is to choose from.
+    """The devices of a machine.
 
     `torch`: what the installed build is for, "cuda", "rocm" or "cpu". `gpus`: NVIDIA's, in torch's
-    order; nobody asks for them where torch cannot use any. `problem`: why there may be more, a
-    sentence.
+    order; empty where torch cannot use any. `problem`: a sentence that says why there may be more.
     """
 
     torch: str = "cpu"
@@ -56,9 +54,9 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """`devices`: torch's names of all that can be used, the best one first; never none.
+    """The devices to use. `devices`: torch's names, the best one first; never empty.
 
-    `reasons`: why something that is there is not among them, a sentence each.
+    `reasons`: a sentence for each device that is there and cannot be used.
     """
 
     devices: tuple[str, ...]
@@ -66,7 +64,7 @@ class Choice:
 
 
 def choose(machine: Machine) -> Choice:
-    """Every GPU that the engine can use, and else the CPU."""
+    """Return every GPU that the engine can use, or else the CPU."""
     if machine.torch == "rocm":
         return Choice(("cpu",), ("AMD GPUs are not supported: the engine runs on the CPU",))
     if machine.problem is not None:
@@ -78,7 +76,7 @@ def choose(machine: Machine) -> Choice:
 
 
 def too_old(name: str, capability: tuple[int, int]) -> str:
-    """Say why a GPU is not used."""
+    """Return the sentence that says why a GPU is too old."""
     found, least = (".".join(map(str, each)) for each in (capability, LEAST_CAPABILITY))
     return (
         f"{name} has compute capability {found}; the engine needs {least} or later, for bfloat16 "
@@ -87,7 +85,7 @@ def too_old(name: str, capability: tuple[int, int]) -> str:
 
 
 def look_up() -> Machine:
-    """Ask this machine. Takes no time where torch is built for CPUs, else some 0.1 s."""
+    """Look at this machine. Takes no time where torch is built for CPUs, else about 0.1 s."""
     built_for, version = torch_build()
     if built_for != "cuda":
         unused = built_for == "cpu" and _DRIVER.exists()
@@ -106,7 +104,7 @@ def look_up() -> Machine:
 
 
 def machine_of(probed: str, version: str) -> Machine:
-    """Read what the probe has printed, for a torch that is built for this `version` of CUDA."""
+    """Parse the output of the probe, for a torch that is built for this `version` of CUDA."""
     found = json.loads(probed)
     supported = found["cuda"] // 1000
     # A driver runs what is built for any minor version of the CUDA that it supports.
@@ -118,8 +116,8 @@ def machine_of(probed: str, version: str) -> Machine:
 
 
 def torch_build() -> tuple[str, str]:
-    """What the installed torch is built for, and which version of it, without importing it; "cpu"
-    if there is none."""
+    """Return what the installed torch is built for, and the version of that (CUDA or HIP), without
+    importing torch; "cpu" if there is none."""
     spec = find_spec("torch")
     if spec is None or spec.origin is None:
         return "cpu", ""
@@ -131,7 +129,7 @@ def torch_build() -> tuple[str, str]:
 
 
 def build_of(version_file: str) -> tuple[str, str]:
-    """The same from the text of torch/version.py, which names a version of CUDA or of HIP."""
+    """Parse the text of torch/version.py for `torch_build`."""
     found = {match.group(1): match.group(2) for match in _BUILT_FOR.finditer(version_file)}
     if "hip" in found:
         return "rocm", found["hip"]

@@ -1,4 +1,4 @@
-"""What the engine's loop reads from: the streams of its fronts, and new fronts."""
+"""The engine loop's source of commands: the streams of its fronts, and new fronts."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from realtime_tts.engine.line import Line
 from realtime_tts.engine.link import Command
 
 _LONGEST_SECONDS = 0.1
-"""Of one wait: nothing but a message ends it sooner, not even `put`."""
+"""The longest single wait: only a message ends it sooner, not even `put`."""
 
 
 class Downlink:
-    """A `CommandQueue` that is read in the loop's own thread. Who connects to `listener` is one of
-    `fronts` from then on, on the line that `accept` makes, and gets `ready`. `stop` is called when
-    the `parent` says so.
+    """A `CommandQueue` that is read in the loop's own thread.
 
-    With a thread between socket and loop, each turn would begin by the time later that one thread
-    takes to wake another.
+    A front that connects to `listener` joins `fronts`, on the line that `accept` makes, and gets
+    `ready`. `stop` is called when the `parent` says so. With a thread between socket and loop, each
+    turn would begin later by the time that one thread takes to wake another.
     """
 
     def __init__(
@@ -43,16 +42,16 @@ class Downlink:
         self._add(None, parent)
 
     def get(self, timeout: float) -> Sequence[Command]:
-        """As a queue's, but it may raise queue.Empty sooner: it waits whole milliseconds, and no
-        longer than `_LONGEST_SECONDS`."""
+        """Return commands like a queue's `get`, but raise queue.Empty sooner: it waits whole
+        milliseconds, and at most `_LONGEST_SECONDS`."""
         return self._received(int(1_000 * min(timeout, _LONGEST_SECONDS)))
 
     def get_nowait(self) -> Sequence[Command]:
-        """As a queue's: raises queue.Empty."""
+        """Return commands like a queue's `get_nowait`. Raises queue.Empty."""
         return self._received(0)
 
     def put(self, commands: Sequence[Command]) -> None:
-        """Commands come from the fronts alone. Without any, a loop that waits looks up soon."""
+        """Accept only an empty group: commands come from the fronts. A waiting loop wakes soon."""
         assert not commands, "commands come from the fronts"
 
     def _received(self, milliseconds: int) -> Sequence[Command]:

@@ -1,9 +1,9 @@
 """Failover: turns survive their engine.
 
-All that an engine needs to go on with an utterance is small: its settings, the token ids of its
-text and the codes that were heard of it, 400 bytes a second. They are kept here while it is open.
+An engine needs little to continue an utterance: its settings, the token ids of its text and the
+codes of the speech that was delivered, 400 bytes a second. They are kept here while it is open.
 When its engine is killed, hangs or raises, another one with the same checkpoint, or the same one
-after its restart, is given them and goes on with the next frame. Nothing is heard twice, nothing is
+after its restart, gets them and continues with the next frame. Nothing is heard twice, nothing is
 lost: sound that was made and had not arrived is made again. Turns also leave engines that still
 live, where their listeners gain by it (moves.py).
 """
@@ -38,17 +38,17 @@ from realtime_tts.engine.trials import MOST_TRIALS, Trials
 from realtime_tts.errors import EngineError
 
 _LOST = frozenset({"engine_restarted", EngineError.code})
-"""Codes of failures that are the engine's, and need not be the turn's."""
+"""Codes of failures that are the engine's, and perhaps not caused by the turn."""
 _NOBODY = "no engine went on with this turn; send its text again"
 _RETRY_SECONDS = 0.05
-_LOOK_SECONDS = 0.05
-"""How often it is seen whether turns are to leave an engine."""
+_CHECK_SECONDS = 0.05
+"""Seconds between two checks whether turns should leave an engine."""
 
 
 class Failover:
-    """An `EngineLink` over another one, which tells it of failures and is asked again.
+    """An `EngineLink` over another one, which reopens utterances that lost their engine.
 
-    `patience`: seconds that a turn waits for an engine; then it fails as it would have at first.
+    `patience`: seconds that a turn waits for an engine before it fails with its first failure.
     """
 
     def __init__(self, link: EngineLink, patience: float, policy: MovePolicy | None = None) -> None:
@@ -56,20 +56,20 @@ class Failover:
         self._policy = policy or MovePolicy()
         self._open: dict[str, OpenUtterance] = {}
         self._renamed: dict[str, str] = {}
-        """The ids of those that engines know by another name, by that name."""
+        """Original utterance ids, by the id that the current engine knows them by."""
         self._lost: dict[str, None] = {}
-        """Those that no engine has, in the order in which they were lost."""
+        """Ids of utterances that no engine has, in the order in which they were lost."""
         self._trials = Trials()
         self._deliver: Callable[[list[Event]], None] | None = None
         self._timer: asyncio.Handle | None = None
-        self._looking: asyncio.Handle | None = None
-        self._looked_at = 0.0
+        self._check_timer: asyncio.Handle | None = None
+        self._checked_at = 0.0
 
     # The link.
 
     @property
     def info(self) -> EngineInfo:
-        """As the link's."""
+        """What the engines behind the link can do."""
         return self._link.info
 
     def start(self, deliver: Callable[[list[Event]], None]) -> None:
@@ -77,9 +77,11 @@ class Failover:
         self._link.start(self._take)
 
     def submit(self, *commands: Command) -> None:
-        """Note and pass on; what is for those that no engine has comes with their `Open`."""
+        """Record commands and pass them on, except for utterances that have no engine."""
         now = time.monotonic()
-        passed = [each for command in commands if (each := self._noted(command, now)) is not None]
+        passed = [
+            each for command in commands if (each := self._recorded(command, now)) is not None
+        ]
         if passed:
             self._link.submit(*passed)
 
@@ -93,12 +95,12 @@ class Failover:
         return self._link.status()
 
     def stranded(self) -> list[Stranded]:
-        """None: they are moved here."""
+        """Return an empty list: turns are moved here."""
         return []
 
     async def stop(self) -> None:
-        """Stop the link; those that no engine has fail as they would have at first."""
-        for timer in (self._timer, self._looking):
+        """Stop the link; utterances without an engine fail with their first failure."""
+        for timer in (self._timer, self._check_timer):
             if timer is not None:
                 timer.cancel()
         for id in list(self._lost):
@@ -107,12 +109,12 @@ class Failover:
 
     # Commands and events.
 
-    def _noted(self, command: Command, now: float) -> Command | None:
-        """The command as an engine is to hear it now, if one is."""
+    def _recorded(self, command: Command, now: float) -> Command | None:
+        """Record the command. Return it as the engine has to get it, or None if no engine does."""
         id = command.id
         if isinstance(command, Open):
             self._open[id] = OpenUtterance(command, now)
-            self._look_soon(now)
+            self._check_soon(now)
             return command
         utterance, waits = self._open.get(id), id in self._lost
         if utterance is None:
@@ -127,23 +129,25 @@ class Failover:
 
     def _take(self, events: list[Event]) -> None:
         now = time.monotonic()
-        told: list[Event] = []
+        published: list[Event] = []
         for event in events:
             id = self._renamed.get(event.id, event.id)
             utterance = self._open.get(id)
             if utterance is None or utterance.name != event.id:
                 continue  # it was cancelled, or has moved away
-            told += self._told(event if event.id == id else replace(event, id=id), utterance, now)
-        self._tell(told)
+            published += self._for_front(
+                event if event.id == id else replace(event, id=id), utterance, now
+            )
+        self._publish(published)
 
-    def _told(self, event: Event, utterance: OpenUtterance, now: float) -> list[Event]:
-        """What the front hears of an event."""
+    def _for_front(self, event: Event, utterance: OpenUtterance, now: float) -> list[Event]:
+        """Return the events that the front gets for an engine's event."""
         if isinstance(event, Last):
             return self._ended(event, utterance, now)
         if isinstance(event, Started):
             return [utterance.started(event)]
         if isinstance(event, Waits):
-            utterance.stands(event)
+            utterance.note_wait(event)
         else:
             if utterance.suspected and self._lost:
                 self._reopen_soon()  # the next one may be tried
@@ -151,7 +155,7 @@ class Failover:
         return [event]
 
     def _ended(self, event: Last, utterance: OpenUtterance, now: float) -> list[Event]:
-        """What the front hears of an end: nothing if another engine is to go on."""
+        """Return the front's events for an end: none if another engine will continue."""
         tried = self._trials.ended(utterance)
         if isinstance(event, Failed) and event.code in _LOST:
             utterance.failed(event, now, tried=tried)
@@ -168,7 +172,7 @@ class Failover:
         self._forget(event.id)
         return [event]
 
-    def _tell(self, events: list[Event]) -> None:
+    def _publish(self, events: list[Event]) -> None:
         if events:
             assert self._deliver is not None, "start() comes before the first event"
             self._deliver(events)
@@ -180,10 +184,10 @@ class Failover:
         self._renamed.pop(utterance.name, None)
         return utterance
 
-    # Going on elsewhere.
+    # Reopening on another engine.
 
     def _reopen_soon(self, seconds: float = 0.0) -> None:
-        """Not at once: who tells of a failure is not ready for new commands yet."""
+        """Schedule `_reopen`. A link that reports a failure is not yet ready for new commands."""
         if self._timer is not None:
             if seconds:
                 return
@@ -191,7 +195,7 @@ class Failover:
         self._timer = asyncio.get_running_loop().call_later(seconds, self._reopen)
 
     def _reopen(self) -> None:
-        """Give those that no engine has to one, if there is any."""
+        """Reopen utterances without an engine if one is ready; end those that waited too long."""
         self._timer = None
         now, status = time.monotonic(), self._link.status()
         for id in list(self._lost):
@@ -200,12 +204,13 @@ class Failover:
             if status.failure is not None or now - lost_at > self._patience:
                 self._give_up(id)
             elif status.ready:
-                self._place(id, now, status)
+                self._reopen_one(id, now, status)
         if self._lost:
             self._reopen_soon(_RETRY_SECONDS)
 
-    def _place(self, id: str, now: float, status: EngineStatus) -> None:
-        """Not one that is suspected beside another, or while an engine may be hanging of one."""
+    def _reopen_one(self, id: str, now: float, status: EngineStatus) -> None:
+        """Reopen an utterance, unless it is suspected and another one is on trial, or an engine is
+        silent, perhaps because of such a turn."""
         utterance = self._open[id]
         if utterance.suspected and (
             self._policy.is_silent(status) or not self._trials.begins(utterance, now)
@@ -223,36 +228,38 @@ class Failover:
     def _give_up(self, id: str) -> None:
         utterance = self._forget(id)
         assert utterance.failure is not None, f"{id} has an engine"
-        self._tell([utterance.failure])
+        self._publish([utterance.failure])
 
-    # Leaving engines that live.
+    # Leaving engines that still run.
 
-    def _look_soon(self, now: float) -> None:
-        if self._looking is None:
-            self._looked_at = now
-            self._looking = asyncio.get_running_loop().call_later(_LOOK_SECONDS, self._look)
+    def _check_soon(self, now: float) -> None:
+        if self._check_timer is None:
+            self._checked_at = now
+            self._check_timer = asyncio.get_running_loop().call_later(
+                _CHECK_SECONDS, self._check_engines
+            )
 
-    def _look(self) -> None:
-        """Whether turns are to leave an engine. If this process itself stood still, what engines
-        said meanwhile has not been read yet."""
-        self._looking, now = None, time.monotonic()
-        if now - self._looked_at < 2 * _LOOK_SECONDS:
+    def _check_engines(self) -> None:
+        """Move turns off engines that they should leave. If this process itself was suspended,
+        wait: the engines' messages have not been read yet."""
+        self._check_timer, now = None, time.monotonic()
+        if now - self._checked_at < 2 * _CHECK_SECONDS:
             for group in self._link.stranded():
                 self._relieve(group, now)
         if self._open:
-            self._look_soon(now)
+            self._check_soon(now)
 
     def _relieve(self, group: Stranded, now: float) -> None:
-        """Those leave first whose listeners have least."""
+        """Move turns off an engine, first those whose listeners have the least sound left."""
         found = (self._open.get(self._renamed.get(name, name)) for name in group.ids)
         due = [one for one in found if one is not None and self._is_due(one, group.why, now)]
         due.sort(key=lambda utterance: utterance.lead(now))
-        for utterance in due[: group.room]:
+        for utterance in due[: group.free_capacity]:
             self._move(utterance, group.why, now)
 
     def _is_due(self, utterance: OpenUtterance, why: Why, now: float) -> bool:
         if why is Why.SILENT and (utterance.lost_at is not None or utterance.suspected):
-            return False  # it may be what engines fall silent of: it waits for this one's end
+            return False  # it may be what silences engines: it waits until this one ends
         return self._policy.is_due(
             why,
             lead=utterance.lead(now),
@@ -262,10 +269,10 @@ class Failover:
         )
 
     def _move(self, utterance: OpenUtterance, why: Why, now: float) -> None:
-        """The engine that had it hears of that when it can; what it still says is not heard."""
+        """Let another engine continue the turn; its old one gets a cancel and is ignored."""
         if why is Why.SILENT:
             if utterance.failures and not self._trials.begins(utterance, now):
-                return  # it would be suspected, and another one is tried
+                return  # it would become suspected while another one is on trial
             utterance.failures += 1
         if utterance.lost_at is None:
             utterance.lost_at = now

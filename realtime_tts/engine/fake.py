@@ -36,15 +36,16 @@ _DEFAULT_VOICE = "tenor"
 _AMPLITUDE = 0.3
 _RATE, _FRAME_SAMPLES = 24_000, 1_920  # as `EngineInfo` has them
 _BOOKS = np.arange(16, dtype=np.int16)
-_TAUGHT_ROWS = (1, 2, 4, 8, 16, 32, 64)
+_WARM_UP_ROWS = (1, 2, 4, 8, 16, 32, 64)
 
 
 @dataclass(slots=True)
 class Faults:
-    """What should go wrong, by utterance id or for all; set them while the engine runs.
+    """Faults to inject; they may be set while the engine runs.
 
-    `before_step` is called with every plan and may raise or sleep. `numerics`: these rows fail
-    alone. `runaway`: these never end by themselves, and are silent once their text is spoken.
+    `before_step` is called with every plan and may raise or sleep. `numerics`: ids of rows that
+    fail alone. `runaway`: ids of rows that never end by themselves, and are silent once their text
+    is spoken.
     """
 
     before_step: Callable[[StepPlan], None] | None = None
@@ -55,8 +56,8 @@ class Faults:
 @dataclass(frozen=True, slots=True)
 class FakeEngineConfig:
     """`step_seconds` is how long a step takes; speech of one text token lasts `frames_per_token`
-    frames, and the first `silence` samples are silent. `aligned`: it tells which token each frame
-    speaks, as checkpoints do that name heads for it."""
+    frames, and the first `silence` samples are silent. `aligned`: it reports which token each frame
+    speaks, as checkpoints with alignment heads do."""
 
     slots: int = 256
     step_seconds: float = 0.002
@@ -80,7 +81,7 @@ class _Row:
 
 
 class FakeEngine:
-    """An `Engine` that makes tones. The frequency tells the voice; the phase is continuous."""
+    """An `Engine` that makes tones. The frequency identifies the voice; the phase is continuous."""
 
     def __init__(
         self,
@@ -115,14 +116,13 @@ class FakeEngine:
 
     @property
     def open_utterances(self) -> int:
-        """Utterances not yet closed; a test's way to see leaks."""
+        """Number of utterances not yet closed, for tests that look for leaks."""
         return len(self._rows)
 
     def warm_up(self, progress: Progress) -> list[MeasuredStep]:
-        """What steps take is in the configuration: nothing is run, and no stall is mistaken for the
-        machine's pace."""
+        """Return steps of the configured duration, without running any."""
         progress("warm-up", 1, 1)
-        plans = [_lesson(rows, frames) for rows in _TAUGHT_ROWS for frames in range(3)]
+        plans = [_warm_up_plan(rows, frames) for rows in _WARM_UP_ROWS for frames in range(3)]
         return [MeasuredStep(plan, self.config.step_seconds) for plan in plans]
 
     def check(self, spec: UtteranceSpec) -> None:
@@ -204,9 +204,9 @@ class FakeEngine:
         return (_AMPLITUDE * np.sin(phase)).astype(np.float32)
 
 
-def _lesson(rows: int, frames: int) -> StepPlan:
-    """A step of the warm-up: prefills if `frames` is 0, else decodes that `frames` were made for,
-    heard in every second step."""
+def _warm_up_plan(rows: int, frames: int) -> StepPlan:
+    """Return a plan of the warm-up: prefills if `frames` is 0, else decodes of frame number
+    `frames`, with codec runs if it is even."""
     slots = [(f"warm-up-{slot}", slot) for slot in range(rows)]
     if not frames:
         return StepPlan(tuple(Prefill(id, slot, 9, 2, Layout.STREAMING) for id, slot in slots))

@@ -1,4 +1,4 @@
-"""Text of prompts that a program computes together."""
+"""Text of full-text prompts that one program computes together."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Filling:
 
 
 def packed(fillings: Sequence[Filling], most: int) -> Iterator[list[Filling]]:
-    """Parts of at most `most` positions and `MOST_PROMPT_ROWS` prompts: as few as there can be,
-    of about the same size."""
+    """Yield groups of at most `most` positions and `MOST_PROMPT_ROWS` prompts: as few groups as
+    possible, of about the same size."""
     total = sum(len(filling.ids) for filling in fillings)
     usual = -(-total // max(1, -(-total // most)))
     part: list[Filling] = []
@@ -42,8 +42,8 @@ def packed(fillings: Sequence[Filling], most: int) -> Iterator[list[Filling]]:
 def prompt_numbers(
     fillings: Sequence[Filling], positions: int, rows: int, padding: int
 ) -> NDArray[np.int64]:
-    """What a program of so many positions and rows reads, as `PromptStep.inputs` has it; `padding`
-    is the slot of what is not there."""
+    """Return the inputs of a program of `positions` positions and `rows` rows, int64 [3 * rows + 1
+    + 3 * positions], in the order of `PromptStep.inputs`. `padding`: the slot of unused rows."""
     count = len(fillings)
     slots, starts, lengths = np.array(
         [(each.slot, each.start, len(each.ids)) for each in fillings], dtype=np.int64

@@ -1,6 +1,6 @@
-"""The fronts of one engine process: whose utterances are whose.
+"""The fronts of one engine process, and which utterances belong to which of them.
 
-The engine knows utterances by their ids alone. Two fronts may choose the same one, so each id gets
+The engine knows utterances by their ids alone. Two fronts may choose the same id, so each id gets
 its front's number on the way in, and loses it on the way out.
 """
 
@@ -18,17 +18,17 @@ from realtime_tts.engine.link import Cancel, Command, Event, Last, Open
 
 
 class FrontLine(Protocol):
-    """What the engine says to one front."""
+    """The connection of an engine process to one front."""
 
     def send(self, message: wire.Up) -> None:
         """Send a message. Never blocks."""
 
     def close(self, linger: float = 0.0) -> None:
-        """Send no more; what waits is sent for at most `linger` seconds."""
+        """Stop sending; messages that wait are sent for at most `linger` more seconds."""
 
 
 class Fronts:
-    """All fronts but the parent. Thread-safe."""
+    """All fronts except the parent. Thread-safe."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
@@ -38,7 +38,7 @@ class Fronts:
         self._open: dict[int, int] = {}  # utterances, by front
 
     def join(self, line: FrontLine, ready: wire.Ready) -> int:
-        """Serve a front from now on; its number, which no other one gets."""
+        """Add a front and send it `ready`; return its number, which no other front gets."""
         with self._lock:
             front = next(self._numbers)
             self._lines[front] = line
@@ -47,12 +47,12 @@ class Fronts:
         return front
 
     def commands(self, front: int, commands: Sequence[Command]) -> list[Command]:
-        """The front's commands as the engine is to have them."""
+        """Return the front's commands with the engine's ids."""
         with self._lock:
-            return [self._taken(front, command) for command in commands]
+            return [self._with_front(front, command) for command in commands]
 
     def publish(self, events: list[Event]) -> list[Event]:
-        """Send each front its events of a step; returns the parent's."""
+        """Send each front its events of a step; return the parent's."""
         if not self._lines:
             return events
         shares: dict[int, list[Event]] = {}
@@ -72,14 +72,14 @@ class Fronts:
         return rest
 
     def heartbeat(self, load: wire.Heartbeat) -> None:
-        """Tell every front how the engine is, and how much of it the others have."""
+        """Send every front the engine's load, with its count of other fronts' utterances."""
         with self._lock:
             total = sum(self._open.values())
             for front, line in self._lines.items():
                 line.send(replace(load, others=total - self._open[front]))
 
     def leave(self, front: int) -> list[Command]:
-        """Forget a front that has ended; returns what cancels its utterances."""
+        """Forget a front that has ended; return the commands that cancel its utterances."""
         with self._lock:
             self._lines.pop(front).close()
             left = [id for id, (owner, _) in self._owners.items() if owner == front]
@@ -89,13 +89,13 @@ class Fronts:
         return [Cancel(id) for id in left]
 
     def close(self, linger: float) -> None:
-        """Close the lines. What was sent reaches those who take it within `linger` seconds each."""
+        """Close all lines. Messages that wait are sent for at most `linger` seconds each."""
         with self._lock:
             for line in self._lines.values():
                 line.close(linger)
             self._lines.clear()
 
-    def _taken(self, front: int, command: Command) -> Command:
+    def _with_front(self, front: int, command: Command) -> Command:
         id = f"{front}/{command.id}"
         if isinstance(command, Open):
             self._owners[id] = front, command.id

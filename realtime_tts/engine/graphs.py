@@ -1,7 +1,8 @@
-"""Programs of fixed shapes, captured as CUDA graphs and replayed; elsewhere simply called.
+"""Programs of fixed shapes, captured as CUDA graphs and replayed; without CUDA simply called.
 
-A program reads its inputs from one place and leaves its outputs in another, so that a replay finds
-them where the capture did. Sizes come in buckets, and a batch is padded to the next one.
+A program reads its inputs from fixed memory and leaves its outputs in fixed memory, so that a
+replay finds both where the capture did. Sizes come in buckets, and a batch is padded to the next
+one.
 """
 
 from __future__ import annotations
@@ -27,27 +28,27 @@ _WARM_UP_RUNS = 2  # kernels are loaded and chosen, workspaces taken
 
 
 class Buckets:
-    """Sizes, ascending; the last one is the most there is."""
+    """Batch sizes, ascending; the last one is the largest that is possible."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self.sizes = tuple(sorted(sizes))
 
     @classmethod
     def of_rows(cls, most: int) -> Buckets:
-        """Make the buckets of batches from 1 to `most` rows."""
+        """Return the buckets for batches of 1 to `most` rows."""
         sizes = [*ROW_BUCKETS, *range(ROW_BUCKETS[-1] + _BEYOND, most, _BEYOND)]
         return cls([*(size for size in sizes if size < most), most])
 
     def fit(self, count: int) -> int:
-        """The smallest size for `count`."""
-        place = bisect_left(self.sizes, count)
-        assert place < len(self.sizes), f"{count} is beyond the largest size {self.sizes[-1]}"
-        return self.sizes[place]
+        """Return the smallest size that holds `count`."""
+        index = bisect_left(self.sizes, count)
+        assert index < len(self.sizes), f"{count} is beyond the largest size {self.sizes[-1]}"
+        return self.sizes[index]
 
 
 class Graphs:
-    """Programs by key. With `capture` they run as CUDA graphs, which share one memory pool: one of
-    them runs at a time."""
+    """Programs by key. With `capture` they run as CUDA graphs, which share one memory pool, so only
+    one of them runs at a time."""
 
     def __init__(self, device: torch.device, *, capture: bool) -> None:
         assert not capture or device.type == "cuda", f"{device} has no graphs"
@@ -55,15 +56,15 @@ class Graphs:
         self._pool = torch.cuda.graph_pool_handle() if capture else None
         self._graphs: dict[Hashable, torch.cuda.CUDAGraph] = {}
         self._stream: torch.cuda.Stream | None = None
-        """To warm up and capture on. One for all: cuBLAS keeps 32 MiB for every stream that it has
-        seen, where a program that runs beside these must not write."""
+        """The stream for warming up and capturing. There is one for all: cuBLAS keeps a workspace
+        of 32 MiB for every stream, in which a program that runs beside these must not write."""
         self.enabled = capture
-        """Set to False, programs are called instead of replayed: to time their parts."""
+        """Set it to False to call programs instead of replaying them, to time their parts."""
 
     def capture(self, key: Hashable, program: Callable[[], None], late: bool = False) -> None:
         """Capture `program`, once; its inputs must touch no utterance meanwhile.
 
-        Nothing happens where nothing is captured. `late`: say so, somebody is waiting.
+        Does nothing if captures are off. `late`: log it, because a turn is waiting.
         """
         if not self._capture or key in self._graphs:
             return
@@ -89,7 +90,7 @@ class Graphs:
             event(log, logging.INFO, "engine.graph_captured", graph=str(key), seconds=seconds)
 
     def has(self, key: Hashable) -> bool:
-        """Whether `run` needs no capture first."""
+        """Return whether `run` needs no capture first."""
         return not self._capture or key in self._graphs
 
     def run(self, key: Hashable, program: Callable[[], None]) -> None:
@@ -102,8 +103,8 @@ class Graphs:
             graph.replay()
 
 
-class Staging:
-    """Numbers on their way to the device. What one step sends is kept until the next `reset`."""
+class InputBuffer:
+    """Numbers on their way to the device. A step's numbers are kept until the next `reset`."""
 
     def __init__(self, size: int, device: torch.device) -> None:
         """`size` is the most numbers that one `send` takes."""
@@ -114,22 +115,22 @@ class Staging:
         self._used = 0
 
     def reset(self) -> None:
-        """The device has read everything: its step is done."""
+        """Reuse the memory: the device has read everything, because its step is done."""
         self._used = 0
 
     def send(self, values: Sequence[int] | NDArray[np.int64], target: Tensor) -> None:
         """Copy `values`, int64, to the beginning of `target`."""
-        place = self._written(values)
-        target[: len(values)].copy_(self._host[place], non_blocking=True)
+        span = self._written(values)
+        target[: len(values)].copy_(self._host[span], non_blocking=True)
 
-    def bring(self, values: Sequence[int]) -> Tensor:
-        """`values` on the device, int64; they stay there until the next `reset`."""
-        place = self._written(values)
-        self._device[place].copy_(self._host[place], non_blocking=True)
-        return self._device[place]
+    def upload(self, values: Sequence[int]) -> Tensor:
+        """Return `values` on the device, int64; they stay there until the next `reset`."""
+        span = self._written(values)
+        self._device[span].copy_(self._host[span], non_blocking=True)
+        return self._device[span]
 
     def _written(self, values: Sequence[int] | NDArray[np.int64]) -> slice:
-        """Put `values` where the device can read them."""
+        """Write `values` where the device can read them; return where."""
         start, end = self._used, self._used + len(values)
         if end > len(self._numbers):  # seldom: an unusual number of codec runs
             if self._cuda:
@@ -140,11 +141,11 @@ class Staging:
         return slice(start, end)
 
 
-class Landing:
-    """Results on their way to the host, in page-locked memory; to be read once `wait` returns."""
+class OutputBuffer:
+    """Results on their way to the host, in page-locked memory; readable once `wait` returns."""
 
     def __init__(self, outputs: int, samples: int, device: torch.device) -> None:
-        """Room for `outputs` int32 and, at first, `samples` int16."""
+        """Make room for `outputs` int32 and, at first, `samples` int16."""
         self._cuda = device.type == "cuda"
         self._outputs = torch.zeros(outputs, dtype=torch.int32, pin_memory=self._cuda)
         self._samples = torch.zeros(samples, dtype=torch.int16, pin_memory=self._cuda)
@@ -153,45 +154,44 @@ class Landing:
         self._used = 0
 
     def outputs(self, source: Tensor) -> None:
-        """Bring int32 over, of any shape."""
+        """Queue a copy of int32 numbers, of any shape."""
         self._outputs[: source.numel()].copy_(source.view(-1), non_blocking=True)
         if self._made is not None:
             self._made.record()
 
     def samples(self, source: Tensor) -> slice:
-        """Bring int16 [n, size] over; where it will lie, for `block`: right behind what came
-        before."""
+        """Queue a copy of int16 samples [n, size]; return where they will be, for `block`. Samples
+        of later calls follow directly behind."""
         start, self._used = self._used, self._used + source.numel()
         if self._used > len(self._samples):
             self._grow()
-        place = slice(start, self._used)
-        self._samples[place].copy_(source.view(-1), non_blocking=True)
-        return place
+        span = slice(start, self._used)
+        self._samples[span].copy_(source.view(-1), non_blocking=True)
+        return span
 
     def wait_for_outputs(self) -> None:
-        """Wait until what `outputs` asked for is here."""
+        """Wait until the numbers that `outputs` queued have arrived."""
         if self._made is not None:
             self._made.synchronize()
 
     def wait(self) -> None:
-        """Wait until all that was asked for is here, on this stream."""
+        """Wait until everything queued on this stream has arrived."""
         if self._done is not None:
             self._done.record()
             self._done.synchronize()
 
     def numbers(self, count: int) -> NDArray[np.int32]:
-        """The first `count` outputs that came; not to be kept."""
+        """Return a view of the first `count` outputs, which the next step overwrites."""
         found: NDArray[np.int32] = self._outputs[:count].numpy()
         return found
 
-    def block(self, rows: int, places: Sequence[slice]) -> Pcm:
-        """Samples that came for `rows` rows, what lies in several places joined row by row: a
-        copy [rows, n]."""
+    def block(self, rows: int, spans: Sequence[slice]) -> Pcm:
+        """Return the samples of `rows` rows, each joined over several spans: a copy [rows, n]."""
         samples = self._samples.numpy()
-        return np.concatenate([samples[place].reshape(rows, -1) for place in places], axis=1)
+        return np.concatenate([samples[span].reshape(rows, -1) for span in spans], axis=1)
 
     def reset(self) -> None:
-        """Begin anew: all has been read."""
+        """Reuse the memory: all results have been read."""
         self._used = 0
 
     def _grow(self) -> None:

@@ -4,10 +4,10 @@ The model now and then misses its own end of speech (about three in a thousand t
 released checkpoints) and goes on with room tone or one repeated sound. Independent signs:
 
 - **budget**: more frames than the text can need;
-- **silence**: the text is used up and nothing audible has come for a while;
+- **silence**: the text is used up and nothing audible has been made for a while;
 - **repetition**: one first code, again and again;
-- **text**: words that were spoken are spoken again, where the checkpoint tells which they are. What
-  was never spoken is found out where words are known (`server/listener.py`).
+- **text**: words are spoken a second time, where the checkpoint reports which token a frame speaks.
+  Words that were left out are noticed where words are known (`server/listener.py`).
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class GuardConfig:
     A pause repeats one first code too, so a run of `repetition_run` frames only counts when the
     same code also fills `repetition_share` of the last `repetition_window` frames (2.4 s).
 
-    Words are spoken again where `again_frames` frames in a row (1 s) are more than `again_tokens`
-    text tokens behind what was reached, and go on from there in `again_steps` steps: in a silence
-    a model may look back, too, but not at one word after another.
+    Words count as spoken again where `again_frames` frames in a row (1 s) are more than
+    `again_tokens` text tokens behind the furthest one, and advance in `again_steps` steps: in a
+    silence a model may look back, too, but not at one word after another.
     """
 
     enabled: bool = True
@@ -57,12 +57,11 @@ class GuardConfig:
 
 
 _TAIL = 64
-"""Samples at the end of a run that are looked at first: speech is nearly always audible there."""
+"""Samples at the end of a run that are checked first: speech is nearly always audible there."""
 
 
 def trailing_silence(samples: BlockSamples, config: GuardConfig) -> list[int]:
-    """Count how many samples at the end of each row of `samples` [rows, n], float or PCM, are
-    inaudible."""
+    """Return how many samples at the end of each row [rows, n], float or PCM, are inaudible."""
     level = 10 ** (config.silence_dbfs / 20)
     if samples.dtype == np.int16:
         level = int(level * FULL_SCALE)
@@ -79,7 +78,7 @@ def trailing_silence(samples: BlockSamples, config: GuardConfig) -> list[int]:
 
 
 class Guards:
-    """Watches one utterance. Feed it what was made; it answers with a reason to stop, or None."""
+    """Watches one utterance. Calls take what was made and return a reason to stop, or None."""
 
     def __init__(self, config: GuardConfig, sample_rate: int) -> None:
         self._config = config
@@ -90,21 +89,21 @@ class Guards:
         self._frames = 0
         self._silent_samples = 0
         self._progress = Progress()
-        self._again = Progress()  # in what was spoken before
-        self._behind = self._steps = 0  # frames in a row that speak it, and steps they took
+        self._again = Progress()  # in text that was spoken before
+        self._behind = self._steps = 0  # frames in a row that speak such text, and their steps
         self.text_tokens = 0
         self.text_finished = False
 
     @property
     def silent_samples(self) -> int:
-        """Samples in a row, up to the last one, that cannot be heard."""
+        """Number of inaudible samples in a row, up to the last sample."""
         return self._silent_samples
 
     def resume(
         self, first_codes: Sequence[int], silent_samples: int, tokens: Sequence[int] = ()
     ) -> None:
-        """Another engine made frames with these first codes, which speak these text tokens;
-        `silent_samples` of its last sound could not be heard."""
+        """Continue an utterance of another engine: the first codes of its frames, the text tokens
+        that they speak, and how many samples at its end are inaudible."""
         for code in first_codes:
             self.frame(code)
         for token in tokens:
@@ -112,7 +111,7 @@ class Guards:
         self._silent_samples = silent_samples
 
     def frame(self, first_code: int) -> str | None:
-        """A frame was made with this first code."""
+        """Take a frame with this first code."""
         config = self._config
         if not config.enabled:
             return None
@@ -131,7 +130,7 @@ class Guards:
         return None
 
     def token(self, token: int) -> str | None:
-        """The frame speaks this text token."""
+        """Take the text token that the frame speaks."""
         config = self._config
         self._progress.frame(token)
         if self._progress.token - token <= config.again_tokens:
@@ -145,8 +144,7 @@ class Guards:
         return TEXT if again and config.enabled else None
 
     def silence(self, trailing: int, length: int) -> str | None:
-        """Take `length` samples that left the codec, of which the last `trailing` cannot be
-        heard."""
+        """Take `length` samples that left the codec, the last `trailing` of which are inaudible."""
         if not self._config.enabled:
             return None
         self._silent_samples = trailing + (self._silent_samples if trailing == length else 0)
@@ -161,28 +159,25 @@ class Guards:
 
 
 class Watch:
-    """The guards of everyone who has not ended, by id, and what they say of a step.
-
-    `told` hears the reason whenever they end somebody.
-    """
+    """The guards of all open utterances, by id. `report` gets the reason whenever they end one."""
 
     def __init__(
-        self, config: GuardConfig, sample_rate: int, told: Callable[[str], None] | None = None
+        self, config: GuardConfig, sample_rate: int, report: Callable[[str], None] | None = None
     ) -> None:
         self.guards: dict[str, Guards] = {}
-        self._config, self._sample_rate, self._told = config, sample_rate, told
+        self._config, self._sample_rate, self._report = config, sample_rate, report
 
     def begin(self, id: str) -> None:
         """Guard a new utterance."""
         self.guards[id] = Guards(self._config, self._sample_rate)
 
     def end(self, id: str) -> None:
-        """Stop guarding an utterance, which is over. Idempotent."""
+        """Stop guarding an utterance that is over. Idempotent."""
         self.guards.pop(id, None)
 
     def reasons(self, output: StepOutput, blocks: Sequence[SoundBlock]) -> dict[str, str]:
-        """Reasons by id of all rows that end in this step, whose sound is `blocks`: their own, and
-        the guards'."""
+        """Return the reasons, by id, of all rows that end in this step: the engine's and the
+        guards'. `blocks`: the sound of the step."""
         ended = dict(output.ended)
         guards = self.guards
         if not self._config.enabled:
@@ -205,5 +200,5 @@ class Watch:
         if id in ended:
             return
         ended[id] = reason
-        if self._told is not None:
-            self._told(reason)
+        if self._report is not None:
+            self._report(reason)

@@ -1,4 +1,4 @@
-"""What an engine process has told about itself: its load, its health, its steps, its log."""
+"""What an engine process reports about itself: its load, its health, its steps, its log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from realtime_tts.engine.pulse import LoopObserver
 
 
 class ProcessObserver(LoopObserver, Protocol):
-    """Told of restarts, too, and of processes that ended before they were ready."""
+    """An observer that is also notified of restarts, and of processes that never became ready."""
 
     def restarted(self) -> None: ...
 
@@ -23,8 +23,8 @@ class ProcessObserver(LoopObserver, Protocol):
 class EngineHealth:
     """The health of one engine, through all its processes.
 
-    `info`: set once a process has been ready, and kept. `silence`: seconds, as its watcher counts
-    them, since the process said anything. `last_words`: why it ends, if it or its watcher knows.
+    `info`: set once a process has been ready, and kept. `silence`: seconds, counted by its watcher,
+    since the last message of the process. `last_words`: why it ends, if it or its watcher knows.
     """
 
     def __init__(self, observer: ProcessObserver | None, progress: Progress | None) -> None:
@@ -39,12 +39,12 @@ class EngineHealth:
 
     @property
     def leaving(self) -> bool:
-        """It was told to make room for another process of the engine."""
+        """Whether the process was told to make room for a successor."""
         return self._heartbeat.leaving
 
     @property
     def age(self) -> float:
-        """Seconds since the loop is known to have moved."""
+        """Seconds since the last known activity of the loop."""
         return self._heartbeat.age + self.silence
 
     def status(self, failure: str | None) -> EngineStatus:
@@ -70,7 +70,7 @@ class EngineHealth:
         self._heartbeat = wire.Heartbeat(0, 0, 0, 0, 0.0)
 
     def ended(self) -> None:
-        """The process has ended, and nobody wanted it to."""
+        """Record that the process has ended unexpectedly."""
         if self._observer is not None and not self._loaded:
             self._observer.load_failed()
 
@@ -79,7 +79,7 @@ class EngineHealth:
             self._observer.restarted()
 
     def heard(self, message: wire.Up) -> None:
-        """Take what the process has said."""
+        """Handle a message of the process."""
         self.silence = 0.0
         match message:
             case wire.Happened(_, steps, guards):
@@ -112,7 +112,7 @@ class EngineHealth:
 
 
 def _log(line: wire.LogLine) -> None:
-    """A record of the engine's process becomes one of ours, and takes our handlers and levels."""
+    """Log a record of the engine's process here, with this process's handlers and levels."""
     logger = logging.getLogger(line.logger)
     if logger.isEnabledFor(line.level):
         record = logger.makeRecord(

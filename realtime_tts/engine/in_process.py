@@ -28,13 +28,14 @@ from tts_scheduler import SchedulerConfig
 log = logging.getLogger(__name__)
 
 SWITCH_SECONDS = 0.0005
-"""How long one thread may keep the interpreter from another that wants it. A step asks for it after
-each of its hundreds of operations; with Python's own 5 ms for each it would take seconds where the
-event loop is busy, with refusals say."""
+"""Seconds that one thread may keep the interpreter from another that wants it. A step asks for it
+after each of its hundreds of operations; with Python's own 5 ms for each, it would take seconds
+where the event loop is busy, for instance with refusals."""
 
 MAX_FAILURES = 10
-"""Times in a row that the engine may raise. More than a process may have: nothing starts this one
-again, and a turn that is the reason may try it five times (trials.py)."""
+"""Failures in a row at which the engine is given up. They are more than for a process, because
+nothing restarts this engine, and a turn that is the cause may be tried on it five times
+(trials.py)."""
 
 
 def _unavailable(id: str, why: str) -> Refused:
@@ -42,14 +43,14 @@ def _unavailable(id: str, why: str) -> Refused:
 
 
 def _no_progress(what: str, done: int, total: int) -> None:
-    """Do nothing: nobody watches the progress."""
+    """Ignore the progress."""
 
 
 class InProcessEngine:
     """An `EngineLink` whose loop runs in a daemon thread.
 
     `load` builds the engine inside that thread, so the server answers `/livez` meanwhile;
-    `status().ready` turns true after its warm-up.
+    `status().ready` becomes true after its warm-up.
     """
 
     def __init__(
@@ -73,12 +74,12 @@ class InProcessEngine:
         self._loop: EngineLoop | None = None
         self._failure: str | None = None
         self._over: str | None = None
-        """Why nothing is taken any more; set on the asyncio loop."""
+        """Why no commands are accepted any more; set on the asyncio loop."""
         self._stopping = False
 
     @property
     def info(self) -> EngineInfo:
-        """What the engine can do. Only after it is ready."""
+        """What the engine can do. Only available once it is ready."""
         assert self._engine is not None, "the engine is not loaded yet: check status().ready"
         return self._engine.info
 
@@ -115,7 +116,7 @@ class InProcessEngine:
         return replace(loop.load, last_step_age=time.monotonic() - loop.pulse.last_alive)
 
     def stranded(self) -> list[Stranded]:
-        """None: there is no other engine here."""
+        """Return an empty list: there is no other engine here."""
         return []
 
     async def stop(self) -> None:
@@ -127,7 +128,8 @@ class InProcessEngine:
             await asyncio.to_thread(self._thread.join)
 
     def _ended(self, failure: str | None) -> None:
-        """The thread is through. Here, where commands come from, none slips in between."""
+        """Refuse commands from now on, because the engine thread has ended. This runs on the event
+        loop, where commands arrive, so none can slip in between."""
         self._failure, self._over = failure, failure or "the engine was stopped"
         assert self._deliver is not None, "start() comes before the thread"
         if self._loop is not None and (left := self._loop.pending.left()):
@@ -166,5 +168,5 @@ class InProcessEngine:
         try:
             self._asyncio_loop.call_soon_threadsafe(callback, *args)
         except RuntimeError:
-            # The asyncio loop has closed: nobody is left to hear the engine's last events.
+            # The asyncio loop has closed: the engine's last events have no receiver.
             log.debug("event loop closed; events dropped")

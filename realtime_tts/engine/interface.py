@@ -1,6 +1,6 @@
-"""What the engine loop asks of a model: a `StepPlan` goes in, codes and samples come back.
+"""The engine loop's interface to a model: a `StepPlan` goes in, codes and samples come back.
 
-Free of torch, as `link.py` is, the boundary between the loop and the front.
+Free of torch, like `link.py`, the interface between the loop and the front.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ class UtteranceSpec(msgspec.Struct, frozen=True):
     """Everything about an utterance that is known before its text.
 
     `voice`, `language` and `instructions` are as the client gave them; `Engine.check` refuses what
-    the checkpoint cannot do. `model` picks one of several checkpoints (`models.py`); an engine
-    has one and ignores it. `seed` makes an utterance reproducible. `layout` is one of
-    `tts_scheduler.Layout`. `trim_silence`: "on" begins with the first sound. `speed`: its listener
-    plays so many seconds of it in one; what the engine makes is the same.
+    the checkpoint cannot do. `model` picks one of several checkpoints (`models.py`); an engine has
+    one and ignores it. `seed` makes an utterance reproducible. `layout` is one of
+    `tts_scheduler.Layout`. `trim_silence`: "on" leaves out the silence before the first sound.
+    `speed`: seconds of speech that the listener hears in one second; the engine makes the same
+    speech at any speed.
     """
 
     model: str | None = None
@@ -47,27 +48,27 @@ class UtteranceSpec(msgspec.Struct, frozen=True):
 
 
 CLONING_VARIANTS = ("base", "fake")
-"""What `EngineInfo.variant` is where registered voices can be spoken with."""
+"""Values of `EngineInfo.variant` of engines that can speak registered voices."""
 
 
 class Execution(msgspec.Struct, frozen=True):
-    """What an engine computes with, for people: the log, `/metrics` and the start show it.
+    """What an engine computes with, for people: shown in the log, in `/metrics` and at the start.
 
-    `gpu` is the device's own name, empty for a CPU. `kv_bytes`: memory for keys and values; 0:
-    what they need.
+    `gpu` is the device's own name, empty for a CPU. `kv_bytes`: bytes reserved for keys and values;
+    0: as many as they need.
     """
 
     device: str
     dtype: str
     gpu: str = ""
     programs: Literal["captured", "eager"] = "eager"
-    """CUDA graphs, or module after module."""
+    """CUDA graphs ("captured"), or one module after another ("eager")."""
     kernels: Literal["triton", "torch"] = "torch"
-    """Fused kernels, or plain torch operations."""
+    """Fused kernels ("triton"), or plain torch operations ("torch")."""
     predictor: Literal["persistent", "separate"] = "separate"
-    """The code predictor over few rows: one kernel for a frame, or one for each operation."""
+    """Whether the code predictor over few rows is one kernel per frame, or one per operation."""
     talker: Literal["persistent", "separate"] = "separate"
-    """The talker over few rows: one kernel for a position, or one for each operation."""
+    """Whether the talker over few rows is one kernel per position, or one per operation."""
     kv_bytes: int = 0
 
     def __str__(self) -> str:
@@ -90,46 +91,46 @@ class EngineInfo(msgspec.Struct, frozen=True):
     default_sampling: Sampling
     slots: int
     max_frames: int
-    """Frames after which a turn ends with reason `max_length`."""
+    """Number of frames after which a turn ends with reason `max_length`."""
     sample_rate: int = 24_000
     samples_per_frame: int = 1_920
     codes_per_frame: int = 16
     codebook_size: int = 2_048
-    """Codes are numbers below this."""
+    """Codes are numbers below this one."""
     fingerprint: str = ""
-    """Of the checkpoint: where it is the same, codes mean the same and are drawn alike."""
+    """Fingerprint of the checkpoint: where it is equal, codes mean the same and are drawn alike."""
     random_weights: bool = False
-    """The model is untrained: it is there to be measured, and its speech is noise."""
+    """Whether the model is untrained: it serves for measurements, and its speech is noise."""
     row_buckets: tuple[int, ...] = ()
-    """Numbers of rows whose step is captured, smallest first: a step of other numbers costs what
-    the next one costs. Empty: every number of rows has its own cost."""
+    """Numbers of rows whose step is captured, smallest first: a step with another number costs as
+    much as the next larger one. Empty: every number of rows has its own cost."""
 
     text_normalization: bool = False
-    """It misreads numbers and abbreviations: they are to be words before it gets them."""
+    """Whether numbers and abbreviations have to become words first, because it misreads them."""
     instructions: bool = False
-    """It speaks as instructions say."""
+    """Whether it follows instructions about the style of its speech."""
     safe_tokens: int = 0
-    """Text tokens that an utterance may have and be spoken well to its end; 0: as many as there
-    are. A longer text is spoken in several."""
+    """Text tokens of the longest utterance that is spoken well to its end; 0: there is no limit. A
+    longer text is spoken in several utterances."""
     voice_family: str = ""
-    """`model` of the registered voices that it can speak with; empty: it does not say."""
+    """`model` of the registered voices that it can speak; empty: unknown."""
 
     executions: tuple[Execution, ...] = ()
-    """One for each device; none of an engine that computes nothing."""
+    """One for each device; empty for an engine that computes nothing."""
 
     models: tuple[EngineInfo, ...] = ()
-    """Of every checkpoint, where there are several: the first is the default."""
+    """The infos of all checkpoints, where there are several: the first is the default."""
 
     @property
     def clones(self) -> bool:
-        """Whether it, or one of its models, speaks with registered voices."""
+        """Whether it, or one of its models, speaks registered voices."""
         infos = self.models or (self,)
         return any(info.variant in CLONING_VARIANTS for info in infos)
 
 
 @dataclass(frozen=True, slots=True)
 class RowError:
-    """One row failed; the others did not notice. `code` and `message` go to the client."""
+    """The failure of one row; others are not affected. `code` and `message` go to the client."""
 
     code: str
     message: str
@@ -137,9 +138,9 @@ class RowError:
 
 @dataclass(frozen=True, slots=True)
 class SoundBlock:
-    """What one call of the codec made: row i of `samples` [rows, n] is for `ids[i]`.
+    """The samples of one codec call: row i of `samples` [rows, n] belongs to `ids[i]`.
 
-    float32 in [-1, 1], or int16 that is PCM already, which a GPU quantises in passing.
+    float32 in [-1, 1], or int16 that is PCM already, which costs a GPU nothing extra.
     """
 
     ids: Sequence[str]
@@ -150,16 +151,14 @@ class SoundBlock:
 class StepOutput:
     """What one engine step made, by utterance id.
 
-    `frames`: first code of the frame made in this step (for the repetition guard), of every planned
-    row that did not end or fail. `codes`: all codes of the same frames, as `made_codes.packed`.
-    `tokens`: which of its text tokens each of them speaks, where the checkpoint names the heads
-    that know; they are read frame by frame, and nothing keeps them from going back.
-    `samples`: float32 in [-1, 1], the samples that left the codec in this step; `blocks` is the
-    same for many rows at a time, which costs the host a fraction. An id is in one of them, once.
-    `ended`: rows whose speech is over, with the reason (`complete` or `max_length`).
-    `failed`: rows that ended with an error of their own.
-    Rows in `ended` have had all their pending frames run through the codec; what a row in `failed`
-    had pending is dropped.
+    `frames`: first code of the frame made in this step (for the repetition guard), for every
+    planned row that did not end or fail. `codes`: all codes of the same frames, as
+    `made_codes.packed`. `tokens`: the text token that each of these frames speaks, where the
+    checkpoint has alignment heads; they are read frame by frame and may go back. `samples`: float32
+    in [-1, 1], the samples that left the codec in this step; `blocks` holds many rows at a time,
+    which costs the host a fraction. An id is in one of the two, once. `ended`: rows whose speech is
+    over, with the reason (`complete` or `max_length`); all their pending frames went through the
+    codec. `failed`: rows that ended with an error of their own; their pending frames are dropped.
     """
 
     frames: dict[str, int] = field(default_factory=dict)
@@ -179,59 +178,58 @@ class MeasuredStep(NamedTuple):
 
 
 class Engine(Protocol):
-    """The model side. Called from one thread only; ids are the utterances' own."""
+    """The model side of the engine loop. Called from one thread only; ids are the utterances'."""
 
     @property
     def info(self) -> EngineInfo: ...
 
     @property
     def kv_cache(self) -> KVCacheSize | None:
-        """The memory for keys and values, which plans share out; None: it has no limit, and plans
-        reserve nothing."""
+        """Size of the memory for keys and values, which plans assign; None: it has no limit, and
+        plans reserve nothing."""
 
     def warm_up(self, progress: Progress) -> list[MeasuredStep]:
         """Do everything slow once, so that the first listener does not wait for it.
 
-        Returns steps as they ran when warm: what the cost model knows before anybody speaks.
+        Returns steps as they ran when warm, from which the cost model learns before the first turn.
         """
 
     def check(self, spec: UtteranceSpec) -> None:
         """Raise RequestError if the checkpoint cannot do what `spec` asks."""
 
     def prompt_tokens(self, spec: UtteranceSpec) -> int:
-        """Positions of the prompt before the text, a reference's included: a measure of what a
-        prefill costs and of the memory it takes."""
+        """Return the positions of the prompt before the text, those of a reference included: a
+        measure of what a prefill costs and of the memory it takes."""
 
     def text_needed(self, spec: UtteranceSpec) -> int:
-        """Text tokens its prompt takes with frame 0 in the streaming layout, if there are so many.
+        """Return how many text tokens the streaming layout needs for frame 0.
 
-        1 but for voices with a reference in context; 0 and less: so many further frames still have
-        text of the reference's.
+        It is 1, except for a voice cloned in context: there a value of 0 or less, -n, means that
+        frame 0 and n further frames still carry the reference's own text.
         """
 
     def open(self, utterance_id: str, spec: UtteranceSpec, spoken: Codes | None = None) -> None:
         """Begin an utterance; it owns no slot until a plan prefills it. Raises RequestError.
 
-        `spoken` [frames, 16]: frames that were made elsewhere, whose sound nobody wants again. The
-        prefill goes on behind them: with the next frame, as if it had made them itself.
+        `spoken` [frames, 16]: frames that another engine made and whose sound was delivered. The
+        prefill continues after them with the next frame, as if this engine had made them.
         """
 
     def append(self, utterance_id: str, ids: Sequence[int]) -> None:
         """Add text token ids."""
 
     def finish(self, utterance_id: str) -> None:
-        """No more text will come."""
+        """Mark the text as complete."""
 
     def step(self, plan: StepPlan) -> StepOutput:
-        """Carry out one plan: swap out, reserve, swap in, prefills, decodes, codec runs, in this
-        order."""
+        """Carry out one plan in this order: swap out, reserve, swap in, prefill, decode, codec."""
 
     def close(self, utterance_id: str) -> None:
         """Forget an utterance and clear its slot. Idempotent."""
 
 
 def no_voice(name: str) -> bool:
-    """Whether there is a registered voice of that name, on a server that registers none."""
+    """Return False: the look-up of a server that has no registered voices."""
     return False
 
 
@@ -240,8 +238,8 @@ def check_spec(
 ) -> None:
     """Raise RequestError if the engine's checkpoint cannot do what `spec` asks.
 
-    `registered` tells whether there is a registered voice of that name. The engine checks again
-    when the turn opens, and knows more: its word is the last one.
+    `registered` returns whether there is a registered voice of that name. The engine, which knows
+    more, checks again when the turn opens.
     """
     voice = spec.voice
     there = voice is not None and registered(voice.lower())

@@ -1,4 +1,4 @@
-"""The engine's end of a front's stream, and how what fronts have not taken yet is sent on."""
+"""The engine's end of a front's stream, and sending what a front has not taken at once."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from realtime_tts.engine.stream import Stream
 
 
 class Line:
-    """Sends messages to a front, from any thread, and never waits for it: what it does not take at
-    once leaves with a `Waiting.send`. How much that can be is bounded by how far the engine runs
-    ahead of its listeners."""
+    """Sends messages to a front, from any thread, and never waits for it. What the front does not
+    take at once leaves with a `Waiting.send`. How much can wait is bounded by how far the engine
+    runs ahead of its listeners."""
 
     def __init__(self, end: socket.socket, waiting: Waiting) -> None:
         self._stream, self._waiting = Stream(end), waiting
@@ -26,7 +26,7 @@ class Line:
         return self._stream.fileno()
 
     def send(self, message: wire.Up) -> None:
-        """Send a message; a line that is closed takes none."""
+        """Send a message; does nothing once the line is closed."""
         data = wire.encode(message)
         with self._lock:
             if not self._closed and not self._stream.send(data) and not self._waits:
@@ -34,20 +34,20 @@ class Line:
                 self._waiting.add(self)
 
     def flush(self) -> None:
-        """Send what waits, as much as the front takes."""
+        """Send as much of what waits as the front takes."""
         with self._lock:
             if self._waits and self._stream.flush():
                 self._leave()
 
     def received(self) -> Sequence[wire.Down]:
-        """The next messages of the front. For one thread. Raises EOFError when it has ended."""
+        """Return the front's next messages. For one thread. Raises EOFError once it has ended."""
         try:
             return list(map(wire.decode_down, self._stream.received()))
         except BlockingIOError:
             return ()
 
     def close(self, linger: float = 0.0) -> None:
-        """Send no more; what waits is sent for at most `linger` seconds. Idempotent."""
+        """Stop sending; messages that wait are sent for at most `linger` seconds. Idempotent."""
         with self._lock:
             if self._waits:
                 self._leave()
@@ -60,7 +60,7 @@ class Line:
 
 
 class Waiting:
-    """Lines on which something waits, of all fronts. Thread-safe, as selectors are on Unix: the
+    """The lines of all fronts on which messages wait. Thread-safe, as selectors are on Unix: the
     kernel takes changes while another thread waits."""
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Waiting:
         self._selector.unregister(line)
 
     def send(self, seconds: float) -> None:
-        """For so long, send what waits as the fronts take it."""
+        """For `seconds`, send messages that wait as the fronts take them."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             for key, _ in self._selector.select(left):

@@ -1,4 +1,4 @@
-"""What the front asks of an engine: commands go in, events come back.
+"""The front's interface to an engine: commands go in, events come back.
 
 All of them are msgspec structs, so that the same link can cross a process boundary. Free of torch.
 """
@@ -19,7 +19,7 @@ from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 class Spoken(msgspec.Struct, frozen=True):
     """What another engine has spoken of an utterance, and the listener was given.
 
-    `codes` and `tokens`: of all its frames, as `Audio` brought them. `samples`: what they came to
+    `codes` and `tokens`: of all its frames, as in `Audio`. `samples`: the number of their samples
     for the listener, without silence that was left out; the last `unsent` of them wait for their
     packet to be full. `silent` and `held_seconds` as in the last `Audio`.
     """
@@ -33,10 +33,11 @@ class Spoken(msgspec.Struct, frozen=True):
 
 
 class Open(msgspec.Struct, frozen=True, tag=True):
-    """`listener_free_after`: seconds until the listener has heard the session's earlier turns, and
-    what was `spoken` of this. `continues`: a turn that was spoken in part, and is not refused for
-    lack of room. All text of what was `spoken` comes again, in commands of the same call.
-    `payer`: the account, and its share of a full engine beside other accounts."""
+    """Open an utterance. `listener_free_after`: seconds until the listener has heard the session's
+    earlier turns, and what was `spoken` of this one. `continues`: it continues a turn that was
+    spoken in part, and is not refused for lack of capacity. All of its text is sent again, in
+    commands of the same call. `payer`: the account, and its share of a full engine beside other
+    accounts."""
 
     id: str
     spec: UtteranceSpec
@@ -48,29 +49,33 @@ class Open(msgspec.Struct, frozen=True, tag=True):
 
 
 class Append(msgspec.Struct, frozen=True, tag=True):
+    """Add text token ids."""
+
     id: str
     ids: list[int]
 
 
 class Finish(msgspec.Struct, frozen=True, tag=True):
+    """End the text."""
+
     id: str
 
 
 class Cancel(msgspec.Struct, frozen=True, tag=True):
-    """Stop at once. Idempotent; no event answers it, and events under way are to be ignored."""
+    """Stop at once. Idempotent. No event answers it; ignore events that are on their way."""
 
     id: str
 
 
 class Played(msgspec.Struct, frozen=True, tag=True):
-    """The listener has played `seconds` of this utterance."""
+    """Report that the listener has played `seconds` of this utterance."""
 
     id: str
     seconds: float
 
 
 class Lead(msgspec.Struct, frozen=True, tag=True):
-    """`lead_cap` of this utterance is so many seconds from now on."""
+    """Set the `lead_cap` of this utterance, in seconds, from now on."""
 
     id: str
     lead_cap: float
@@ -80,7 +85,7 @@ Command = Open | Append | Finish | Cancel | Played | Lead
 
 
 class CommandQueue(Protocol):
-    """Where commands come from: a `queue.SimpleQueue` of those that are applied together."""
+    """A source of commands, like a `queue.SimpleQueue` of groups that are applied together."""
 
     def put(self, commands: Sequence[Command], /) -> None: ...
 
@@ -93,9 +98,10 @@ class CommandQueue(Protocol):
 
 
 class Refused(msgspec.Struct, frozen=True, tag=True):
-    """Not admitted, or queued too long. Nothing more follows for this id.
+    """The utterance was not admitted, or queued for too long. No event follows for its id.
 
-    `full`: the next turn would be refused as well, for `retry_after` seconds or until one ends."""
+    `full`: the next turn would be refused as well, for `retry_after` seconds or until one ends.
+    """
 
     id: str
     code: str
@@ -105,9 +111,9 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
 
 
 class Started(msgspec.Struct, frozen=True, tag=True):
-    """Prefilled: the next audio follows. `layout` is the one that was used. `moved`: another engine
-    had it before, or the same one before its restart; nothing was lost (`failover.py`). `seconds`:
-    how long the step with its prefill took."""
+    """The utterance was prefilled; its audio follows. `layout` is the one that was used. `moved`:
+    another engine had it before, or the same one before its restart; nothing was lost
+    (`failover.py`). `seconds`: duration of the step with its prefill."""
 
     id: str
     layout: str
@@ -116,11 +122,11 @@ class Started(msgspec.Struct, frozen=True, tag=True):
 
 
 class Audio(msgspec.Struct, frozen=True, tag=True):
-    """`pcm`: s16le mono at the engine's sample rate. `held_seconds`: waited for text so far.
-    `stands`: its text is used up; `Waits` comes next, and says so. `codes`: of the frames that this
-    is the sound of (`made_codes.py`). `silent`: how many samples in a row, up to the last of these,
-    cannot be heard. `tokens`: which text token each of these frames speaks, in the same form; empty
-    where the checkpoint does not tell. The last frame ends with the last sample."""
+    """Sound of an utterance. `pcm`: s16le mono at the engine's sample rate. `held_seconds`: time it
+    has waited for text so far. `stands`: its text is used up; `Waits` follows. `codes`: of the
+    frames that make this sound (`made_codes.py`); the last frame ends with the last sample.
+    `silent`: number of inaudible samples in a row, up to the last one. `tokens`: the text token
+    that each of these frames speaks, in the same form; empty where the checkpoint does not tell."""
 
     id: str
     pcm: bytes
@@ -132,14 +138,14 @@ class Audio(msgspec.Struct, frozen=True, tag=True):
 
 
 class Waits(msgspec.Struct, frozen=True, tag=True):
-    """The `text_tokens` that came are used up: without more, or the end, nothing more is made."""
+    """All `text_tokens` received are used up: no more is made without more text, or its end."""
 
     id: str
     text_tokens: int
 
 
 class Ended(msgspec.Struct, frozen=True, tag=True):
-    """Speech is over and all audio was sent. Nothing more follows for this id.
+    """Speech is over and all audio was sent. No event follows for its id.
 
     `reason`: complete, max_length, guard_budget, guard_silence, guard_repetition or guard_text.
     """
@@ -151,7 +157,7 @@ class Ended(msgspec.Struct, frozen=True, tag=True):
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):
-    """The utterance ended with an error. Nothing more follows for this id."""
+    """The utterance ended with an error. No event follows for its id."""
 
     id: str
     code: str
@@ -162,15 +168,15 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
 
 Event = Refused | Started | Audio | Waits | Ended | Failed
 Last = Refused | Ended | Failed
-"""After one of these nothing follows for its id."""
+"""Events after which none follows for their id."""
 
 
 class EngineStatus(msgspec.Struct, frozen=True):
-    """A snapshot for `/readyz` and `/metrics`, and for who places turns.
+    """A snapshot for `/readyz` and `/metrics`, and for choosing an engine for a turn.
 
-    `others`: utterances of other fronts. `silence`: seconds in which nothing was heard of an engine
-    in a process, or its step has lasted. `step`: the longest of its recent steps, in seconds.
-    `leaving`: it is to be stopped, and takes no new turns if another one does.
+    `others`: utterances of other fronts. `silence`: seconds without a message from an engine's
+    process, or of the step it is in. `step`: the longest of its recent steps, in seconds.
+    `leaving`: it is about to stop, and takes new turns only if no other engine does.
     """
 
     ready: bool
@@ -188,7 +194,7 @@ class EngineStatus(msgspec.Struct, frozen=True):
 
 
 class Why(Enum):
-    """Why utterances are to leave an engine."""
+    """Why utterances should leave an engine."""
 
     LEAVING = "it is to be stopped"
     SILENT = "nothing was heard of it for long"
@@ -196,15 +202,15 @@ class Why(Enum):
 
 
 class Stranded(NamedTuple):
-    """Utterances of an engine that they are to leave; others have room for `room` of them."""
+    """Utterances that should leave their engine; others can take `free_capacity` of them."""
 
     why: Why
     ids: Sequence[str]
-    room: int
+    free_capacity: int
 
 
 class EngineLink(Protocol):
-    """The front's handle on an engine, whatever carries it (thread or process)."""
+    """The front's handle on an engine, in a thread or a process."""
 
     @property
     def info(self) -> EngineInfo: ...
@@ -213,13 +219,13 @@ class EngineLink(Protocol):
         """Start the loop. `deliver` is called on the asyncio loop, once per step, in order."""
 
     def submit(self, *commands: Command) -> None:
-        """Queue commands; never blocks, callable from the asyncio loop.
+        """Queue commands; never blocks. Call it on the asyncio loop.
 
-        Those of one call are applied together: no step comes between them.
+        The commands of one call are applied together, without a step in between.
         """
 
     def info_for(self, spec: UtteranceSpec) -> EngineInfo:
-        """What the checkpoint that speaks this can do, where there are several.
+        """Return what the checkpoint that would speak this can do, where there are several.
 
         Raises RequestError for one that is not loaded.
         """
@@ -230,7 +236,7 @@ class EngineLink(Protocol):
     def status(self) -> EngineStatus: ...
 
     def stranded(self) -> Sequence[Stranded]:
-        """Utterances that are to leave their engines, which live, for others that have room."""
+        """Return utterances that should leave engines that still run, for others with capacity."""
 
     async def stop(self) -> None:
-        """Stop the loop; running utterances end with Failed(code="engine_stopped")."""
+        """Stop the loop; open utterances end with Failed(code="engine_stopped")."""

@@ -1,5 +1,5 @@
-"""The link that a configuration asks for: a thread, a process, or a process for each device; and
-of these one for each checkpoint."""
+"""Makes the link that a configuration asks for: to a thread, a process, or a process for each
+device, and for each checkpoint."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from realtime_tts.engine.shared import SharedEngine
 from realtime_tts.metrics import Metrics
 
 EngineTold = Callable[[int, Addresses | None], None]
-"""What `multiprocess.Told` hears, behind the number of the engine."""
+"""Called like `multiprocess.Told`, with the number of the engine first."""
 
 
 EngineOf = Callable[[EngineConfig, str, Progress], EngineLink]
@@ -30,21 +30,22 @@ EngineOf = Callable[[EngineConfig, str, Progress], EngineLink]
 
 
 def make_links(configs: Sequence[EngineConfig], metrics: Metrics, progress: Progress) -> EngineLink:
-    """The link to the engines of these checkpoints. Call it on the event loop that will use it.
-    Nothing runs before the link's `start`."""
+    """Return the link to the engines of these checkpoints. Call it on the event loop that will use
+    it. Nothing runs before the link's `start`."""
     return _links(configs, metrics, progress, partial(_child, metrics))
 
 
 def make_link(config: EngineConfig, metrics: Metrics, progress: Progress) -> EngineLink:
-    """The same for one checkpoint."""
+    """Return the link to the engine of one checkpoint, as `make_links` does."""
     return make_links((config,), metrics, progress)
 
 
 def parent_links(
     configs: Sequence[EngineConfig], metrics: Metrics, progress: Progress, told: EngineTold
 ) -> tuple[EngineLink, tuple[MultiprocessEngine, ...]]:
-    """The same where other processes are the fronts: every engine runs in a process of its own. All
-    of them come, too, in the order of `shared_links`; `told` gets the number of one first."""
+    """Return the link of the supervisor, and its engines: each runs in a process of its own,
+    because other processes are the fronts. The engines are in the order of `shared_links`; `told`
+    gets an engine's number and its addresses."""
     made: list[MultiprocessEngine] = []
 
     def parent_of(config: EngineConfig, name: str, progress: Progress) -> EngineLink:
@@ -58,7 +59,7 @@ def parent_links(
 def shared_links(
     configs: Sequence[EngineConfig],
 ) -> tuple[EngineLink, tuple[SharedEngine, ...]]:
-    """The same for one of these fronts: engines that somebody else starts."""
+    """Return the link of a front, and its engines, which the supervisor starts."""
     made: list[SharedEngine] = []
 
     def shared_of(config: EngineConfig, name: str, progress: Progress) -> EngineLink:
@@ -66,14 +67,14 @@ def shared_links(
         made.append(link)
         return link
 
-    nobody = Metrics()  # never shown: the parent's show the engines
-    return _links(_in_processes(configs), nobody, lambda *stage: None, shared_of), tuple(made)
+    unused = Metrics()  # never shown: the parent's show the engines
+    return _links(_in_processes(configs), unused, lambda *stage: None, shared_of), tuple(made)
 
 
 def _links(
     configs: Sequence[EngineConfig], metrics: Metrics, progress: Progress, engine_of: EngineOf
 ) -> EngineLink:
-    """Those on one CPU share its cores, on one GPU its memory."""
+    """Return the link to several checkpoints: on one CPU they share cores, on one GPU memory."""
     if len(configs) == 1:
         return _link(configs[0], metrics, progress, engine_of)
     # Engines on devices of their own share no cores.
@@ -137,7 +138,7 @@ def _named(progress: Progress, name: str) -> Progress:
 
 
 def _share_memory(models: tuple[EngineConfig, ...]) -> tuple[EngineConfig, ...]:
-    """Each may take its part of the GPU, together nine tenths."""
+    """Divide nine tenths of the GPU's memory evenly among checkpoints without a limit."""
     share = f"{90 // len(models)}%"
     return tuple(
         replace(one, gpu_memory=share) if one.on_cuda and one.gpu_memory is None else one
@@ -146,7 +147,7 @@ def _share_memory(models: tuple[EngineConfig, ...]) -> tuple[EngineConfig, ...]:
 
 
 def _share_cores(processes: tuple[EngineConfig, ...]) -> tuple[EngineConfig, ...]:
-    """Several engines on one CPU get as many threads together as one alone would take."""
+    """Give several engines on one CPU as many threads together as one alone would use."""
     on_cpu = sum(one.device == "cpu" for one in processes)
     if on_cpu < 2:
         return processes

@@ -1,7 +1,8 @@
-"""What an EngineConfig describes: the engine, its tokenizer, its voices.
+"""Loads what an EngineConfig describes: the engine, its tokenizer, its voices.
 
-The front calls these and hands the results on. torch is imported where an engine, or what encodes
-voices, is loaded: in the engine's own process or thread, and nowhere if the engine is a fake.
+The front calls these functions and passes the results on. torch is imported where an engine, or
+what encodes voices, is loaded: in the engine's own process or thread, and nowhere if the engine is
+a fake.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ TokenizerLoaders = Callable[[], Qwen2Tokenizer] | Mapping[str, Callable[[], Qwen
 
 
 def engine_loader(config: EngineConfig) -> Callable[[Progress], Engine]:
-    """A function that builds the engine; call it where it may take its time."""
+    """Return a function that builds the engine, which may take long."""
     return partial(_load_fake if config.kind == "fake" else _load_model, config)
 
 
@@ -45,7 +46,7 @@ def _load_fake(config: EngineConfig, progress: Progress) -> Engine:
 
 
 def _load_model(config: EngineConfig, progress: Progress) -> Engine:
-    if config.random_weights is None:  # a wrong path is told at once: torch takes seconds to import
+    if config.random_weights is None:  # report a wrong path before torch, which loads slowly
         from realtime_tts.checkpoint import expect_checkpoint, find_checkpoint
 
         expect_checkpoint(find_checkpoint(config.checkpoint, progress))
@@ -56,7 +57,7 @@ def _load_model(config: EngineConfig, progress: Progress) -> Engine:
 
 
 def load_tokenizer(config: EngineConfig) -> Qwen2Tokenizer:
-    """The text tokenizer of the checkpoint. Raises CheckpointError."""
+    """Return the text tokenizer of the checkpoint. Raises CheckpointError."""
     if config.kind == "fake" or config.random_weights is not None:
         return Qwen2Tokenizer.from_folder(demo_voice.folder())
     from realtime_tts.checkpoint import find_checkpoint
@@ -65,19 +66,19 @@ def load_tokenizer(config: EngineConfig) -> Qwen2Tokenizer:
 
 
 def tokenizer_loaders(configs: Sequence[EngineConfig]) -> TokenizerLoaders:
-    """What loads the tokenizer of one checkpoint, or of each by the name of its model."""
+    """Return what loads the tokenizer of one checkpoint, or of each by the name of its model."""
     if len(configs) == 1:
         return partial(load_tokenizer, configs[0])
     return {config.model: partial(load_tokenizer, config) for config in configs}
 
 
 def registered_voices(config: EngineConfig) -> Callable[[str], bool]:
-    """Tells whether a name is that of a registered voice; look-ups are cheap."""
+    """Return a function that tells whether there is a registered voice of a name; it is cheap."""
     return no_voice if config.voices_dir is None else open_registry(config.voices_dir).has
 
 
 def voice_families(config: EngineConfig) -> FamilyOf:
-    """Tells which checkpoints can speak a registered voice, by its name."""
+    """Return a function that gives the model of a registered voice by its name, or None."""
     if config.voices_dir is None:
         return lambda name: None
     registry = open_registry(config.voices_dir)
@@ -90,7 +91,7 @@ def voice_families(config: EngineConfig) -> FamilyOf:
 
 
 def voice_maker_loader(*configs: EngineConfig) -> Callable[[], VoiceMaker]:
-    """A function for the voice worker that loads what encodes recordings: the encoder of the
+    """Return a function for the voice worker that loads what encodes recordings: the encoder of the
     first Base checkpoint of these engines."""
     if configs[0].kind == "fake":
         return load_fake
@@ -128,9 +129,9 @@ class ModelVoiceMaker:
 
 
 def load_voice_maker(*checkpoints: str) -> VoiceMaker:
-    """Load the encoders of the first of these that is a Base checkpoint, in one CPU thread.
+    """Load the encoders of the first Base checkpoint among these, in one CPU thread.
 
-    Raises CheckpointError.
+    Raises CheckpointError if there is none.
     """
     import torch
 

@@ -1,7 +1,7 @@
 """The engine loop: apply commands → plan → step → book → publish → learn.
 
-It does not know what it runs in (a thread, a process, a test). Commands come from a
-queue, events leave through one callable, once per step.
+It does not know what it runs in (a thread, a process, a test). Commands come from a queue; events
+leave through one callable, once per step.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from tts_scheduler import Spoken as SpokenFrames
 log = logging.getLogger(__name__)
 
 MAX_CONSECUTIVE_FAILURES = 3
-"""Times that an engine may raise before its loop gives it up, if no decode step works meanwhile:
-what follows a broken one may still open a row and prefill it."""
+"""Failures at which an engine is given up, if no decode step works in between: after a step that
+broke the engine, a row may still open and prefill."""
 
 LOAD_INTERVAL = 0.1
 """Seconds between two snapshots of the load."""
@@ -54,8 +54,8 @@ LOAD_INTERVAL = 0.1
 class EngineLoop:
     """Drives one engine with one scheduler. `run` returns after `stop`, or raises EngineError.
 
-    `commands`: where they come from, if not by `submit`. `max_failures`: of the engine, in a row,
-    after which it is given up.
+    `commands`: the source of commands, if it is not `submit`. `max_failures`: failures of the
+    engine in a row after which it is given up.
     """
 
     def __init__(
@@ -77,8 +77,8 @@ class EngineLoop:
         self._observer = observer
         self._clock = clock
         self.pending = PendingCommands(commands)
-        told = None if observer is None else observer.guard
-        self._watch = Watch(guards or GuardConfig(), engine.info.sample_rate, told)
+        report = None if observer is None else observer.guard
+        self._watch = Watch(guards or GuardConfig(), engine.info.sample_rate, report)
         self._silence = LeadingSilence(engine.info.sample_rate)
         self._codes = MadeCodes(engine.info.codes_per_frame, engine.info.samples_per_frame)
         self._tokens = MadeCodes(1, engine.info.samples_per_frame)
@@ -93,13 +93,13 @@ class EngineLoop:
         self.pending.put(commands)
 
     def stop(self, code: str = "engine_stopped", message: str = "the engine was stopped") -> None:
-        """Ask the loop to end after the step under way; what is open then fails with this."""
+        """Ask the loop to end after the current step; open utterances then fail with this code."""
         self._stopping, self._end = True, (code, message)
         self.pending.put(())
 
     @property
     def open_utterances(self) -> int:
-        """Admitted, and not ended. From any thread."""
+        """Number of utterances that were admitted and have not ended. For any thread."""
         return len(self._watch.guards)
 
     def run(self) -> None:
@@ -119,7 +119,7 @@ class EngineLoop:
                 output, seconds = self._step(plan)
                 self._book(plan, output, seconds)
                 self._flush_events()
-                self.scheduler.learn(plan, seconds, self._clock())  # nobody waits for that
+                self.scheduler.learn(plan, seconds, self._clock())  # after the events: not urgent
             end = self._end
         finally:
             self._end_all(*end)
@@ -168,7 +168,7 @@ class EngineLoop:
         spec = command.spec
         try:
             self.engine.check(spec)
-            # Before the admission: what it can still refuse must not be admitted.
+            # Before the admission, because the engine may refuse the utterance here.
             codes = self._codes_of(command)
             self.engine.open(command.id, spec, codes)
             admission = self.scheduler.open(
@@ -209,14 +209,14 @@ class EngineLoop:
         return None if spoken is None else unpacked(spoken.codes, size)
 
     def _begin(self, command: Open, codes: Codes | None) -> None:
-        """It was admitted: note what its steps make."""
+        """Begin to record what the steps make of an admitted utterance."""
         id, spoken = command.id, command.spoken
         for each in (self._watch, self._codes, self._tokens):
             each.begin(id)
         if spoken is not None and codes is not None:
             tokens = unpacked(spoken.tokens, 1)[:, 0].tolist()
             self._watch.guards[id].resume(codes[:, 0].tolist(), spoken.silent, tokens)
-        elif command.spec.trim_silence == "on":  # what was spoken has been heard: it began before
+        elif command.spec.trim_silence == "on":  # the silence is at the start, not after `spoken`
             self._silence.begin(id, Speed(command.spec.speed))
 
     def _expire(self) -> None:
@@ -227,7 +227,7 @@ class EngineLoop:
             self._events.append(Refused(id, "overloaded", message, wait))
 
     def _measure_load(self) -> None:
-        """Now and then: counting held rows in every step would cost for nobody's benefit."""
+        """Update `load` now and then: to count held rows in every step would only cost time."""
         now = self._clock()
         if now >= self._load_due:
             scheduler = self.scheduler
@@ -239,7 +239,7 @@ class EngineLoop:
     def _wait(self) -> None:
         now = self._clock()
         wake = self.scheduler.next_wake(now)
-        # Wakes at least twice a second, so that `pulse` tells a hang from an idle engine.
+        # Wakes at least twice a second, so that `pulse` can tell a hang from an idle engine.
         timeout = 0.5 if wake is None else min(max(wake - now, 0.0), 0.5)
         with self.pulse.resting():
             self.pending.wait(timeout)
@@ -256,14 +256,14 @@ class EngineLoop:
         return output, self.pulse.stepped(started)
 
     def _step_failed(self, plan: StepPlan, error: Exception) -> StepOutput:
-        """All rows of the plan end; the others go on, unless it keeps happening."""
+        """Return an output in which all rows of the plan fail; the loop goes on with the others."""
         log.exception("engine.step_failed", extra={"fields": {"rows": len(plan.ids)}})
         self._failed(error)
         failure = RowError(EngineError.code, "the engine step failed")
         return StepOutput(failed=dict.fromkeys(plan.ids, failure))
 
     def _failed(self, error: Exception) -> None:
-        """The engine has raised. Raises EngineError if it is to be given up."""
+        """Count a failure of the engine. Raises EngineError if it is given up."""
         self._failures += 1
         if self._failures >= self._max_failures:
             raise EngineError(
@@ -290,7 +290,7 @@ class EngineLoop:
         waiting = frozenset(self.scheduler.book(plan, result, now))
         if self._observer is not None:
             self._observer.step(seconds, len(plan.prefills), len(plan.decodes))
-        # In this order a listener hears of a turn: it starts, it sounds, it is over.
+        # A turn's events must be in this order: it starts, it sounds, it is over.
         begun = [p for p in plan.prefills if p.id in output.frames]
         self._events.extend(Started(p.id, p.layout.value, seconds=seconds) for p in begun)
         held = self.scheduler.held_seconds
@@ -335,7 +335,7 @@ class EngineLoop:
 
 
 def _counted(spoken: Spoken | None, codes: Codes | None) -> SpokenFrames | None:
-    """What the scheduler wants to know of it."""
+    """Return the counts that the scheduler needs of `spoken`."""
     if spoken is None or codes is None:
         return None
     return SpokenFrames(len(codes), spoken.samples, spoken.unsent, spoken.held_seconds)

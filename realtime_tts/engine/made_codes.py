@@ -1,7 +1,6 @@
-"""What frames are on its way to the front: it leaves with the sound that was made of them.
+"""Codes of new frames, and the text tokens they speak, until they leave with their sound.
 
-These are their codes, and the tokens of the text that they speak. Whoever has them can let another
-engine go on with the utterance (`Spoken` in link.py).
+With them, another engine can continue the utterance (`Spoken` in link.py).
 """
 
 from __future__ import annotations
@@ -13,52 +12,51 @@ import numpy as np
 from numpy.typing import NDArray
 
 Codes = NDArray[np.int16]
-"""Of frames that were made: [frames, 16]; or [frames, 1], the token that each speaks."""
+"""Codes of frames [frames, 16], or the text token that each frame speaks [frames, 1]."""
 
 _NUMBER = np.dtype("<i2")
 
 
 def packed(codes: NDArray[np.int16]) -> bytes:
-    """Numbers of some frames as bytes: two for each."""
+    """Pack the numbers of some frames into bytes: two for each number."""
     return codes.astype(_NUMBER, copy=False).tobytes()
 
 
 def packed_number(number: int) -> bytes:
-    """The same of one frame with one number."""
+    """Pack the single number of a single frame, as `packed` does for many."""
     return number.to_bytes(_NUMBER.itemsize, "little", signed=True)
 
 
 def unpacked(data: bytes, groups: int) -> Codes:
-    """What `packed` made of frames of `groups` numbers each."""
+    """Return the numbers [frames, groups] that `packed` has packed."""
     return np.frombuffer(data, _NUMBER).reshape(-1, groups)
 
 
 @dataclass(slots=True)
 class _Frames:
-    """Numbers of frames that nobody was told of; the first `sounded` of them were through the
-    codec."""
+    """Numbers of frames that were not taken yet; the first `sounded` ones left the codec."""
 
     codes: bytearray = field(default_factory=bytearray)
     sounded: int = 0
 
 
 class MadeCodes:
-    """Of every utterance, by id. `groups` numbers are a frame, `samples` its sound."""
+    """Numbers of frames by utterance. A frame has `groups` numbers and `samples` samples."""
 
     def __init__(self, groups: int, samples: int) -> None:
         self._bytes, self._samples = groups * _NUMBER.itemsize, samples
         self._frames: dict[str, _Frames] = {}
 
     def begin(self, id: str) -> None:
-        """A new utterance."""
+        """Add a new utterance."""
         self._frames[id] = _Frames()
 
     def end(self, id: str) -> None:
-        """It is over. Idempotent."""
+        """Remove an utterance that is over. Idempotent."""
         self._frames.pop(id, None)
 
     def step(self, codes: Mapping[str, bytes], decoded: Mapping[str, int]) -> None:
-        """A step made a frame of these numbers, and so many samples left the codec."""
+        """Record a step: the packed numbers of its frames, and how many samples left the codec."""
         frames = self._frames
         for id, made in codes.items():
             frames[id].codes += made
@@ -66,7 +64,7 @@ class MadeCodes:
             frames[id].sounded += samples // self._samples
 
     def take(self, id: str) -> bytes:
-        """Those of all frames that were through the codec and were not taken before."""
+        """Return the numbers of all frames that left the codec and were not taken before."""
         frames = self._frames[id]
         size, frames.sounded = frames.sounded * self._bytes, 0
         taken = bytes(frames.codes[:size])

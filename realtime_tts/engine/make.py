@@ -1,8 +1,8 @@
 """Which engine a model gets: captured programs on a GPU, plain modules on a CPU.
 
-The model is a checkpoint's, or has random weights, to measure a machine that has none. Then the
-text tokenizer is the demo voice's, all turns have the same length, and the name says what it is
-wherever a model's name is shown.
+The model is a checkpoint's, or has random weights, for measuring a machine without a checkpoint.
+Then the text tokenizer is the demo voice's, all turns have the same length, and the model's name
+says so wherever it is shown.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import torch
 from realtime_tts import demo_voice
 from realtime_tts.engine.captured_engine import LONGEST_PROMPT, CapturedEngine
 from realtime_tts.engine.interface import Progress
-from realtime_tts.engine.memory import CONTEXT_BYTES, Footprint, MemoryBudget, room_for
+from realtime_tts.engine.memory import CONTEXT_BYTES, Footprint, MemoryBudget, plan_memory
 from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.settings import RANDOM_FRAMES, EngineConfig
 from realtime_tts.engine.spoken_as import no_voices
@@ -47,10 +47,10 @@ log = logging.getLogger(__name__)
 
 
 def load_engine(config: EngineConfig, progress: Progress) -> ModelEngine:
-    """Find (and if need be download) the checkpoint and load it.
+    """Find (and if necessary download) the checkpoint and load it.
 
-    Raises CheckpointError for what cannot be found, read or served, ConfigError for a device that
-    is not there, cannot be used or has too little memory.
+    Raises CheckpointError for a checkpoint that cannot be found, read or served, ConfigError for a
+    device that is not there, cannot be used or has too little memory.
     """
     prepare_torch(config.device, config.threads)
     folder = find_checkpoint(config.checkpoint, progress)
@@ -86,8 +86,8 @@ def make_engine(
     voices: VoiceLookup = no_voices,
     eager: bool = False,
 ) -> ModelEngine:
-    """The engine for the device that the model is on; the settings are those of `EngineConfig`.
-    Raises ConfigError."""
+    """Return the engine for the device that the model is on; the settings are those of
+    `EngineConfig`. Raises ConfigError."""
     device, dtype = model.talker.device, model.talker.dtype
     if eager or device.type != "cuda":
         return TorchEngine(
@@ -95,10 +95,10 @@ def make_engine(
         )
     free, total = _left(device, gpu_memory)
     needs = footprint(model.config, dtype, max_frames or model.max_frames)
-    room = room_for(needs, free, total, slots, fit=fit_slots)
-    # More than every slot can fill is of no use.
-    most = room.slots * model.config.talker.transformer.max_positions
-    positions = min(most, room.kv_bytes // needs.position)
+    plan = plan_memory(needs, free, total, slots, fit=fit_slots)
+    # More positions than all slots can fill would be unused.
+    most = plan.slots * model.config.talker.transformer.max_positions
+    positions = min(most, plan.kv_bytes // needs.position)
     event(
         log,
         logging.INFO,
@@ -106,8 +106,8 @@ def make_engine(
         device=str(device),
         total=total,
         free=free,
-        slots=room.slots,
-        kv_bytes=room.kv_bytes,
+        slots=plan.slots,
+        kv_bytes=plan.kv_bytes,
         kv_positions=positions,
     )
     if not triton_available():
@@ -117,7 +117,7 @@ def make_engine(
         model,
         tokenizer,
         name=name,
-        slots=room.slots,
+        slots=plan.slots,
         kv_positions=positions,
         voices=voices,
         max_frames=max_frames,
@@ -125,21 +125,21 @@ def make_engine(
 
 
 def _left(device: torch.device, budget: MemoryBudget | None) -> tuple[int, int]:
-    """What of the GPU, or of the engine's budget, is free, and all of it, in bytes. torch takes no
-    more than the budget from now on. Raises ConfigError."""
+    """Return the free and the total bytes of the GPU, or of the engine's budget, to which torch is
+    limited from now on. Raises ConfigError."""
     free, total = torch.cuda.mem_get_info(device)
     if budget is None:
         return free, total
     limit = budget.bytes_of(total)
     for_torch = max(0, limit - CONTEXT_BYTES)
-    torch.cuda.empty_cache()  # of what loading needed
+    torch.cuda.empty_cache()  # free the memory that only loading needed
     with torch.cuda.device(device):  # which may be "cuda", without a number
         torch.cuda.set_per_process_memory_fraction(for_torch / total)
     return min(free, for_torch - torch.cuda.memory_reserved(device)), limit
 
 
 def footprint(config: ModelConfig, dtype: torch.dtype, max_frames: int) -> Footprint:
-    """What turns of this model take of a GPU, with talker, code predictor and codec in `dtype`."""
+    """Return the GPU memory that turns take, with talker, code predictor and codec in `dtype`."""
     talker, predictor, codec = (
         config.talker.transformer,
         config.predictor.transformer,
@@ -155,7 +155,7 @@ def footprint(config: ModelConfig, dtype: torch.dtype, max_frames: int) -> Footp
 
 
 Dimensions = Mapping[str, Callable[[ModelConfig], ModelConfig]]
-"""Functions by name that make another configuration of the demo voice's, with its text ids."""
+"""Functions by name that derive a configuration from the demo voice's, with its text ids."""
 
 
 def _released(size: str) -> Callable[[ModelConfig], ModelConfig]:
@@ -168,8 +168,8 @@ DIMENSIONS: Dimensions = {size: _released(size) for size in SIZES} | {"demo": la
 def load_random(
     config: EngineConfig, progress: Progress, dimensions: Dimensions = DIMENSIONS
 ) -> ModelEngine:
-    """An engine of the dimensions that `random_weights` names, whose turns have `max_frames` frames
-    each; "auto" and memory mean what they mean for a released checkpoint.
+    """Return an engine with random weights of the dimensions that `random_weights` names. Turns
+    have `max_frames` frames each; "auto" and memory mean the same as for a released checkpoint.
 
     Raises ConfigError for a device that is not there or too small.
     """

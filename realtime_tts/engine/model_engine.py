@@ -1,4 +1,4 @@
-"""What the engines over a `SpeechModel` share: its description, its requests, its rows of text."""
+"""What the engines over a `SpeechModel` share: description, requests, and rows of text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import KVCacheSize
 
 _POSITIONS_PER_TOKEN = 4.6
-"""Of an utterance: a token's own in the full-text layout, and the frames of the slowest voices."""
+"""Positions per text token: its own in the full-text layout, and frames of the slowest voices."""
 
 
 @dataclass(slots=True)
@@ -28,10 +28,10 @@ class Row:
     """One utterance: its text, where the talker is in it, and how far its sound is.
 
     `frames` were made, the first `sounded` of them have been through the codec. `slot` is -1 until
-    its prefill; `prompt` positions come before that of frame 0. `spoken` [frames, 16]: those that
-    another engine has made, until the prefill. The text's own tokens are at position `text_first`
-    and following, and among `ids` those from `text_from` on: a transcript's come before. `token`:
-    the one that was spoken last.
+    its prefill; `prompt` positions come before that of frame 0. `spoken` [frames, 16]: frames that
+    another engine made, kept until the prefill. The text's own tokens are at position `text_first`
+    and following, and in `ids` from `text_from` on, after those of a transcript. `token`: the token
+    that was spoken last.
     """
 
     spec: UtteranceSpec
@@ -56,19 +56,19 @@ class Row:
 
     @property
     def pending(self) -> int:
-        """Frames that have not been through the codec."""
+        """Number of frames that have not been through the codec."""
         return self.frames - self.sounded
 
     @property
     def positions(self) -> int:
-        """Positions whose keys and values are there."""
+        """Number of positions whose keys and values exist."""
         return self.prompt + self.frames
 
 
 class ModelEngine(Engine):
     """The half of `Engine` that computes nothing.
 
-    Making one raises CheckpointError for a tokenizer that is not the model's.
+    The constructor raises CheckpointError for a tokenizer that is not the model's.
     """
 
     def __init__(
@@ -96,9 +96,9 @@ class ModelEngine(Engine):
         self._fingerprint = fingerprint(model.folder)
         self._slots = slots
         self._positions = model.config.talker.transformer.max_positions
-        """Most that one utterance may have."""
+        """The most positions that one utterance may have."""
         self._row_buckets: tuple[int, ...] = ()
-        """As in `EngineInfo`."""
+        """See `EngineInfo.row_buckets`."""
 
     @property
     def info(self) -> EngineInfo:
@@ -127,7 +127,7 @@ class ModelEngine(Engine):
 
     @property
     def execution(self) -> Execution:
-        """What it computes with."""
+        """What the engine computes with."""
         device = self._model.talker.device
         return Execution(
             device=str(device),
@@ -145,7 +145,7 @@ class ModelEngine(Engine):
 
     @property
     def sample_ids(self) -> Sequence[int]:
-        """Ids of a short text, for warming up and measuring."""
+        """Token ids of a short text, for warming up and measuring."""
         return self._prompts.sample_ids
 
     def check(self, spec: UtteranceSpec) -> None:
@@ -174,7 +174,7 @@ class ModelEngine(Engine):
     # For subclasses.
 
     def _next_text_id(self, row: Row) -> int:
-        """The text id of a row's next frame: a token, end of text once, then padding."""
+        """Return the text id of a row's next frame: a token, end of text once, then padding."""
         if row.fed < len(row.ids):
             row.fed += 1
             return row.ids[row.fed - 1]
@@ -186,7 +186,7 @@ class ModelEngine(Engine):
         return control.tts_eos
 
     def _check_length(self, row: Row, prompt: int) -> None:
-        """Raise RequestError if `prompt` positions and the frames do not fit into what there is."""
+        """Raise RequestError if `prompt` positions and the frames do not fit into an utterance."""
         positions = self._positions
         if prompt + self._max_frames > positions:
             raise RequestError(

@@ -1,7 +1,7 @@
 """Several checkpoints in one server: an engine (or several) for each, seen as one.
 
-The session picks with `model`, or its voice does: a speaker belongs to the checkpoint that has it,
-a registered voice to a Base checkpoint of its family. Otherwise the first checkpoint speaks.
+The session picks a checkpoint with `model`, or by its voice: a speaker belongs to the checkpoint
+that has it, a registered voice to a Base checkpoint of its family. Otherwise the first one speaks.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from realtime_tts.engine.link import EngineLink, Open, Stranded
 from realtime_tts.errors import RequestError
 
 FamilyOf = Callable[[str], str | None]
-"""The `model` of a registered voice, by its name; None: there is no such voice."""
+"""Returns the `model` of a registered voice by its name; None: there is no such voice."""
 
 
 class Models(DataParallelEngines):
-    """An `EngineLink` over links by the name of their model, the first one being the default.
+    """An `EngineLink` over links by the name of their model; the first one is the default.
 
-    Ready when all have been, and from then on as long as one of them is; turns for one that is not
-    are refused by it.
+    Ready once all have been ready, and then as long as one is. A link that is not ready refuses its
+    turns.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Models(DataParallelEngines):
 
     @property
     def info(self) -> EngineInfo:
-        """The default's, with the voices and languages of all; `models` has each."""
+        """The default's info, with the voices and languages of all; `models` has each."""
         models = tuple(link.info for link in self._links)
         return replace(
             models[0],
@@ -56,7 +56,7 @@ class Models(DataParallelEngines):
         return self._links[self._chosen(spec)].info
 
     def stranded(self) -> list[Stranded]:
-        """Each model's: the others cannot speak them."""
+        """Return each model's groups: the other models cannot speak them."""
         return [group for link in self._links for group in link.stranded()]
 
     def _pick(self, command: Open) -> int:

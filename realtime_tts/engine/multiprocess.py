@@ -1,7 +1,7 @@
-"""The multiprocess engine client: the loop runs in a child, which is watched and started again.
+"""The multiprocess engine client: the loop runs in a child process, which is watched and restarted.
 
-The default on a GPU, where a step is a few milliseconds of Python that would take turns with the
-event loop's. A fault that kills or hangs an engine costs the turns it was speaking, not the server.
+This is the default on a GPU, where a step is a few milliseconds of Python that would compete with
+the event loop. A fault that kills or hangs an engine does not take the server with it.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Supervision:
-    """When an engine counts as hung, and how it is started again; all in seconds.
+    """When an engine counts as hung, and how it is restarted; all in seconds.
 
     `hang_seconds`: a step that takes longer, or silence that lasts longer, is a hang.
-    `loading_hang_seconds`: the same silence while it loads, which may hold the interpreter long.
+    `loading_hang_seconds`: the longest silence while it loads, which may hold the interpreter long.
     `first_delay` before the first restart, doubled up to `longest_delay`. After `max_restarts`
-    within `window_seconds` the engine is given up: somebody has to look.
-    `stop_seconds`: how long an engine may take to stop before it is killed.
+    within `window_seconds` the engine is given up: somebody has to look. `stop_seconds`: how long
+    an engine may take to stop before it is killed.
     """
 
     hang_seconds: float = 10.0
@@ -51,16 +51,17 @@ class Supervision:
 
 
 Told = Callable[[Addresses | None], None]
-"""Hears where the engine can be found when a process of it is started, and None when that ends."""
+"""Called with the addresses of each new process of the engine, and with None when it ends."""
 
 
 class MultiprocessEngine(RemoteEngine):
     """An `EngineLink` whose loop runs in a child process. `name` is the engine's in the log.
 
-    `load` builds the engine over there: it is pickled, as are its arguments. `registered` tells
+    `load` builds the engine in the child: it is pickled, as are its arguments. `registered` returns
     whether a name is that of a registered voice. The first start must succeed, as with the inline
     engine; later ends are followed by a restart. Turns that an ending engine was speaking fail with
-    `engine_restarted`; while none runs, new ones are refused. `told` is for those who share it.
+    `engine_restarted`; while none runs, new ones are refused. `told` is for fronts that share the
+    engine.
     """
 
     def __init__(
@@ -90,12 +91,12 @@ class MultiprocessEngine(RemoteEngine):
 
     @property
     def pid(self) -> int | None:
-        """The child's process id; None while there is none."""
+        """The child's process id; None while there is no child."""
         return None if self._process is None else self._process.pid
 
     @property
     def addresses(self) -> Addresses | None:
-        """Where other fronts can find the engine; None while there is none."""
+        """Where other fronts can find the engine; None while it does not run."""
         return None if self._process is None else self._process.addresses
 
     def start(self, deliver: Callable[[list[Event]], None]) -> None:
@@ -104,7 +105,7 @@ class MultiprocessEngine(RemoteEngine):
         self._task = asyncio.create_task(self._supervise(), name=f"supervise-{self.name}")
 
     async def stop(self) -> None:
-        """Stop the loop after the step under way; a child that still loads is killed."""
+        """Stop the loop after the current step; a child that still loads is killed."""
         self._stopping.set()
         if self._task is None:
             return
@@ -144,7 +145,7 @@ class MultiprocessEngine(RemoteEngine):
                 await asyncio.wait_for(self._stopping.wait(), delay)
 
     async def _life(self) -> str:
-        """Run one process from its start to its end; returns why it ended."""
+        """Run one process from its start to its end; return why it ended."""
         self._health.born()
         try:
             how = await self._run_process()
@@ -170,7 +171,7 @@ class MultiprocessEngine(RemoteEngine):
             self._process = self._channel = None
 
     async def _watch(self, process: Process) -> None:
-        """Kill a child that hangs. Counts ticks, so that a pause of ours is not held against it."""
+        """Kill a child that hangs. Ticks are counted, so that a pause of this process is not."""
         limits = self._supervision
         while True:
             await asyncio.sleep(limits.tick_seconds)
@@ -183,7 +184,7 @@ class MultiprocessEngine(RemoteEngine):
                 return
 
     def _final(self, why: str) -> str | None:
-        """The reason not to start again, or None."""
+        """Return the reason not to start the engine again, or None."""
         if self._health.info is None:
             return why
         if self._restarts.ends <= self._supervision.max_restarts:

@@ -1,4 +1,4 @@
-"""What is kept of an utterance while it is open: enough to open it again behind what was heard."""
+"""What is kept of an utterance while it is open: enough to reopen it after what was heard."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from realtime_tts.engine.link import (
 from tts_scheduler import Playback
 
 _SUSPECT = 2
-"""A turn under which so many engines fail, one after another, may be the reason for it."""
+"""A turn under which this many engines fail, one after another, may be the cause."""
 _PROVEN_SECONDS = 1.0
-"""Speech that one engine has to make of it for failures to be forgotten. A frame is not enough: the
-step that takes a turn up makes one, also if the turn's next step ends the engine."""
+"""Seconds of speech that one engine has to make of a turn for its failures to be forgotten. A frame
+is not enough: the step that takes a turn up makes one, even if the next step ends the engine."""
 
 
 class OpenUtterance:
@@ -36,28 +36,28 @@ class OpenUtterance:
     def __init__(self, command: Open, now: float) -> None:
         self.id = command.id
         self.name = command.id
-        """Its id at the engine. It has a new one wherever it goes on, so that what an earlier
-        engine still says of it concerns nobody."""
+        """Its id at the engine. It gets a new one wherever it continues, so that late events of an
+        earlier engine match no utterance."""
         self.failures = 0
-        """Engines that failed under it since one of them spoke it for long enough."""
+        """Number of engines that failed under it since one of them spoke it for long enough."""
         self.failed_trials = 0
-        """Of these, while it was on trial."""
+        """How many of those failures happened while it was on trial (`Trials`)."""
         self.lost_at: float | None = None
-        """When it lost its engine, if nothing was heard of it since."""
+        """When it lost its engine; None once sound of it has arrived again."""
         self.failure: Failed | None = None
-        """What is told if nobody goes on."""
+        """The event for the front if no engine continues it."""
         self.opened_at = now
-        """When an engine was given it."""
+        """When its present engine got it."""
         self.moved = False
-        """That engine got it because it was to leave another one."""
+        """Whether its present engine got it because it had to leave another one."""
         self.waits = False
-        """Its text is used up."""
+        """Whether its text is used up, so that it waits for more."""
         self._command = command
         self._layout = command.spec.layout
         self._ids = array("i")
         self._finished = False
         self._openings = 0
-        self._told = 0
+        self._openings_reported = 0
         self._codes, self._tokens = bytearray(), bytearray()
         self._silent, self._held_seconds = 0, 0.0
         speed = Speed(command.spec.speed)
@@ -75,16 +75,16 @@ class OpenUtterance:
 
     @property
     def suspected(self) -> bool:
-        """It may be the reason why engines fail."""
+        """Whether it may be the reason why engines fail."""
         return self.failures >= _SUSPECT
 
     @property
     def made(self) -> float:
-        """Seconds of sound that came of the engine which was given it last."""
+        """Seconds of sound received from the engine that got it last."""
         return (self._playback.fed_samples - self._made_before) / self._playback.sample_rate
 
     def note(self, command: Command, now: float) -> None:
-        """A command for it."""
+        """Record a command for it."""
         match command:
             case Append(ids=ids):
                 self._ids.extend(ids)
@@ -98,7 +98,7 @@ class OpenUtterance:
                 self._command = replace(self._command, lead_cap=lead_cap)
 
     def heard(self, audio: Audio, now: float) -> None:
-        """Sound of it is on its way to the listener."""
+        """Record sound of it that is on its way to the listener."""
         self._codes += audio.codes
         self._tokens += audio.tokens
         self._silent, self._held_seconds = audio.silent, audio.held_seconds
@@ -108,28 +108,29 @@ class OpenUtterance:
             self.failures, self.failed_trials = 0, 0
 
     def failed(self, event: Failed, now: float, *, tried: bool) -> None:
-        """Its engine has failed. `tried`: while it was on trial."""
-        if not self.waits:  # else no step was about it
+        """Record that its engine has failed. `tried`: while it was on trial."""
+        if not self.waits:  # otherwise no step worked on it
             self.failures += 1
             self.failed_trials += tried
         self.failure, self.lost_at = self.failure or event, now
 
     def started(self, event: Started) -> Started:
-        """The engine has begun with it; the same event, which says whether another one had it."""
+        """Record that the engine has begun with it; return the event, with `moved` set if another
+        engine had it before."""
         self._layout = event.layout
-        moved, self._told = self._openings > self._told, self._openings
+        moved, self._openings_reported = self._openings > self._openings_reported, self._openings
         return replace(event, moved=moved)
 
-    def stands(self, event: Waits) -> None:
-        """More text may be on its way already."""
+    def note_wait(self, event: Waits) -> None:
+        """Record that the text that has reached the engine is used up; more may be on its way."""
         self.waits = event.text_tokens >= len(self._ids) and not self._finished
 
     def lead(self, now: float) -> float:
-        """Seconds of sound that its listener has left."""
+        """Return the seconds of sound that its listener has left."""
         return self._playback.lead(now)
 
     def again(self, now: float, *, moved: bool) -> list[Command]:
-        """The commands that let an engine go on with it, at `now`, under its new name."""
+        """Return the commands that let an engine continue it, at `now`, under its new name."""
         self._openings += 1
         self.name, self.opened_at, self.moved = f"{self.id}~{self._openings}", now, moved
         self._made_before = self._playback.fed_samples

@@ -1,8 +1,9 @@
-"""What an utterance of `CapturedEngine` begins with: the positions before its first frame.
+"""The beginning of an utterance of `CapturedEngine`: the positions before its first frame.
 
-A prompt that is known as a whole is computed as a whole: its first frame is drawn from what the
-talker says at its end. In the streaming layout all but the last position is the prefix, which is
-kept; that position is made like that of any frame, from an embedding sum (codec bos) and a text id.
+A prompt that is known as a whole is computed as a whole, and its first frame is drawn from the
+talker's output at its end. In the streaming layout all positions except the last are the prefix,
+which is cached; the last one is computed like any frame's, from an embedding sum (codec bos) and a
+text id.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from tts_scheduler import Layout
 
 @dataclass(slots=True)
 class Opening:
-    """A row that begins. Behind the prefix come `length` more positions: of text `ids` or, once it
-    has its pages, `vectors` [length, H]; with neither, the one of frame 0 alone."""
+    """A row that begins. After the prefix come `length` more positions: of text `ids` or, once it
+    has its pages, `vectors` [length, H]; with neither, the one position of frame 0."""
 
     id: str
     row: Row
@@ -36,7 +37,7 @@ class Opening:
 
     @classmethod
     def of(cls, id: str, row: Row, layout: Layout, prompts: PromptBuilder) -> Opening:
-        """Changes nothing. Raises RequestError."""
+        """Return the opening of a row. Changes nothing. Raises RequestError."""
         if not row.ids:
             raise RequestError("there is no text to speak")
         checked(row.spec.sampling)
@@ -56,18 +57,18 @@ class Opening:
 
     @property
     def positions(self) -> int:
-        """The positions of the whole prompt, that of frame 0 included."""
+        """Number of positions of the whole prompt, that of frame 0 included."""
         return self.prefix_length + self.length
 
     @property
     def whole(self) -> bool:
-        """The position of frame 0 is computed with the rest of the prompt."""
+        """Whether the position of frame 0 is computed with the rest of the prompt."""
         return bool(self.ids) or self.vectors is not None
 
     @property
     def talks(self) -> bool:
-        """Its next frame is made of a row of the step's `talk`: the prompt is not whole, or is not
-        the last thing before that frame."""
+        """Whether its next frame needs a talker step: the prompt does not include the position of
+        frame 0, or frames of another engine follow it."""
         return not self.whole or self.row.frames > 0
 
     @property
@@ -76,7 +77,7 @@ class Opening:
         return Start(row.slot, row.prompt, row.spec.sampling, row.spec.seed)
 
     def begin(self, slot: int, prompts: PromptBuilder) -> None:
-        """The row has pages and a slot: it goes on behind what will be stored."""
+        """Move the row to the position after its prompt, once it has a slot and pages."""
         row = self.row
         if _codes(self.prefix) is not None:
             prompt = prompts.prompt(self.prefix, row.ids, self.layout.value, finished=row.finished)
@@ -100,9 +101,9 @@ def _transcript(prefix: PromptSpec) -> tuple[int, ...]:
 
 
 class PrefixCache:
-    """Keys and values of prompt prefixes: every utterance of a voice begins with the same ones.
+    """Keys and values of prompt prefixes: all utterances of a voice begin with the same ones.
 
-    Those used last are kept, up to `positions` in all: [layers, 2, kv_heads, n, D] by key.
+    The most recently used are kept, up to `positions` in all: [layers, 2, kv_heads, n, D] by key.
     """
 
     def __init__(self, positions: int) -> None:
@@ -110,15 +111,15 @@ class PrefixCache:
         self._kept: OrderedDict[Hashable, Tensor] = OrderedDict()
 
     def get(self, key: Hashable) -> Tensor | None:
-        """What was kept for `key`, if anything is; it counts as used now."""
+        """Return the prefix stored for `key`, or None; it counts as used now."""
         kv = self._kept.get(key)
         if kv is not None:
             self._kept.move_to_end(key)
         return kv
 
     def put(self, key: Hashable, kv: Tensor) -> None:
-        """Keep `kv`, and as many of the others as there is room for; one that is too long for all
-        the room is not kept."""
+        """Store `kv`, and drop the least recently used ones that have no room. A prefix that is
+        longer than the whole cache is not stored."""
         length = kv.shape[3]
         if key in self._kept or length > self._positions:
             return

@@ -11,18 +11,18 @@ from realtime_tts.engine.link import Cancel, Command, CommandQueue, Open
 
 
 class PendingCommands:
-    """In the order in which they came, by way of `source` or of `put`."""
+    """Commands in the order in which they came, through `source` or `put`."""
 
     def __init__(self, source: CommandQueue | None = None) -> None:
         self._source: CommandQueue = queue.SimpleQueue() if source is None else source
         self._group: deque[Command] = deque()
 
     def put(self, commands: Sequence[Command]) -> None:
-        """These are to be applied together. Callable from any thread; never blocks."""
+        """Add commands that have to be applied together. Callable from any thread; never blocks."""
         self._source.put(commands)
 
     def __iter__(self) -> Iterator[Command]:
-        """Those that are there, until there are none. Whoever stops leaves the others here."""
+        """Yield commands until there are none. If the caller stops, the others stay here."""
         while True:
             while self._group:
                 yield self._group.popleft()
@@ -32,12 +32,13 @@ class PendingCommands:
                 return
 
     def wait(self, timeout: float) -> None:
-        """Until there are some, for so many seconds at most."""
+        """Wait until there are commands, for `timeout` seconds at most."""
         with contextlib.suppress(queue.Empty):
             self._group.extend(self._source.get(timeout=timeout))
 
     def left(self) -> list[str]:
-        """Once nobody applies them any more: whom they would still open. Empties the queue."""
+        """Return the ids of utterances that the remaining commands would open, and empty the queue.
+        For a loop that has ended."""
         ids: dict[str, None] = {}
         for command in self:
             if isinstance(command, Open):

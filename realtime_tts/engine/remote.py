@@ -1,5 +1,4 @@
-"""An engine in another process, as a front speaks with it; who starts and watches it, is not said
-here."""
+"""An engine in another process, as a front communicates with it, whoever starts and watches it."""
 
 from __future__ import annotations
 
@@ -24,9 +23,8 @@ from realtime_tts.engine.link import (
 
 
 class RemoteEngine:
-    """The part of an `EngineLink` that needs no more than a channel. `name` is the engine's in the
-    log. `registered` tells whether a name is that of a registered voice.
-    """
+    """The part of an `EngineLink` that only needs a channel. `name` is the engine's in the log.
+    `registered` returns whether a name is that of a registered voice."""
 
     def __init__(self, name: str, health: EngineHealth, registered: Callable[[str], bool]) -> None:
         self.name = name
@@ -39,14 +37,14 @@ class RemoteEngine:
 
     @property
     def info(self) -> EngineInfo:
-        """What the engine can do. Only after it is ready; it stays through restarts."""
+        """What the engine can do. Only available once it is ready; it is kept through restarts."""
         info = self._health.info
         assert info is not None, "the engine is not loaded yet: check status().ready"
         return info
 
     @property
     def open_utterances(self) -> int:
-        """Utterances given to the engine that have not ended."""
+        """Number of utterances given to the engine that have not ended."""
         return len(self._open)
 
     def submit(self, *commands: Command) -> None:
@@ -70,7 +68,7 @@ class RemoteEngine:
         return self._health.status(self._failure)
 
     def stranded(self) -> list[Stranded]:
-        """None: there is no other engine here."""
+        """Return an empty list: there is no other engine here."""
         return []
 
     # Events.
@@ -97,11 +95,11 @@ class RemoteEngine:
             for command in commands
             if isinstance(command, Open)
         ]
-        if refused:  # not at once: who submits is not ready for the answer yet
+        if refused:  # not at once: the caller is not ready for the answer yet
             asyncio.get_running_loop().call_soon(self._publish, refused)
 
     def _interrupted(self) -> None:
-        """The engine has ended: so have the utterances it was speaking."""
+        """Fail the utterances that the engine was speaking, because it has ended."""
         message = "the engine was restarted in the middle of this turn; send its text again"
         self._fail_open("engine_restarted", message)
 

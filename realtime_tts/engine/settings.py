@@ -1,4 +1,4 @@
-"""Settings of an engine: frozen, and checked once when they are built. load.py loads it."""
+"""Settings of an engine: frozen, and checked once when they are built. load.py loads the engine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KINDS = ("inline", "process", "fake")
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 RANDOM_SIZES = ("1.7B", "0.6B", "demo")
 RANDOM_FRAMES = 64
-"""Length of a turn with random weights, if nothing else is asked for: 5.1 s."""
+"""Default length of a turn with random weights, in frames: 5.1 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,20 +24,17 @@ class EngineConfig:
     """What runs, where, and how much of it. Building one loads nothing. Raises ConfigError.
 
     `kind`: the model in a thread of this process (inline) or in a process of its own, or tones
-    instead of a model (fake). `devices`: one engine process for each, with slots of its own;
-    none: one engine on `device`.
-    `model`: "demo", a local checkpoint folder or a Hub id. `dtype`: "auto" is what the checkpoint
-    is stored in on a GPU, and float32 on a CPU. `scheduler`: slots, admission and when speech
-    begins; with `fit_slots`, a GPU gets as many slots as its memory holds, at most those.
-    `eager`: plain torch modules on a GPU, too, without kernels and captured programs.
-    `threads`: CPU threads of the model (None: all cores but one, eight at most).
-    `max_frames`: frames of 80 ms after which a turn ends with `max_length` (None: the
-    checkpoint's own limit).
-    `gpu_memory`: what the engine may take of a GPU, as "8GiB", "80%" or "0.8" (None: nearly all
-    that is free).
-    `step_seconds` is the fake engine's speed. `random_weights` takes the place
-    of `model`: the dimensions of a release ("1.7B", "0.6B") or of the demo voice ("demo") with
-    untrained weights; every turn then has `max_frames` frames, and no guard ends it.
+    instead of a model (fake). `devices`: one engine process for each, with slots of its own; empty:
+    one engine on `device`. `model`: "demo", a local checkpoint folder or a Hub id. `dtype`: "auto"
+    is what the checkpoint is stored in on a GPU, and float32 on a CPU. `scheduler`: slots,
+    admission and when speech begins; with `fit_slots`, a GPU gets as many slots as its memory
+    holds, and at most these. `eager`: plain torch modules on a GPU, too, without kernels and
+    captured programs. `threads`: CPU threads of the model (None: all cores but one, eight at most).
+    `max_frames`: frames of 80 ms after which a turn ends with `max_length` (None: the checkpoint's
+    own limit). `gpu_memory`: what the engine may take of a GPU, as "8GiB", "80%" or "0.8" (None:
+    nearly all that is free). `step_seconds` is the fake engine's speed. `random_weights` takes the
+    place of `model`: the dimensions of a release ("1.7B", "0.6B") or of the demo voice ("demo")
+    with untrained weights; every turn then has `max_frames` frames, and no guard ends it.
     `voices_dir`: the folder of registered voices (None: there are none).
     """
 
@@ -85,12 +82,12 @@ class EngineConfig:
 
     @property
     def on_cuda(self) -> bool:
-        """Whether all its devices are CUDA's."""
+        """Whether all its devices are CUDA devices."""
         return all(name.startswith("cuda") for name in self.devices or (self.device,))
 
     @property
     def memory(self) -> MemoryBudget | None:
-        """`gpu_memory`, read. Raises ConfigError."""
+        """The parsed `gpu_memory`. Raises ConfigError."""
         return None if self.gpu_memory is None else MemoryBudget.parse(self.gpu_memory)
 
     @property
@@ -100,7 +97,7 @@ class EngineConfig:
 
     @property
     def name(self) -> str:
-        """What is loaded, as people are told."""
+        """What is loaded, for people."""
         if self.kind == "fake":
             return "a fake engine (tones)"
         if self.random_weights is not None:
@@ -108,7 +105,7 @@ class EngineConfig:
         return self.model
 
     def processes(self) -> tuple[EngineConfig, ...]:
-        """The engine of each process; none if it runs in a thread of this one."""
+        """Return the config of each engine process; none if the engine runs in a thread."""
         if self.kind != "process" and not self.devices:
             return ()
         devices = self.devices or (self.device,)

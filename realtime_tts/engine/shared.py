@@ -1,5 +1,7 @@
-"""An engine process that several fronts share, as one of those speaks with it that did not start
-it. The parent starts it, watches it, and tells this front where it is."""
+"""An engine process that several fronts share, for a front that did not start it.
+
+The supervisor starts it, watches it, and notifies this front where it listens.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,10 @@ from realtime_tts.engine.remote import RemoteEngine
 
 
 class SharedEngine(RemoteEngine):
-    """An `EngineLink`. It is ready from the engine's answer to this front until `lost`.
+    """An `EngineLink` to a shared engine. It is ready from the engine's answer to this front until
+    `lost`.
 
-    `health.silence` stays zero: an engine that hangs is its parent's business, and is ended.
+    `health.silence` stays zero: the supervisor ends an engine that hangs.
     """
 
     def __init__(self, name: str, registered: Callable[[str], bool] = no_voice) -> None:
@@ -27,14 +30,14 @@ class SharedEngine(RemoteEngine):
         self._deliver = deliver
 
     def found(self, addresses: Addresses) -> None:
-        """There is a process of it now, which may still be loading."""
+        """Connect to a new process of the engine, which may still be loading."""
         self.lost(None)
         self._health.born()
         self._channel = Channel(addresses, self.name, self._on_message, self._ended)
         self._channel.listen()
 
     def lost(self, failure: str | None) -> None:
-        """The process has ended; with `failure` there will be no other one. Idempotent."""
+        """Record that the process has ended; with `failure`, none will follow it. Idempotent."""
         self._failure = failure
         if self._channel is not None:
             channel, self._channel = self._channel, None
@@ -44,10 +47,10 @@ class SharedEngine(RemoteEngine):
             self._interrupted()
 
     def _ended(self) -> None:
-        """Its end of the stream is closed, which is known before its parent can say so."""
+        """Treat a closed stream as `lost`: it is noticed before the supervisor's message."""
         if self._channel is not None:
             self.lost(None)
 
     async def stop(self) -> None:
-        """Take leave of the engine, which goes on."""
+        """Disconnect from the engine, which goes on."""
         self.lost(None)

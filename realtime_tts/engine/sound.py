@@ -1,11 +1,11 @@
-"""What a step made for the ears, in blocks; and the silence that speech begins with, left out.
+"""The sound of a step in blocks, and the silence that speech begins with, which is cut off.
 
-One array operation is for many rows: a row at a time, 64 rows of four frames cost 0.7 ms to
-quantise and as much again to listen to.
+One array operation handles many rows: a row at a time, 64 rows of four frames cost 0.7 ms to
+quantise and as much again to look for silence.
 
-Checkpoints begin with some 0.1 s of silence. It is cut off where sound leaves the engine, so that
-nobody behind knows of it: packets, positions, word times and the scheduler's mirror of the listener
-count what is heard.
+Checkpoints begin with about 0.1 s of silence. It is cut off where sound leaves the engine, so that
+nothing after that counts it: packets, positions, word times and the scheduler's model of the
+listener count what is heard.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from realtime_tts.engine.interface import BlockSamples, SoundBlock, StepOutput
 
 
 def all_sound(output: StepOutput) -> list[SoundBlock]:
-    """Give all sound of a step as blocks; rows given one by one share a block with those as
-    long."""
+    """Return all sound of a step as blocks; single rows share a block by their length."""
     blocks = list(output.blocks)
     groups: defaultdict[int, list[str]] = defaultdict(list)
     for id, samples in output.samples.items():
@@ -39,12 +38,12 @@ def all_sound(output: StepOutput) -> list[SoundBlock]:
 
 
 def sample_counts(blocks: Iterable[SoundBlock]) -> dict[str, int]:
-    """Samples by utterance."""
+    """Return the number of samples of each utterance."""
     return {id: block.samples.shape[1] for block in blocks for id in block.ids}
 
 
 def pcm_rows(block: SoundBlock) -> Iterator[bytes]:
-    """The rows of a block as s16le, in the order of its ids."""
+    """Return the rows of a block as s16le, in the order of its ids."""
     samples = block.samples
     pcm: NDArray[np.int16]
     if samples.dtype == np.int16:
@@ -57,18 +56,19 @@ def pcm_rows(block: SoundBlock) -> Iterator[bytes]:
 _PEAK_DBFS, _LEVEL_DBFS = -50.0, -55.0
 _WINDOW_SECONDS = 0.005
 _ATTACK_SECONDS = 0.005
-"""What is kept before the first sound: it begins more softly than it is found."""
+"""Seconds kept before the first sound found: it begins more softly than that."""
 _MOST_SECONDS = 1.0
-"""Silence longer than this is not the beginning of speech, and stays."""
+"""Silence that lasts longer than this is not cut off: it is not the beginning of speech."""
 _LEAST_SECONDS = 0.04
 _LEAST_STEPS = 3.0
-"""A first packet of less, or of less than so many steps take, would leave a gap behind it."""
+"""A first packet shorter than `_LEAST_SECONDS`, or than this many steps, would leave a gap."""
 
 
 def onsets(samples: BlockSamples, sample_rate: int) -> list[int]:
-    """The first sample of each row of `samples` [rows, n], float or PCM, that is heard; -1 without.
+    """Return the index of the first audible sample of each row of `samples` [rows, n], float or
+    PCM; -1 for none.
 
-    Heard are samples beyond -50 dBFS, and those beyond -55 dBFS in 5 ms that are as loud as that
+    Audible are samples beyond -50 dBFS, and those beyond -55 dBFS in 5 ms that are as loud as that
     on average.
     """
     scale = FULL_SCALE if samples.dtype == np.int16 else 1.0
@@ -88,7 +88,7 @@ def onsets(samples: BlockSamples, sample_rate: int) -> list[int]:
 
 @dataclass(slots=True)
 class _Held:
-    """What an utterance has said so far and nobody was given; `start`: where it is heard first."""
+    """Sound of an utterance that is held back; `start`: its first audible sample, if any."""
 
     speed: Speed
     parts: list[NDArray[Any]] = field(default_factory=list)
@@ -100,25 +100,25 @@ class _Held:
 
 
 class LeadingSilence:
-    """Holds back the sound of utterances that have not been heard yet."""
+    """Holds back the sound of utterances until it is audible, and cuts off the silence before."""
 
     def __init__(self, sample_rate: int) -> None:
         self._rate = sample_rate
         self._held: dict[str, _Held] = {}
 
     def begin(self, id: str, speed: Speed = AS_MADE) -> None:
-        """A new utterance, whose leading silence nobody wants."""
+        """Add a new utterance, whose leading silence has to be cut off."""
         self._held[id] = _Held(speed)
 
     def end(self, id: str) -> None:
-        """It is over; what is held back of it is dropped. Idempotent."""
+        """Drop what is held back of an utterance, because it is over. Idempotent."""
         self._held.pop(id, None)
 
     def cut_from(
         self, blocks: Sequence[SoundBlock], ended: Collection[str], seconds: float
     ) -> list[SoundBlock]:
-        """What is to be heard of a step that took `seconds`. Those in `ended` make no more sound:
-        all is given that they had, silence too if there was nothing else."""
+        """Return the sound to pass on from a step that took `seconds`. For utterances in `ended`
+        that is all that was held back, silence too if there was nothing else."""
         if not self._held:
             return list(blocks)
         given = [part for block in blocks for part in self._of_block(block, seconds)]

@@ -1,6 +1,6 @@
-"""One engine process as its parent sees it: started, spoken to, heard, ended.
+"""One engine process as its parent sees it: to start, to communicate with, and to end.
 
-A new one is made for every start, with sockets of its own.
+A new object is made for every start, with sockets of its own.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ log = logging.getLogger(__name__)
 
 
 class Process:
-    """Lives on one event loop. `on_message` gets everything the engine says, in order.
+    """An engine process, on one event loop. `on_message` gets everything it sends, in order.
 
-    Making one raises OSError if the machine has no more files or sockets to give.
+    The constructor raises OSError if the machine has no more files or sockets.
     """
 
     def __init__(self, spec: bytes, name: str, on_message: Callable[[wire.Up], None]) -> None:
@@ -33,7 +33,7 @@ class Process:
         self._listener: socket.socket | None = None
         try:
             self._listener = self.addresses.listen()
-            # The engine knows its parent by being the first one.
+            # The engine takes the first front that connects for its parent.
             self.channel = Channel(self.addresses, name, on_message)
         except BaseException:
             self._forget()
@@ -55,14 +55,14 @@ class Process:
         self.channel.listen()
 
     async def ended(self) -> str:
-        """Wait for the end, and for what was said before it; says how the process ended."""
+        """Wait for the end, and for the messages before it; return how the process ended."""
         assert self._child is not None, "start() comes first"
         how = await self._child.ended()
         self.channel.receive_rest()
         return f"its process {how}"
 
     def kill(self) -> None:
-        """End it now, whatever it does. Idempotent."""
+        """End the process now, whatever it does. Idempotent."""
         if self._child is not None:
             self._child.kill()
 

@@ -1,4 +1,4 @@
-"""What an utterance asks for, in the model's terms: a speaker, or a cloned voice."""
+"""Translates the settings of an utterance into the model's terms: a speaker, or a cloned voice."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from realtime_tts.model import (
 from realtime_tts.model.config import ModelConfig
 
 _KEPT = 64
-"""Voices whose transcripts are kept tokenised."""
+"""Number of voices whose tokenised transcripts are cached."""
 
 
 def no_voices(name: str, /) -> Voice | None:
@@ -31,8 +31,8 @@ def no_voices(name: str, /) -> Voice | None:
 
 
 class SpokenAs:
-    """Turns utterances' settings into prompt specs. From any thread: an engine in a thread of the
-    server's is asked by the event loop, too.
+    """Turns utterances' settings into prompt specs. For any thread: the event loop, too, asks an
+    engine that runs in a thread of the server.
 
     `encode`: token ids of plain text. Equal settings give equal specs while a voice stays the same.
     """
@@ -51,15 +51,15 @@ class SpokenAs:
         )
         self._lock = threading.Lock()
         hidden = config.talker.transformer.hidden
-        self._nobody = Reference(torch.zeros(hidden))
+        self._empty_reference = Reference(torch.zeros(hidden))
 
     @property
     def default_voice(self) -> str | None:
-        """Who speaks if nobody is named; None where instructions or a cloned voice say it."""
+        """The speaker if none is named; None where instructions or a cloned voice decide."""
         return next(iter(self._config.speakers), None)
 
     def check(self, spec: UtteranceSpec) -> None:
-        """Raise RequestError, which says what checkpoint can, if this one cannot do it."""
+        """Raise RequestError, which names a checkpoint that can, if this one cannot do it."""
         if self._config.variant is Variant.BASE and not spec.voice:
             raise RequestError(
                 "a base checkpoint speaks cloned voices: name one of /v1/voices, or load a "
@@ -68,10 +68,11 @@ class SpokenAs:
         self._prompts.check(self.prompt_spec(spec))
 
     def prompt_spec(self, spec: UtteranceSpec) -> PromptSpec:
-        """The prompt's part of an utterance's settings. Raises RequestError for unknown voices.
+        """Return the prompt's part of an utterance's settings. Raises RequestError for unknown
+        voices.
 
-        Without a voice a Base checkpoint speaks as nobody, which is for warming up: `check` refuses
-        it.
+        Without a voice, a Base checkpoint speaks with an empty reference, for warming up: `check`
+        refuses that.
         """
         reference = None
         speaker = spec.voice or self.default_voice
@@ -88,7 +89,7 @@ class SpokenAs:
 
     def _reference(self, name: str | None) -> Reference:
         if not name:
-            return self._nobody
+            return self._empty_reference
         voice = self._voices(name.lower())
         if voice is None:
             raise RequestError(

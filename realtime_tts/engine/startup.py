@@ -1,4 +1,4 @@
-"""From nothing to an engine that is warm, and how long each stage of it took."""
+"""Loads an engine and warms it up, and logs how long each stage took."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _STAGES = MappingProxyType(
         "warm-up": "warm_up",
     }
 )
-"""By what `Progress` calls them. `import` comes before the first, and `build` behind the weights:
-kernels, and memory for keys and values."""
+"""Stages by the names that `Progress` uses. `import` comes before the first, and `build` after the
+weights: kernels, and memory for keys and values."""
 
 
 def start_engine(
     load: Callable[[Progress], Engine], config: SchedulerConfig, progress: Progress
 ) -> tuple[Engine, Scheduler]:
-    """Load an engine and warm it up; with it, the scheduler that knows what its steps cost. The log
-    has the seconds of each stage.
+    """Load an engine and warm it up; return it with a scheduler that has learned its step times.
+    The seconds of each stage are logged.
 
     Raises what `load` raises.
     """
@@ -46,20 +46,20 @@ def start_engine(
 
 
 class Stages:
-    """Seconds by stage. `told` hears the progress, too; `clock` in seconds."""
+    """Measures the seconds of each stage, and passes progress on to `forward`."""
 
-    def __init__(self, told: Progress, clock: Callable[[], float] = time.monotonic) -> None:
-        self._told, self._clock = told, clock
+    def __init__(self, forward: Progress, clock: Callable[[], float] = time.monotonic) -> None:
+        self._forward, self._clock = forward, clock
         self._stage, self._since = "import", clock()
         self._seconds: defaultdict[str, float] = defaultdict(float)
 
     def progress(self, what: str, done: int, total: int) -> None:
-        """A stage is so far; what follows its end, and no other stage has begun, is `build`."""
+        """Record the progress of a stage; the time from its end to the next stage is `build`."""
         self._lap("build" if done == total else _STAGES.get(what, what))
-        self._told(what, done, total)
+        self._forward(what, done, total)
 
     def end(self) -> dict[str, float]:
-        """Seconds by stage, in their order, and of all."""
+        """Return the seconds of each stage, in their order, and the sum as `all`."""
         self._lap("")
         return {**self._seconds, "all": sum(self._seconds.values())}
 

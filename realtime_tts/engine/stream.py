@@ -1,4 +1,4 @@
-"""One end of a Unix socket that carries messages, each behind its length."""
+"""One end of a Unix socket that carries messages, each with its length in front."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PIECES = 64  # in one call
 
 
 class Stream:
-    """Nothing here waits but `close`. One thread may send while another one receives."""
+    """One end of a message stream. Only `close` waits. One thread may send, another receive."""
 
     def __init__(self, end: socket.socket) -> None:
         end.setblocking(False)
@@ -28,21 +28,21 @@ class Stream:
         return self._end.fileno()
 
     def send(self, message: bytes) -> bool:
-        """Send a message behind those that wait; whether nothing waits now. If something does, it
-        leaves with `flush`, once the other end has taken some."""
+        """Send a message after those that wait; return whether nothing waits now. Otherwise the
+        rest leaves with `flush`, once the other end has taken some."""
         waits = bool(self._unsent)
         self._unsent += (_LENGTH.pack(len(message)), message)
         return not waits and self.flush()
 
     def flush(self) -> bool:
-        """Send what waits; whether nothing does now. What is for nobody any more is dropped."""
+        """Send what waits; return whether nothing does now. Dropped if the other end has closed."""
         unsent = self._unsent
         while unsent:
             try:
                 sent = self._end.sendmsg(list(islice(unsent, _PIECES)))
             except BlockingIOError:
                 return False
-            except ConnectionError:  # `received` tells
+            except ConnectionError:  # `received` reports it
                 unsent.clear()
                 break
             while unsent and sent >= len(unsent[0]):
@@ -52,9 +52,9 @@ class Stream:
         return True
 
     def received(self) -> list[memoryview]:
-        """Messages that are whole now. Limited: who calls has other work, too.
+        """Return messages that are complete, a limited number: the caller has other work, too.
 
-        Raises BlockingIOError if nothing has come, and EOFError once nothing more will.
+        Raises BlockingIOError if nothing has arrived, and EOFError once nothing more will.
         """
         try:
             data: bytes | bytearray = self._end.recv(_READ_BYTES)
@@ -77,7 +77,7 @@ class Stream:
         return whole
 
     def close(self, linger: float = 0.0) -> None:
-        """Leave no socket behind. What waits is sent for at most `linger` seconds. Idempotent."""
+        """Close the socket. What waits is sent for at most `linger` seconds. Idempotent."""
         if linger and self._unsent:
             self._end.settimeout(linger)
             with contextlib.suppress(OSError):

@@ -1,8 +1,8 @@
 """TorchEngine: carries out plans with the model's modules, on slots.
 
 One step is prefills, then one talker pass over all decoding rows, then one frame for all rows
-together (first codes, code predictor), then the codec for the rows whose frames become sound.
-Eager torch, on any device; on a CPU rows never influence each other, bit for bit.
+together (first codes, code predictor), then the codec for the rows whose frames become sound. Eager
+torch, on any device; on a CPU rows never influence each other, bit for bit.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from realtime_tts.engine.spoken_as import no_voices
 from realtime_tts.engine.warm_up import warm_up
 from realtime_tts.errors import NumericsError, RequestError
 from realtime_tts.model import ReferenceSound, SpeechModel, VoiceLookup
-from realtime_tts.model.alignment import AlignmentHeads, RowSight
+from realtime_tts.model.alignment import AlignmentHeads, RowAlignment
 from realtime_tts.sampling import checked
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import CodecRun, Decode, Prefill, StepPlan
 
 _REPLAYED_AT_ONCE = 32
-"""Frames of a pass of the talker over what was spoken elsewhere."""
+"""Frames of another engine that one pass of the talker replays."""
 
 
 class TorchEngine(ModelEngine):
-    """An `Engine` over one `SpeechModel`. Use from one thread at a time."""
+    """An `Engine` over one `SpeechModel` in plain torch. Use from one thread at a time."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class TorchEngine(ModelEngine):
     # The stages of a step.
 
     def _prefill(self, plan: Prefill) -> Tensor:
-        """Prompt and first text of a row -> hidden state [H] its frame 0 is made from."""
+        """Run a row's prompt and first text; return the hidden state [H] for frame 0."""
         row = self._rows[plan.id]
         layout, sampling = plan.layout.value, checked(row.spec.sampling)
         prompt = self._prompts.prompt(row.prompt_spec, row.ids, layout, finished=row.finished)
@@ -103,11 +103,11 @@ class TorchEngine(ModelEngine):
         return hidden if spoken is None else self._replay(row, spoken)
 
     def _replay(self, row: Row, spoken: Tensor) -> Tensor:
-        """Behind a prompt, the frames that were made elsewhere [k, 16] -> hidden state [H] that the
-        next one is made from: the decode steps of before, many to a pass.
+        """Run frames that another engine made [k, 16] behind the prompt; return the hidden state
+        [H] that the next one is made from.
 
-        Not a prefill: its attention sums in another order, and one sampled code later all would be
-        different.
+        The decode steps are repeated, many to a pass. A prefill would not do: its attention sums in
+        another order, and after one different code all later ones would differ.
         """
         self._state.sampling.resume(row.slot, spoken[:, 0])
         text = self._prompts.text([self._next_text_id(row) for _ in spoken])
@@ -118,20 +118,20 @@ class TorchEngine(ModelEngine):
         return self._talk(inputs[-1:], [row])[0]
 
     def _decode(self, plans: Sequence[Decode]) -> Tensor:
-        """The talker's next hidden states [B, H]; each row eats one text token."""
+        """Return the talker's next hidden states [B, H]; each row takes one text token."""
         rows = [self._rows[plan.id] for plan in plans]
         text = self._prompts.text([self._next_text_id(row) for row in rows])
         return self._talk(self._embeddings[[row.slot for row in rows]] + text, rows)
 
     def _talk(self, inputs: Tensor, rows: Sequence[Row]) -> Tensor:
-        """The hidden states [B, H] that the rows' next frames are made from; notes which token of
-        its text each of them speaks."""
+        """Return the hidden states [B, H] that the rows' next frames are made from; record which
+        text token each of them speaks."""
         slots, cache = [row.slot for row in rows], self._state.kv
         if not self._heads:
             return self._model.talker.decode(inputs, slots, cache)
-        sight = RowSight(self._heads, cache, slots, [row.view for row in rows])
-        hidden = self._model.talker.decode(inputs, slots, cache, sight.see)
-        for row, token in zip(rows, sight.tokens(), strict=True):
+        alignment = RowAlignment(self._heads, cache, slots, [row.view for row in rows])
+        hidden = self._model.talker.decode(inputs, slots, cache, alignment.observe)
+        for row, token in zip(rows, alignment.tokens(), strict=True):
             row.token = token
         return hidden
 
@@ -158,7 +158,7 @@ class TorchEngine(ModelEngine):
                     output.ended[id] = "max_length"
 
     def _run_codec(self, runs: Sequence[CodecRun], output: StepOutput) -> None:
-        """Frames to samples; rows with equally many frames share a call."""
+        """Decode frames into samples; rows with equally many frames share a call."""
         wanted = {run.id: run.frames for run in runs if run.id not in output.failed}
         wanted |= {id: self._rows[id].pending for id in output.ended}
         groups: defaultdict[int, list[str]] = defaultdict(list)

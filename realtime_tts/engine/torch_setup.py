@@ -1,4 +1,4 @@
-"""What torch is told before anything is loaded, and in what precision the model is."""
+"""Settings of torch that precede loading, and the precision of the model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from realtime_tts.logs import event
 log = logging.getLogger(__name__)
 
 _ON_A_GPU = (torch.bfloat16, torch.float32)
-"""Precisions that all parts of a model were tried in on a GPU."""
+"""Precisions in which all parts of a model were tried on a GPU."""
 
 
 def prepare_torch(device: str, threads: int | None) -> None:
@@ -47,9 +47,8 @@ def _check_capability(device: torch.device) -> None:
 
 
 def chosen_dtype(wanted: str, device: str, stored_dtype: Callable[[], torch.dtype]) -> torch.dtype:
-    """The precision of talker and code predictor: the one `wanted`, and for "auto" the one that
-    the checkpoint is stored in on a GPU, where all parts can compute in it, and float32 elsewhere.
-    """
+    """Return the precision of talker and code predictor: `wanted`, or for "auto" the one that the
+    checkpoint is stored in on a GPU, where all parts can compute in it, and float32 elsewhere."""
     if wanted != "auto":
         return getattr(torch, wanted)  # type: ignore[no-any-return]
     if torch.device(device).type != "cuda":
@@ -63,15 +62,16 @@ def chosen_dtype(wanted: str, device: str, stored_dtype: Callable[[], torch.dtyp
 
 
 def name_of(dtype: torch.dtype) -> str:
-    """As on the command line."""
+    """Return the name of a precision as on the command line."""
     return str(dtype).removeprefix("torch.")
 
 
 def _default_threads() -> int:
-    """The threads of CPU work: all cores but one, which the sockets need, and 8 at most.
+    """Return the number of threads of CPU work: all cores but one, which the sockets need, and 8 at
+    most.
 
-    Where two threads of a matrix product share a core with anything else, each waits for the
-    other's turn, and a step takes ten times as long.
+    Where two threads of a matrix product share a core with anything else, each waits for the other,
+    and a step takes ten times as long.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return min(max((cores or 1) - 1, 1), 8)

@@ -1,27 +1,27 @@
-"""Trials: turns that may be the reason why engines fail are given engines apart from each other."""
+"""Trials: turns that may be the cause of engine failures are tried apart from each other."""
 
 from __future__ import annotations
 
 from realtime_tts.engine.open_utterance import OpenUtterance
 
 MOST_TRIALS = 3
-"""Who fails in so many trials is the reason, and ends."""
+"""A turn that fails in this many trials is the cause, and ends."""
 _SECONDS = 1.0
-"""How long one keeps the others waiting at most: its listener may need nothing for a while."""
+"""The longest time that one trial delays others: its turn may need no step for a while."""
 
 
 class Trials:
-    """Who is tried now; a trial lasts until the turn is no longer suspected.
+    """The turns on trial now; a trial lasts until its turn is no longer suspected.
 
-    Most only shared an engine with the reason. They begin one after another, each once there is
-    sound of the one before. One that has failed in a trial has the next one alone.
+    Most turns only shared an engine with the cause. Trials begin one after another, each once there
+    is sound of the turn before. A turn that has failed in a trial has the next one alone.
     """
 
     def __init__(self) -> None:
         self._until: dict[OpenUtterance, float] = {}
 
     def begins(self, utterance: OpenUtterance, now: float) -> bool:
-        """Whether it may be given an engine now; then its trial begins."""
+        """Return whether the turn may be given an engine now; if so, its trial begins."""
         tried = {one: end for one, end in self._until.items() if one.suspected and now < end}
         alone = any(one.failed_trials for one in (utterance, *tried))
         if any((alone or not one.made) and not one.waits for one in tried):
@@ -30,5 +30,5 @@ class Trials:
         return True
 
     def ended(self, utterance: OpenUtterance) -> bool:
-        """It has no engine any more. Whether that ended a trial."""
+        """Record that the turn has no engine any more; return whether that ended a trial."""
         return self._until.pop(utterance, None) is not None and utterance.suspected

@@ -25,14 +25,14 @@ from tts_scheduler import (
 _ROWS = (1, 2, 4, 8)
 _CODEC_FRAMES = (1, 2, 4)
 _WHOLE_TEXT = 4
-"""So many times the short text is a usual one: what starts with it costs more."""
+"""How many times the short text makes a usual full text, whose start costs more."""
 
 
 def warm_up(
     engine: Engine, text: Sequence[int], slots: int, progress: Progress, rows: Sequence[int] = _ROWS
 ) -> list[MeasuredStep]:
     """Speak `text` (token ids) in each number of slots of `rows`, twice, and begin as often with a
-    longer one in the full-text layout; returns the second times.
+    longer one in the full-text layout; return the second measurements.
 
     Slots are used from 0 and are free again afterwards.
     """
@@ -48,7 +48,7 @@ def warm_up(
 
 
 def taught_scheduler(engine: Engine, config: SchedulerConfig, progress: Progress) -> Scheduler:
-    """Warm `engine` up; a scheduler that knows from it what steps cost.
+    """Warm `engine` up; return a scheduler that has learned its step times.
 
     An engine may have fewer slots than were asked for: as many as fit into its memory.
     """
@@ -61,9 +61,9 @@ def taught_scheduler(engine: Engine, config: SchedulerConfig, progress: Progress
 
 
 class ScriptedPages:
-    """Pages for plans that are written by hand instead of by a scheduler: to warm up, to measure.
+    """Assigns pages for plans that are written by hand, to warm up or to measure.
 
-    Rows never give theirs up. Nothing is added where memory has no limit, and for rows that could
+    Rows are never swapped out. No page is added where memory has no limit, nor for rows that could
     never fit, which the engine refuses.
     """
 
@@ -72,7 +72,7 @@ class ScriptedPages:
         self._prompts: dict[int, int] = {}
 
     def added_to(self, plan: StepPlan) -> StepPlan:
-        """The plan with the pages that its rows lack. They have to be there."""
+        """Return the plan with the pages that its rows lack, which have to be free."""
         if self._kv is None:
             return plan
         self._prompts.update((prefill.slot, prefill.positions) for prefill in plan.prefills)
@@ -90,14 +90,14 @@ class ScriptedPages:
         return replace(plan, reservations=tuple(reservations))
 
     def release(self, slot: int) -> None:
-        """The utterance in this slot is over."""
+        """Free the pages of a slot whose utterance is over."""
         if self._kv is not None:
             self._kv.release(slot)
 
 
 def _speak(engine: Engine, text: Sequence[int], count: int, layout: Layout) -> list[MeasuredStep]:
-    """A short utterance in each of `count` slots, with every length of codec run; in the full-text
-    layout only the start of a longer one."""
+    """Speak a short utterance in each of `count` slots, with every length of codec run; in the
+    full-text layout only begin a longer one."""
     whole = layout is Layout.FULL_TEXT
     text = [*text] * _WHOLE_TEXT if whole else text
     rows = [(f"warm-up-{slot}", slot) for slot in range(count)]

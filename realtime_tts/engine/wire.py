@@ -1,8 +1,8 @@
-"""What fronts and an engine process say to each other: msgpack structs, each a message of
-a stream (stream.py).
+"""Messages between fronts and an engine process: msgpack structs, each one message of a stream
+(stream.py).
 
 One message carries all commands of a round of the event loop down, or all events of an engine step
-up. PCM travels as the bytes it is.
+up. PCM travels as plain bytes.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from realtime_tts.engine.link import Command, Event
 
 
 class Commands(msgspec.Struct, frozen=True, tag=True):
-    """Commands of one round of a front's event loop, which are to be applied together."""
+    """Commands of one round of a front's event loop, to be applied together."""
 
     commands: list[Command]
 
 
 class Stop(msgspec.Struct, frozen=True, tag=True):
-    """The engine is to end after the step under way, says the parent; `Stopped` answers."""
+    """The parent asks the engine to end after the current step; `Stopped` answers."""
 
 
 Down = Commands | Stop
@@ -31,7 +31,7 @@ Down = Commands | Stop
 
 
 class Loading(msgspec.Struct, frozen=True, tag=True):
-    """How far loading is: what `Progress` is called with."""
+    """Progress of loading: the arguments of `Progress`."""
 
     what: str
     done: int
@@ -39,14 +39,14 @@ class Loading(msgspec.Struct, frozen=True, tag=True):
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
-    """Loaded and warm: commands are welcome. `capacity` is what warm-up has measured."""
+    """The engine is loaded and warm, and takes commands. `capacity` was measured in the warm-up."""
 
     info: EngineInfo
     capacity: int
 
 
 class MadeStep(msgspec.Struct, frozen=True, array_like=True):
-    """How long a step took, and how many rows of which kind it had, for the front's metrics."""
+    """The duration of a step and its number of rows by kind, for the front's metrics."""
 
     seconds: float
     prefills: int
@@ -54,7 +54,7 @@ class MadeStep(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Happened(msgspec.Struct, frozen=True, tag=True):
-    """All since the last such message: events for turns, steps and guards for the metrics."""
+    """Everything since the last such message: events for turns, and what metrics count."""
 
     events: list[Event]
     steps: list[MadeStep] = []
@@ -63,8 +63,8 @@ class Happened(msgspec.Struct, frozen=True, tag=True):
 
 class Heartbeat(msgspec.Struct, frozen=True, tag=True):
     """The process is alive; its loop last finished something `age` seconds ago. `others`:
-    utterances of other fronts than the one that is told. `busy`: seconds since then, 0 while there
-    is nothing to do. `step` and `leaving` as in `EngineStatus`."""
+    utterances of fronts other than the receiver. `busy`: seconds since then, 0 while the loop is
+    idle. `step` and `leaving` as in `EngineStatus`."""
 
     active: int
     held: int
@@ -88,13 +88,13 @@ class LogLine(msgspec.Struct, frozen=True, tag=True):
 
 
 class Broken(msgspec.Struct, frozen=True, tag=True):
-    """The engine cannot go on, and its process ends."""
+    """The engine cannot continue, and its process ends."""
 
     message: str
 
 
 class Stopped(msgspec.Struct, frozen=True, tag=True):
-    """The last message of an engine that was told to stop."""
+    """The last message of an engine that was asked to stop."""
 
 
 Up = Loading | Ready | Happened | Heartbeat | LogLine | Broken | Stopped
@@ -105,17 +105,17 @@ _up_decoder = msgspec.msgpack.Decoder(Up)
 
 
 def encode(message: Down | Up) -> bytes:
-    """The message as bytes."""
+    """Return the message as bytes."""
     return _encoder.encode(message)
 
 
 def decode_down(data: bytes | memoryview) -> Down:
-    """The front's message in `data`. Raises msgspec.DecodeError."""
+    """Return the front's message in `data`. Raises msgspec.DecodeError."""
     found: Down = _down_decoder.decode(data)
     return found
 
 
 def decode_up(data: bytes | memoryview) -> Up:
-    """The engine's message in `data`. Raises msgspec.DecodeError."""
+    """Return the engine's message in `data`. Raises msgspec.DecodeError."""
     found: Up = _up_decoder.decode(data)
     return found

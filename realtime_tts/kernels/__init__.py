@@ -10,15 +10,19 @@ float32 whatever the tensors are, and every result is rounded once, at its end. 
 compiles the kernel, which a capture does not allow: run everything once before capturing it.
 
 A whole frame of the code predictor (`frame_program`) and a whole position of the talker
-(`step_program`) are kernels in CUDA C++, whose programs stay and go from phase to phase together.
+(`step_program`) are kernels in CUDA C++, whose thread blocks stay resident and pass from phase to
+phase together.
 
 Triton need not be installed. Arguments named alike mean the same everywhere:
 
     pages    [pages, 2, kv_heads, page_size, D]: one layer's keys (0) and values (1). Page 0 is
-             the scratch page: padding rows write there, and nobody reads it.
+             the scratch page: padding rows write there, and it is never read.
     tables   [slots + 1, max_pages] int32: the pages of a slot, in order. The last row is zeros: it
              belongs to the scratch slot, which is the slot of padding rows.
     slots, positions, starts, lengths   [B], int32 or int64
+
+*Float* in a docstring is float32, bfloat16 or float16: one type for all tensors of a call that are
+described so, and for results whose type is not given.
 """
 
 from realtime_tts.kernels.alignment import MOST_TEXT, most_seen

@@ -1,4 +1,4 @@
-"""Which position of a row's text some query heads look at most."""
+"""The position of a row's text that some query heads attend to most."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch import Tensor
 from realtime_tts.kernels.dispatch import Kernel
 
 MOST_TEXT = 256
-"""Positions that are looked at: more than an utterance has that is spoken well."""
+"""The most positions that are looked at: more than the text of an utterance that is spoken well."""
 
 
 @Kernel
@@ -21,11 +21,13 @@ def most_seen(
     firsts: Tensor,
     counts: Tensor,
 ) -> Tensor:
-    """The position that K query heads look at most, in the sum of their softmaxes: [B] int32.
+    """Return the position that K query heads attend to most, by the sum of their softmaxes: [B]
+    int32.
 
-    query [B, K, D], rotated; pages [layers, pages, 2, kv_heads, page_size, D]; heads [K, 2] int32:
-    the layer and the key head of each. Row b looks at counts[b] positions, `MOST_TEXT` at most,
-    from firsts[b] on; the result counts from there, and is 0 for a row that has none.
+    query [B, K, D] float, rotated; pages [layers, pages, 2, kv_heads, page_size, D] float; heads
+    [K, 2] int32: the layer and the key head of each; tables [slots + 1, max_pages] int32; slots,
+    firsts, counts [B] int32 or int64. Row b looks at counts[b] positions, `MOST_TEXT` at most, from
+    firsts[b] on; the result counts from there, and is 0 for a row that has none.
     """
     size, scale = pages.shape[4], query.shape[2] ** -0.5
     steps = torch.arange(MOST_TEXT, device=query.device)

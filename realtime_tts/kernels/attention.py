@@ -18,10 +18,12 @@ def decode_attention(
     lengths: Tensor,
     own: int = 0,
 ) -> Tensor:
-    """Attend with one query per row: query [B, heads, D] -> [B, heads * D].
+    """Attend with one query per row: query [B, heads, D] float -> [B, heads * D] float.
 
-    Row b attends to the first lengths[b] + own positions of its slot; `own` is 1 where `lengths`
-    leaves out the query's own position. A row with none, as padding has, gets zeros.
+    pages [pages, 2, kv_heads, page_size, D] float; tables [slots + 1, max_pages] int32; slots,
+    lengths [B] int32 or int64. Row b attends to the first lengths[b] + own positions of its slot;
+    `own` is 1 where `lengths` leaves out the query's own position. A row with none, as in padding,
+    gets zeros.
     """
     return _attend(query, pages, tables, slots.long(), lengths.long() + own)
 
@@ -36,22 +38,23 @@ def prompt_attention(
     begins: Tensor,
     most: int,
 ) -> Tensor:
-    """Causal attention of prompts whose keys and values are in the pages already.
+    """Attend causally in prompts whose keys and values are in the pages already.
 
-    query [N, heads, D] -> [N, heads * D]: the prompts of B rows, one behind the other. Row b has
-    the queries from begins[b] to begins[b + 1], begins [B + 1], and `most` at most; its first one
-    stands at position starts[b] of its slot, and each attends to all up to its own position. What
-    lies behind begins[B] is padding; its results are zeros.
+    query [N, heads, D] float -> [N, heads * D] float: the prompts of B rows, one after the other.
+    pages and tables as in `decode_attention`; slots, starts [B] and begins [B + 1] int32 or int64.
+    Row b has the queries from begins[b] to begins[b + 1], at most `most`; its first one is at
+    position starts[b] of its slot, and each attends to all up to its own position. Queries from
+    begins[B] on are padding; their results are zeros.
     """
     places = torch.arange(len(query), device=query.device)
-    # Rows without queries share their beginning with the next; the last of equals has the query.
+    # A row without queries begins where the next one does; the last of equal rows has the query.
     rows = torch.searchsorted(begins, places, right=True).sub_(1).clamp_(max=len(slots) - 1)
     limits = starts.long()[rows] + places - begins.long()[rows] + 1
     return _attend(query, pages, tables, slots.long()[rows], limits * (places < begins[-1]))
 
 
 def _attend(query: Tensor, pages: Tensor, tables: Tensor, slots: Tensor, limits: Tensor) -> Tensor:
-    """query [B, heads, D] -> [B, heads * D]: row b to the first limits[b] positions of its slot."""
+    """Attend with query [B, heads, D] -> [B, heads * D], row b to limits[b] positions of a slot."""
     rows, heads, dim = query.shape
     kv_heads, page_size = pages.shape[2:4]
     tables = held_pages(tables, limits, page_size)
@@ -66,14 +69,15 @@ def _attend(query: Tensor, pages: Tensor, tables: Tensor, slots: Tensor, limits:
         attn_mask=mask.view(rows, 1, 1, -1),
         enable_gqa=heads != kv_heads,
     )
-    # A query that sees nothing: softmax of nothing.
+    # The softmax of a query that attends to no position is NaN.
     return attended.view(rows, heads * dim).masked_fill(~mask.any(1, keepdim=True), 0)
 
 
 def held_pages(tables: Tensor, limits: Tensor, page_size: int) -> Tensor:
-    """The tables' columns that one of `limits` reaches: no result depends on the others by a bit.
+    """Return the columns of tables [B, max_pages] int32 that one of limits [B] reaches; the others
+    do not change a result by a bit.
 
-    On a GPU all of them, since a graph may be captured there: no shape may follow from data.
+    On a GPU all are returned, since a graph may be captured there: no shape may follow from data.
     """
     if tables.is_cuda or not len(limits):
         return tables

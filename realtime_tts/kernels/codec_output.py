@@ -1,4 +1,4 @@
-"""The codec's last convolution, and samples as PCM."""
+"""The codec's last convolution, and the conversion of samples to PCM."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from realtime_tts.kernels.snake_unfold import unfold
 
 @Kernel
 def output_conv(active: Tensor, weight: Tensor, bias: Tensor, past: Past) -> Tensor:
-    """Causal convolution to one channel, clamped: active [B, L, C], weight [count, C], bias [1] ->
-    float32 samples [B, L] in [-1, 1]."""
+    """Convolve causally to one channel and clamp: active [B, L, C] float, weight [count, C] float,
+    bias [1] float32 -> samples [B, L] float32 in [-1, 1]."""
     rows, steps, _ = active.shape
     matrix = unfold.plain(active, past, count=weight.shape[0])
     return (matrix.float() @ weight.float().flatten() + bias).view(rows, steps).clamp_(-1, 1)
@@ -21,5 +21,5 @@ def output_conv(active: Tensor, weight: Tensor, bias: Tensor, past: Past) -> Ten
 
 @Kernel
 def pcm(samples: Tensor) -> Tensor:
-    """Samples float32 in [-1, 1] -> int16, as `realtime_tts.audio.pcm` rounds them."""
+    """Round samples [...] float32 in [-1, 1] to int16 [...], as `realtime_tts.audio.pcm` does."""
     return (samples.clamp(-1, 1) * 32_767).round().to(torch.int16)

@@ -8,23 +8,23 @@ from torch import Tensor
 
 
 class Past(NamedTuple):
-    """The steps a causal layer remembers of every slot, and the rows of this call.
+    """The steps that a causal layer remembers of every slot, and the rows of this call.
 
     There are two copies by slot: a call reads the one that `side` names and writes the other, and
-    `advance` changes sides when all layers are done. So programs that read the past of a row and
-    programs that write it never meet, and nothing has to be copied out of the way.
+    `advance` switches sides when all layers are done. So no program writes a past that another one
+    still reads, and no past has to be copied.
     """
 
     taps: Tensor
-    """[slots + 1, 2, steps, channels], oldest first, any strides but the last two contiguous."""
+    """[slots + 1, 2, steps, channels] float, oldest first; contiguous in steps and channels."""
     side: Tensor
-    """[slots + 1] int64, 0 or 1."""
+    """Which copy is the present one: [slots + 1] int64, 0 or 1."""
     slots: Tensor
-    """[B] int64: the slot of each row; padding rows share the last one, the scratch slot."""
+    """The slot of each row: [B] int64. Padding rows share the last one, the scratch slot."""
 
 
 class Snake(NamedTuple):
-    """SnakeBeta, x + gain · sin²(rate · x): both float32 [channels]."""
+    """Parameters of SnakeBeta, x + gain · sin²(rate · x): both [channels] float32."""
 
     rate: Tensor
     gain: Tensor

@@ -1,4 +1,4 @@
-"""What lies between the codec's products, row by row."""
+"""The codec's operations between its matrix products, row by row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from realtime_tts.kernels.snake_unfold import unfold
 
 @Kernel
 def add_scaled_norm(x: Tensor, y: Tensor, scale: Tensor, weight: Tensor, eps: float) -> Tensor:
-    """x += scale * y, in place, then RMSNorm: x and y [M, H], scale and weight [H] -> [M, H]."""
+    """Add scale * y to x, in place, and return the RMSNorm of x: x, y [M, H], scale, weight [H]
+    float -> [M, H] float."""
     x.copy_(x.float() + scale.float() * y.float())
     wide = x.float()
     normed = wide * (wide.square().mean(-1, keepdim=True) + eps).rsqrt()
@@ -29,7 +30,8 @@ def depthwise_norm(
     eps: float,
     past: Past,
 ) -> Tensor:
-    """Causal depthwise convolution, then LayerNorm: x [B, L, C], weight [count, C] -> [B, L, C]."""
+    """Convolve causally by channel, then apply LayerNorm: x [B, L, C], weight [count, C], bias [C],
+    norm (weight [C], bias [C]) float -> [B, L, C] float."""
     rows, steps, channels = x.shape
     matrix = unfold.plain(x, past, count=weight.shape[0]).view(rows, steps, -1, channels)
     y = (matrix.float() * weight.float()).sum(2) + bias.float()
@@ -38,11 +40,11 @@ def depthwise_norm(
 
 @Kernel
 def codebook_sum(codes: Tensor, table: Tensor) -> Tensor:
-    """A frame's vector is the sum of its codes' entries: codes [B, T, books] int64, table
-    [books, entries, dim] -> [B, T, dim].
+    """Return the vectors of frames, each the sum of its codes' entries: codes [B, T, books] int64,
+    table [books, entries, dim] float -> [B, T, dim] float.
 
-    Codes outside the codebook count as its first or last entry: a row that has ended may carry
-    an id of the talker's, and must not read elsewhere.
+    Codes outside the codebook count as its first or last entry: a row that has ended may carry an
+    id of the talker's, and must not read elsewhere.
     """
     books, entries, dim = table.shape
     first = torch.arange(books, device=codes.device) * entries
@@ -53,7 +55,7 @@ def codebook_sum(codes: Tensor, table: Tensor) -> Tensor:
 
 @Kernel
 def advance(frames: Tensor, side: Tensor, slots: Tensor, count: int) -> None:
-    """End a call, after all layers: `count` frames more are done, and the taps just written are the
-    present ones."""
+    """End a call, after all layers: `count` more frames are done, and the taps just written become
+    the present ones. frames, side [slots + 1] int64, changed in place; slots [B] int64."""
     frames[slots] = frames[slots] + count
     side[slots] = 1 - side[slots]

@@ -1,4 +1,4 @@
-"""A launch that is built several times, each for some numbers of rows."""
+"""A kernel that is built several times, each build for a range of numbers of rows."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ import torch
 from realtime_tts.kernels.cuda_program import CudaProgram, compile_cuda
 
 PROGRAMS = 128
-"""Each has the same share of a product of the released sizes."""
+"""Thread blocks of a launch: each computes an equal share of each product of released sizes."""
 
 
 class Build(NamedTuple):
     """How a kernel is built."""
 
     most: int
-    """Rows it takes."""
+    """The most rows that it takes."""
     kernel: str
-    """The function, and its file in `kernels/cuda`."""
+    """The name of the function, and of its file in `kernels/cuda`."""
     macros: Mapping[str, int]
-    """Of cuda/sizes.cuh."""
+    """Macros of cuda/sizes.cuh."""
 
 
 class CudaBuilds:
-    """All builds of a launch, ascending by rows, on one device.
+    """All builds of a kernel, ascending by rows, on one device.
 
-    `settings` gives the macros of a model's sizes with those of a build. Raises CudaError if a
-    kernel cannot be built or loaded.
+    `settings` returns the macros of a model's sizes together with those of a build. Raises
+    CudaError if a kernel cannot be built or loaded.
     """
 
     def __init__(
@@ -48,16 +48,16 @@ class CudaBuilds:
             ]
 
     def kernel(self, rows: int) -> str:
-        """Name the kernel for so many rows."""
+        """Return the name of the kernel for this number of rows."""
         return self._builds[self._fit(rows)].kernel
 
     def constant(self, kernel: str, name: str) -> int:
-        """Return the largest value of an int that all builds of a kernel say by CONSTANT."""
+        """Return the largest value of an int that all builds of a kernel define with CONSTANT."""
         pairs = zip(self._builds, self._programs, strict=True)
         return max(program.constant(name) for build, program in pairs if build.kernel == kernel)
 
     def launch(self, rows: int, arguments: Structure) -> None:
-        """Launch what takes so many rows, on the device's current stream."""
+        """Launch the build for this number of rows, on the device's current stream."""
         with torch.cuda.device(self._device):
             self._programs[self._fit(rows)].launch(arguments)
 

@@ -23,7 +23,7 @@ from realtime_tts.kernels.cuda_program import (
 )
 
 Shape = tuple[int, int, int]
-"""Inputs, outputs and taps."""
+"""Numbers of inputs, outputs and taps."""
 UNITS: Mapping[Shape, Mapping[str, int]] = MappingProxyType(
     {
         (96, 96, 7): {"POINT": 1, "DEPTH": 96, "RING": 8},
@@ -31,24 +31,24 @@ UNITS: Mapping[Shape, Mapping[str, int]] = MappingProxyType(
         (192, 288, 2): {"POINT": 0, "DEPTH": 32, "RING": 6},
     }
 )
-"""How codec_unit.cu is built for inputs, outputs and taps: whether a pointwise product follows,
-inputs of a piece of weights, and pieces that the ring holds."""
+"""How codec_unit.cu is built for inputs, outputs and taps: whether a pointwise product follows
+(POINT), inputs of a chunk of weights (DEPTH), and chunks that the ring holds (RING)."""
 CONVS: Mapping[Shape, Mapping[str, int]] = MappingProxyType({(384, 384, 7): {"RING": 4}})
-"""The same for codec_conv.cu."""
+"""How codec_conv.cu is built for inputs, outputs and taps."""
 FEWEST: Mapping[Shape, int] = MappingProxyType(
     {(96, 96, 7): 1, (192, 192, 7): 48, (192, 288, 2): 64, (384, 384, 7): 72}
 )
-"""Tiles from which on each is faster than what it replaces, on an H200."""
+"""The fewest tiles for which each kernel is faster than what it replaces, on an H200."""
 _PART, _DEPTH = 192, 64  # outputs of a program of codec_conv.cu, and inputs of a piece
 
-Made = tuple[Tensor | None, Tensor]
-"""What a layer gives: raw, if it was asked for, and activated."""
+LayerOutput = tuple[Tensor | None, Tensor]
+"""A layer's output: raw, if asked for, and activated; both [B, L, out] bfloat16."""
 Product = tuple[Tensor, Tensor, Snake]
-"""A weight [taps * in, out], its bias [out], and what activates its results."""
+"""A weight [taps * in, out] bfloat16, its bias [out] float32, and what activates its results."""
 
 
 class StateArguments(ctypes.Structure):
-    """As `State` in cuda/codec_tiles.cuh."""
+    """The struct `State` of cuda/codec_tiles.cuh."""
 
     _fields_ = (
         ("taps", ctypes.c_void_p),
@@ -60,7 +60,7 @@ class StateArguments(ctypes.Structure):
 
 
 class UnitArguments(ctypes.Structure):
-    """As `Arguments` in cuda/codec_unit.cu."""
+    """The struct `Arguments` of cuda/codec_unit.cu."""
 
     _fields_ = (
         ("x", ctypes.c_void_p),
@@ -77,7 +77,7 @@ class UnitArguments(ctypes.Structure):
 
 
 class ConvArguments(ctypes.Structure):
-    """As `Arguments` in cuda/codec_conv.cu."""
+    """The struct `Arguments` of cuda/codec_conv.cu."""
 
     _fields_ = (
         ("x", ctypes.c_void_p),
@@ -92,12 +92,12 @@ class ConvArguments(ctypes.Structure):
 
 
 def unit_weights(wide: Tensor, point: Tensor | None) -> Tensor:
-    """Weights [taps * in, out], and of the point [out, out], in the order in which codec_unit.cu
-    reads them: [.. / 8, out, 8], chunks of eight inputs.
+    """Return weights [taps * in, out], and a point's [out, out], in the order in which
+    codec_unit.cu reads them: [.. / 8, out, 8], chunks of eight inputs, in the type of `wide`.
 
-    A thread of the tensor core has two of each eight columns. They are ordered so that what it has
-    of 32 columns are eight channels side by side. The hidden channels are the point's inputs, in
-    the same order.
+    A thread of the tensor core has two of each eight columns. They are ordered so that its share of
+    32 columns is eight adjacent channels. The hidden channels are the point's inputs, in the same
+    order.
     """
     channels = wide.shape[1]
     place = torch.arange(channels, device=wide.device)
@@ -108,19 +108,21 @@ def unit_weights(wide: Tensor, point: Tensor | None) -> Tensor:
 
 
 def conv_weights(weight: Tensor, taps: int) -> Tensor:
-    """A weight [taps * in, out] in the order in which codec_conv.cu reads it: parts of 192 outputs,
-    64 inputs, taps, chunks of eight inputs, outputs, inputs."""
+    """Return a weight [taps * in, out] in the order in which codec_conv.cu reads it: parts of 192
+    outputs, 64 inputs, taps, chunks of eight inputs, outputs, inputs; in its own type."""
     shaped = weight.view(taps, -1, _DEPTH // 8, 8, weight.shape[1] // _PART, _PART)
     return shaped.permute(4, 1, 0, 2, 5, 3).contiguous()
 
 
 def numbers(*products: Product) -> Tensor:
-    """Each product's bias and activation in one table, float32 [3 * products, out]."""
+    """Return each product's bias and activation in one table, [3 * products, out] float32."""
     rows = [row for _, bias, snake in products for row in (bias, *snake)]
     return torch.stack(rows).float().contiguous()
 
 
 def state_arguments(past: Past) -> StateArguments:
+    """Return the arguments for a past with taps [slots + 1, 2, steps, channels] bfloat16 and side
+    and slots int64. The tensors must live until the launch is over."""
     taps, side, slots = past
     assert taps.stride(3) == 1 and taps.stride(2) == taps.shape[3]
     assert taps.dtype == torch.bfloat16 and side.dtype == slots.dtype == torch.int64
@@ -130,14 +132,15 @@ def state_arguments(past: Past) -> StateArguments:
 
 
 def pointers(*tensors: Tensor | None) -> list[int | None]:
-    """Where they lie. They must live until a launch that is given this is over."""
+    """Return the addresses of contiguous tensors, of any shape and type. The tensors must live
+    until a launch that gets these is over."""
     given = [tensor for tensor in tensors if tensor is not None]
     assert all(tensor.is_contiguous() for tensor in given)
     return [None if tensor is None else tensor.data_ptr() for tensor in tensors]
 
 
 class UnitLaunch:
-    """A residual unit, or, without a point, a convolution and what activates it."""
+    """The launch of a residual unit, or, without a point, of a convolution and its activation."""
 
     def __init__(
         self,
@@ -148,7 +151,7 @@ class UnitLaunch:
         point: Product | None,
         most: int,
     ) -> None:
-        """`most` programs share the tiles."""
+        """`most`: the most thread blocks, which share the tiles."""
         self._fewest = FEWEST[_shape(wide, taps)]
         self._program, self._tile = program, program.constant("tile_steps")
         self._outputs, self._most = wide[0].shape[1], most
@@ -157,14 +160,15 @@ class UnitLaunch:
         self._dilation = dilation
 
     def takes(self, active: Tensor) -> bool:
-        """Whether [B, L, in] is for this kernel: whole tiles, and enough of them."""
+        """Return whether input [B, L, in] suits this kernel: whole tiles, and enough of them."""
         rows, steps, _ = active.shape
         return steps % self._tile == 0 and rows * (steps // self._tile) >= self._fewest
 
     def __call__(
         self, active: Tensor, past: Past, x: Tensor | None = None, *, raw: bool = True
-    ) -> Made:
-        """Activated input [B, L, in], and the residual x [B, L, out] of a unit -> [B, L, out]."""
+    ) -> LayerOutput:
+        """Apply to activated input [B, L, in] bfloat16, and the residual x [B, L, out] bfloat16 of
+        a unit; see `LayerOutput`."""
         rows, steps, _ = active.shape
         y = active.new_empty(rows, steps, self._outputs) if raw else None
         activated = active.new_empty(rows, steps, self._outputs)
@@ -181,7 +185,7 @@ class UnitLaunch:
 
 
 class ConvLaunch:
-    """A convolution of which only the activated results are wanted."""
+    """The launch of a convolution of which only the activated results are needed."""
 
     def __init__(self, program: CudaProgram, product: Product, taps: int, dilation: int) -> None:
         self._program, self._tile = program, program.constant("tile_steps")
@@ -194,11 +198,11 @@ class ConvLaunch:
         return rows * (steps // self._tile) * (self._outputs // _PART)
 
     def takes(self, active: Tensor) -> bool:
-        """Whether [B, L, in] is for this kernel: whole tiles, and enough of them."""
+        """Return whether input [B, L, in] suits this kernel: whole tiles, and enough of them."""
         return active.shape[1] % self._tile == 0 and self._programs(active) >= self._fewest
 
     def __call__(self, active: Tensor, past: Past) -> Tensor:
-        """Activated input [B, L, in] -> activated [B, L, out]."""
+        """Convolve activated input [B, L, in] bfloat16 -> activated [B, L, out] bfloat16."""
         rows, steps, _ = active.shape
         activated = active.new_empty(rows, steps, self._outputs)
         given = ConvArguments(
@@ -214,13 +218,12 @@ class ConvLaunch:
 
 
 def settings(shape: Shape, build: Mapping[str, int]) -> dict[str, int]:
-    """Return the macros of a source for inputs, outputs and taps."""
+    """Return the macros of a source for inputs, outputs and taps, with those of a build."""
     return dict(zip(("INPUTS", "OUTPUTS", "TAPS"), shape, strict=True)) | dict(build)
 
 
 class CodecPrograms:
-    """Both kernels, built for the shapes of the released codec. Raises CudaError where they cannot
-    be built or loaded."""
+    """Both kernels, built for the released codec's shapes. Raises CudaError if that fails."""
 
     def __init__(self, device: torch.device) -> None:
         self._most = torch.cuda.get_device_properties(device).multi_processor_count
@@ -231,14 +234,15 @@ class CodecPrograms:
     def unit(
         self, wide: Product, taps: int, dilation: int, point: Product | None = None
     ) -> UnitLaunch | None:
-        """The launch of a unit, or of a convolution; None where Triton's kernels do it."""
+        """Return the launch of a unit, or of a convolution; None where Triton's kernels do it."""
         program = self._units.get(_shape(wide, taps))
         if program is None:
             return None
         return UnitLaunch(program, wide, taps, dilation, point, self._most)
 
     def conv(self, product: Product, taps: int, dilation: int) -> ConvLaunch | None:
-        """The same for a convolution of which only the activated results are wanted."""
+        """Return the launch of a convolution of which only the activated results are needed; None
+        where other kernels do it."""
         program = self._convs.get(_shape(product, taps))
         return None if program is None else ConvLaunch(program, product, taps, dilation)
 
@@ -253,8 +257,8 @@ def _built(kernel: str, shape: Shape, build: Mapping[str, int]) -> CudaProgram:
 
 
 def codec_programs(weight: Tensor) -> CodecPrograms | None:
-    """Return the kernels for layers with weights like this one; None where Triton's do it all. On a
-    GPU, the log then says why."""
+    """Return the kernels for layers with weights [any shape] like this one, bfloat16; None where
+    Triton's kernels do everything. On a GPU, the reason is then logged."""
     return program_or_warning(
         lambda: CodecPrograms(weight.device),
         hopper_obstacle(weight, 1),

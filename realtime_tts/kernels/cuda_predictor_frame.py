@@ -1,4 +1,4 @@
-"""The CUDA kernels of `predictor_frame.py`: a frame is one launch, of cuda/predictor_frame.cu for a
+"""The CUDA kernels of `predictor_frame.py`: a frame is one launch, of cuda/predictor_frame.cu for
 few rows, and of cuda/predictor_batch.cu for many."""
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ FEW_ROWS = MappingProxyType(
 )
 """How the kernel is built for one or two utterances (cuda/sizes.cuh).
 
-There is room for RING units of weights, and PACE of them are on their way at a time.
-"""
+There is room for RING units of weights, and PACE of them are loaded at a time."""
 MANY_ROWS = MappingProxyType(
     {"FEW": 0, "WARPS": 8, "SPAN": 2, "RING": 7, "PACE": 1, "ASKER": 0, "TALL": 8}
 )
-"""How it is built for more."""
+"""How the kernel is built for three to eight utterances."""
 _BATCH = {"BATCH": 1, "FEW": 0, "WARPS": 8, "SPAN": 1, "RING": 8, "PACE": 1, "ASKER": 0, "TALL": 16}
 
 
 def batch(rows: int, shares: int, residual_shares: int) -> Build:
     """Return how the kernel for many utterances is built for up to `rows` of them.
 
-    Programs share the columns of a product: each has one of so many shares of the rows.
+    Thread blocks share the columns of a product: each has one of `shares` parts of the rows, or one
+    of `residual_shares` where the residual is added.
     """
     macros = {"ROWS": rows, "SHARES": shares, "RESIDUAL_SHARES": residual_shares}
     return Build(rows, "predictor_batch", MappingProxyType(_BATCH | macros))
@@ -51,7 +51,7 @@ BUILDS = (
     batch(64, 2, 4),
 )
 MOST_FRAME_ROWS = BUILDS[-1].most
-"""Utterances; with more of them, separate kernels are faster."""
+"""The most utterances of a launch; with more, separate kernels are faster."""
 
 _ROWS = 16  # of a pass of predictor_frame.cu; the first has two positions of each utterance
 # Hidden, query heads, key heads, of a head, intermediate; codes, passes, positions.
@@ -59,7 +59,7 @@ _SIZES = (1024, 16, 8, 128, 3072, 2048, 15, 16)
 
 
 class FrameArguments(ctypes.Structure):
-    """As the kernel's `Arguments`."""
+    """The struct `Arguments` of the kernels."""
 
     _fields_ = (
         ("layers", ctypes.c_void_p),
@@ -87,14 +87,13 @@ class FrameArguments(ctypes.Structure):
 
 
 def frame_settings(model: FrameModel, programs: int, build: Mapping[str, int]) -> dict[str, int]:
-    """Return the macros of cuda/sizes.cuh for a model's sizes."""
+    """Return the macros of cuda/sizes.cuh for a model's sizes, with those of a build."""
     vocab, passes = len(model.heads[0]), len(model.heads)
     return decoder_settings(model, programs, _ROWS) | {"PASSES": passes, "VOCAB": vocab, **build}
 
 
 class FrameTables:
-    """What a kernel finds weights by, and `words` words where its programs meet: on the model's
-    device."""
+    """Addresses of weights, and `words` int64 through which thread blocks exchange data."""
 
     def __init__(self, model: FrameModel, words: int) -> None:
         device = model.norm.device
@@ -115,7 +114,9 @@ class FrameTables:
         failed: Tensor,
         logits: Tensor | None,
     ) -> FrameArguments:
-        """Return what a launch is given. The tensors must live until it is over."""
+        """Return the arguments of a launch for B rows. The tensors must live until it is over. x [2
+        * B, h] and pages [layers, slots, 2, kv_heads, 16, D] bfloat16; codes [B, passes] int64 and
+        failed [B] bool are written, and so are logits [passes, B, vocab] bfloat16 if given."""
         slots = len(codes)
         assert x.shape == (2 * slots, len(model.norm)) and x.is_contiguous()
         assert 0 < slots <= pages.shape[1] and pages[0].is_contiguous()
@@ -139,7 +140,7 @@ class FrameTables:
 
 
 class FrameProgram:
-    """The launch for one model. One frame at a time may use it.
+    """The launch for one model. Only one frame at a time may use it.
 
     Raises CudaError if the kernel cannot be built or loaded.
     """
@@ -157,10 +158,12 @@ class FrameProgram:
     def __call__(
         self, x: Tensor, pages: Tensor, draws: FrameDraws, logits: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Draw a frame, as `plain_frame`: codes [B, passes], and which rows [B] failed.
+        """Draw a frame like `plain_frame`: return codes [B, passes] int64, and which rows [B] bool
+        failed.
 
-        Those are the rows with NaN or Inf among their logits, which go into `logits`
-        [passes, B, vocab] if that is given.
+        x [2 * B, h] and pages [layers, slots, 2, kv_heads, 16, D] bfloat16. Rows fail that have NaN
+        or Inf among their logits; those go into `logits` [passes, B, vocab] bfloat16 if that is
+        given.
         """
         rows = len(x) // 2
         codes = torch.empty(rows, len(self._model.heads), dtype=torch.long, device=x.device)
@@ -174,7 +177,7 @@ class FrameProgram:
 def frame_program(model: FrameModel) -> FrameProgram | None:
     """Return the program that makes this model's frames; None where separate kernels do.
 
-    On a GPU, the log then says why.
+    On a GPU, the reason is then logged.
     """
     return program_or_warning(
         lambda: FrameProgram(model), frame_obstacle(model), model.norm.is_cuda, "code predictor"
@@ -182,7 +185,7 @@ def frame_program(model: FrameModel) -> FrameProgram | None:
 
 
 def frame_obstacle(model: FrameModel) -> str | None:
-    """Tell why the kernel is not made for this model or its device; None if it is.
+    """Return why the kernel is not made for this model or its device; None if it is.
 
     It is made for the sizes of the released code predictor in bfloat16, and for GPUs of compute
     capability 9.0 (H100, H200) with at least 128 multiprocessors.

@@ -1,8 +1,8 @@
 """Kernels in CUDA C++, compiled when they are first needed by the NVRTC that comes with torch.
 
-A kernel that many programs run together, and through which data goes from one to another, needs
-more than Triton can say: which thread has which number, words that arrive as one, copies that
-somebody else waits for. Nothing but torch need be installed; there is no compiler to find.
+A kernel that many thread blocks run together, and in which they exchange data, needs more than
+Triton can express: the number of each thread, words that arrive as a whole, copies that another
+warp waits for. Only torch need be installed; no compiler has to be found.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ _MOST_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 
 class CudaError(RuntimeError):
-    """NVRTC or the driver said no; the message has what they said."""
+    """NVRTC or the driver has failed; the message is theirs."""
 
 
 class CudaProgram:
     """One kernel of a compiled source file, on the current device.
 
-    How many threads a program has, and how much shared memory, the source says by the constants
-    `threads` and `shared_bytes`. Where programs wait for each other there are always as many of
-    them, `programs`, which run at the same time, one on a multiprocessor.
+    The source defines how many threads a block has, and how much shared memory, in the constants
+    `threads` and `shared_bytes`. Where thread blocks wait for each other there are always
+    `programs` of them, which run at the same time, one on a multiprocessor.
     """
 
     def __init__(self, binary: bytes, kernel: str, programs: int | None = None) -> None:
         self._driver, self._programs = _driver(), programs
-        torch.cuda.synchronize()  # the driver wants the device's context to be this thread's
+        torch.cuda.synchronize()  # makes the device's context this thread's, as the driver needs
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
         self._check(self._driver.cuModuleLoadData(ctypes.byref(module), binary))
         self._module = module
@@ -57,7 +57,7 @@ class CudaProgram:
         self._check(self._driver.cuFuncSetAttribute(function, _MOST_SHARED, self._shared))
 
     def constant(self, name: str) -> int:
-        """Read an int that the source says by CONSTANT."""
+        """Return an int that the source defines with CONSTANT."""
         place, size, value = ctypes.c_uint64(), ctypes.c_size_t(), ctypes.c_int()
         self._check(
             self._driver.cuModuleGetGlobal_v2(
@@ -70,9 +70,9 @@ class CudaProgram:
     def launch(self, arguments: ctypes.Structure, programs: int | None = None) -> None:
         """Launch on the current stream, which may be captured.
 
-        Programs that wait for programs that were never started would wait for ever. So their launch
-        is a cooperative one: the driver starts all at once, or refuses. Others start as there is
-        room, so many `programs` as are asked for.
+        Thread blocks that wait for others which were never started would wait for ever. Their
+        launch is therefore a cooperative one: the driver starts all at once, or refuses. Other
+        kernels start as there is room, with `programs` thread blocks.
         """
         pointers = (ctypes.c_void_p * 1)(ctypes.addressof(arguments))
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
@@ -97,14 +97,14 @@ class CudaProgram:
 
 
 def addresses(tensors: Sequence[Tensor], device: torch.device) -> Tensor:
-    """Return where contiguous tensors lie, as a table on the device: int64 [n]."""
+    """Return the addresses [n] int64 of contiguous tensors of any shape and type, on `device`."""
     assert all(tensor.is_contiguous() for tensor in tensors)
     return torch.tensor([tensor.data_ptr() for tensor in tensors], device=device)
 
 
 def decoder_settings(model: DecoderModel, programs: int, rows: int) -> dict[str, int]:
-    """Return the macros of cuda/sizes.cuh that every kernel for a decoder wants, of at most so many
-    rows. Those of how it is built come to them."""
+    """Return the macros of cuda/sizes.cuh that every kernel for a decoder needs, for at most `rows`
+    rows. Those of the build are added to them."""
     hidden, heads, keys, _, wide = model.sizes
     return {
         "PROGRAMS": programs,
@@ -119,8 +119,8 @@ def decoder_settings(model: DecoderModel, programs: int, rows: int) -> dict[str,
 
 
 def hopper_obstacle(weight: Tensor, programs: int) -> str | None:
-    """Tell why kernels for bfloat16 on compute capability 9.0 cannot run beside this weight with so
-    many programs at once; None if they can."""
+    """Return why kernels for bfloat16 on compute capability 9.0 cannot run on the device of this
+    weight [any shape] with `programs` thread blocks at once; None if they can."""
     device = weight.device
     if device.type != "cuda":
         return f"{device.type} is no NVIDIA GPU"
@@ -151,22 +151,21 @@ def program_or_warning(
 def compile_cuda(source: str, settings: Mapping[str, int], architecture: str) -> bytes:
     """Return the machine code of a file in `kernels/cuda` with these macros, for e.g. "sm_90".
 
-    It is kept in the user's cache folder and compiled again only when a source has changed. Raises
-    CudaError if it does not compile.
+    It is cached in the user's cache folder and compiled again only when a source has changed.
+    Raises CudaError if it does not compile.
     """
     options = [f"--gpu-architecture={architecture}", "--std=c++17", f"-I{SOURCES}"]
     options += [f"-D{name}={value}" for name, value in settings.items()]
-    kept = _kept(source, options)
-    if kept is not None and kept.is_file():
-        return kept.read_bytes()
+    cached = _cache_path(source, options)
+    if cached.is_file():
+        return cached.read_bytes()
     binary = _compile((SOURCES / source).read_bytes(), source, options)
-    if kept is not None:
-        _keep(kept, binary)
+    _write_cache(cached, binary)
     return binary
 
 
-def _kept(source: str, options: Sequence[str]) -> Path | None:
-    """Where this code is kept; None where there is no place for it."""
+def _cache_path(source: str, options: Sequence[str]) -> Path:
+    """Return where this code is cached."""
     digest = hashlib.sha256(repr((source, options, torch.version.cuda)).encode())
     for file in sorted(SOURCES.iterdir()):
         digest.update(file.read_bytes())
@@ -174,13 +173,13 @@ def _kept(source: str, options: Sequence[str]) -> Path | None:
     return Path(root) / "realtime-tts" / "kernels" / f"{digest.hexdigest()[:32]}.cubin"
 
 
-def _keep(place: Path, binary: bytes) -> None:
-    """Whole or not at all, since others may read at the same time."""
+def _write_cache(path: Path, binary: bytes) -> None:
+    """Write the file as a whole or not at all, since others may read at the same time."""
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile(dir=place.parent, delete=False) as file:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with NamedTemporaryFile(dir=path.parent, delete=False) as file:
             file.write(binary)
-        Path(file.name).replace(place)
+        Path(file.name).replace(path)
     except OSError:
         return  # a read-only home: the next start compiles again
 
@@ -216,7 +215,7 @@ def _check_nvrtc(status: int) -> None:
 
 @lru_cache(maxsize=1)
 def _nvrtc() -> ctypes.CDLL:
-    """The library that torch brings, which need not be where the system looks for libraries."""
+    """Load torch's own library, which need not be where the system looks for libraries."""
     major = (torch.version.cuda or "13").partition(".")[0]
     name = f"libnvrtc.so.{major}"
     spec = find_spec("nvidia")

@@ -1,6 +1,6 @@
 """A position of the talker for a few rows, in one launch (cuda/talker_step.cu).
 
-As separate kernels a position of one row is 280 launches that take more than twice as long as
+With separate kernels a position of one row is 280 launches that take more than twice as long as
 reading their weights. The reference implementation is `decoder.plain_layers`.
 """
 
@@ -30,17 +30,17 @@ FEW_ROWS = MappingProxyType(
 MANY_ROWS = MappingProxyType(
     {"FEW": 0, "WARPS": 8, "SPAN": 2, "RING": 5, "PACE": 1, "ASKER": 0, "TALL": 16}
 )
-"""How it is built for more."""
+"""How the kernel is built for five to eight rows."""
 BUILDS = Build(4, "talker_step", FEW_ROWS), Build(8, "talker_step", MANY_ROWS)
 MOST_STEP_ROWS = BUILDS[-1].most
-"""More rows are separate kernels."""
+"""The most rows of a launch; more rows use separate kernels."""
 
 # Hidden, query heads, key heads, of a head, intermediate.
 _SIZES = (2048, 16, 8, 128, 6144)
 
 
 class StepArguments(ctypes.Structure):
-    """As the kernel's `Arguments`."""
+    """The struct `Arguments` of the kernel."""
 
     _fields_ = (
         ("layers", ctypes.c_void_p),
@@ -66,12 +66,12 @@ class StepArguments(ctypes.Structure):
 
 
 def step_settings(model: DecoderModel, programs: int, build: Mapping[str, int]) -> dict[str, int]:
-    """Return the macros of cuda/sizes.cuh for a model's sizes."""
+    """Return the macros of cuda/sizes.cuh for a model's sizes, with those of a build."""
     return decoder_settings(model, programs, MOST_STEP_ROWS) | {"PASSES": 1, "VOCAB": 0, **build}
 
 
 class StepTables:
-    """What the kernel finds weights by, and where its programs meet: on the model's device."""
+    """Addresses of weights, and memory through which thread blocks exchange data."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class StepTables:
         partial_words: int,
         watched: Sequence[int] = (),
     ) -> None:
-        """`watched`: layers whose queries are kept."""
+        """`watched`: numbers of the layers whose queries are kept."""
         assert all(layer < 64 for layer in watched), "layers are bits of a number"
         device, (_, heads, _, dim, _) = model.norm.device, model.sizes
         self._watched = tuple(watched)
@@ -102,7 +102,9 @@ class StepTables:
         positions: Tensor,
         out: Tensor,
     ) -> StepArguments:
-        """Return what a launch is given. The tensors must live until it is over."""
+        """Return the arguments of a launch for B rows. The tensors must live until it is over. x,
+        out [B, h] and pages [layers, pages, 2, kv_heads, 16, D] bfloat16; tables [slots + 1,
+        max_pages] int32; slots, positions [B] int64."""
         assert x.shape == out.shape == (len(slots), len(model.norm)) and len(x) <= MOST_STEP_ROWS
         assert x.dtype == out.dtype == pages.dtype == model.norm.dtype == torch.bfloat16
         assert pages.shape[4] == 16 and pages[0].is_contiguous() and tables.stride(1) == 1
@@ -121,14 +123,14 @@ class StepTables:
         )
 
     def queries(self, rows: int) -> dict[int, Tensor]:
-        """Of the layers that are watched, the rotated queries [rows, heads, D] of the last launch,
-        until the next."""
+        """Return the last launch's rotated queries [rows, heads, D] bfloat16 of each watched layer;
+        the next launch overwrites them."""
         return {layer: self._queries[layer, :rows] for layer in self._watched}
 
 
 class StepProgram:
-    """The launch for one model. One step at a time may use it. `watched`: layers whose queries it
-    gives away.
+    """The launch for one model. Only one step at a time may use it. `watched`: numbers of the
+    layers whose queries it returns.
 
     Raises CudaError if the kernel cannot be built or loaded.
     """
@@ -146,8 +148,12 @@ class StepProgram:
     def __call__(
         self, x: Tensor, pages: Tensor, tables: Tensor, slots: Tensor, positions: Tensor
     ) -> tuple[Tensor, dict[int, Tensor]]:
-        """Move rows on by a position, as `plain_layers`: x [B, h] -> [B, h]. With it the queries of
-        the layers that are watched [B, heads, D], which the next launch writes over."""
+        """Advance rows by a position like `plain_layers`: x [B, h] bfloat16 -> [B, h] bfloat16, and
+        the queries [B, heads, D] bfloat16 of each watched layer, which the next launch overwrites.
+
+        pages [layers, pages, 2, kv_heads, 16, D] bfloat16; tables [slots + 1, max_pages] int32;
+        slots, positions [B] int64.
+        """
         out = torch.empty_like(x)
         given = self._tables.arguments(x, self._model, pages, tables, slots, positions, out)
         self._builds.launch(len(x), given)
@@ -155,9 +161,9 @@ class StepProgram:
 
 
 def step_program(model: DecoderModel, watched: Sequence[int] = ()) -> StepProgram | None:
-    """Return the program that moves this talker's rows on; None where separate kernels do.
+    """Return the program that advances this talker's rows; None where separate kernels do.
 
-    On a GPU, the log then says why.
+    On a GPU, the reason is then logged.
     """
     return program_or_warning(
         lambda: StepProgram(model, watched), step_obstacle(model), model.norm.is_cuda, "talker"
@@ -165,7 +171,7 @@ def step_program(model: DecoderModel, watched: Sequence[int] = ()) -> StepProgra
 
 
 def step_obstacle(model: DecoderModel) -> str | None:
-    """Tell why the kernel is not made for this model or its device; None if it is.
+    """Return why the kernel is not made for this model or its device; None if it is.
 
     It is made for the width of the released 1.7B talker in bfloat16, and for GPUs of compute
     capability 9.0 (H100, H200) with at least 128 multiprocessors.

@@ -1,5 +1,5 @@
-"""The weights of a decoder, and all its layers in plain torch: what the kernels that join layers
-compute, and their tests compare with."""
+"""The weights of a decoder, and all its layers in plain torch: the reference implementation of the
+kernels that fuse layers."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from realtime_tts.kernels.storing import rope_and_store
 
 
 class LayerWeights(NamedTuple):
-    """A layer's weights, all of one type and contiguous, in the order they are used.
+    """A layer's weights, all of one type and contiguous, in the order of their use.
 
     h is the hidden width, N = (heads + 2 * kv_heads) * D.
     """
 
     input_norm: Tensor
-    """[h]"""
+    """Weight of the norm before attention: [h]."""
     qkv: Tensor
-    """[N, h]: queries, keys, values."""
+    """Projection to queries, keys and values: [N, h]."""
     head_norm: Tensor
-    """[heads + kv_heads, D]"""
+    """Weights of the norm of each query and key head: [heads + kv_heads, D]."""
     attention_output: Tensor
-    """[h, heads * D]"""
+    """Projection of what was attended to: [h, heads * D]."""
     output_norm: Tensor
-    """[h]"""
+    """Weight of the norm before the MLP: [h]."""
     gate_up: Tensor
-    """[2 * I, h]: gate, then up."""
+    """Projection to gate, then up: [2 * I, h]."""
     down: Tensor
-    """[h, I]"""
+    """Projection from gate times up: [h, I]."""
 
 
 @dataclass(frozen=True)
@@ -43,15 +43,16 @@ class DecoderModel:
 
     layers: Sequence[LayerWeights]
     norm: Tensor
-    """[h]: after the last layer."""
+    """Weight of the norm after the last layer: [h]."""
     cos: Tensor
-    """[positions, D] float32."""
+    """Rotary table: [positions, D] float32."""
     sin: Tensor
+    """Rotary table with the sign of each half: [positions, D] float32."""
     eps: float
 
     @property
     def sizes(self) -> tuple[int, int, int, int, int]:
-        """Hidden, query heads, key heads, of a head, intermediate."""
+        """Hidden width, query heads, key heads, width of a head, intermediate width."""
         layer, dim = self.layers[0], self.cos.shape[1]
         heads = layer.attention_output.shape[1] // dim
         return len(self.norm), heads, len(layer.head_norm) - heads, dim, layer.down.shape[1]
@@ -64,13 +65,15 @@ def plain_layers(
     tables: Tensor,
     slots: Tensor,
     positions: Tensor,
-    see: Callable[[Tensor], None] = lambda query: None,
+    on_queries: Callable[[Tensor], None] = lambda query: None,
 ) -> Tensor:
-    """x [B, h] at one position of each row, through all layers and the norm: [B, h].
+    """Run x [B, h] float at one position of each row, through all layers and the norm: [B, h]
+    float.
 
-    Keys and values go into pages [layers, pages, 2, kv_heads, page_size, D]; `tables`, `slots` and
-    `positions` as in `kernels`. `see` is told of each layer's rotated queries [B, heads, D]. Every
-    result is rounded to x's type: where separate kernels round, and the CUDA kernels.
+    Keys and values go into pages [layers, pages, 2, kv_heads, page_size, D] float; tables [slots +
+    1, max_pages] int32, slots and positions [B] int64 as in `kernels`. `on_queries` is called with
+    each layer's rotated queries [B, heads, D] float. Every result is rounded to x's type where
+    separate kernels round, and the CUDA kernels.
     """
     eps, dim = model.eps, model.cos.shape[1]
     for layer, store in zip(model.layers, pages, strict=True):
@@ -79,7 +82,7 @@ def plain_layers(
         query = rope_and_store.plain(
             qkv, layer.head_norm, model.cos, model.sin, store, tables, slots, positions, eps
         )
-        see(query)
+        on_queries(query)
         attended = decode_attention.plain(query, store, tables, slots, positions, 1)
         attended = F.linear(attended, layer.attention_output)
         x, normed = add_rms_norm.plain(attended, x, layer.output_norm, eps)

@@ -1,4 +1,4 @@
-"""Which of an operation's two forms runs: the Triton kernel or plain torch."""
+"""Chooses between an operation's two forms: the Triton kernel or plain torch."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ R = TypeVar("R")
 
 @lru_cache(maxsize=1)
 def triton_available() -> bool:
-    """Whether Triton is installed. It comes with builds of torch for GPUs, not for CPUs."""
+    """Return whether Triton is installed. It comes with builds of torch for GPUs, not for CPUs."""
     return find_spec("triton") is not None
 
 
 def _interpreted() -> bool:
-    """Triton's own switch to run kernels on the CPU, a value at a time: for tests."""
+    """Return whether Triton interprets kernels on the CPU, a value at a time: for tests."""
     return os.environ.get("TRITON_INTERPRET") == "1"
 
 
 class Kernel(Generic[P, R]):
     """A plain function that calls its Triton kernel instead where its first argument is on a GPU.
 
-    The kernel has the same name and signature, in the module that is called like the plain
-    function's with `triton_` before it. That one is imported when first needed, since it needs
-    Triton. The first argument must be a tensor, given by position.
+    The kernel has the same name and signature, in the module with the plain function's name after
+    `triton_`, which is imported when first needed, since it needs Triton. The first argument must
+    be a tensor, given by position.
     """
 
     def __init__(self, plain: Callable[P, R]) -> None:
         update_wrapper(self, plain)
         self.plain = plain
         package, _, module = plain.__module__.rpartition(".")
-        self._twin = f"{package}.triton_{module}", plain.__name__
+        self._triton_name = f"{package}.triton_{module}", plain.__name__
         self._triton: Callable[P, R] | None = None
 
     @property
     def triton(self) -> Callable[P, R]:
         """The Triton kernel. Raises ImportError without Triton."""
         if self._triton is None:
-            module, name = self._twin
+            module, name = self._triton_name
             self._triton = getattr(import_module(module), name)
         assert self._triton is not None
         return self._triton

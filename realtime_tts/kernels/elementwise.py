@@ -10,7 +10,8 @@ from realtime_tts.kernels.dispatch import Kernel
 
 @Kernel
 def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
-    """x / sqrt(mean(x²) + eps) * weight over the last axis: x [..., H], weight [H] -> [..., H].
+    """Return x / sqrt(mean(x²) + eps) * weight over the last axis: x [..., H], weight [H] float ->
+    [..., H] float.
 
     Zhang, Sennrich: "Root Mean Square Layer Normalization", 2019.
     """
@@ -21,9 +22,11 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
 
 @Kernel
 def add_rms_norm(x: Tensor, residual: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-    """x + residual, and the RMSNorm of that sum: x, residual [..., H], weight [H].
+    """Return x + residual, and the RMSNorm of that sum: x, residual [..., H], weight [H] float ->
+    twice [..., H] float.
 
-    The norm is that of the sum as returned, rounded to x's type: what the next layer adds to.
+    The norm is that of the sum as returned, rounded to x's type, because the next layer adds to
+    that.
     """
     total = x + residual
     return total, rms_norm.plain(total, weight, eps)
@@ -31,7 +34,7 @@ def add_rms_norm(x: Tensor, residual: Tensor, weight: Tensor, eps: float) -> tup
 
 @Kernel
 def swiglu(gate_up: Tensor) -> Tensor:
-    """silu(gate) * up of both in one tensor, gate first: [..., 2 * I] -> [..., I].
+    """Return silu(gate) * up, with both in one tensor, gate first: [..., 2 * I] -> [..., I] float.
 
     Shazeer: "GLU Variants Improve Transformer", 2020.
     """

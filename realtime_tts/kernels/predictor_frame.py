@@ -1,7 +1,8 @@
-"""A frame of the code predictor: all its passes, and the draw of a code behind each.
+"""A frame of the code predictor: all its passes, with the draw of a code after each.
 
-As separate kernels a pass of one row is fifty launches, each of which takes longer than reading its
-weights. The CUDA kernel (`cuda_predictor_frame.py`) is one launch for all fifteen passes.
+With separate kernels a pass of one row is fifty launches, each of which takes longer than reading
+its weights. The CUDA kernel (`cuda_predictor_frame.py`) is one launch for all fifteen passes. The
+functions here are its reference implementation.
 """
 
 from __future__ import annotations
@@ -23,31 +24,32 @@ class FrameModel(DecoderModel):
     """The code predictor's weights, of one type and contiguous."""
 
     heads: Sequence[Tensor]
-    """[vocab, h] for each pass."""
+    """Output weight of each pass: [vocab, h]."""
     inputs: Sequence[Tensor]
-    """[vocab, h] for each pass but the first: what it reads, by the code drawn before it."""
+    """Input table of each pass except the first, by the code drawn before it: [vocab, h]."""
 
 
 class FrameDraws(NamedTuple):
     """How B rows draw, as `kernels.sample` takes it."""
 
     temperature: Tensor
-    """[B] float32."""
+    """[B] float32, above 0."""
     top_k: Tensor
-    """[B] int32."""
+    """[B] int32; 0: no limit."""
     greedy: Tensor
-    """[B] bool."""
+    """[B] bool: rows that take the best code."""
     uniform: Tensor
-    """[B, passes] float32; any distance between rows."""
+    """[B, passes] float32; rows may have any stride."""
 
 
 def plain_frame(
     x: Tensor, model: FrameModel, pages: Tensor, draws: FrameDraws
 ) -> tuple[Tensor, Tensor]:
-    """Codes [B, passes] int64, and the logits [passes, B, vocab] they were drawn from.
+    """Return codes [B, passes] int64, and the logits [passes, B, vocab] float they were drawn from.
 
-    x [2 * B, h] are the inputs of positions 0 and 1, the rows of position 0 first. Keys and values
-    of the rows go into pages [layers, slots, 2, kv_heads, positions, D], of which row b has page b.
+    x [2 * B, h] float are the inputs of positions 0 and 1, the rows of position 0 first. Keys and
+    values of the rows go into pages [layers, slots, 2, kv_heads, positions, D] float, of which row
+    b has page b.
     """
     rows, chosen, logits = len(x) // 2, list[Tensor](), list[Tensor]()
     for index, head in enumerate(model.heads):
@@ -64,7 +66,8 @@ def plain_frame(
 
 
 def plain_pass(x: Tensor, model: FrameModel, pages: Tensor, position: int, count: int) -> Tensor:
-    """x [count * B, h] at `count` positions from `position` on, through all layers and the norm."""
+    """Run x [count * B, h] float at `count` positions from `position` on, through all layers and
+    the norm: [count * B, h] float. pages as in `plain_frame`."""
     rows = len(x) // count
     slots = torch.arange(rows, device=x.device)
     places = torch.arange(position, position + count, device=x.device).repeat_interleave(rows)

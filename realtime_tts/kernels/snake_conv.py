@@ -1,4 +1,4 @@
-"""The codec's causal convolutions of few channels, with what follows them."""
+"""The codec's causal convolutions of few channels, fused with the operations after them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def conv(
     snake: Snake | None = None,
     raw: bool = True,
 ) -> tuple[Tensor | None, Tensor | None]:
-    """A causal convolution of x [B, L, C] with weight [count * C, N] and bias [N].
+    """Convolve x [B, L, C] float causally, with weight [count * C, N] float and bias [N] float32.
 
-    y = product + bias + residual, [B, L, N]. Gives y if `raw`, and snake(y) if there is a `snake`.
-    The past must not be longer than L.
+    y = product + bias + residual, [B, L, N] float. Returns y if `raw`, and snake(y) if there is a
+    `snake`; else None. The past must not be longer than L.
     """
     rows, steps, _ = x.shape
     matrix = unfold.plain(x, past, count=count, dilation=dilation)
@@ -49,10 +49,11 @@ def residual_unit(
     after: Snake,
     raw: bool = True,
 ) -> tuple[Tensor | None, Tensor]:
-    """y = x + point(middle(wide(active))): x and active [B, L, C], `active` already activated.
+    """Return y = x + point(middle(wide(active))), if `raw` (else None), and after(y): all [B, L, C]
+    float.
 
-    `wide` is a weight [7 * C, C] and its bias, `point` [C, C] and its bias. Gives y if `raw`, and
-    after(y). The past must not be longer than L.
+    x is raw and `active` is activated, both [B, L, C] float. `wide` is a weight [7 * C, C] float
+    and its bias [C] float32, `point` [C, C] float and its bias. The past must not be longer than L.
     """
     count = wide[0].shape[0] // x.shape[2]
     _, hidden = conv.plain(

@@ -1,4 +1,4 @@
-"""The left matrix of the codec's causal convolutions: activated, and joined with the past."""
+"""The left matrix of the codec's causal convolutions: activated input, joined with the past."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def unfold(
     snake: Snake | None = None,
     add: Tensor | None = None,
 ) -> Tensor:
-    """The left matrix [B * L, count * C] of a causal convolution of x [B, L, C].
+    """Return the left matrix [B * L, count * C] float of a causal convolution of x [B, L, C] float.
 
-    Row t holds steps t - (count - 1) * dilation, ..., t of the activated input, oldest first; what
-    is before the first of them comes from `past`, which moves on by L. `past` is None where
-    count is 1. `add` [C]: x += add, in place, after it was read: the bias of the product that will
-    be added to x.
+    Row t holds steps t - (count - 1) * dilation, ..., t of the activated input, oldest first; steps
+    before the first come from `past`, which advances by L. `past` is None where count is 1. `add`
+    [C] float: x += add, in place, after it was read: the bias of the product that will be added to
+    x.
     """
     rows, steps, channels = x.shape
     active = x if snake is None else snake_beta(x.float(), snake).to(x.dtype)
@@ -37,12 +37,13 @@ def unfold(
 
 
 def snake_beta(x: Tensor, snake: Snake) -> Tensor:
-    """x + gain · sin²(rate · x), per channel (BigVGAN, Lee et al. 2023)."""
+    """Return x + gain · sin²(rate · x) per channel: [..., C] float32 (BigVGAN, Lee et al. 2023)."""
     return x + (x * snake.rate).sin().square() * snake.gain
 
 
 def joined(x: Tensor, past: Past | None) -> Tensor:
-    """Carried steps, then x [B, L, C] -> [B, past + L, C]; the other side gets what is next."""
+    """Return carried steps, then x: [B, L, C] -> [B, past + L, C] float. The steps for the next
+    call are written to the other side."""
     if past is None:
         return x
     now = past.side[past.slots]

@@ -1,4 +1,4 @@
-"""Keys and values into pages: from the fused product on the way to attention, or as kept."""
+"""Stores keys and values in pages: from the fused product before attention, or from a copy."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ def rope_and_store(
     positions: Tensor,
     eps: float,
 ) -> Tensor:
-    """Rotated queries [B, heads, D]; the keys and values go into the pages.
+    """Return rotated queries [B, heads, D] float, and store the keys and values in the pages.
 
-    qkv [B, heads + 2 * kv_heads, D] is the fused product: queries, keys, values. Queries and keys
-    pass an RMSNorm of each head with the weights norm [heads + kv_heads, D], and turn by the
-    tables cos, sin [max_positions, D] (`model.layers.Rope`; half-split, sin carries its sign) at
-    the row's position. Keys and values are stored at that position of the row's slot, which must
-    have a page for it. A position of -1 counts as 0; with the scratch slot, it marks a padding row.
+    qkv [B, heads + 2 * kv_heads, D] float is the fused product: queries, keys, values. Queries and
+    keys pass an RMSNorm of each head with the weights norm [heads + kv_heads, D] float, and are
+    rotated by the tables cos, sin [max_positions, D] float32 (`model.layers.Rope`; half-split, sin
+    carries its sign) at the row's position. pages [pages, 2, kv_heads, page_size, D] float; tables
+    [slots + 1, max_pages] int32; slots, positions [B] int32 or int64. Keys and values are stored at
+    that position of the row's slot, which must have a page for it. A position of -1 counts as 0;
+    with the scratch slot, it marks a padding row.
     """
     kv_heads, dim = pages.shape[2], pages.shape[4]
     heads = qkv.shape[1] - 2 * kv_heads
@@ -45,10 +47,11 @@ def rope_and_store(
 
 @Kernel
 def store_prefix(keys_values: Tensor, pages: Tensor, tables: Tensor, slots: Tensor) -> None:
-    """Keys and values that were kept become the first n positions of each slot.
+    """Copy keys and values to the first n positions of each slot.
 
-    keys_values [layers, 2, kv_heads, n, D]; pages [layers, pages, 2, kv_heads, page_size, D], those
-    of all layers; every slot has pages for n positions.
+    keys_values [layers, 2, kv_heads, n, D] float; pages [layers, pages, 2, kv_heads, page_size, D]
+    float, those of all layers; tables [slots + 1, max_pages] int32; slots [B] int64. Every slot has
+    pages for n positions.
     """
     places = torch.arange(keys_values.shape[3], device=slots.device)
     for kept, into in zip(keys_values, pages, strict=True):
@@ -59,6 +62,6 @@ def store_prefix(keys_values: Tensor, pages: Tensor, tables: Tensor, slots: Tens
 def _places(
     pages: Tensor, tables: Tensor, slots: Tensor, positions: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The page and the place in it of each position of each slot."""
+    """Return the page, and the index in it, of each position of each slot."""
     size = pages.shape[3]
     return tables[slots.long(), positions // size].long(), positions % size

@@ -21,6 +21,7 @@ def most_seen(
     firsts: Tensor,
     counts: Tensor,
 ) -> Tensor:
+    """Run `alignment.most_seen` as a Triton kernel: query [B, K, D] float -> [B] int32."""
     rows, count, dim = query.shape
     assert query.is_contiguous() and heads.is_contiguous() and pages[0].is_contiguous()
     assert slots.is_contiguous() and firsts.is_contiguous() and counts.is_contiguous()

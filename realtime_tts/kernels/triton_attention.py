@@ -1,7 +1,7 @@
 """The Triton kernels of `attention.py`: flash attention over pages.
 
-Dao et al.: "FlashAttention", 2022; split over the sequence as in "Flash-Decoding", 2023. Softmax
-runs in powers of two, so scores are scaled by log2(e) as well.
+Dao et al.: "FlashAttention", 2022; split over the sequence as in "Flash-Decoding", 2023. Softmax is
+computed in powers of two, so scores are scaled by log2(e) as well.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ def decode_attention(
     lengths: Tensor,
     own: int = 0,
 ) -> Tensor:
+    """Run `attention.decode_attention`: query [B, heads, D] float -> [B, heads * D] float."""
     rows, heads, dim = query.shape
     kv_heads, page_size = pages.shape[2:4]
     _check(query, pages, heads, kv_heads)
@@ -86,11 +87,12 @@ def prompt_attention(
     begins: Tensor,
     most: int,
 ) -> Tensor:
+    """Run `attention.prompt_attention`: query [N, heads, D] float -> [N, heads * D] float."""
     count, heads, dim = query.shape
     kv_heads, page_size = pages.shape[2:4]
     _check(query, pages, heads, kv_heads)
     assert slots.is_contiguous() and starts.is_contiguous() and begins.is_contiguous()
-    out = query.new_zeros(count, heads * dim)  # padding is nobody's work
+    out = query.new_zeros(count, heads * dim)  # no program writes padding
     queries = min(64, max(_TILE, triton.next_power_of_2(most)))
     if count and len(slots):
         _prompt[(triton.cdiv(most, queries), heads, len(slots))](
@@ -120,10 +122,10 @@ def prompt_attention(
 
 
 def split_count(programs: int) -> int:
-    """Into how many parts a sequence is split, where a row and key head make one program each.
+    """Return into how many parts a sequence is split, given one program per row and key head.
 
-    A matter of shapes alone, since a captured graph keeps it. What a short sequence does not need
-    of them ends at once.
+    It depends on shapes alone, since a captured graph keeps it. Parts that a short sequence does
+    not need end at once.
     """
     wanted = triton.cdiv(_PROGRAMS, programs)
     return min(_MOST_SPLITS, triton.next_power_of_2(wanted))
@@ -159,8 +161,8 @@ def _attend_block(
     BLOCK: tl.constexpr,
     STEPS: tl.constexpr,
 ):
-    """Take in the positions [first, first + STEPS), those below `last`; query row i sees those
-    below limit[i]. `peak`, `total` [ROWS] and `acc` [ROWS, BLOCK] are the running softmax."""
+    """Add the positions [first, first + STEPS), those below `last`; query row i sees those below
+    limit[i]. `peak`, `total` [ROWS] and `acc` [ROWS, BLOCK] are the running softmax."""
     at = tl.arange(0, BLOCK)[None, :]
     position = first + tl.arange(0, STEPS)
     exists = position < last
@@ -205,7 +207,7 @@ def _decode(
     BLOCK: tl.constexpr,
     STEPS: tl.constexpr,
 ):
-    """A program for the query heads of one key head, and one split of the row's positions."""
+    """Attend with the query heads of one key head to one split of the row's positions."""
     row = tl.program_id(0).to(tl.int64)
     head = tl.program_id(1)
     split = tl.program_id(2)
@@ -244,7 +246,7 @@ def _decode(
             BLOCK,
             STEPS,
         )
-    # Of nothing, the sum is 0 and so is the result.
+    # Without positions, the sum is 0 and so is the result.
     acc = acc / tl.where(total > 0, total, 1.0)[:, None]
     out = (row * KEYS + head) * GROUP + member
     if SPLITS == 1:
@@ -252,7 +254,7 @@ def _decode(
     else:
         out = out * SPLITS + split
         tl.store(sums + out * DIM + at, acc, mask=mask)
-        weight = peak + tl.log2(tl.where(total > 0, total, 1.0))  # -inf of nothing
+        weight = peak + tl.log2(tl.where(total > 0, total, 1.0))  # -inf without positions
         tl.store(peaks + out, weight[:, None], mask=member < GROUP)
 
 
@@ -266,7 +268,7 @@ def _combine(
     SPLITS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """A program for one query head: the mean of its splits, weighted by their softmax sums."""
+    """Average the splits of one query head, weighted by their softmax sums."""
     head = tl.program_id(0).to(tl.int64) * HEADS + tl.program_id(1)
     split = tl.arange(0, SPLITS)
     at = tl.arange(0, BLOCK)
@@ -303,7 +305,7 @@ def _prompt(
     BLOCK: tl.constexpr,
     STEPS: tl.constexpr,
 ):
-    """A program for QUERIES positions of one query head."""
+    """Attend with QUERIES positions of one query head."""
     head = tl.program_id(1)
     row = tl.program_id(2).to(tl.int64)
     begin = tl.load(begins + row).to(tl.int64)

@@ -28,7 +28,7 @@ def _output_conv(
     BLOCK_T: tl.constexpr,
     BLOCK_C: tl.constexpr,
 ):
-    """One output needs no matrix product: a tile is multiplied for each tap, then summed."""
+    """Multiply a tile for each tap, then sum: one output needs no matrix product."""
     PAST: tl.constexpr = COUNT - 1
     row = tl.program_id(1).to(tl.int64)
     step = tl.program_id(0) * BLOCK_T + tl.arange(0, BLOCK_T)
@@ -52,6 +52,7 @@ def _output_conv(
 
 
 def output_conv(active: Tensor, weight: Tensor, bias: Tensor, past: Past) -> Tensor:
+    """Run `codec_output.output_conv`: active [B, L, C] float -> [B, L] float32."""
     rows, steps, channels = active.shape
     assert active.is_contiguous() and weight.is_contiguous()
     assert steps >= weight.shape[0] - 1, "the past must not be longer than the new steps"
@@ -83,10 +84,11 @@ def _pcm(samples, out, count, BLOCK: tl.constexpr):
 
 
 def pcm(samples: Tensor) -> Tensor:
+    """Run `codec_output.pcm`: samples [...] float32 -> [...] int16."""
     assert samples.is_contiguous()
     out = torch.empty_like(samples, dtype=torch.int16)
     block = 1024
-    # Fused, product and sum would be rounded once, where numpy rounds twice.
+    # A fused product and sum would be rounded once, where numpy rounds twice.
     _pcm[(triton.cdiv(samples.numel(), block),)](
         samples, out, samples.numel(), BLOCK=block, enable_fp_fusion=False
     )

@@ -28,6 +28,7 @@ def _add_scaled_norm(x, y, scale, weight, out, eps, WIDTH: tl.constexpr, BLOCK: 
 
 
 def add_scaled_norm(x: Tensor, y: Tensor, scale: Tensor, weight: Tensor, eps: float) -> Tensor:
+    """Run `codec_rows.add_scaled_norm`: x, y [M, H] float -> [M, H] float."""
     rows, width = x.shape
     assert x.is_contiguous() and y.is_contiguous()
     out = torch.empty_like(x)
@@ -56,7 +57,7 @@ def _depthwise_norm(
     COUNT: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """One program for a step of a row, with all its channels."""
+    """Compute one step of a row, with all its channels."""
     PAST: tl.constexpr = COUNT - 1
     step, row = tl.program_id(0), tl.program_id(1).to(tl.int64)
     i = tl.arange(0, BLOCK)
@@ -98,6 +99,7 @@ def depthwise_norm(
     eps: float,
     past: Past,
 ) -> Tensor:
+    """Run `codec_rows.depthwise_norm`: x [B, L, C] float -> [B, L, C] float."""
     rows, steps, channels = x.shape
     assert x.is_contiguous() and weight.is_contiguous()
     out = torch.empty_like(x)
@@ -137,6 +139,7 @@ def _codebook_sum(
 
 
 def codebook_sum(codes: Tensor, table: Tensor) -> Tensor:
+    """Run `codec_rows.codebook_sum`: codes [B, T, books] int64 -> [B, T, dim] float."""
     rows, count, books = codes.shape
     _, entries, dim = table.shape
     assert codes.is_contiguous() and table.is_contiguous()
@@ -160,5 +163,6 @@ def _advance(frames, side, slots, rows, count, BLOCK: tl.constexpr):
 
 
 def advance(frames: Tensor, side: Tensor, slots: Tensor, count: int) -> None:
+    """Run `codec_rows.advance`: frames, side [slots + 1] int64, in place; slots [B] int64."""
     rows = slots.shape[0]
     _advance[(triton.cdiv(rows, 256),)](frames, side, slots, rows, count, BLOCK=256)

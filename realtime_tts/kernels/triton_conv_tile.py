@@ -1,4 +1,4 @@
-"""What the kernels of `triton_snake_conv.py` share: the sums of a tile, the steps that are the
+"""What the kernels of `triton_snake_conv.py` share: the sums of a tile, the steps that become the
 next call's past, and the writing of a finished tile."""
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def product(
     BLOCK_K: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """The convolution's sums [BLOCK_T, BLOCK_N] in float32, without bias, for steps `known`. `old`
-    and `row` are one for all steps, or one for each."""
+    """Return the convolution's sums [BLOCK_T, BLOCK_N] float32, without bias, for steps `known`
+    [BLOCK_T]. `old` and `row` are one for all steps, or one for each."""
     CHUNKS: tl.constexpr = (CHANNELS + BLOCK_K - 1) // BLOCK_K
     PAST: tl.constexpr = (COUNT - 1) * DILATION
     total = tl.zeros((BLOCK_T, BLOCK_N), tl.float32)
@@ -39,7 +39,7 @@ def product(
         tap = piece // CHUNKS
         channel = (piece % CHUNKS) * BLOCK_K + tl.arange(0, BLOCK_K)
         behind = tap * DILATION - PAST
-        # One load, wherever a step lies: two with a choice between them could not be prefetched.
+        # One load, wherever a step is: two with a choice between them could not be prefetched.
         source = fresh
         if COUNT > 1:
             source = tl.where(step + behind < 0, past, fresh)
@@ -69,7 +69,7 @@ def keep(
     PAST: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
-    """The last steps of x are the next call's past."""
+    """Write the last steps of x, the next call's past, to `new`; `step`, `known` [BLOCK_T]."""
     place = step - (steps - PAST)
     source = x + (row * steps + step) * CHANNELS
     target = new + place * CHANNELS
@@ -98,7 +98,7 @@ def write(
     ACTIVE: tl.constexpr,
     FAST: tl.constexpr,
 ):
-    """Add the residual to y and write it, and what SnakeBeta makes of it."""
+    """Add the residual to y [BLOCK_T, BLOCK_N] float32; write the sum, and SnakeBeta of it."""
     n = column[None, :]
     inside = known[:, None] & (n < OUTPUTS)
     offset = (row * steps + step)[:, None] * OUTPUTS + n

@@ -10,6 +10,7 @@ _PIECE = 1024  # of a row of SwiGLU
 
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
+    """Run `elementwise.rms_norm`: x [..., H], weight [H] float -> [..., H] float."""
     rows = _as_rows(x)
     width = rows.shape[1]
     out = rows.new_empty(rows.shape)
@@ -22,6 +23,8 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
 
 
 def add_rms_norm(x: Tensor, residual: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    """Run `elementwise.add_rms_norm`: x, residual [..., H], weight [H] float -> twice [..., H]
+    float."""
     rows, others = _as_rows(x), _as_rows(residual)
     width = rows.shape[1]
     total, out = rows.new_empty(rows.shape), rows.new_empty(rows.shape)
@@ -44,6 +47,7 @@ def add_rms_norm(x: Tensor, residual: Tensor, weight: Tensor, eps: float) -> tup
 
 
 def swiglu(gate_up: Tensor) -> Tensor:
+    """Run `elementwise.swiglu`: gate_up [..., 2 * I] float -> [..., I] float."""
     rows = _as_rows(gate_up)
     width = rows.shape[1] // 2
     out = rows.new_empty(len(rows), width)
@@ -55,20 +59,21 @@ def swiglu(gate_up: Tensor) -> Tensor:
 
 
 def _as_rows(x: Tensor) -> Tensor:
-    """[..., H] -> [M, H], whose elements of a row lie side by side."""
+    """Return x [..., H] as [M, H] whose rows are contiguous."""
     rows = x.reshape(-1, x.shape[-1])
     assert rows.stride(1) == 1, f"a row must lie side by side, its stride is {rows.stride(1)}"
     return rows
 
 
 def _warps(block: int) -> int:
-    """Eight or more elements for each thread: a load of 16 bytes in half precision."""
+    """Return the warps for a block: each thread has eight or more elements, a load of 16 bytes in
+    half precision."""
     return max(1, min(8, block // 256))
 
 
 @triton.jit
 def _normed(x, weight, at, mask, width, eps):
-    """x [BLOCK] float32, 0 where masked."""
+    """Return the RMSNorm of x [BLOCK] float32, which is 0 where masked."""
     scale = tl.rsqrt(tl.sum(x * x, 0) / width + eps)
     return x * scale * tl.load(weight + at, mask=mask, other=0.0).to(tl.float32)
 

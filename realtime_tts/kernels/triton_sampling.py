@@ -15,6 +15,7 @@ _LOWEST = tl.constexpr(-(1 << 31))
 def sample(
     logits: Tensor, temperature: Tensor, top_k: Tensor, greedy: Tensor, uniform: Tensor
 ) -> Tensor:
+    """Run `sampling.sample`: logits [B, V] float -> [B] int64."""
     rows, vocab = logits.shape
     assert vocab <= MOST_CODES, f"{vocab} codes; a row of at most {MOST_CODES} fits"
     assert logits.stride(1) == 1
@@ -42,17 +43,17 @@ def sample(
 
 @triton.jit
 def _ordered(x):
-    """int32 in the order of float32 x; both zeros are one."""
+    """Return int32 in the order of float32 x; both zeros become one."""
     bits = tl.where(x == 0, 0.0, x).to(tl.int32, bitcast=True)
     return tl.where(bits < 0, bits ^ 0x7FFFFFFF, bits)
 
 
 @triton.jit
 def _threshold(keys, wanted, BLOCK: tl.constexpr):
-    """The least key of the `wanted` largest: a binary search, from the highest bit down.
+    """Return the least key of the `wanted` largest: a binary search, from the highest bit down.
 
-    It ends early where a threshold keeps just as many, which is as good as the least key itself
-    and takes half the rounds. Ties with the last one kept make it go on to the end.
+    It ends early where a threshold keeps just as many, which is as good as the least key itself and
+    takes half the iterations. Ties with the last one kept make it go on to the end.
     """
     found = tl.full([], 0, tl.int32)  # bits of the threshold, with the sign bit turned over
     bit = tl.full([], 31, tl.int32)
@@ -98,8 +99,8 @@ def _sample(
         scaled = tl.where(keys >= _threshold(keys, wanted, BLOCK), scaled, never)
         weights = tl.exp(scaled - tl.max(scaled, 0))
         heights = tl.cumsum(weights, 0)
-        # Sums of a parallel scan may fall by a bit from one entry to the next. So the height of
-        # all is the largest one, and an entry of weight 0 is passed over by name.
+        # Sums of a parallel scan may fall by a bit from one entry to the next. So the total
+        # height is the largest one, and entries of weight 0 are excluded explicitly.
         drawn = tl.load(uniform + row * uniform_stride) * tl.max(heights, 0)
         code = tl.min(tl.where((heights > drawn) & (weights > 0), at, BLOCK), 0)
         last = tl.max(tl.where(weights > 0, at, 0), 0)

@@ -1,9 +1,9 @@
 """The Triton kernels of `snake_conv.py`: convolutions without a left matrix in memory.
 
-A tile of outputs is a sum of small products over taps and channels; what follows it (bias,
-residual, the next layer's SnakeBeta, the pointwise convolution of a residual unit) happens before
-anything is written. Inputs are activated by whoever wrote them: a step is read once for each tap,
-mostly from the cache, and its sine is computed once.
+A tile of outputs is a sum of small products over taps and channels; the operations after it (bias,
+residual, the next layer's SnakeBeta, the pointwise convolution of a residual unit) are done before
+anything is written. Inputs were activated by the kernel that wrote them: a step is read once for
+each tap, mostly from the cache, and its sine is computed once.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _conv(
     BLOCK_K: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """A tile of the steps of all rows, one row behind the other: `count` steps in all."""
+    """Compute a tile of the steps of all rows, one row after the other: `count` steps in all."""
     column = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     at = tl.program_id(1) * BLOCK_T + tl.arange(0, BLOCK_T)
     known = at < count
@@ -150,7 +150,7 @@ def _residual_unit(
     BLOCK_K: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """All channels of a tile of steps at once: the hidden ones never leave the multiprocessor."""
+    """Compute all channels of a tile of steps: hidden ones never leave the multiprocessor."""
     row = tl.program_id(1).to(tl.int64)
     step = tl.program_id(0) * BLOCK_T + tl.arange(0, BLOCK_T)
     known = step < steps
@@ -220,6 +220,7 @@ def conv(
     snake: Snake | None = None,
     raw: bool = True,
 ) -> tuple[Tensor | None, Tensor | None]:
+    """Run `snake_conv.conv`: x [B, L, C] float -> [B, L, N] float, raw and activated."""
     rows, steps, channels = x.shape
     outputs = weight.shape[1]
     assert x.is_contiguous() and weight.is_contiguous()
@@ -270,6 +271,8 @@ def residual_unit(
     after: Snake,
     raw: bool = True,
 ) -> tuple[Tensor | None, Tensor]:
+    """Run `snake_conv.residual_unit`: x, active [B, L, C] float -> [B, L, C] float, raw and
+    activated."""
     rows, steps, channels = x.shape
     count = wide[0].shape[0] // channels
     assert x.is_contiguous() and active.is_contiguous()
@@ -303,8 +306,8 @@ def residual_unit(
 
 
 def _conv_tile(steps: int, outputs: int) -> tuple[int, int, int, int]:
-    """Steps and outputs of a tile, the largest that still give every multiprocessor work; warps,
-    and how many loads are under way at once."""
+    """Return steps and outputs of a tile, the largest that still give every multiprocessor work;
+    warps, and the number of pipeline stages of loads."""
     block_n = 128 if outputs % 128 == 0 else min(64, max(16, triton.next_power_of_2(outputs)))
     columns = triton.cdiv(outputs, block_n)
     if columns * triton.cdiv(steps, 128) >= _WAVES and block_n < 128:
@@ -315,8 +318,8 @@ def _conv_tile(steps: int, outputs: int) -> tuple[int, int, int, int]:
 
 
 def _tile(programs: int, steps: int, block_n: int) -> tuple[int, int]:
-    """Steps of a tile, the most that still give every multiprocessor work and fill their tiles to
-    four fifths, and its warps."""
+    """Return the steps of a tile, the most that still give every multiprocessor work and fill their
+    tiles to four fifths, and its warps."""
     for block_t in (128, 64):
         tiles = triton.cdiv(steps, block_t)
         if programs * tiles >= _WAVES and 4 * tiles * block_t <= 5 * steps:
@@ -325,10 +328,10 @@ def _tile(programs: int, steps: int, block_n: int) -> tuple[int, int]:
 
 
 def _depth(channels: int) -> int:
-    """Channels summed at once: all of them without a remainder where that is possible."""
+    """Return how many channels are summed at once: without a remainder where that is possible."""
     return next((depth for depth in (64, 32) if channels % depth == 0), 16)
 
 
 def _precision(x: Tensor) -> str:
-    """float32 is for tests and is computed as such; narrower types ignore it."""
+    """Return the precision of products: exact for float32, for tests; narrower types ignore it."""
     return "ieee" if x.dtype is torch.float32 else "tf32"

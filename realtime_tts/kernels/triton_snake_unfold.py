@@ -12,14 +12,14 @@ from realtime_tts.kernels.codec_past import Past, Snake
 
 @triton.jit
 def snake_beta(x, rate, gain, FAST: tl.constexpr):
-    """x + gain · sin²(rate · x), float32.
+    """Return x + gain · sin²(rate · x), float32 in the shape of x.
 
-    FAST takes the sine of the special function unit, 5e-7 off, for results that are narrower than
+    FAST uses the sine of the special function unit, 5e-7 off, for results that are narrower than
     float32. It is a quarter of the instructions.
 
-    Otherwise: sin² has the period pi, so there is no sign or quadrant to look after: the angle less
-    the next multiple of pi (in three parts, each product exact for small multiples; Cody, Waite),
-    then the Taylor series to the eleventh power, 6e-8 off at pi / 2. A third of libdevice's sine.
+    Otherwise: sin² has the period pi, so no sign or quadrant matters: the angle minus the next
+    multiple of pi (in three parts, each product exact for small multiples; Cody, Waite), then the
+    Taylor series to the eleventh power, 6e-8 off at pi / 2. This is a third of libdevice's sine.
     """
     angle = x * rate
     if FAST:
@@ -45,7 +45,7 @@ def snake_beta(x, rate, gain, FAST: tl.constexpr):
 
 @triton.jit
 def present(taps, side, slots, row, slot_stride, side_stride):
-    """Where a row's carried steps begin, and where those for the next call go."""
+    """Return where a row's carried steps begin, and where those for the next call go."""
     slot = tl.load(slots + row)
     now = tl.load(side + slot)
     base = taps + slot * slot_stride
@@ -74,8 +74,8 @@ def _unfold(
     BLOCK_T: tl.constexpr,
     BLOCK_C: tl.constexpr,
 ):
-    """A program takes one tile of the carried and the new steps and puts it wherever a row of the
-    matrix needs it: every element is read, and its sine computed, once."""
+    """Copy one tile of the carried and the new steps to all places where the matrix needs it, so
+    that every element is read, and its sine computed, once."""
     PAST: tl.constexpr = (COUNT - 1) * DILATION
     row = tl.program_id(2).to(tl.int64)
     at = tl.program_id(0) * BLOCK_T + tl.arange(0, BLOCK_T)  # in carried, then new steps
@@ -125,6 +125,7 @@ def unfold(
     snake: Snake | None = None,
     add: Tensor | None = None,
 ) -> Tensor:
+    """Run `snake_unfold.unfold`: x [B, L, C] float -> [B * L, count * C] float."""
     rows, steps, channels = x.shape
     assert x.is_contiguous() and (past is not None or count == 1)
     matrix = torch.empty(rows * steps, count * channels, dtype=x.dtype, device=x.device)
@@ -152,14 +153,15 @@ def unfold(
 
 
 def fast_sine(x: Tensor) -> bool:
-    """Whether the sine of what becomes x's type may be the fast one, which only GPUs have."""
+    """Return whether a sine whose result gets x's type may be the fast one of GPUs."""
     return x.device.type != "cpu" and x.dtype is not torch.float32
 
 
 def past_arguments(
     x: Tensor, past: Past | None, steps: int
 ) -> tuple[Tensor, Tensor, Tensor, int, int, int]:
-    """taps, side, slots, steps and the strides of slot and side; without a past, x stands in."""
+    """Return taps [slots + 1, 2, steps, channels], side, slots, steps and the strides of slot and
+    side; without a past, x [B, L, C] float stands in for the tensors."""
     if past is None:
         return x, x, x, steps, 0, 0
     taps = past.taps

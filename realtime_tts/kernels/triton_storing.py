@@ -21,6 +21,7 @@ def rope_and_store(
     positions: Tensor,
     eps: float,
 ) -> Tensor:
+    """Run `storing.rope_and_store`: qkv [B, heads + 2 * kv_heads, D] -> [B, heads, D] float."""
     rows, total, dim = qkv.shape
     kv_heads, page_size = pages.shape[2:4]
     heads = total - 2 * kv_heads
@@ -56,6 +57,7 @@ def rope_and_store(
 
 
 def store_prefix(keys_values: Tensor, pages: Tensor, tables: Tensor, slots: Tensor) -> None:
+    """Run `storing.store_prefix`: keys_values [layers, 2, kv_heads, n, D] float."""
     layers, _, kv_heads, count, dim = keys_values.shape
     assert keys_values.is_contiguous() and pages[0].is_contiguous() and slots.is_contiguous()
     assert keys_values.dtype == pages.dtype
@@ -78,7 +80,7 @@ def store_prefix(keys_values: Tensor, pages: Tensor, tables: Tensor, slots: Tens
         )
 
 
-@triton.jit(do_not_specialize=["count"])  # no length is compiled in the middle of a turn
+@triton.jit(do_not_specialize=["count"])  # so that no new length compiles during a turn
 def _store_prefix(
     source,
     pages,
@@ -94,7 +96,7 @@ def _store_prefix(
     BLOCK: tl.constexpr,
     POSITIONS: tl.constexpr,
 ):
-    """A program for POSITIONS positions of one slot, of the keys or the values of one head."""
+    """Copy POSITIONS positions of one slot, of the keys or the values of one head."""
     plane = tl.program_id(0).to(tl.int64)
     position = tl.program_id(1) * POSITIONS + tl.arange(0, POSITIONS)
     exists = position < count
@@ -132,7 +134,7 @@ def _rope_and_store(
     BLOCK: tl.constexpr,
     HEADS: tl.constexpr,
 ):
-    """A program for HEADS heads of a row, each as its two halves [HEADS, BLOCK]."""
+    """Process HEADS heads of a row, each as its two halves [HEADS, BLOCK]."""
     row = tl.program_id(0).to(tl.int64)
     head = tl.program_id(1) * HEADS + tl.arange(0, HEADS)[:, None]
     at = tl.arange(0, BLOCK)[None, :]
@@ -158,7 +160,7 @@ def _rope_and_store(
     target = query + (row * QUERIES + head) * (2 * HALF) + at
     tl.store(target, first.to(query.dtype.element_ty), mask=exists & (head < QUERIES))
     tl.store(target + HALF, second.to(query.dtype.element_ty), mask=exists & (head < QUERIES))
-    # Keys, then values: as they lie in the product, so in a page.
+    # Keys, then values: the order in the product is that in a page.
     page = tl.load(tables + slot * table_stride + position // page_size).to(tl.int64)
     place = (head - QUERIES) * page_size + position % page_size
     target = pages + page * page_stride + place * (2 * HALF) + at

@@ -26,7 +26,7 @@ def _fold(
     HALF_BLOCK: tl.constexpr,
     DIM_BLOCK: tl.constexpr,
 ):
-    """Some more keys [N], whose ages turn the query: a step of a softmax made in pieces."""
+    """Add keys [N], whose ages rotate the query: one step of a softmax that is done in pieces."""
     i = tl.arange(0, HALF_BLOCK)[None, :]
     mask = seen[:, None] & (i < HALF)
     c = tl.load(cos + age[:, None] * HALF + i, mask=mask, other=0.0)
@@ -66,7 +66,7 @@ def _attend(
     BLOCK: tl.constexpr,
     NEW: tl.constexpr,
 ):
-    """One program for a row, a head and a new frame. Blocks are the next powers of two."""
+    """Attend with one head of one new frame of a row. Blocks are the next powers of two."""
     DIM: tl.constexpr = 2 * HALF
     row, head, frame = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.program_id(2)
     slot = tl.load(slots + row)
@@ -135,12 +135,13 @@ def _attend(
 def window_attention(
     qkv: Tensor, ring: Tensor, frames: Tensor, slots: Tensor, cos: Tensor, sin: Tensor
 ) -> Tensor:
+    """Run `window_attention.window_attention`: [B, T, 3 * heads * D] -> [B, T, heads * D] float."""
     rows, count, _ = qkv.shape
     _, _, heads, size, dim = ring.shape
     assert qkv.is_contiguous() and ring[0].is_contiguous() and qkv.dtype is ring.dtype
     assert dim % 2 == 0 and size >= cos.shape[0] + count - 1
     out = qkv.new_empty(rows, count, heads * dim)
-    # Few programs have all keys under way at once; many have each other to hide what they wait for.
+    # Few programs load all keys at once; many hide each other's waiting for memory.
     block, warps = (128, 4) if rows * heads * count <= 256 else (32, 2)
     _attend[(rows, heads, count)](
         qkv,

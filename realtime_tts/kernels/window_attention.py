@@ -14,14 +14,15 @@ from realtime_tts.kernels.dispatch import Kernel
 def window_attention(
     qkv: Tensor, ring: Tensor, frames: Tensor, slots: Tensor, cos: Tensor, sin: Tensor
 ) -> Tensor:
-    """Attention of T new frames to a window of the past: qkv [B, T, 3 * heads * D] ->
-    [B, T, heads * D].
+    """Attend with T new frames to a window of the past: qkv [B, T, 3 * heads * D] float -> [B, T,
+    heads * D] float.
 
-    `ring` [slots + 1, 2, heads, R, D]: keys without rotation, and values, frame n at n modulo R;
-    the new ones are put there. R >= window + T - 1, so that none that is needed is overwritten.
-    `frames` [slots + 1]: those each slot has had. `cos`, `sin` [window, D / 2] float32 by age:
-    rotary embeddings depend on distance only, so that the queries are turned by each key's age,
-    and a stream has no longest length at which angles lose digits.
+    `ring` [slots + 1, 2, heads, R, D] float: keys without rotation, and values, frame n at n modulo
+    R; the new ones are stored there. R >= window + T - 1, so that no frame that is needed is
+    overwritten. `frames` [slots + 1] int64: number of earlier frames of each slot; `slots` [B]
+    int64. `cos`, `sin` [window, D / 2] float32 by age: rotary embeddings depend on distance only,
+    so the queries are rotated by each key's age, and a stream has no longest length at which angles
+    lose digits.
     """
     rows, new, _ = qkv.shape
     _, _, heads, size, dim = ring.shape

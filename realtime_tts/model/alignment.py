@@ -1,11 +1,11 @@
-"""Which token of the text a frame speaks: what some of the talker's heads look at.
+"""Which token of the text a frame speaks, read from the attention of some of the talker's heads.
 
-Some heads look at the text that is being spoken, because they were trained to or found it useful.
-The checkpoint's `alignment_heads` names them. While the talker moves on by the position that a
-frame is made from, their queries are compared with the keys of the text: the token that they look
-at most, in the sum of their softmaxes over the text, is the one that is spoken.
+Some heads attend to the text that is being spoken, because they were trained to or learned it by
+themselves. The checkpoint's `alignment_heads` names them. While the talker computes the position
+that a frame is made from, the queries of these heads are compared with the keys of the text: the
+token with the largest sum of their softmaxes over the text is the one that is spoken.
 
-Token j of the text is at position `first + j` in both layouts: behind the prompt's prefix and a
+Token j of the text is at position `first + j` in both layouts: after the prompt's prefix and a
 reference's transcript, one position each.
 """
 
@@ -20,13 +20,13 @@ from torch import Tensor
 from realtime_tts.kernels import MOST_TEXT, most_seen
 from realtime_tts.model.config import TransformerConfig
 
-See = Callable[[int, Tensor], None]
-"""Told the number of a layer and its rotated queries [B, heads, D], once the keys are stored."""
+QueryObserver = Callable[[int, Tensor], None]
+"""Called with a layer's number and its rotated queries [B, heads, D], once keys are stored."""
 
 
 class TextView(NamedTuple):
-    """The part of a row's text that is looked at: `length` tokens, the first of which is token
-    `skipped` and at position `first`."""
+    """The part of a row's text that the heads are read on: `length` tokens, the first of which is
+    token number `skipped`, at position `first`."""
 
     first: int
     length: int
@@ -34,14 +34,14 @@ class TextView(NamedTuple):
 
     @classmethod
     def of(cls, first: int, known: int, last: int) -> TextView:
-        """The view of `known` tokens from position `first` on, where token `last` was spoken last:
-        all of them, or as many before as behind it."""
+        """Return the view of `known` tokens from position `first` on, if token `last` was spoken
+        last: all of them, or an equal number before and after `last`."""
         skipped = max(0, min(last - MOST_TEXT // 2, known - MOST_TEXT))
         return cls(first + skipped, min(known - skipped, MOST_TEXT), skipped)
 
 
 class AlignmentHeads:
-    """The heads of a checkpoint, those together that read the same keys."""
+    """The alignment heads of a checkpoint, grouped by the keys that they read."""
 
     def __init__(
         self,
@@ -55,9 +55,9 @@ class AlignmentHeads:
         self.pairs = tuple(heads)
         places = [(layer, head // group) for layer, head in self.pairs]
         self.places = torch.tensor(places, dtype=torch.int32, device=device)
-        """[K, 2], on the device: layer and key head of each."""
+        """Layer and key head of each head: int32 [K, 2], on the device."""
         self.by_layer: dict[int, dict[int, list[int]]] = {}
-        """By layer and key head."""
+        """Query heads by layer and key head."""
         for layer, head in self.pairs:
             self.by_layer.setdefault(layer, {}).setdefault(head // group, []).append(head)
 
@@ -66,14 +66,14 @@ class AlignmentHeads:
 
 
 class RowKeys(Protocol):
-    """Keys by layer, slot and key head: `KVCache`."""
+    """A cache that gives keys by layer, slot and key head, like `KVCache`."""
 
     def keys(self, layer: int, slot: int, head: int, first: int, count: int) -> Tensor:
-        """Of `count` positions from `first` on: [count, D], a view."""
+        """Return the keys of `count` positions from `first` on: [count, D], a view."""
 
 
-class RowSight:
-    """What the heads look at in one step of plain modules, row by row."""
+class RowAlignment:
+    """Reads the alignment heads in one step of plain modules, row by row."""
 
     def __init__(
         self,
@@ -86,8 +86,8 @@ class RowSight:
         self._rows = list(zip(slots, views, strict=True))
         self._weights: list[Tensor | None] = [None] * len(views)
 
-    def see(self, layer: int, query: Tensor) -> None:
-        """As `See`."""
+    def observe(self, layer: int, query: Tensor) -> None:
+        """Add the heads' attention in this layer; a `QueryObserver`."""
         for key_head, heads in self._heads.by_layer.get(layer, {}).items():
             asked = query[:, heads] * self._heads.scale
             for row, (slot, view) in enumerate(self._rows):
@@ -98,17 +98,17 @@ class RowSight:
                     self._weights[row] = given if before is None else before + given
 
     def tokens(self) -> list[int]:
-        """The token that each row speaks; 0 where there was no text to look at."""
+        """Return the token that each row speaks; 0 where there was no text."""
         return [
             0 if weights is None else view.skipped + int(weights.argmax())
             for weights, (_, view) in zip(self._weights, self._rows, strict=True)
         ]
 
 
-class PagedSight:
-    """The same for pages of keys, by tensors alone: it may be captured.
+class PagedAlignment:
+    """Reads the alignment heads on pages of keys, with tensors alone, so it can be captured.
 
-    slots, firsts and counts [B] are what `TextView` has; a row that pads has no text.
+    slots, firsts and counts [B] are those of each row's `TextView`; a padding row has no text.
     """
 
     def __init__(
@@ -120,19 +120,19 @@ class PagedSight:
         firsts: Tensor,
         counts: Tensor,
     ) -> None:
-        """`pages` and `tables` as `PagedKVCache` has them."""
+        """`pages` [layers, pages, 2, kv_heads, page_size, D] and `tables`: of a `PagedKVCache`."""
         self._heads, self._pages = heads, pages
         self._rows = tables, slots, firsts, counts
         shape = len(slots), len(heads.places), pages.shape[5]
         self._asked = torch.empty(shape, device=pages.device, dtype=pages.dtype)
 
-    def see(self, layer: int, query: Tensor) -> None:
-        """As `See`."""
+    def observe(self, layer: int, query: Tensor) -> None:
+        """Keep the heads' queries of this layer; a `QueryObserver`."""
         for number, (own_layer, head) in enumerate(self._heads.pairs):
             if own_layer == layer:
                 self._asked[:, number] = query[:, head]
 
     def tokens(self) -> Tensor:
-        """Numbers [B] int32, counted from each row's `TextView.skipped`. When all has been seen,
-        and stored."""
+        """Return the token that each row speaks, int32 [B], counted from its `TextView.skipped`.
+        Call it when all layers have been observed and their keys stored."""
         return most_seen(self._asked, self._pages, self._heads.places, *self._rows)

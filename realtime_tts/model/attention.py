@@ -14,7 +14,7 @@ from torch import Tensor
 
 
 def attend_prompt(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """Causal: query [heads, L, D], key and value [kv_heads, L, D] -> [L, heads * D]."""
+    """Attend causally: query [heads, L, D], key and value [kv_heads, L, D] -> [L, heads * D]."""
     out = F.scaled_dot_product_attention(
         query.unsqueeze(0),
         key.unsqueeze(0),
@@ -55,8 +55,8 @@ def attend_rows(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
 
 
 def attend_window(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
-    """A window of keys per query: query [B, T, heads, D], key and value [B, T, W, heads, D]
-    (any strides), mask [B, T, 1, W] of 0 and -inf -> [B, T, heads * D]."""
+    """Attend to a window of keys per query: query [B, T, heads, D], key and value [B, T, W, heads,
+    D] (any strides), mask [B, T, 1, W] of 0 and -inf -> [B, T, heads * D]."""
     rows, frames, heads, dim = query.shape
     if query.device.type != "cpu":
         out = F.scaled_dot_product_attention(

@@ -1,7 +1,7 @@
 """The code predictor: from the talker's output and first code to the other fifteen codes.
 
-A frame is fifteen dependent passes of a small decoder over at most sixteen positions, begun
-afresh for every frame: talker output, first code, second code, ... Pass j writes code j + 1.
+A frame is fifteen dependent passes of a small decoder over at most sixteen positions, starting anew
+for every frame: talker output, first code, second code, ... Pass j writes code j + 1.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from realtime_tts.model.sampling import finite_rows
 from realtime_tts.model.weights import Weights
 
 Choose = Callable[[Tensor, int], Tensor]
-"""From logits [B, codebook size] and the codebook (1..15) to codes [B]."""
+"""Chooses codes [B] from logits [B, codebook size] and the number of the codebook (1..15)."""
 
 
 class Choices:
-    """A `Choose` that also tells afterwards which rows had NaN or Inf among their logits.
+    """A `Choose` that also reports afterwards which rows had NaN or Inf among their logits.
 
-    `draws` says how the codes are drawn, for a kernel that can draw a whole frame's. It then calls
-    `drawn` in place of this.
+    `draws` says how the codes are drawn, for a kernel that can draw a whole frame. It then calls
+    `drawn` instead of this object.
     """
 
     def __init__(self, choose: Choose, draws: FrameDraws | None = None) -> None:
@@ -42,30 +42,30 @@ class Choices:
         return self._choose(logits, codebook)
 
     def drawn(self, failed: Tensor) -> None:
-        """All codes were drawn, and these rows [B] failed."""
+        """Record that all codes were drawn by a kernel, and which rows [B] failed."""
         self._failed = failed
 
     @property
     def failed(self) -> Tensor:
-        """[B], when all codes are drawn."""
+        """Which rows [B] failed; valid once all codes are drawn."""
         if self._failed is None:
             self._failed = ~finite_rows(torch.cat(self._seen, 1))
         return self._failed
 
 
 Predict = Callable[[Tensor, Tensor, Tensor, Choose], tuple[Tensor, Tensor]]
-"""`CodePredictor.codes`, or another way to do the same."""
+"""`CodePredictor.codes`, or another implementation of it."""
 
 _Views = tuple[Tensor, Tensor, Tensor]
-"""Of one position and layer: where its keys and values go [B, 2, kv_heads, D], and the keys and the
-values [B, kv_heads, n, D] that its query attends to."""
+"""For one position and layer: where its keys and values go [B, 2, kv_heads, D], and the keys and
+the values [B, kv_heads, n, D] that its query attends to."""
 
 
 class CodePredictor:
-    """Takes its tensors from `weights` (names under `talker.code_predictor.`).
+    """The code predictor in plain torch, with tensors from `weights` (`talker.code_predictor.`).
 
     `width` is the talker's; where it differs from the predictor's own, inputs are projected. Use
-    from one thread at a time: keys and values are kept, though not from frame to frame.
+    from one thread at a time: keys and values are kept during a frame.
     """
 
     def __init__(
@@ -116,10 +116,10 @@ class CodePredictor:
     def codes(
         self, hidden: Tensor, first: Tensor, first_embedding: Tensor, choose: Choose
     ) -> tuple[Tensor, Tensor]:
-        """Codes [B, 16] and their summed embeddings [B, H] of one frame.
+        """Return the codes [B, 16] of one frame and their summed embeddings [B, H].
 
-        hidden [B, H] is the talker's output, first [B] the first codes, first_embedding [B, H]
-        the talker's embedding of them.
+        hidden [B, H] is the talker's output, first [B] the first codes, first_embedding [B, H] the
+        talker's embedding of them.
         """
         chosen: list[Tensor] = []
         views = self._views(hidden.shape[0])
@@ -134,23 +134,23 @@ class CodePredictor:
     def collect(
         self, first: Tensor, first_embedding: Tensor, others: Sequence[Tensor]
     ) -> tuple[Tensor, Tensor]:
-        """A frame's codes [B, 16] and the sum of their embeddings [B, H]."""
+        """Return a frame's codes [B, 16] and the sum of their embeddings [B, H]."""
         codes = torch.stack((first, *others), 1)
         return codes, self.embed(codes[:, 1:]).add_(first_embedding)
 
     def project(self, x: Tensor) -> Tensor:
-        """Of the talker's width [M, H], to the predictor's own [M, h]."""
+        """Project inputs from the talker's width [M, H] to the predictor's own [M, h]."""
         return x if self.projection is None else self.projection(x)
 
     @torch.inference_mode()
     def embed(self, others: Tensor) -> Tensor:
-        """The embeddings [B, H] of codes 1..15 [B, 15], summed."""
+        """Return the summed embeddings [B, H] of codes 1..15 [B, 15]."""
         return F.embedding_bag(others + self._offsets, self.embedding, mode="sum")
 
     def _first_pass(
         self, hidden: Tensor, first_embedding: Tensor, views: list[list[_Views]]
     ) -> Tensor:
-        """Positions 0 and 1 together, rows of 0 first; the output [B, h] of position 1."""
+        """Run positions 0 and 1 together, rows of 0 first; return the output [B, h] of 1."""
         rows, shape = hidden.shape[0], self.config.transformer
         x = self.project(torch.cat((hidden, first_embedding)))
         cos, sin = (
@@ -167,17 +167,18 @@ class CodePredictor:
         return x[rows:]
 
     def _pass(self, x: Tensor, cos: Tensor, sin: Tensor, views: list[_Views]) -> Tensor:
-        """One further position: x [B, h] -> [B, h]."""
-        for layer, (place, key, value) in zip(self.layers, views, strict=True):
+        """Run one further position: x [B, h] -> [B, h]."""
+        for layer, (target, key, value) in zip(self.layers, views, strict=True):
             query, keys_values = layer.project(x, cos, sin)
-            place.copy_(keys_values)
+            target.copy_(keys_values)
             x = layer.output(x, attend_rows(query, key, value))
         return x
 
     def _make_views(self, rows: int) -> list[list[_Views]]:
-        """By position and layer. Slicing anew in every pass took a tenth of a small model's frame.
+        """Make the views by position and layer. To slice anew in every pass took a tenth of a small
+        model's frame.
 
-        All sizes of batch share one store, which is as large as the largest of them.
+        All batch sizes share one store, which is as large as the largest of them.
         """
         shape = self.config.transformer
         if len(self._store) < rows:
@@ -190,6 +191,6 @@ class CodePredictor:
 
 
 def _views_at(store: Tensor, position: int) -> _Views:
-    """Of a layer's store [B, 2, kv_heads, 16, D]."""
+    """Return the views at one position of a layer's store [B, 2, kv_heads, 16, D]."""
     key, value = store[:, :, :, : position + 1].unbind(1)
     return store[:, :, :, position], key, value

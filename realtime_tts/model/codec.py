@@ -1,7 +1,7 @@
 """The codec's decoder: frames of sixteen codes to samples, causal, with carried state.
 
-Nothing is ever decoded twice. Codes become vectors, a causal convolution and a windowed
-transformer work at 12.5 steps a second, upsampling and convolution blocks lead to 24 kHz.
+No frame is decoded twice. Codes become vectors; a causal convolution and a windowed transformer
+work at 12.5 steps a second; upsampling and convolution blocks lead to 24 kHz.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FRAMES_AT_ONCE = 16  # bounds the memory of a long decode
 
 
 class CodecDecoder:
-    """Takes its tensors from `weights` (names under `decoder.`); always float32."""
+    """The codec's decoder in plain torch, with tensors from `weights` (`decoder.`); in float32."""
 
     def __init__(self, config: CodecConfig, weights: Weights, device: torch.device) -> None:
         self.config, self.device = config, device
@@ -65,20 +65,21 @@ class CodecDecoder:
         return self._transformer.products
 
     def new_state(self, slots: int) -> CodecState:
-        """Make the state of `slots` streams, none of which has had a frame."""
+        """Return the state of `slots` streams before their first frame."""
         return CodecState(slots, self._layout.size, self.device)
 
     def new_slot_state(self, slots: int) -> CodecState:
-        """Make a state with one slot more, number `slots`, for the rows that pad a batch."""
+        """Return a state with one more slot, number `slots`, for the rows that pad a batch."""
         return self.new_state(slots + 1)
 
     @torch.inference_mode()
     def decode(self, codes: Tensor, slots: Sequence[int] | Tensor, state: CodecState) -> Tensor:
-        """The next frames of some streams: codes [B, T, 16] -> samples [B, T * 1920] in [-1, 1].
+        """Decode the next frames of some streams: codes [B, T, 16] -> samples [B, T * 1920] in [-1,
+        1].
 
-        `slots` [B], each at most once, on the host or the device; T >= 1 is the same for all
-        rows. The state moves on by T frames. Frames fed in any pieces give the samples of all of
-        them at once.
+        `slots` [B], each at most once, on the host or the device; T >= 1 is the same for all rows.
+        The state advances by T frames. Samples do not depend on the pieces in which frames are
+        decoded.
         """
         if isinstance(slots, Tensor):
             rows = slots
@@ -96,15 +97,15 @@ class CodecDecoder:
 
     @torch.inference_mode()
     def attend(self, codes: Tensor, slots: Tensor, state: CodecState) -> None:
-        """As `decode` of codes [B, T, 16], but without the convolutions, which are most of the
-        work, and their state: they know `convolved_frames` frames only."""
+        """Advance the state by codes [B, T, 16] like `decode`, but without the convolutions, which
+        are most of the work, and their state: they only need the last `convolved_frames` frames."""
         memory, start = state.memory.index_select(0, slots), state.frames[slots]
         self._attended(codes, memory, start)
         state.memory.index_copy_(0, slots, memory)
         state.frames.index_copy_(0, slots, start + codes.shape[1])
 
     def _attended(self, codes: Tensor, memory: Tensor, start: Tensor) -> Tensor:
-        """What the transformer makes of codes [B, T, 16]: [B, T, latent]."""
+        """Return the transformer's output for codes [B, T, 16]: [B, T, latent]."""
         rows, frames, books = codes.shape
         entries = (codes + self._offsets).view(-1, books)
         x = F.embedding_bag(entries, self._codebooks, mode="sum").view(
@@ -135,8 +136,8 @@ def _upsample(
 
 
 def codebook_tables(config: CodecConfig, weights: Weights) -> Tensor:
-    """Make one table [codebooks * entries, codebook_dim], through the quantizers' output
-    projections.
+    """Return one table [codebooks * entries, codebook_dim] of all codebooks, after the quantizers'
+    output projections.
 
     An entry is stored as a sum and a count; a frame's vector is the sum of its sixteen entries.
     """

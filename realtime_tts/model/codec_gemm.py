@@ -1,8 +1,8 @@
 """The codec's decoder for GPUs: matrix products, Triton kernels, and state updated in place.
 
-The same weights and the same samples as `codec.py`, whose form is the CPU's. A call reads nothing
-on the host and takes no shape from data, so it can be captured in a CUDA graph: one for each number
-of rows and of frames.
+It has the same weights and gives the same samples as `codec.py`, which is the form for CPUs. A call
+reads nothing on the host and takes no shape from data, so it can be captured in a CUDA graph: one
+for each number of rows and of frames.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ DIRECT_CHANNELS = 384
 
 
 class GemmCodecDecoder:
-    """Takes its tensors from `weights` (names under `decoder.`), and computes in `dtype`.
+    """The codec's decoder for GPUs, with tensors from `weights` (`decoder.`), in `dtype`.
 
     Blocks of up to `direct_channels` outputs take the direct form (codec_gemm_layers.py).
     """
@@ -74,7 +74,7 @@ class GemmCodecDecoder:
         config = self.config
         rates, count = config.upsample_rates, len(config.upsample_rates)
         widths = [config.decoder_dim >> index for index in range(count + 1)]
-        # What activates the input of each block, and of the last convolution.
+        # The activations of the input of each block, and of the last convolution.
         names = [f"decoder.decoder.{i + 1}.block.0" for i in range(count)]
         names.append(f"decoder.decoder.{count + 1}")
         snakes = [parts.snake(*pair) for pair in zip(names, widths, strict=True)]
@@ -97,19 +97,19 @@ class GemmCodecDecoder:
         self._last_past = parts.layout.add(6, widths[-1])
 
     def new_slot_state(self, slots: int) -> GemmCodecState:
-        """State of `slots` streams; its scratch slot has the number `slots`."""
+        """Return the state of `slots` streams; its scratch slot has the number `slots`."""
         return GemmCodecState(
             slots, self._layout.size, self._transformer.ring, self.device, self.dtype
         )
 
     @torch.inference_mode()
     def decode(self, codes: Tensor, slots: Tensor, state: GemmCodecState) -> Tensor:
-        """The next frames of some streams: codes [B, T, 16] int64 -> float32 samples
-        [B, T * 1920] in [-1, 1], all on the device.
+        """Decode the next frames of some streams: codes [B, T, 16] int64 -> float32 samples [B, T *
+        1920] in [-1, 1], all on the device.
 
-        `slots` [B] int64, each at most once but for the scratch slot, whose rows' samples mean
-        nothing. 1 <= T <= 8, the same for all rows. The state moves on by T frames. Frames fed in
-        any pieces give the samples of all of them at once, but for rounding.
+        `slots` [B] int64, each at most once except the scratch slot, whose rows' samples mean
+        nothing. 1 <= T <= 8, the same for all rows. The state advances by T frames. Samples do not
+        depend on the pieces in which frames are decoded, except for rounding.
         """
         rows, frames, _ = codes.shape
         call = Rows(state, slots)
@@ -128,12 +128,12 @@ class GemmCodecDecoder:
 
     @torch.inference_mode()
     def attend(self, codes: Tensor, slots: Tensor, state: GemmCodecState) -> None:
-        """As `decode`, but without the convolutions and their state."""
+        """Advance the state by codes [B, T, 16] like `decode`, but without the convolutions."""
         self._attended(codes, Rows(state, slots))
         advance(state.frames, state.side, slots, codes.shape[1])
 
     def _attended(self, codes: Tensor, call: Rows) -> Tensor:
-        """What the transformer makes of codes [B, T, 16]."""
+        """Return the transformer's output for codes [B, T, 16]: [B, T, latent]."""
         frames = codes.shape[1]
         assert 0 < frames <= MAX_FRAMES, f"{frames} frames in a call, expected 1 to {MAX_FRAMES}"
         x = codebook_sum(codes.contiguous(), self._table)

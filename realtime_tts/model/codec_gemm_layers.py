@@ -1,11 +1,11 @@
 """The codec's convolutions as matrix products, channels-last, with state by slot.
 
-Two forms. *Wide* layers write the left matrix (one kernel) and multiply with cuBLAS: their weights
-are large, and their steps few. *Direct* layers, of few channels and many steps, would move seven
-times their input that way; a kernel multiplies them straight from the activations: one in CUDA C++
-where the GPU and the number of rows are right for it, else Triton's, or cuBLAS after all. Wide
-layers pass on raw activations and activate what they read; direct ones take activated input and
-write what the next layer needs, raw, activated or both.
+There are two forms. *Wide* layers write the left matrix (one kernel) and multiply with cuBLAS:
+their weights are large, and their steps few. *Direct* layers, with few channels and many steps,
+would move seven times their input that way, so a kernel multiplies them straight from the
+activations: one in CUDA C++ where the GPU and the number of rows suit it, else Triton's, or cuBLAS
+after all. Wide layers pass on raw activations and activate what they read; direct ones take
+activated input and write what the next layer needs, raw, activated or both.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from realtime_tts.model.weights import Weights
 
 _TAPS = 7
 LONGEST_PAST = (_TAPS - 1) * 9
-"""Steps that the last unit of a block remembers; direct layers need as many new ones."""
+"""Steps that the last unit of a block remembers; direct layers need at least as many new ones."""
 _DIRECT_OUTPUTS = 288
-"""Outputs up to which Triton's convolution is faster than cuBLAS with its left matrix."""
+"""The most outputs for which Triton's convolution is faster than cuBLAS with its left matrix."""
 _FUSED = 128
-"""Channels up to which a residual unit is one kernel: a tile of all of them fits registers."""
+"""The most channels for which a residual unit is one kernel: a tile of all fits registers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What layers are made from."""
+    """What all layers are built from: weights, the layout of the state, and kernels."""
 
     weights: Weights
     layout: AlignedLayout
@@ -45,21 +45,26 @@ class Parts:
     """Kernels that are faster than Triton's, where there are any."""
 
     def take(self, name: str, *shape: int) -> Tensor:
+        """Take a tensor of this shape in `dtype`, contiguous."""
         return self.weights.take(name, *shape).to(self.dtype).contiguous()
 
     def affine(self, name: str, *shape: int) -> tuple[Tensor, Tensor]:
+        """Take the weight, of this shape, and the bias [shape[0]] of a layer, in `dtype`."""
         return self.take(f"{name}.weight", *shape), self.take(f"{name}.bias", shape[0])
 
     def take_float(self, name: str, *shape: int) -> Tensor:
+        """Take a tensor of this shape in float32."""
         return self.weights.take(name, *shape).float()
 
     def snake(self, name: str, channels: int) -> Snake:
+        """Take the SnakeBeta parameters of a layer, both float32 [channels]."""
         rate = self.take_float(f"{name}.alpha", channels).exp()
         gain = 1 / (self.take_float(f"{name}.beta", channels).exp() + 1e-9)
         return Snake(rate, gain)
 
     def conv(self, name: str, outputs: int, inputs: int, taps: int) -> tuple[Tensor, Tensor]:
-        """[out, in, taps] -> [out, taps * in], as `unfold` orders a row; bias float32."""
+        """Take a convolution: [out, in, taps] -> [out, taps * in], in the order of `unfold`'s rows;
+        its bias in float32 [out]."""
         weight = self.take(f"{name}.weight", outputs, inputs, taps)
         matrix = weight.permute(0, 2, 1).reshape(outputs, taps * inputs)
         return matrix, self.take_float(f"{name}.bias", outputs)
@@ -67,8 +72,9 @@ class Parts:
     def transposed(
         self, name: str, inputs: int, outputs: int, taps: int, stride: int
     ) -> tuple[Tensor, Tensor]:
-        """[in, out, blocks * stride] -> [stride * out, blocks * in], the block of the oldest input
-        first; bias float32, repeated. See `codec_layers.TransposedConv`."""
+        """Take a transposed convolution: [in, out, blocks * stride] -> [stride * out, blocks * in],
+        the block of the oldest input first; its bias in float32, repeated to [stride * out]. See
+        `codec_layers.TransposedConv`."""
         weight = self.take(f"{name}.weight", inputs, outputs, taps)
         blocks = weight.view(inputs, outputs, taps // stride, stride).flip(2)
         matrix = blocks.permute(3, 1, 2, 0).reshape(stride * outputs, -1)
@@ -76,7 +82,7 @@ class Parts:
 
 
 class GemmConv:
-    """A causal convolution, wide form: x [B, L, in] -> [B, L, out]."""
+    """A causal convolution in wide form: x [B, L, in] -> [B, L, out]."""
 
     def __init__(self, parts: Parts, name: str, outputs: int, inputs: int, taps: int) -> None:
         self._count, self._outputs = taps, outputs
@@ -107,7 +113,7 @@ class GemmConvNeXt:
         self._past = parts.layout.add(_TAPS - 1, channels)
 
     def __call__(self, x: Tensor, rows: Rows) -> Tensor:
-        """x [B, L, C] -> [B, L * ratio, C]."""
+        """Apply to x [B, L, C] -> [B, L * ratio, C]."""
         x = F.linear(x, self._repeat, self._repeat_bias).view(x.shape[0], -1, self._channels)
         y = depthwise_norm(x, self._taps, self._bias, self._norm, 1e-6, rows.past(self._past))
         y = F.linear(F.gelu(F.linear(y, *self._up)), *self._down)
@@ -115,7 +121,7 @@ class GemmConvNeXt:
 
 
 class WideUnit:
-    """x + k1(snake(k7(snake(x)))) of raw x [B, L, C], which is changed in place."""
+    """A residual unit x + k1(snake(k7(snake(x)))) of raw x [B, L, C], which is changed in place."""
 
     def __init__(self, parts: Parts, name: str, channels: int, dilation: int) -> None:
         self._dilation = dilation
@@ -142,8 +148,8 @@ class WideUnit:
 
 
 class WideBlock:
-    """SnakeBeta, transposed convolution by `rate`, three residual units (dilation 1, 3, 9):
-    raw x [B, L, in] -> raw [B, L * rate, out]."""
+    """A block in wide form: SnakeBeta, transposed convolution by `rate`, three residual units
+    (dilation 1, 3, 9): raw x [B, L, in] -> raw [B, L * rate, out]."""
 
     def __init__(
         self, parts: Parts, name: str, channels: tuple[int, int], rate: int, snake: Snake
@@ -164,8 +170,8 @@ class WideBlock:
 
 
 class DirectConv:
-    """A causal convolution of activated x [B, L, in] with weight [count * in, out], whose results
-    `snake` activates."""
+    """A causal convolution of activated x [B, L, in] with weight [count * in, out]. `snake`
+    activates its results."""
 
     def __init__(
         self, parts: Parts, product: Product, count: int, dilation: int, past: Region | None
@@ -179,7 +185,7 @@ class DirectConv:
     def __call__(
         self, x: Tensor, rows: Rows, *, residual: Tensor | None = None, raw: bool = True
     ) -> tuple[Tensor | None, Tensor]:
-        """y = product + bias + residual [B, L, out], if `raw`, and snake(y)."""
+        """Return y = product + bias + residual [B, L, out], if `raw` (else None), and snake(y)."""
         past = None if self._past is None else rows.past(self._past)
         if self._wide:
             assert residual is None
@@ -205,7 +211,7 @@ class DirectUnit:
     """A residual unit of raw x and activated x, both [B, L, C]."""
 
     def __init__(self, parts: Parts, name: str, dilation: int, after: Snake) -> None:
-        """`after` activates what it gives."""
+        """`after` activates the unit's output."""
         channels = len(after.rate)
         wide, wide_bias = parts.conv(f"{name}.conv1.conv", channels, channels, _TAPS)
         point, point_bias = parts.conv(f"{name}.conv2.conv", channels, channels, 1)
@@ -222,7 +228,7 @@ class DirectUnit:
     def __call__(
         self, x: Tensor, active: Tensor, rows: Rows, *, raw: bool
     ) -> tuple[Tensor | None, Tensor]:
-        """The unit's output, if `raw`, and the same activated."""
+        """Return the output [B, L, C], if `raw` (else None), and the output activated."""
         past = rows.past(self._past)
         if self._unit and self._unit.takes(active):
             return self._unit(active, past, x, raw=raw)
@@ -247,7 +253,7 @@ class DirectUnit:
 
 class DirectBlock:
     """A block in direct form: activated x [B, L, in] -> [B, L * rate, out], activated by `after`,
-    the SnakeBeta of what follows."""
+    the SnakeBeta of the layer that follows."""
 
     def __init__(
         self, parts: Parts, name: str, channels: tuple[int, int], rate: int, after: Snake

@@ -1,4 +1,4 @@
-"""What the codec remembers of every stream, in the form that captured graphs update in place.
+"""The codec's state of every stream, in the form that captured graphs update in place.
 
 No row is ever gathered or put back: kernels find a row's state by its slot. All addresses stay the
 same for the life of the state, and nothing on the host changes from call to call.
@@ -15,12 +15,12 @@ from realtime_tts.kernels.codec_past import Past
 from realtime_tts.model.codec_state import Region, StateLayout, StreamState
 
 MAX_FRAMES = 8
-"""New frames of one call at most: the ring has room for so many beside the window."""
+"""The most new frames of one call: the ring has room for this many beside the window."""
 _ALIGNED = 16  # elements: a multiple lets kernels load 16 bytes at once
 
 
 class AlignedLayout(StateLayout):
-    """Hands out regions that begin at multiples of 16 elements."""
+    """Assigns regions that begin at multiples of 16 elements."""
 
     def add(self, rows: int, channels: int) -> Region:
         region = super().add(rows, channels)
@@ -30,7 +30,7 @@ class AlignedLayout(StateLayout):
 
 @dataclass(frozen=True, slots=True)
 class RingShape:
-    """Keys and values of all layers: `window` frames are seen, the present one included."""
+    """Shape of the keys and values of all layers: a frame sees `window` frames, itself included."""
 
     layers: int
     heads: int
@@ -39,16 +39,17 @@ class RingShape:
 
     @property
     def frames(self) -> int:
-        """Places of a ring, a whole number of the kernel's pieces. With fewer than this, the
-        last new frame of a call would overwrite one that the first still has to see."""
+        """Number of places in the ring, rounded up to a multiple of 16 for the kernel. With fewer,
+        the last new frame of a call would overwrite one that the first new frame still attends
+        to."""
         needed = self.window + MAX_FRAMES - 1
         return needed + -needed % 16
 
 
 class GemmCodecState(StreamState):
-    """State of `slots` streams and of a scratch slot, number `slots`, for padding rows.
+    """State of `slots` streams, and of a scratch slot, number `slots`, for padding rows.
 
-    The released codec has 270 KB of taps, twice, and 2.6 MB of ring by slot in bfloat16.
+    For the released codec in bfloat16, a slot has 270 KB of taps, twice, and 2.6 MB of ring.
     """
 
     def __init__(
@@ -57,17 +58,17 @@ class GemmCodecState(StreamState):
         count = slots + 1
         self.slots = slots
         self.taps = torch.zeros(count, 2, size, device=device, dtype=dtype)
-        """Steps before the present ones, of every convolution; see `Past` for the two sides."""
+        """Past steps of every convolution, [slots + 1, 2, size]; see `Past` for the two sides."""
         shape = (count, ring.layers, 2, ring.heads, ring.frames, ring.head_dim)
         self.ring = torch.zeros(shape, device=device, dtype=dtype)
         self.side = torch.zeros(count, dtype=torch.long, device=device)
         self.frames = torch.zeros(count, dtype=torch.long, device=device)
-        """Frames decoded so far, by slot."""
+        """Number of frames decoded so far, by slot."""
         self.parts = self.taps, self.ring, self.side, self.frames
 
     def reset(self, which: Tensor) -> None:
-        """Back to the start in these slots [n] int64. The ring stays as it is: places of frames
-        that never were are not read."""
+        """Reset these slots [n] int64 to the start. The ring stays as it is, because places of
+        frames that do not exist are not read."""
         self.taps.index_fill_(0, which, 0)
         self.frames.index_fill_(0, which, 0)
 
@@ -80,6 +81,7 @@ class Rows:
     slots: Tensor
 
     def past(self, region: Region) -> Past:
+        """Return the carried steps of a layer, [slots + 1, 2, steps, channels], for these rows."""
         end = region.offset + region.rows * region.channels
         taps = self.state.taps[:, :, region.offset : end]
         shaped = taps.unflatten(2, (region.rows, region.channels))

@@ -16,8 +16,7 @@ from realtime_tts.model.layers import rope_frequencies, rope_tables
 
 
 class RingLayer:
-    """Attention and SwiGLU of one layer; the norms stand before each, in the same kernel as the
-    sum that comes before them."""
+    """Attention and SwiGLU of one layer. Each norm is in the kernel of the sum before it."""
 
     def __init__(self, parts: Parts, name: str, config: TransformerConfig) -> None:
         hidden, width = config.hidden, config.heads * config.head_dim
@@ -51,7 +50,8 @@ class RingLayer:
         rows: Rows,
         turns: tuple[Tensor, Tensor],
     ) -> Tensor:
-        """x [B * T, hidden], changed in place, and x after `input_norm` -> x after `next_norm`."""
+        """Apply to x [B * T, hidden], changed in place. `normed` is x after `input_norm`; returns
+        the output after `next_norm`, of the same shape."""
         state = rows.state
         batch = rows.slots.shape[0]
         qkv = F.linear(normed, self._qkv).view(batch, normed.shape[0] // batch, -1)

@@ -1,7 +1,7 @@
-"""Layers of the codec's decoder, causal, with explicit memory.
+"""Layers of the codec's decoder: causal, with explicit memory.
 
-Activations are channels-last, [B, steps, channels]: a pointwise convolution is a matrix product,
-a transposed one is a causal convolution whose outputs are several steps wide, and oneDNN's
+Activations are channels-last, [B, steps, channels]: a pointwise convolution is a matrix product, a
+transposed one is a causal convolution whose outputs are several steps wide, and oneDNN's
 convolutions are fastest that way. `memory` is the gathered state [B, size] of the rows.
 """
 
@@ -21,8 +21,8 @@ _INNER = 128  # channels below which elementwise work is done on several steps a
 class SnakeBeta:
     """x + sin²(x·e^alpha) / (e^beta + 1e-9), per channel (BigVGAN, Lee et al. 2023).
 
-    `steps` divides the number of steps of every input: with few channels, several steps are
-    treated as one, which keeps the innermost loop long.
+    `steps` divides the number of steps of every input: with few channels, several steps are treated
+    as one, which keeps the innermost loop long.
     """
 
     def __init__(self, weights: Weights, name: str, channels: int, steps: int) -> None:
@@ -48,10 +48,10 @@ class SnakeBeta:
 
 
 class CausalConv:
-    """A convolution that sees its input and the past: weight [out, in, taps], bias [out].
+    """A convolution over its input and the past: weight [out, in, taps], bias [out].
 
-    `steps` are those of one frame. oneDNN packs weights for a size of input; for another one it
-    may repack them in every call, which costs more than the convolution.
+    `steps` is the number of steps of one frame. oneDNN packs weights for a size of input; for
+    another one it may repack them in every call, which costs more than the convolution.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class CausalConv:
         )
 
     def __call__(self, x: Tensor, memory: Tensor, before: SnakeBeta | None = None) -> Tensor:
-        """x [B, L, in] -> [B, L, out]; `before` is applied to the input first."""
+        """Convolve x [B, L, in] -> [B, L, out]; `before` is applied to the input first."""
         return self._convolve(with_past(x, self._past, memory, before))
 
     def _convolve(self, padded: Tensor) -> Tensor:
@@ -96,7 +96,7 @@ class CausalConv:
 
 
 def with_past(x: Tensor, past: Region, memory: Tensor, before: SnakeBeta | None = None) -> Tensor:
-    """Past steps, then x [B, L, C] -> [B, past + L, C]; the memory moves on."""
+    """Return past steps, then x: [B, L, C] -> [B, past + L, C]. The memory advances by L steps."""
     rows, steps, channels = x.shape
     padded = x.new_empty(rows, past.rows + steps, channels)
     kept = past.of(memory)
@@ -127,7 +127,7 @@ class TransposedConv:
         self._past = layout.add(taps // stride - 1, inputs)
 
     def __call__(self, x: Tensor, memory: Tensor, before: SnakeBeta | None = None) -> Tensor:
-        """x [B, L, in] -> [B, L * s, out]."""
+        """Upsample x [B, L, in] -> [B, L * s, out]; `before` is applied to the input first."""
         rows, steps, _ = x.shape
         if self._past.rows:
             padded = with_past(x, self._past, memory, before)
@@ -138,7 +138,7 @@ class TransposedConv:
 
 
 class ResidualUnit:
-    """x + k1(snake(k7(snake(x)))), the k7 dilated."""
+    """A residual unit x + k1(snake(k7(snake(x)))) of x [B, L, C], the k7 dilated."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class ResidualUnit:
 
 
 class ConvNeXt:
-    """x + gamma * mlp(norm(depthwise k7(x)))."""
+    """A ConvNeXt block x + gamma * mlp(norm(depthwise k7(x))) of x [B, L, C]."""
 
     def __init__(self, weights: Weights, name: str, channels: int, layout: StateLayout) -> None:
         taps, self._bias = weights.affine(f"{name}.dwconv.conv", channels, 1, 7)
@@ -190,7 +190,8 @@ class ConvNeXt:
 
 
 class DecoderBlock:
-    """SnakeBeta, transposed convolution by `rate`, three residual units (dilation 1, 3, 9)."""
+    """SnakeBeta, transposed convolution by `rate`, three residual units (dilation 1, 3, 9): x [B,
+    L, in] -> [B, L * rate, out]."""
 
     def __init__(
         self,
@@ -201,7 +202,7 @@ class DecoderBlock:
         steps: int,
         layout: StateLayout,
     ) -> None:
-        """`channels` in and out; `steps` per frame at the input."""
+        """`channels`: in and out. `steps`: per frame at the input."""
         inputs, outputs = channels
         self._snake = SnakeBeta(weights, f"{name}.0", inputs, steps)
         self._up = TransposedConv(

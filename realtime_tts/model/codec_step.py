@@ -1,4 +1,4 @@
-"""Frames to PCM for a batch of slots, codes read where the talker left them."""
+"""Frames to PCM for a batch of slots, with codes read where the talker left them."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ _State = TypeVar("_State", bound=StreamState)
 
 
 class SlotCodec(Protocol[_State]):
-    """What a codec has to be for captured steps: `CodecDecoder`, or a faster one."""
+    """The interface that captured steps need of a codec: `CodecDecoder`, or a faster one."""
 
     @property
     def device(self) -> torch.device:
-        """The device on which the codec and its state are."""
+        """The device of the codec and its state."""
 
     def new_slot_state(self, slots: int) -> _State:
-        """State of `slots` slots, and of one more, number `slots`, for padding."""
+        """Return the state of `slots` slots, and of one more, number `slots`, for padding."""
 
     def decode(self, codes: Tensor, slots: Tensor, state: _State) -> Tensor:
-        """codes [B, T, 16] of slots [B] -> samples [B, T * samples per frame] in [-1, 1]. Nothing
-        is asked of the host."""
+        """Decode codes [B, T, 16] of slots [B] -> samples [B, T * samples per frame] in [-1, 1],
+        without reading anything on the host."""
 
 
 class CodecStep:
-    """`inputs` [2 * rows] int64 is what a step of B rows reads: B slots, then the number of each
-    one's first frame; `sound` [rows, frames * samples per frame] int16 is what it leaves.
+    """One codec call for a batch of slots, to be captured. Slot number `slots` is for padding.
 
-    Slot number `slots` is for padding.
+    `inputs` [2 * rows] int64 is what a step of B rows reads: B slots, then the number of each one's
+    first frame. `sound` returns what it leaves: int16 [rows, frames * samples per frame].
     """
 
     def __init__(
@@ -43,8 +43,8 @@ class CodecStep:
         samples_per_frame: int,
         most_frames: int,
     ) -> None:
-        """`ring` [slots + 1, places, 16]: codes of frame f in place f % places. `most_frames`: of
-        all rows of a step together."""
+        """`ring` [slots + 1, places, 16]: the codes of frame f are in place f % places.
+        `most_frames`: the most frames of all rows of a step together."""
         self._codec, self.slots, self._ring, self._size = codec, slots, ring, samples_per_frame
         self.state = codec.new_slot_state(slots)
         self.inputs = torch.zeros(2 * most_frames, dtype=torch.long, device=ring.device)
@@ -52,11 +52,11 @@ class CodecStep:
         self._outputs = torch.zeros(most, dtype=torch.int16, device=ring.device)
 
     def begin(self, slots: Tensor) -> None:
-        """New utterances in these slots [n]."""
+        """Reset these slots [n] for new utterances."""
         self.state.reset(slots)
 
     def idle(self, rows: int) -> None:
-        """Make inputs that touch no utterance."""
+        """Set inputs that touch no utterance."""
         slots, first = self.inputs[: 2 * rows].view(2, rows)
         slots.fill_(self.slots)
         first.zero_()
@@ -70,6 +70,6 @@ class CodecStep:
         self._outputs[: samples.numel()].copy_(pcm(samples.contiguous()).view(-1))
 
     def sound(self, rows: int, frames: int) -> Tensor:
-        """What the last step left for its first `rows` rows: PCM [rows, frames * samples]."""
+        """Return the PCM of the last step's first `rows` rows: int16 [rows, frames * samples]."""
         size = frames * self._size
         return self._outputs[: rows * size].view(rows, size)

@@ -1,7 +1,7 @@
 """The codec's transformer: causal, one step per frame, each frame sees a window of the past.
 
-Every frame attends to exactly `window` keys, oldest first, those before the start masked: so its
-result does not depend on how many frames are decoded together.
+Every frame attends to exactly `window` keys, oldest first, with those before the start masked, so
+its result does not depend on how many frames are decoded together.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class WindowedLayer:
         projections = [take(f"self_attn.{part}_proj.weight", width, hidden) for part in "qkv"]
         self._qkv = Linear(torch.cat(projections), exact_rows=False)
         self._out = Linear(take("self_attn.o_proj.weight", hidden, width), exact_rows=False)
-        # Not folded into the products: their weights would no longer be those that are stored.
+        # Not folded into the products, whose weights would then differ from the stored ones.
         self._out_scale = take("self_attn_layer_scale.scale", hidden)
         self._mlp_scale = take("mlp_layer_scale.scale", hidden)
         self._mlp = SwiGLU(config, weights, f"{name}.mlp", exact_rows=False)
@@ -55,7 +55,7 @@ class WindowedLayer:
         return self._qkv, self._out, self._mlp.gate_up, self._mlp.down
 
     def __call__(self, x: Tensor, memory: Tensor, cos: Tensor, sin: Tensor, mask: Tensor) -> Tensor:
-        """x [B, T, hidden] -> same; cos, sin [B, T, 1, D]; mask [B, T, 1, window]."""
+        """Apply to x [B, T, hidden] -> same; cos, sin [B, T, 1, D]; mask [B, T, 1, window]."""
         config = self._config
         rows, frames, _ = x.shape
         fused = self._qkv(self._input_norm(x))
@@ -68,8 +68,8 @@ class WindowedLayer:
         return torch.addcmul(x, self._mlp(self._output_norm(x)), self._mlp_scale)
 
     def _windows(self, keys_values: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """New keys and values [B, T, 2 * heads, D] -> each frame's window of both, views
-        [B, T, window, heads, D]; the memory moves on."""
+        """Return each frame's window of keys and of values, views [B, T, window, heads, D], given
+        new ones [B, T, 2 * heads, D]; the memory advances by T frames."""
         config = self._config
         rows, frames = keys_values.shape[:2]
         past = self._past.of(memory)
@@ -112,9 +112,10 @@ class CodecTransformer:
         return self._input, *between, self._output
 
     def __call__(self, x: Tensor, memory: Tensor, start: Tensor) -> Tensor:
-        """Vectors x [B, T, latent] of new frames -> [B, T, latent]; `memory` is their rows' past.
+        """Apply to vectors x [B, T, latent] of new frames -> [B, T, latent]; `memory`: their rows'
+        past.
 
-        `start` [B]: frames each row has had before.
+        `start` [B]: number of frames that each row has had before.
         """
         frames = start.unsqueeze(1) + torch.arange(x.shape[1], device=x.device)  # [B, T]
         cos, sin = (t.unsqueeze(2) for t in rope_tables(frames, self._frequencies))

@@ -1,7 +1,7 @@
 """Dimensions, token ids and defaults of a checkpoint.
 
-Nothing is assumed about ids or sizes: the released checkpoints and small ones of the same
-architecture differ in all of them. `config_files.py` reads these from a folder.
+No ids or sizes are assumed: the released checkpoints and small ones of the same architecture differ
+in all of them. `config_files.py` reads these from a folder.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ class Variant(StrEnum):
     """What a checkpoint was trained to do."""
 
     CUSTOM_VOICE = "custom_voice"
-    """Named speakers; the 1.7B one also follows instructions."""
+    """Has named speakers; the 1.7B checkpoint also follows instructions."""
     VOICE_DESIGN = "voice_design"
-    """The instruction describes the voice."""
+    """Makes a voice that fits a description in the instructions."""
     BASE = "base"
     """Clones a voice from a reference recording."""
 
@@ -43,7 +43,7 @@ class TransformerConfig:
 
 @dataclass(frozen=True, slots=True)
 class TalkerConfig:
-    """The talker; ids are rows of its codec embedding, names are lower case."""
+    """The talker. Ids are rows of its codec embedding; names are lower case."""
 
     transformer: TransformerConfig
     vocab: int
@@ -61,7 +61,7 @@ class TalkerConfig:
     """Language and dialect ids by name."""
     speakers: Mapping[str, int]
     dialects: Mapping[str, str]
-    """Speakers who speak a dialect, with its name in `languages`."""
+    """The dialects of speakers who speak one, by speaker; the names are keys of `languages`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class CodecConfig:
 
 @dataclass(frozen=True, slots=True)
 class TextIds:
-    """Text token ids with a meaning of their own."""
+    """Text token ids with a special meaning."""
 
     im_start: int
     im_end: int
@@ -104,8 +104,8 @@ class TextIds:
 class GenerationDefaults:
     """The sampling that the checkpoint recommends, and how long its utterances are.
 
-    A `max_new_tokens` of N allows at most N - 1 frames: the last token never becomes one. End of
-    speech is never drawn before `min_frames` frames.
+    A `max_new_tokens` of N allows at most N - 1 frames, because the last token never becomes one.
+    End of speech is never drawn before `min_frames` frames.
     """
 
     sampling: Sampling = Sampling()
@@ -114,7 +114,7 @@ class GenerationDefaults:
 
 
 SAFE_POSITIONS = 1_000
-"""What is assumed of released checkpoints, which do not say: some 75 s of speech."""
+"""The `safe_positions` of released checkpoints, which do not name it: about 75 s of speech."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,23 +129,23 @@ class ModelConfig:
     text: TextIds
     generation: GenerationDefaults
     text_normalization: bool = False
-    """Whether it misreads digits and abbreviations, so that a server is to spell them out."""
+    """Whether it misreads digits and abbreviations, so that a server has to spell them out."""
     safe_positions: int = SAFE_POSITIONS
-    """Positions, of text and frames together, in which an utterance is spoken well."""
+    """Positions, of text and frames together, within which an utterance is spoken well."""
     alignment_heads: tuple[tuple[int, int], ...] = ()
-    """Layer and query head of the talker's heads that look at the text being spoken; none: nobody
-    knows any (`alignment.py`)."""
+    """Layer and query head of the talker's heads that attend to the text being spoken; empty if
+    none are known (`alignment.py`)."""
     random_weights: bool = False
-    """It is untrained: its speech is noise, and whatever shows it has to say so."""
+    """Whether it is untrained: its speech is noise, and whatever shows it has to say so."""
 
     @property
     def family(self) -> str:
-        """Which checkpoints share voices: those of one size."""
+        """The name of the checkpoints that share voices: those of one size."""
         return f"qwen3-tts-12hz-{self.size}"
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """Languages a caller may name, without dialects and "auto"."""
+        """Languages that a caller may name, without dialects and "auto"."""
         return tuple(name for name in self.talker.languages if "dialect" not in name)
 
     @property
@@ -154,7 +154,7 @@ class ModelConfig:
 
     @property
     def follows_instructions(self) -> bool:
-        """The small CustomVoice checkpoint ignores instructions, as upstream does."""
+        """Whether instructions have an effect: the small CustomVoice ignores them, as upstream."""
         if self.variant is Variant.CUSTOM_VOICE:
             return self.size != "0b6"
         return self.variant is Variant.VOICE_DESIGN

@@ -65,7 +65,7 @@ def read_config(folder: Path) -> ModelConfig:
 
 
 class Section:
-    """A JSON object that remembers where it came from, for messages."""
+    """A JSON object that knows its file and path, for error messages."""
 
     def __init__(self, path: str, values: Mapping[str, Any]) -> None:
         self.path = path
@@ -94,7 +94,7 @@ class Section:
         return value
 
     def id(self, key: str, vocab: int) -> int:
-        """A row of an embedding that has `vocab` of them."""
+        """Return the value of `key`, which must be a row of an embedding with `vocab` rows."""
         value = self._values.get(key)
         if type(value) is not int or not 0 <= value < vocab:
             raise CheckpointError(
@@ -209,7 +209,7 @@ def _text_ids(root: Section, vocab: int) -> TextIds:
 
 
 def _alignment_heads(root: Section, talker: TransformerConfig) -> tuple[tuple[int, int], ...]:
-    """Our own field, like `safe_positions`: the official package passes over it."""
+    """Read our own field `alignment_heads`, which the official package ignores."""
     pairs = root.optional("alignment_heads")
     if pairs is None:
         return ()
@@ -258,7 +258,7 @@ def _generation(path: Path) -> GenerationDefaults:
 
 
 def _check_agreement(config: ModelConfig, folder: Path) -> None:
-    """The parts must fit each other; each claim is a (what, expected, found)."""
+    """Raise CheckpointError unless the parts fit each other."""
     talker, codec = config.talker, config.codec
     rate = 1
     for factor in (*codec.upsample_rates, *codec.upsampling_ratios):

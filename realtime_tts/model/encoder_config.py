@@ -16,8 +16,8 @@ from realtime_tts.model.config_files import CODEC_TYPE, Section
 
 @dataclass(frozen=True, slots=True)
 class SpeakerEncoderConfig:
-    """The speaker encoder. `channels`, `kernels` and `dilations` are those of the first layer, of
-    each SE-Res2Net block, and of the aggregation."""
+    """Dimensions of the speaker encoder. `channels`, `kernels` and `dilations` list the first
+    layer, each SE-Res2Net block, and the aggregation."""
 
     width: int
     bands: int
@@ -31,8 +31,9 @@ class SpeakerEncoderConfig:
 
 @dataclass(frozen=True, slots=True)
 class SpeechEncoderConfig:
-    """The speech encoder. `codebooks` of its `quantizers` are used; `strides` come in the order in
-    which they are applied, the last step to the frame rate not among them."""
+    """Dimensions of the speech encoder. The first `codebooks` of its `quantizers` are used;
+    `strides` are in the order in which they are applied, without the last step to the frame
+    rate."""
 
     filters: int
     strides: tuple[int, ...]
@@ -127,7 +128,7 @@ def read_speech_encoder(folder: Path) -> SpeechEncoderConfig:
 
 
 def cloning_obstacle(folder: Path) -> str:
-    """Why a Base checkpoint cannot make voices of recordings; empty: its configuration can."""
+    """Return why a Base checkpoint cannot make voices of recordings; empty if it can."""
     try:
         read_speaker_encoder(folder)
         read_speech_encoder(folder)
@@ -137,7 +138,7 @@ def cloning_obstacle(folder: Path) -> str:
 
 
 def _check_kind(section: Section) -> None:
-    """Refuse by name what the speech encoder does not do; a key left out has its default."""
+    """Refuse by name what the speech encoder does not support; a missing key has its default."""
     heads = section.get("num_attention_heads", int, 8)
     for key, wanted in {
         "audio_channels": 1,

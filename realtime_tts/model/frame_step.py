@@ -1,14 +1,14 @@
-"""A frame for a batch of slots without a question to the host: what a CUDA graph captures.
+"""One frame for a batch of slots without reading anything on the host, for a CUDA graph to capture.
 
-All that a row carries from frame to frame lies on the device at a fixed address, by slot: the sum
-of its last frame's embeddings, its next position, its sampling state, and a ring of codes that the
-codec has not read yet. Slot number `slots` is for the rows that pad a batch.
+Everything that a row carries from frame to frame is on the device at a fixed address, by slot: the
+sum of its last frame's embeddings, its next position, its sampling state, and a ring of codes that
+the codec has not read yet. Slot number `slots` is for the rows that pad a batch.
 
-A frame is two programs: `talk` moves the talker on by a position, `FrameStep.__call__` draws the
-frame of what it said. A prompt that is computed as a whole leaves what the talker says behind it
-(`PromptStep`), and the first frame needs no `talk`. In the streaming layout all of the prompt but
-for the last position comes from a cache, and that position is an ordinary row of a `talk`: codec
-bos is in place of the embedding sum.
+A frame is two programs: `talk` advances the talker by a position, `FrameStep.__call__` draws the
+frame from its output. A prompt that is computed as a whole leaves the talker's output at its end
+(`PromptStep`), and the first frame needs no `talk`. In the streaming layout all of the prompt
+except the last position comes from a cache, and that position is an ordinary row of a `talk`, with
+codec bos in place of the embedding sum.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from realtime_tts.model.alignment import AlignmentHeads, PagedSight
+from realtime_tts.model.alignment import AlignmentHeads, PagedAlignment
 from realtime_tts.model.fused import FusedPredictor
 from realtime_tts.model.paged_cache import PagedKVCache, PromptRows
 from realtime_tts.model.slot_sampling import SETTINGS, DrawnRows, SlotSampling
@@ -30,14 +30,14 @@ from realtime_tts.model.speech_model import Frame, SpeechModel
 from realtime_tts.sampling import Sampling
 
 RING = 32
-"""Frames of a slot that may wait for the codec."""
+"""The most frames of a slot that may wait for the codec."""
 
 _ENDED, _FAILED = 1 << 24, 1 << 25
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """An utterance about to begin in `slot`, whose first frame is made from place `position`."""
+    """An utterance about to begin in `slot`; its first frame is made from position `position`."""
 
     slot: int
     position: int
@@ -46,16 +46,17 @@ class Start:
 
 
 START_NUMBERS = 2 + SETTINGS
-"""What a `Start` is on the device."""
+"""Number of int64 that describe a `Start` on the device."""
 
 TALK_NUMBERS = 4
-"""What a row that talks is told: its slot, its text id, and where the text is that it may speak."""
+"""Number of int64 that a `talk` reads for a row: its slot, its text id, and the first position and
+the length of its text view."""
 
 
 class FrameStep:
-    """State of `slots` slots, and the step that moves a batch of them on by one frame.
+    """State of `slots` slots, and the step that advances a batch of them by one frame.
 
-    `outputs` [slots, 17] int32 is what a frame leaves: its codes, with flags at the first one, and
+    `outputs` [slots, 17] int32 is what a frame leaves: its codes, with flags in the first one, and
     the token of its text that it speaks (`decoded`); `inputs` is what it reads.
     """
 
@@ -67,11 +68,11 @@ class FrameStep:
         self.sampling = SlotSampling(model.config, slots, device)
         self.embeddings = bos.repeat(slots + 1, 1)
         self.hidden = torch.zeros_like(self.embeddings)
-        """The talker's last outputs, by slot."""
+        """The talker's last outputs, by slot: [slots + 1, H]."""
         self.positions = torch.zeros(slots + 1, dtype=torch.long, device=device)
         groups = talker.config.code_groups
         self.codes = torch.zeros(slots + 1, RING, groups, dtype=torch.long, device=device)
-        """Frame number f of a slot is in place f % RING."""
+        """Codes [slots + 1, RING, 16]; frame number f of a slot is in place f % RING."""
         numbers = (1 + TALK_NUMBERS) * slots
         self._inputs = torch.zeros(numbers, dtype=torch.long, device=device)
         self._starts = torch.zeros(slots * START_NUMBERS, dtype=torch.long, device=device)
@@ -79,33 +80,34 @@ class FrameStep:
         shape = talker.config.transformer
         self._heads = AlignmentHeads(model.config.alignment_heads, shape, device)
         self.tokens = torch.zeros(slots + 1, dtype=torch.int32, device=device)
-        """What the alignment heads looked at when the talker spoke last: a number in the view of
-        the text, by slot. 0 behind a prompt that was computed as a whole, or without heads."""
+        """The token that the alignment heads attended to in the talker's last position, counted in
+        the view of the text, by slot. 0 after a prompt that was computed as a whole, or without
+        heads."""
         self.no_start = Start(slots, 0, Sampling(), 0)
-        """Pads the starts of a batch: it is in the slot for padding."""
+        """Pads the starts of a batch: its slot is the one for padding."""
         self._bos, self._last_code = bos, model.config.predictor.vocab - 1
         fused = FusedPredictor(model.predictor, slots, device)
         self._predict, self.persistent_predictor = fused.codes, fused.persistent
         self.persistent_talker = talker.prepare_steps(tuple(self._heads.by_layer))
-        """Whether one kernel moves few rows on by a position; and one makes their whole frame."""
+        """Whether one kernel computes a whole position of few rows."""
 
     def numbers(self, starts: Sequence[Start]) -> list[int]:
-        """What `begin` reads of these starts."""
+        """Return the numbers that `begin` reads of these starts."""
         settings = self.sampling.settings([(start.sampling, start.seed) for start in starts])
         given = zip(starts, settings, strict=True)
         return [n for start, each in given for n in (start.slot, start.position, *each)]
 
     def starts(self, count: int) -> Tensor:
-        """Where the `numbers` of so many starts go."""
+        """Return where the `numbers` of `count` starts go: int64 [count * START_NUMBERS]."""
         return self._starts[: count * START_NUMBERS]
 
     def idle_starts(self, count: int) -> None:
-        """Starts that touch no utterance."""
+        """Set starts that touch no utterance."""
         numbers = torch.tensor(self.numbers([self.no_start] * count), device=self._starts.device)
         self.starts(count).copy_(numbers)
 
     def begin(self, count: int) -> Tensor:
-        """`count` new utterances, from `starts`; what their slots held before is forgotten.
+        """Begin `count` new utterances, from `starts`; the previous state of their slots is lost.
         Returns the slots [n]."""
         given = self.starts(count).view(count, START_NUMBERS)
         slots = given[:, 0].contiguous()
@@ -116,41 +118,42 @@ class FrameStep:
         return slots
 
     def resume(self, slot: int, spoken: Tensor, embedding: Tensor) -> None:
-        """A new utterance goes on behind frames `spoken` [k, 16] elsewhere, the last of which has
-        this `embedding` [H]."""
+        """Continue a new utterance after frames `spoken` [k, 16] that another engine made, the last
+        of which has this `embedding` [H]."""
         self.embeddings[slot] = embedding
         self.positions[slot] += len(spoken)
         self.sampling.resume(slot, spoken[:, 0])
 
     def inputs(self, rows: int, talking: int) -> Tensor:
-        """Where a frame of `rows` rows finds its slots [rows] and, right behind them, the `talk`
-        of `talking` rows its slots, its text ids and its text views: each one's first position,
-        each one's count."""
+        """Return where a frame of `rows` rows reads its slots [rows] and, directly after them,
+        where the `talk` of `talking` rows reads its slots, its text ids, and the first positions
+        and the lengths of its text views."""
         return self._inputs[self.slots - rows : self.slots + TALK_NUMBERS * talking]
 
     def idle(self, rows: int) -> None:
-        """Inputs that touch no utterance: `rows` rows of padding that talk and draw."""
+        """Set inputs that touch no utterance: `rows` rows of padding that talk and draw."""
         slots, rest = self.inputs(rows, rows).tensor_split((2 * rows,))
         slots.fill_(self.slots)
         rest.zero_()
 
     def talk(self, rows: int) -> None:
-        """What the talker says next in `rows` rows, into `hidden`. The rest of their state stays
-        as it is, so that doing it again gives the same."""
+        """Compute the talker's next output in `rows` rows, into `hidden`. The rest of their state
+        stays as it is, so that a repetition gives the same."""
         slots, text, firsts, counts = self.inputs(0, rows).view(TALK_NUMBERS, rows).unbind(0)
-        talker, store, sight = self.model.talker, self.store, None
+        talker, store = self.model.talker, self.store
+        tables, alignment = store.tables, None
         inputs = self.embeddings.index_select(0, slots) + talker.text_rows(text)
         positions = self.positions.index_select(0, slots)
         if self._heads:
-            sight = PagedSight(self._heads, store.pages, store.tables, slots, firsts, counts)
-        see = None if sight is None else sight.see
-        said = talker.decode_at(inputs, slots, positions, store, see)
+            alignment = PagedAlignment(self._heads, store.pages, tables, slots, firsts, counts)
+        observe = None if alignment is None else alignment.observe
+        said = talker.decode_at(inputs, slots, positions, store, observe)
         self.hidden.index_copy_(0, slots, said)
-        if sight is not None:
-            self.tokens.index_copy_(0, slots, sight.tokens())
+        if alignment is not None:
+            self.tokens.index_copy_(0, slots, alignment.tokens())
 
     def __call__(self, rows: int, wide: bool) -> None:
-        """Make the frame of what `rows` rows said last; `wide` as in `slot_sampling.py`."""
+        """Draw the frame of the last talker output in `rows` rows; `wide`: see `is_wide`."""
         slots = self.inputs(rows, 0)
         drawn = self.sampling.rows(slots, wide)
         frame = self.model.draw_frame(
@@ -168,7 +171,7 @@ class FrameStep:
     def _keep(self, slots: Tensor, drawn: DrawnRows, frame: Frame) -> None:
         self.embeddings.index_copy_(0, slots, frame.embedding)
         places = drawn.frames.remainder(RING)
-        # A row that ended has no code there, but the codec may have been told of it already.
+        # A row that ended has no code there, but a codec run for it may be queued already.
         self.codes.index_put_((slots, places), frame.codes.clamp(max=self._last_code))
         positions = self.positions.index_select(0, slots) + 1
         positions = positions.masked_fill(slots == self.slots, 0)  # padding stays where it is
@@ -176,19 +179,19 @@ class FrameStep:
 
 
 class Outputs(NamedTuple):
-    """What n rows left."""
+    """The results of n rows."""
 
     codes: NDArray[np.int16]
-    """[n, 16]; they mean nothing where speech ended or failed."""
+    """Codes [n, 16]; they mean nothing where speech ended or failed."""
     tokens: list[int]
-    """Of each row's text view, the token that it speaks."""
+    """The token that each row speaks, counted in its text view."""
     ended: list[bool]
     failed: list[bool]
-    """There was NaN or Inf."""
+    """Whether there was NaN or Inf."""
 
 
 def decoded(outputs: NDArray[np.int32]) -> Outputs:
-    """Read `FrameStep.outputs` [n, 17]."""
+    """Unpack `FrameStep.outputs` [n, 17]."""
     first = outputs[:, 0]
     codes = (outputs[:, :-1] & (_ENDED - 1)).astype(np.int16)
     over, bad = (first & _ENDED != 0).tolist(), (first & _FAILED != 0).tolist()
@@ -196,22 +199,22 @@ def decoded(outputs: NDArray[np.int32]) -> Outputs:
 
 
 MOST_PROMPT_ROWS = 64
-"""Prompts of one step; each program of its attention looks at one of them."""
+"""The most prompts of one step; each program of the attention handles one of them."""
 
 
 class PromptStep:
-    """Prompts behind their prefixes, one prompt behind the other: they go into the store, and what
-    the talker says at the end of each into the `hidden` of `frame_step`.
+    """Computes prompts after their prefixes, one prompt after the other. Keys and values go into
+    the store, and the talker's output at the end of each prompt into the `hidden` of `frame_step`.
 
     `inputs` int64 is what a step of N positions reads: with B = `rows(N)`, B slots, B first
-    places, B + 1 beginnings (`PromptRows`), then N slots, N places and N text ids.
+    positions, B + 1 beginnings (`PromptRows`), then N slots, N positions and N text ids.
     """
 
     def __init__(
         self, frame_step: FrameStep, pad: Tensor, bos: Tensor, positions: int, most: int
     ) -> None:
-        """`pad` [1, H] is added to the text vectors of a prompt, `bos` [1, H] to its last one. At
-        most `positions` at once, and `most` of one prompt."""
+        """`pad` [1, H] is added to the text vectors of a prompt, `bos` [1, H] to its last one. A
+        step has at most `positions` positions, and at most `most` of one prompt."""
         self._talker, self._store = frame_step.model.talker, frame_step.store
         self.slots, self._hidden = frame_step.slots, frame_step.hidden
         self._pad, self._bos, self._most = pad, bos, most
@@ -220,11 +223,11 @@ class PromptStep:
 
     @staticmethod
     def rows(positions: int) -> int:
-        """Prompts that a step of so many positions can take."""
+        """Return how many prompts a step of `positions` positions can take."""
         return max(1, min(MOST_PROMPT_ROWS, positions // 4))
 
     def idle(self, positions: int) -> None:
-        """Inputs that touch no utterance."""
+        """Set inputs that touch no utterance."""
         rows = self.rows(positions)
         self.inputs.zero_()
         self.inputs[:rows] = self.inputs[3 * rows + 1 :][:positions] = self.slots
@@ -238,16 +241,17 @@ class PromptStep:
         self._fill_text(ids, PromptRows(slots, starts, begins, owners, places, most))
 
     def fill_text(self, ids: Tensor, slot: int, start: int) -> None:
-        """Text ids [L], of any number, to places `start` and following of a slot."""
+        """Compute text ids [L], of any number, at positions `start` and following of a slot."""
         self._fill_text(ids, PromptRows.of([slot], [start], [len(ids)], ids.device))
 
     def fill_prefix(self, prefix: Tensor, slot: int) -> Tensor:
-        """Run a prompt's prefix [L, H] into an empty slot; its keys and values, to be kept."""
+        """Compute a prompt's prefix [L, H] in an empty slot; return a copy of its keys and values
+        [layers, 2, kv_heads, L, D]."""
         self.fill_vectors(prefix, slot, 0)
         return self._store.read(slot, len(prefix))
 
     def fill_vectors(self, vectors: Tensor, slot: int, start: int) -> None:
-        """The talker's inputs [L, H] of places `start` and following of a slot."""
+        """Compute the talker's inputs [L, H] at positions `start` and following of a slot."""
         self._fill(vectors, PromptRows.of([slot], [start], [len(vectors)], vectors.device))
 
     def _fill_text(self, ids: Tensor, rows: PromptRows) -> None:

@@ -1,6 +1,6 @@
-"""Decoder layers by the fused kernels, keys and values in pages: what a GPU runs.
+"""Decoder layers by the fused kernels, with keys and values in pages, as a GPU runs them.
 
-It computes what `DecoderLayer.project` and `output` do, in ten kernels a layer instead of thirty:
+They compute what `DecoderLayer.project` and `output` do, in ten kernels a layer instead of thirty:
 each sum with the residual, and the norm that follows it, are one. All passes of the code predictor
 over few rows, and the draws between them, are a single kernel.
 """
@@ -29,14 +29,14 @@ from realtime_tts.model.layers import DecoderLayer, RMSNorm
 from realtime_tts.model.linear import Linear
 
 Attend = Callable[[int, Tensor, Tensor], Tensor]
-"""From a layer's number, its fused product [M, heads + 2 * kv_heads, D] and the weights of its head
-norm to what its queries attend to [M, heads * D]; keys and values are stored on the way."""
+"""Stores keys and values, and returns what queries attend to: from a layer's number, its fused
+product [M, heads + 2 * kv_heads, D] and the weights of its head norm to [M, heads * D]."""
 
 
 def fused_layers(
     layers: Sequence[DecoderLayer], last: RMSNorm, x: Tensor, attend: Attend
 ) -> Tensor:
-    """Positions [M, h] through all layers and the norm `last`: [M, h]."""
+    """Run positions x [M, h] through all layers and the norm `last`: [M, h]."""
     norm = layers[0].input_norm
     normed = rms_norm(x, norm.weight, norm.eps)
     for index, layer in enumerate(layers):
@@ -51,9 +51,10 @@ def fused_layers(
 
 
 def layer_weights(layers: Sequence[DecoderLayer]) -> list[LayerWeights] | None:
-    """The layers as the kernels that join them take them; None if weights are packed.
+    """Return the layers as the kernels that fuse several of them take them; None if weights are
+    packed.
 
-    The weights stay where they are, so the layers and this share them.
+    The weights are shared with the layers, not copied.
     """
     if not _plain([linear for layer in layers for linear in layer.products]):
         return None
@@ -72,7 +73,7 @@ def layer_weights(layers: Sequence[DecoderLayer]) -> list[LayerWeights] | None:
 
 
 def frame_model(predictor: CodePredictor) -> FrameModel | None:
-    """The predictor as `kernels.predictor_frame` takes it; None if its weights are packed."""
+    """Return the predictor as `kernels.predictor_frame` takes it; None if weights are packed."""
     layers = layer_weights(predictor.layers)
     if layers is None or not _plain(predictor.heads):
         return None
@@ -87,7 +88,7 @@ def _plain(products: Sequence[Linear]) -> bool:
 
 
 def _weight(linear: Linear) -> Tensor:
-    """The weight [N, K] of a product that is not packed."""
+    """Return the weight [N, K] of a product that is not packed."""
     assert linear.weight is not None
     return linear.weight
 
@@ -96,7 +97,7 @@ class FusedPredictor:
     """`CodePredictor.codes` for batches of up to `rows`: every row has one page of 16 positions.
 
     Small batches make the whole frame in one launch, where there is a program for it
-    (`kernels.frame_program`) and the codes are drawn as a kernel can draw them.
+    (`kernels.frame_program`) and a kernel can draw the codes.
     """
 
     def __init__(self, predictor: CodePredictor, rows: int, device: torch.device) -> None:
@@ -121,12 +122,12 @@ class FusedPredictor:
     def codes(
         self, hidden: Tensor, first: Tensor, first_embedding: Tensor, choose: Choose
     ) -> tuple[Tensor, Tensor]:
-        """The other codes of a frame, as `CodePredictor.codes` gives them.
+        """Return a frame's codes and embeddings, with the arguments of `CodePredictor.codes`.
 
-        `choose` is given logits in the model's own precision.
+        `choose` gets logits in the model's own precision.
         """
         predictor = self._predictor
-        # Positions 0 and 1 in one pass: keys and values are stored before anybody attends.
+        # Positions 0 and 1 in one pass: keys and values are stored before attention reads them.
         x = predictor.project(torch.cat((hidden, first_embedding)))
         if (
             self._whole is not None
@@ -145,7 +146,7 @@ class FusedPredictor:
         return predictor.collect(first, first_embedding, chosen)
 
     def _logits(self, x: Tensor, j: int, rows: int) -> Tensor:
-        """Compute the logits of pass `j` [rows, vocab], by a kernel for each operation."""
+        """Return the logits of pass `j` [rows, vocab], computed by a kernel for each operation."""
         count = 2 if j == 0 else 1
         slots = self._slots[:rows].repeat(count)
         # Of a single row, flatten() alone is a view with gaps, which kernels would misread.

@@ -1,6 +1,6 @@
 """What talker, code predictor and codec transformer share: RMSNorm, RoPE, a decoder layer.
 
-A layer is split around attention: `project` gives rotated queries, keys and values, the caller
+A layer is split around attention: `project` returns rotated queries, keys and values, the caller
 attends with its own cache, `output` does the rest. Weights that read the same input are fused.
 """
 
@@ -36,10 +36,10 @@ class RMSNorm:
 
 
 class Rope:
-    """Rotary embedding tables, half-split: channel i turns with channel i + head_dim / 2.
+    """Rotary embedding tables, half-split: channel i rotates with channel i + head_dim / 2.
 
-    `cos`, `sin` [positions, head_dim]; `sin` carries the sign of the half it belongs to, so that
-    rotation is x * cos + roll(x) * sin. Angles are computed in float32, as upstream does.
+    `cos`, `sin` [positions, head_dim] float32; `sin` carries the sign of the half it belongs to, so
+    that rotation is x * cos + roll(x) * sin. Angles are computed in float32, as upstream does.
     """
 
     def __init__(self, config: TransformerConfig, positions: int, device: torch.device) -> None:
@@ -49,13 +49,13 @@ class Rope:
 
 
 def rope_frequencies(config: TransformerConfig) -> Tensor:
-    """[head_dim / 2] float64: theta^(-2i / head_dim)."""
+    """Return theta^(-2i / head_dim), float64 [head_dim / 2]."""
     powers = torch.arange(0, config.head_dim, 2, dtype=torch.float64) / config.head_dim
     return config.rope_theta**-powers
 
 
 def rope_tables(positions: Tensor, frequencies: Tensor) -> tuple[Tensor, Tensor]:
-    """cos and signed sin, float32 [..., head_dim], for positions [...]."""
+    """Return cos and signed sin, float32 [..., head_dim], for positions [...]."""
     angles = positions.unsqueeze(-1) * frequencies
     sin = angles.sin()
     cos = angles.cos()
@@ -69,7 +69,7 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor, out: Tensor) -> None:
 
 
 class SwiGLU:
-    """down(silu(gate(x)) * up(x)), gate and up in one product."""
+    """down(silu(gate(x)) * up(x)) over the last axis, gate and up in one product."""
 
     def __init__(
         self, config: TransformerConfig, weights: Weights, name: str, *, exact_rows: bool = True
@@ -113,10 +113,10 @@ class DecoderLayer:
         return self.qkv, self.attention_output, self.mlp.gate_up, self.mlp.down
 
     def project(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
-        """Queries [M, heads, D] and keys with values [M, 2, kv_heads, D] of x [M, hidden].
+        """Return queries [M, heads, D] and keys with values [M, 2, kv_heads, D] of x [M, hidden].
 
-        `cos`, `sin` [M, 1, D]. Keys and values are one tensor, so that a cache stores them with
-        one copy.
+        `cos`, `sin` [M, 1, D]. Keys and values are one tensor, so that a cache stores them with one
+        copy.
         """
         config = self.config
         fused = self.qkv(self.input_norm(x))
@@ -127,6 +127,6 @@ class DecoderLayer:
         return fused[:, : config.heads], keys_values
 
     def output(self, x: Tensor, attended: Tensor) -> Tensor:
-        """The layer's output [M, hidden], given its input x and attended [M, heads * D]."""
+        """Return the layer's output [M, hidden], given its input x and attended [M, heads * D]."""
         x = self.attention_output(attended).add_(x)
         return self.mlp(self.output_norm(x)).add_(x)

@@ -1,19 +1,19 @@
 """Matrix products whose result for a row does not depend on the rows beside it.
 
-BLAS libraries choose another kernel, which rounds differently, when the number of rows changes:
-a row alone and the same row in a batch of eight then differ in their last bits, and one sampled
-code later in everything. On the CPU in float32 we therefore use oneDNN with weights packed once
-(its kernels sum over the inputs in one order for any number of rows, and are the fastest here),
-check that claim on the machine at hand for every shape, and pad or go row by row where it fails.
-Other devices and precisions use the plain product.
+BLAS libraries choose another kernel, which rounds differently, when the number of rows changes: a
+row alone and the same row in a batch of eight then differ in their last bits, and one sampled code
+later in everything. On the CPU in float32 we therefore use oneDNN with weights packed once (its
+kernels sum over the inputs in one order for any number of rows, and are the fastest here), check
+that claim on the machine at hand for every shape, and pad or go row by row where it fails. Other
+devices and precisions use the plain product.
 
-Small products, and all of them where torch has one thread, go another way where it is open: with
-weights packed in half precision, float32 in, sums and out. For weights that half precision holds
-exactly, which those of checkpoints stored in bfloat16 or float16 are, this is the float32 product
+Small products, and all of them where torch has one thread, use weights packed in half precision
+where possible, with input, sums and output in float32. For weights that half precision holds
+exactly, as it does those of checkpoints stored in bfloat16 or float16, this is the float32 product
 with half the memory traffic, and FBGEMM's call costs a tenth of oneDNN's, which is most of the time
 of a small product. With AVX-512 its kernels, too, sum over the inputs in one order for any number
-of rows. With AVX2 those for one and two rows have an order of their own, so rows are filled up to
-a multiple of three; `row_multiple` finds that number on the machine at hand.
+of rows. With AVX2 those for one and two rows have an order of their own, so rows are filled up to a
+multiple of three; `row_multiple` finds that number on the machine at hand.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 _LARGEST = 1 << 19
-"""Weights up to which one thread is as fast as several: FBGEMM uses one."""
+"""The most weights for which one thread is as fast as several: FBGEMM uses one."""
 
 _TOLERANCE = 2.0**-25
-"""What numbers below half precision's smallest normal one may lose, as the tiniest of a bfloat16
-weight do. Beside the others, `_SHARE` of the largest is too little to reach a float32 sum."""
+"""The most that a number below half precision's smallest normal one may lose, as the smallest of
+bfloat16 weights do. `_SHARE` of the largest weight is too little to change a float32 sum."""
 
 _SHARE = 2.0**-18
 
@@ -39,7 +39,7 @@ _ROW_MULTIPLES = (1, 2, 3, 4, 6, 8)
 
 
 def half_serves(weight: Tensor) -> bool:
-    """Whether a float32 weight [N, K] on the CPU may be packed in half precision, and should."""
+    """Return whether a float32 weight [N, K] on the CPU should be packed in half precision."""
     if torch.get_num_threads() > 1 and weight.numel() > _LARGEST:
         return False
     lost = (weight.half().float() - weight).abs().max()
@@ -49,18 +49,18 @@ def half_serves(weight: Tensor) -> bool:
 
 
 def pack_half(weight: Tensor) -> Tensor:
-    """Weight [N, K] in FBGEMM's own layout; only `half_product` can read it."""
+    """Return weight [N, K] in FBGEMM's own layout, which only `half_product` can read."""
     return torch.fbgemm_pack_gemm_matrix_fp16(weight)
 
 
 def half_product(x: Tensor, packed: Tensor, bias: Tensor | None) -> Tensor:
-    """x [..., K] @ weight.T + bias -> [..., N]."""
+    """Return x [..., K] @ weight.T + bias -> [..., N], all float32, with weights of `pack_half`."""
     return torch.fbgemm_linear_fp16_weight_fp32_activation(x, packed, bias)
 
 
 @lru_cache(maxsize=1)
 def bias_is_optional() -> bool:
-    """Whether this version of torch computes the product without a bias; some want one."""
+    """Return whether this torch computes `half_product` without a bias; some need one."""
     try:
         half_product(torch.zeros(1, 1), pack_half(torch.zeros(1, 1)), None)
     except (RuntimeError, TypeError):
@@ -70,10 +70,11 @@ def bias_is_optional() -> bool:
 
 @lru_cache(maxsize=256)
 def row_multiple(inputs: int, outputs: int) -> int | None:
-    """The smallest number of whose multiples any gives a row the same bits, whatever is beside it.
+    """Return the smallest number such that any multiple of it, as the number of rows, gives a row
+    the same bits, whatever is beside it.
 
     None where the product does not exist, is wrong, or depends on the rows in another way. torch
-    announces that it will remove these functions some day; without them we do as before.
+    announces that it will remove these functions some day; without them oneDNN is used.
     """
     generator = torch.Generator().manual_seed(0)
     weight = torch.randn(outputs, inputs, generator=generator).half().float()
@@ -95,7 +96,7 @@ def row_multiple(inputs: int, outputs: int) -> int | None:
     return next(fitting, None)
 
 
-# Not a public interface, but what torch's own compiler calls; absent, we do without.
+# Not a public interface, but called by torch's own compiler; used only if present.
 _OPERATORS = (
     "_reorder_linear_weight",
     "_linear_pointwise",
@@ -108,9 +109,8 @@ _ROW_FLOORS = (1, 2, 4, 8, 16)
 class Linear:
     """y = x @ weight.T + bias for x [..., K], weight [N, K], bias [N].
 
-    `exact_rows`: on the CPU in float32 a row's bits must not depend on the other rows, whatever
-    it costs. Without it they merely do not where packed weights are available. Packing drops
-    `weight`.
+    `exact_rows`: on the CPU in float32 a row's bits must not depend on the other rows, whatever it
+    costs. Without it, they do not where packed weights are available. Packing drops `weight`.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class Linear:
 
     @property
     def itemsize(self) -> int:
-        """Bytes that one weight takes in the memory it is read from."""
+        """Bytes per weight in the memory that it is read from."""
         if self._half is not None:
             return 2
         kept = self.weight if self._packed is None else self._packed
@@ -162,7 +162,7 @@ class Linear:
         return y if wanted == rows else y[:rows].view(*x.shape[:-1], self.outputs)
 
     def _filled(self, x: Tensor, rows: int, wanted: int) -> Tensor:
-        """x, of so many rows; [wanted, K] with rows of zeros behind them if it has fewer."""
+        """Return x if it has `wanted` rows, else [wanted, K] with rows of zeros behind its own."""
         if rows == wanted:
             return x
         block = x.new_zeros(wanted, self.inputs)
@@ -177,28 +177,29 @@ class Linear:
 
 
 def packing_available() -> bool:
-    """Whether this build of torch can pack weights for oneDNN."""
+    """Return whether this build of torch can pack weights for oneDNN."""
     return torch.backends.mkldnn.is_available() and all(
         hasattr(torch.ops.mkldnn, name) for name in _OPERATORS
     )
 
 
 def pack(weight: Tensor) -> Tensor:
-    """Weight [N, K] in oneDNN's own layout; only `packed_product` can read it."""
+    """Return weight [N, K] in oneDNN's own layout, which only `packed_product` can read."""
     return torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), None)
 
 
 def packed_product(x: Tensor, packed: Tensor, bias: Tensor | None) -> Tensor:
-    """x [..., K] @ weight.T + bias -> [..., N]."""
+    """Return x [..., K] @ weight.T + bias -> [..., N], with weights of `pack`."""
     return torch.ops.mkldnn._linear_pointwise(x, packed, bias, "none", [], "")
 
 
 @lru_cache(maxsize=256)
 def invariant_row_floor(inputs: int, outputs: int, threads: int) -> int | None:
-    """The fewest rows from which on a packed product gives each row the same bits.
+    """Return the fewest rows from which on a packed product gives each row the same bits.
 
-    Measured with one random row repeated, with the `threads` torch has now: some processors split
-    the work of two threads otherwise. None if no floor helps or packing is unavailable.
+    It is measured with one random row repeated, with the `threads` that torch has now: some
+    processors split the work of two threads differently. None if no floor helps or packing is
+    unavailable.
     """
     assert threads == torch.get_num_threads(), "measured with the threads torch has"
     if not packing_available():

@@ -6,12 +6,12 @@
     cache.attend_fused(layer, ...)
 
 A page holds a fixed number of positions; a slot's block table lists its pages in the order of its
-positions. Which page belongs to whom is decided elsewhere. Page 0 is the scratch page: it takes
-what padding rows write, and stands in a table wherever a slot has no page.
+positions. Which page belongs to which slot is decided elsewhere. Page 0 is the scratch page:
+padding rows write to it, and tables contain it wherever a slot has no page.
 
-Host and device meet in `upload` and `clear` alone. Device methods take tensors, read nothing on the
-host and find pages and tables at fixed addresses. Rows that a captured batch has too many stand in
-the scratch slot, number `slots`, at position 0: what they write goes to a page that nobody reads.
+Host and device meet only in `upload` and `clear`. Device methods take tensors, read nothing on the
+host and find pages and tables at fixed addresses. Rows that pad a captured batch are in the scratch
+slot, number `slots`, at position 0: what they write goes to a page that is never read.
 """
 
 from __future__ import annotations
@@ -24,35 +24,36 @@ import torch
 from torch import Tensor
 
 from realtime_tts.kernels import decode_attention, prompt_attention, rope_and_store, store_prefix
-from realtime_tts.model.alignment import See
+from realtime_tts.model.alignment import QueryObserver
 from realtime_tts.model.config import TransformerConfig
 
 
 @dataclass(frozen=True, slots=True)
 class PromptRows:
-    """Where N positions of B prompts go, which are computed one behind the other. Row b has those
-    from begins[b] to begins[b + 1]: prompts have very different lengths, and no row is as long as
-    the longest one.
+    """Where N positions of B prompts go. The prompts are computed one after the other: row b has
+    the positions from begins[b] to begins[b + 1], because prompts have very different lengths and
+    should not be padded to the longest.
 
-    What lies behind begins[B] is padding: its owner is the scratch slot, its place 0.
+    Positions from begins[B] on are padding: their owner is the scratch slot, their place 0. All
+    tensors are int64.
     """
 
     slots: Tensor
-    """[B]"""
+    """The slot of each row [B]."""
     starts: Tensor
-    """[B]: the place in its slot of each row's first position."""
+    """The position in its slot of each row's first position [B]."""
     begins: Tensor
-    """[B + 1], ascending."""
+    """Where each row begins among the N positions, ascending [B + 1]."""
     owners: Tensor
-    """[N]: the slot of each position."""
+    """The slot of each position [N]."""
     places: Tensor
-    """[N]: its place in that slot."""
+    """The position of each in that slot [N]."""
     most: int
-    """No row has more positions."""
+    """The most positions of a row."""
 
     @property
     def last(self) -> Tensor:
-        """[B]: the number of each row's last position, if it has any."""
+        """The index of each row's last position [B], if it has any."""
         return (self.begins[1:] - 1).clamp(min=0)
 
     @classmethod
@@ -63,7 +64,7 @@ class PromptRows:
         lengths: Sequence[int],
         device: torch.device,
     ) -> PromptRows:
-        """Of numbers on the host, without padding."""
+        """Build the rows from Python integers, without padding."""
 
         def tensor(numbers: Sequence[int]) -> Tensor:
             return torch.tensor(numbers, dtype=torch.long, device=device)
@@ -78,16 +79,16 @@ class PromptRows:
 
 
 PAGE_SIZE = 16
-"""Positions of a page: 1.3 s of speech, so a turn wastes 0.6 s of it on average."""
+"""Positions per page: 1.3 s of speech, so a turn wastes 0.6 s of it on average."""
 
 SCRATCH_PAGE = 0
 
 TableEntries = tuple[int, int, Sequence[int]]
-"""A slot, a place in its block table, and the pages from there on."""
+"""A slot, an index in its block table, and the pages from there on."""
 
 
 def position_bytes(config: TransformerConfig, dtype: torch.dtype) -> int:
-    """Bytes of one position's keys and values, all layers together."""
+    """Return the bytes of one position's keys and values, all layers together."""
     return 2 * config.layers * config.kv_heads * config.head_dim * dtype.itemsize
 
 
@@ -95,8 +96,8 @@ class PagedKVCache:
     """Keys and values of `slots` slots in `pages` pages and a scratch page.
 
     `positions`: the most that one slot may hold; without it, what the talker can take or all pages
-    hold, whichever is less. It sets the width of the tables, and on devices without Triton the
-    work of every step.
+    hold, whichever is less. It sets the width of the tables, and on devices without Triton the work
+    of every step.
     """
 
     def __init__(
@@ -114,31 +115,32 @@ class PagedKVCache:
         self.config, self.device, self.slots = config, device, slots
         self.positions, self._page_size = pages * page_size, page_size
         self._held = [0] * slots
-        """Pages in each slot's table."""
+        """Number of pages in each slot's table."""
         self.pages = torch.zeros(
             (config.layers, pages + 1, 2, config.kv_heads, page_size, config.head_dim),
             device=device,
             dtype=dtype,
         )
         self.layers: list[Tensor] = list(self.pages.unbind(0))
-        """Of each layer: what the kernels call `pages`."""
+        """Each layer's `pages` as kernels take it: [pages + 1, 2, kv_heads, page_size, D]."""
         self.tables = torch.zeros(
             (slots + 1, -(-positions // page_size)), device=device, dtype=torch.int32
         )
         self.to_device: Callable[[Sequence[int]], Tensor] = self._pinned
-        """How numbers get to the device, as int64. Whoever runs steps may have a cheaper way."""
+        """Copies numbers to the device, as int64. Whoever runs steps may set a cheaper way."""
 
     # Host ------------------------------------------------------------------------------------
 
     def capacity(self, slot: int) -> int:
-        """Positions that the slot's pages hold."""
+        """Return how many positions the slot's pages hold."""
         return self._held[slot] * self._page_size
 
     @torch.inference_mode()
     def upload(self, entries: Sequence[TableEntries]) -> None:
-        """Add pages to block tables, each time at the table's end: one small copy to the device.
+        """Add pages to block tables, each time at the table's end, with one small copy to the
+        device.
 
-        To be called on the stream that runs the steps, outside of a capture.
+        Call it on the stream that runs the steps, outside of a capture.
         """
         if not entries:
             return
@@ -151,20 +153,20 @@ class PagedKVCache:
             where += range(slot * width + first, slot * width + first + len(pages))
             given += pages
         numbers = self.to_device(where + given)
-        # The low halves of the numbers, as they lie, and not a kernel more to convert them.
+        # A view of the numbers' low halves, which saves a kernel that would convert them.
         low = numbers[len(where) :].view(torch.int32)[::2]
         self.tables.view(-1).index_copy_(0, numbers[: len(where)], low)
 
     @torch.inference_mode()
     def clear(self, slot: int) -> None:
-        """A slot has no pages any more; may be repeated."""
+        """Take all pages from a slot. Idempotent."""
         if self._held[slot]:
             self._held[slot] = 0
             self.tables[slot] = SCRATCH_PAGE
 
     @torch.inference_mode()
     def copy_prefix(self, slots: Sequence[int], keys_values: Tensor) -> None:
-        """Fill slots with the first positions of another, as `read` gave them.
+        """Fill slots with the first positions of another one, as `read` returned them.
 
         keys_values [layers, 2, kv_heads, n, D], on any device; the slots have pages for them.
         """
@@ -175,14 +177,14 @@ class PagedKVCache:
 
     @torch.inference_mode()
     def read(self, slot: int, count: int) -> Tensor:
-        """A copy of a slot's first positions [layers, 2, kv_heads, count, D], for `copy_prefix`."""
+        """Return a copy of a slot's first positions [layers, 2, kv_heads, count, D]."""
         assert count <= self.capacity(slot), f"slot {slot} has no {count} positions"
         table = self.tables[slot, : -(-count // self._page_size)].long()
         found = self.pages[:, table].permute(0, 2, 3, 1, 4, 5).flatten(3, 4)
         return found[:, :, :, :count].contiguous()
 
     def _pinned(self, numbers: Sequence[int]) -> Tensor:
-        """From pinned memory, so that the copy to a GPU does not wait for its work."""
+        """Copy numbers from pinned memory, so that the copy to a GPU does not wait for its work."""
         held = torch.tensor(numbers, dtype=torch.long, pin_memory=self.device.type == "cuda")
         return held.to(self.device, non_blocking=True)
 
@@ -197,21 +199,21 @@ class PagedKVCache:
         norm: Tensor,
         cos: Tensor,
         sin: Tensor,
-        see: See | None = None,
+        on_queries: QueryObserver | None = None,
     ) -> Tensor:
-        """Store one position for each row, whose query attends to all of its slot up to there.
+        """Store one position for each row, whose query attends to its slot's positions up to there.
 
-        qkv [B, heads + 2 * kv_heads, D], the fused product as it is: norm, rotation and storing
+        qkv [B, heads + 2 * kv_heads, D] is the fused product as it is: norm, rotation and storing
         happen here, see `kernels.rope_and_store` for norm, cos and sin. slots, positions [B];
-        padding rows stand in the scratch slot at position 0. `see` is told of the queries.
-        -> [B, heads * D].
+        padding rows are in the scratch slot at position 0. `on_queries` is called with the rotated
+        queries. -> [B, heads * D].
         """
         pages, tables = self.layers[layer], self.tables
         query = rope_and_store(
             qkv, norm, cos, sin, pages, tables, slots, positions, self.config.norm_eps
         )
-        if see is not None:
-            see(layer, query)
+        if on_queries is not None:
+            on_queries(layer, query)
         return decode_attention(query, pages, tables, slots, positions, 1)
 
     def attend_prompt(
@@ -219,8 +221,8 @@ class PagedKVCache:
     ) -> Tensor:
         """Store prompts, and attend causally to them and to what their slots hold already.
 
-        qkv [N, heads + 2 * kv_heads, D], the fused product as it is; `norm`, `cos` and `sin` as in
-        `attend_fused`. -> [N, heads * D], zeros where padding is.
+        qkv [N, heads + 2 * kv_heads, D] is the fused product as it is; `norm`, `cos` and `sin` as
+        in `attend_fused`. -> [N, heads * D], zeros where padding is.
         """
         pages, tables = self.layers[layer], self.tables
         query = rope_and_store(

@@ -3,9 +3,10 @@
     instructions | <|im_start|> assistant \\n | pad  pad       pad      pad       pad     | bos
         -        |             -             | think think_bos language think_eos speaker | pad
 
-then, in the streaming layout, the first text token over codec bos, the others following one per
-frame; or, in the full-text layout, every text token and end-of-text over codec pad, then text pad
-over codec bos. A reference recording's codes and transcript (ICL) come between prefix and text.
+then, in the streaming layout, the first text token over codec bos, with the others following one
+per frame; or, in the full-text layout, every text token and end-of-text over codec pad, then text
+pad over codec bos. A reference recording's codes and transcript (in-context cloning) come between
+prefix and text.
 
 Token ids of text come from outside; so does the tokenizer, as a function.
 """
@@ -30,12 +31,12 @@ FULL_TEXT = "full_text"
 AUTO = "auto"
 
 _PREFIXES, _REFERENCES = 64, 16
-"""How many prefixes and references are kept ready: some kilobytes and some megabytes each."""
+"""How many prefixes and references are cached: some kilobytes and some megabytes each."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptSpec:
-    """What an utterance's prompt says besides its text; names are case-insensitive.
+    """The content of an utterance's prompt besides its text; names are case-insensitive.
 
     `speaker` None: no named speaker. `language` None or "auto": the model decides.
     """
@@ -48,9 +49,9 @@ class PromptSpec:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """`inputs` [L, H] for the talker. `text_used` of the text ids are in it; `eos_used`: so is
-    end-of-text, and every later frame gets `tts_pad`. `carried`: ids of a transcript longer than
-    its recording, which the next frames get before the text's."""
+    """A prompt's `inputs` [L, H] for the talker. `text_used`: number of text ids in it. `eos_used`:
+    end-of-text is in it too, and every later frame gets `tts_pad`. `carried`: ids of a transcript
+    longer than its recording, which the next frames get before those of the text."""
 
     inputs: Tensor
     text_used: int
@@ -92,9 +93,9 @@ class PromptBuilder:
         self._template = [ids.im_start, *opening]
         pad, bos, eos = talker.text([ids.tts_pad, ids.tts_bos, ids.tts_eos]).unbind(0)
         self.tts_pad: Tensor = pad
-        """Text vector [H] of a frame for which there is no text any more."""
+        """Text vector [H] of a frame after the end of the text."""
         self.tts_eos: Tensor = eos
-        """Text vector [H] that says, once, that the text is complete."""
+        """Text vector [H] that marks, once, the end of the text."""
         self._tts_bos = bos
         self._prefix = lru_cache(_PREFIXES)(self._make_prefix)
         self._length = lru_cache(_PREFIXES)(self._count_prefix)
@@ -102,12 +103,12 @@ class PromptBuilder:
 
     @property
     def behind_text(self) -> tuple[int, int]:
-        """Text ids of the full-text layout's last two positions, behind the text."""
+        """Text ids of the full-text layout's last two positions, after the text."""
         return self._config.text.tts_eos, self._config.text.tts_pad
 
     @cached_property
     def sample_ids(self) -> tuple[int, ...]:
-        """Ids of a short text, for warming up."""
+        """Token ids of a short text, for warming up."""
         return tuple(self._encode("Hello there, how are you?"))
 
     def check(self, spec: PromptSpec) -> None:
@@ -131,7 +132,7 @@ class PromptBuilder:
             )
 
     def prefix_length(self, spec: PromptSpec) -> int:
-        """Positions of the prompt before the text. Raises RequestError like `check`."""
+        """Return the number of positions before the text. Raises RequestError like `check`."""
         return self._length(spec)  # asked several times of every utterance
 
     def _count_prefix(self, spec: PromptSpec) -> int:
@@ -146,26 +147,26 @@ class PromptBuilder:
         )
 
     def prompt_length(self, spec: PromptSpec) -> int:
-        """Positions of the prompt without the text; in the streaming layout, of which a reference
-        covers some, at most. Raises RequestError like `check`."""
+        """Return the most positions of the prompt without the text, of which a reference covers
+        some in the streaming layout. Raises RequestError like `check`."""
         reference, length = spec.reference, self.prefix_length(spec)
         if reference is None or reference.codes is None:
             return length
         return length + len(reference.text_ids) + len(reference.codes) + 1
 
     def text_position(self, spec: PromptSpec) -> int:
-        """The position of the text's first id, in both layouts. Raises RequestError like
-        `check`."""
+        """Return the position of the text's first id, in both layouts. Raises RequestError."""
         transcript = () if spec.reference is None else spec.reference.text_ids
         return self.prefix_length(spec) + len(transcript)
 
     def text_needed(self, spec: PromptSpec) -> int:
-        """Text ids a streaming-layout prompt needs, if there are that many, before frame 0. Below
-        1: so many frames fewer need text (`Reference.text_ahead`)."""
+        """Return the text ids, if there are that many, that a streaming-layout prompt needs before
+        frame 0. At 0 or less, -n, frame 0 and n more frames carry a transcript
+        (`Reference.text_ahead`)."""
         return 1 if spec.reference is None else spec.reference.text_ahead
 
     def instruction_ids(self, spec: PromptSpec) -> list[int]:
-        """Ids of the instruction in its template; none where the checkpoint ignores it."""
+        """Return the ids of the instruction in its template; none where it is ignored."""
         if not spec.instructions or not self._config.follows_instructions:
             return []
         ids = self._config.text
@@ -173,12 +174,12 @@ class PromptBuilder:
         return [ids.im_start, *body, ids.im_end, *self._newline]
 
     def text(self, ids: Sequence[int]) -> Tensor:
-        """Text vectors [n, H]. One call for many ids costs little more than for one."""
+        """Return text vectors [n, H]. One call for many ids costs little more than for one."""
         return self._talker.text(ids)
 
     @torch.inference_mode()
     def frames(self, codes: Tensor) -> Tensor:
-        """Codec vectors [n, H] of frames with these codes [n, 16], on the talker's device."""
+        """Return codec vectors [n, H] of frames with codes [n, 16], on the talker's device."""
         first = self._talker.codec_embedding[codes[:, 0]]
         return self._predictor.embed(codes[:, 1:]).add_(first)
 
@@ -186,10 +187,11 @@ class PromptBuilder:
     def prompt(
         self, spec: PromptSpec, ids: Sequence[int], layout: str, *, finished: bool = True
     ) -> Prompt:
-        """The prompt for the text known so far, in one of the two layouts.
+        """Return the prompt for the text known so far, in one of the two layouts.
 
-        `ids` are those of the text alone. The full-text layout takes them all. `finished`: no more
-        will come; only a reference with codes in the streaming layout asks. Raises RequestError.
+        `ids` are those of the text alone. The full-text layout takes all of them. `finished`: the
+        text is complete; this matters only for a reference with codes in the streaming layout.
+        Raises RequestError.
         """
         self.check(spec)
         if not ids:
@@ -205,8 +207,8 @@ class PromptBuilder:
 
     @torch.inference_mode()
     def prefix(self, spec: PromptSpec) -> Tensor:
-        """Everything before the text [L, H]: the same for every utterance of this `spec`, for which
-        it is kept. Not to be written to."""
+        """Return everything before the text [L, H], which is equal for all utterances of a `spec`
+        and is cached. Callers must not write to it."""
         names = [name and name.lower() for name in (spec.speaker, spec.language)]
         return self._prefix(replace(spec, speaker=names[0], language=names[1]))
 
@@ -226,7 +228,8 @@ class PromptBuilder:
     def _in_context(
         self, prefix: Tensor, reference: Reference, ids: Sequence[int], layout: str, finished: bool
     ) -> Prompt:
-        """Transcript and text on the text channel, the reference's frames on the other."""
+        """Return a prompt with transcript and text on the text channel, and the reference's frames
+        on the codec channel."""
         shown = self._shown(reference)
         text = torch.cat((shown.text, self._text_and_end(ids)))
         if layout == FULL_TEXT:
@@ -261,14 +264,15 @@ class PromptBuilder:
         return self._talker.codec([self._config.talker.pad_id])
 
     def _thinking(self, spec: PromptSpec) -> list[int]:
-        """Control ids that name the language, or say that it is not named."""
+        """Return the control ids that name the language, or say that it is not named."""
         talker, language = self._config.talker, self._language_id(spec)
         if language is None:
             return [talker.nothink_id, talker.think_bos_id, talker.think_eos_id]
         return [talker.think_id, talker.think_bos_id, language, talker.think_eos_id]
 
     def _language_id(self, spec: PromptSpec) -> int | None:
-        """A dialect speaker speaks the dialect, unless another language than Chinese is named."""
+        """Return the language's id. A dialect speaker speaks the dialect, unless a language other
+        than Chinese is named."""
         talker = self._config.talker
         language = (spec.language or AUTO).lower()
         if language != AUTO and language not in self._config.languages:

@@ -1,7 +1,7 @@
 """A small untrained Base checkpoint, as a folder in the official format.
 
-It has all that a Base checkpoint has, the encoders too, so that voices can be cloned, blended and
-spoken with nothing downloaded. What it speaks is noise. Text ids and tokenizer are the demo
+It contains all parts of a Base checkpoint, including the encoders, so that voices can be cloned,
+blended and spoken without a download. Its speech is noise. Text ids and tokenizer are the demo
 voice's; each part of the model asks for the tensors that it needs, so none is listed here.
 """
 
@@ -26,7 +26,7 @@ from realtime_tts.model.speech_encoder import SpeechEncoder
 from realtime_tts.model.speech_model import build_model
 
 SECONDS = 5
-"""The longest utterance: noise seldom ends by itself."""
+"""Seconds of the longest utterance: noise seldom ends by itself."""
 _FRAMES_PER_SECOND = 12.5
 _COPIED = (
     "merges.txt",
@@ -37,7 +37,7 @@ _COPIED = (
     "speech_tokenizer/preprocessor_config.json",
 )
 _LAYERS = 2
-"""Of the talker: a small one is written and loaded sooner, and its noise is as good."""
+"""Layers of the talker: few, so that the checkpoint is quick to write and to load."""
 _SPEAKER_ENCODER = {
     "sample_rate": 24_000,
     "enc_channels": [64, 64, 64, 64, 192],
@@ -54,7 +54,7 @@ at most.
 
 
 def write_random_checkpoint(folder: Path) -> None:
-    """Write the checkpoint into a folder that is empty or not there. Raises ConfigError,
+    """Write the checkpoint into a folder that is empty or does not exist. Raises ConfigError,
     CheckpointError where the demo voice is not installed, OSError."""
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"{folder} is a file: name a folder to write the checkpoint into")
@@ -73,8 +73,8 @@ def write_random_checkpoint(folder: Path) -> None:
 
 
 def _config(demo: dict[str, Any]) -> dict[str, Any]:
-    """The demo voice's config.json, made that of a Base checkpoint. It has a family of its own, so
-    that no voice of it is ever taken for one of a release."""
+    """Return the demo voice's config.json changed to a Base checkpoint's. It has a family of its
+    own, so that its voices are never taken for those of a release."""
     config = {name: value for name, value in demo.items() if name != "alignment_heads"}
     talker = config["talker_config"] | {"num_hidden_layers": _LAYERS}
     talker |= {"spk_id": {}, "spk_is_dialect": {}}
@@ -88,7 +88,7 @@ def _config(demo: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Kept(RandomWeights):
-    """Keeps every tensor that was asked for, as it is to be stored."""
+    """Keeps every tensor that is taken, in the precision in which it has to be stored."""
 
     def __init__(self, stored: torch.dtype) -> None:
         super().__init__(device=torch.device("cpu"), dtype=torch.float32, stored=stored)

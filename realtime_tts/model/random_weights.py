@@ -1,10 +1,10 @@
 """Untrained weights, and the dimensions of the released checkpoints to make them in.
 
-Speed depends on dimensions and precision, not on values, so a server with random weights measures
-what the real one would do, on machines that have no checkpoint. Its speech is noise.
+Speed depends on dimensions and precision, not on values, so a server with random weights has the
+speed of the real one, on machines that have no checkpoint. Its speech is noise.
 
-`released/` has what the published config.json files of the 1.7B CustomVoice checkpoint say of them;
-`tests/model/test_random_weights.py` holds them against the published parameter counts.
+`released/` contains the dimensions from the published config.json files of the 1.7B CustomVoice
+checkpoint; `tests/model/test_random_weights.py` compares them with the published parameter counts.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ _ZEROS = (".bias", ".alpha", ".beta")
 _TENTHS = (".gamma", "layer_scale.scale")
 _UNITS = ("embedding.weight", ".embedding_sum")
 _BRANCH = ".conv2.conv.weight"
-"""Last product of a residual unit: a tenth, or twelve of them would make the noise deafening."""
+"""The last product of a residual unit: scaled by a tenth, or twelve of them would be too loud."""
 
 
 STORED = torch.bfloat16
-"""What the released checkpoints are stored in, but for the codec."""
+"""The precision in which the released checkpoints are stored, except for the codec."""
 
 
 class RandomWeights(Weights):
     """Makes every tensor that is asked for; equal seeds and names give equal tensors.
 
-    `stored`: the precision a checkpoint would have stored. Values are drawn in it and then turned
-    into `dtype`, as loading does, so that what depends on exactness (linear.py) goes the same way.
-    On the `meta` device nothing is allocated; `sizes` then still tells what was asked for.
+    `stored`: the precision a checkpoint would have stored. Values are drawn in it and then
+    converted to `dtype`, as loading does, so that what depends on exactness (linear.py) takes the
+    same path. On the `meta` device nothing is allocated; `sizes` still lists what was asked for.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class RandomWeights(Weights):
         super().__init__(Path("random"), device=device, dtype=dtype)
         self._stored, self._seed = stored, seed
         self.sizes: dict[str, int] = {}
-        """Elements by tensor name."""
+        """Number of elements by tensor name."""
 
     def __enter__(self) -> RandomWeights:
         return self
@@ -65,8 +65,7 @@ class RandomWeights(Weights):
         """Do nothing: random weights lack no tensor."""
 
     def _fill(self, name: str, tensor: Tensor) -> None:
-        """Fill a tensor: norms with 1, biases with 0, products so that they keep the size of
-        their input."""
+        """Fill a tensor: norms with 1, biases with 0, products so that they preserve scale."""
         if name.endswith(_ONES):
             tensor.fill_(1.0)
         elif name.endswith(_ZEROS):
@@ -77,8 +76,7 @@ class RandomWeights(Weights):
             tensor.normal_(0.0, _spread(name, tensor), generator=self._generator(name))
 
     def _generator(self, name: str) -> torch.Generator:
-        """Make a generator for each tensor, so that the order in which they are asked for does not
-        matter."""
+        """Return a generator for one tensor, so that the order of calls does not matter."""
         key = zlib.crc32(f"{self._seed}:{name}".encode())
         return torch.Generator(self.device).manual_seed(key)
 
@@ -92,10 +90,10 @@ def random_model(
     frames: int | None = None,
     progress: Progress = ignore_progress,
 ) -> SpeechModel:
-    """A model of these dimensions with random weights.
+    """Return a model of these dimensions with random weights.
 
-    `frames`: every utterance has exactly so many; end of speech cannot be drawn before, and there
-    is no room after. Without it, noise ends when it likes, which is no load to measure with.
+    `frames`: the exact number of frames of every utterance: end of speech cannot be drawn before,
+    and there is no room after. Without it, noise ends at random, which is no load to measure with.
     """
     place, config = torch.device(device), replace(config, random_weights=True)
     if frames is not None:
@@ -112,7 +110,7 @@ def random_model(
 
 
 def _spread(name: str, tensor: Tensor) -> float:
-    """The standard deviation a tensor is drawn with."""
+    """Return the standard deviation with which a tensor is drawn."""
     if name.endswith(_UNITS) or "codec_embedding" in name:
         return 1.0
     size = float(prod(tensor.shape[1:])) ** -0.5
@@ -121,14 +119,14 @@ def _spread(name: str, tensor: Tensor) -> float:
 
 _RELEASED = Path(__file__).parent / "released"
 SIZES = {"1.7B": ("1b7", 2048, 6144), "0.6B": ("0b6", 1024, 3072)}
-"""The checkpoint's own word for its size, and its talker's widths, by the name people use."""
+"""The size as the checkpoint names it, and its talker's widths, by its common name."""
 
 
 def released_config(size: str, text: TextIds) -> ModelConfig:
-    """The configuration of a released CustomVoice checkpoint, "1.7B" or "0.6B".
+    """Return the configuration of a released CustomVoice checkpoint, "1.7B" or "0.6B".
 
-    `text` are the ids of the tokenizer that will be used; its vocabulary must not be larger than
-    the released one.
+    `text`: the ids of the tokenizer that will be used; its vocabulary must not be larger than the
+    released one.
     """
     config, (word, hidden, intermediate) = read_config(_RELEASED), SIZES[size]
     widths = replace(config.talker.transformer, hidden=hidden, intermediate=intermediate)

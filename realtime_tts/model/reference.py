@@ -21,10 +21,10 @@ from realtime_tts.model.voice import Voice
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reference:
-    """A recording to clone: its speaker embedding [H] and, for in-context cloning, its codes
-    [m, 16] with the token ids of its transcript (both or neither).
+    """A recording to clone: its speaker embedding [H] and, for in-context cloning, its codes [m,
+    16] with the token ids of its transcript (both or neither).
 
-    Equal only to itself, because what is prepared for a reference is kept by identity.
+    Equal only to itself, because what is prepared for a reference is cached by identity.
     """
 
     speaker: Tensor
@@ -33,10 +33,12 @@ class Reference:
 
     @property
     def text_ahead(self) -> int:
-        """Text ids that an utterance's prompt takes in the streaming layout, if there are so many.
+        """Text ids that an utterance's prompt takes in the streaming layout, if there are that
+        many.
 
-        One lies over codec bos and one over each frame, and the transcript's come first. Where it
-        has more than that, the rest of them (the negative of this, less one) go to the next frames.
+        One is over codec bos and one over each frame, those of the transcript first. If the
+        transcript is longer, this is 0 or less, and its last -`text_ahead` ids go to the frames
+        after frame 0.
         """
         return 1 if self.codes is None else len(self.codes) + 1 - len(self.text_ids)
 
@@ -44,7 +46,7 @@ class Reference:
 def to_reference(
     voice: Voice, config: ModelConfig, encode: Callable[[str], Sequence[int]]
 ) -> Reference:
-    """A voice in the form a prompt takes. `encode`: ids of plain text, no special tokens.
+    """Return a voice in the form a prompt takes. `encode`: ids of plain text, no special tokens.
 
     Raises RequestError if the checkpoint cannot speak it.
     """
@@ -66,34 +68,35 @@ def to_reference(
         )
     assert voice.transcript is not None, "codes come with a transcript"
     opening = len(encode("assistant\n"))
-    # Behind the template's line end, which would swallow further ones.
+    # After the template's line end, which would merge with further ones.
     ids = encode("assistant\n" + voice.transcript.strip())[opening:]
     return Reference(speaker, voice.codes, tuple(ids))
 
 
 _TAPS, _DILATIONS = 7, (1, 3, 9)
-"""Of the codec's convolutions, and of those of a residual unit."""
+"""Taps of the codec's convolutions, and dilations of those in a residual unit."""
 
 _KEPT = 16
-"""References whose state is kept, 5 MB each at release size."""
+"""Number of references whose codec state is cached, 5 MB each at release size."""
 
 _PIECES = (8, 4, 2, 1)
-"""Frames of a call: what the codec for GPUs takes at most, and has compiled kernels for."""
+"""Frames per call: the most that the codec for GPUs takes, and numbers with compiled kernels."""
 
 
 class ContinuedCodec(SlotCodec[Any], Protocol):
-    """A codec that can go on behind frames which it makes no sound of."""
+    """A codec that can continue after frames for which it makes no sound."""
 
     config: CodecConfig
 
     def attend(self, codes: Tensor, slots: Tensor, state: Any) -> None:
-        """As `decode`, but the state of the convolutions stays behind, and there is no sound."""
+        """Advance the state like `decode`, but without convolution state and without sound."""
 
 
 def convolved_frames(config: CodecConfig) -> int:
-    """Frames that the codec's convolutions know of the past, those before the last one in part.
+    """Return how many past frames the codec's convolutions depend on, rounded up.
 
-    The sum of what each of them knows, in frames of as many steps as there are at its place.
+    It is the sum over the convolutions of what each depends on, in frames of as many steps as there
+    are at its place.
     """
     known, steps = Fraction(0), 1
     for ratio in config.upsampling_ratios:
@@ -108,44 +111,44 @@ def convolved_frames(config: CodecConfig) -> int:
 
 
 def attended_frames(config: CodecConfig) -> int:
-    """Frames that the codec's transformer knows of the past: its layers know a window each, and the
-    convolution before it two frames."""
+    """Return how many past frames the codec's transformer depends on: a window less one for each
+    layer, and two frames for the convolution before it."""
     return config.transformer.layers * (config.window - 1) + 2
 
 
 class ReferenceSound:
-    """The codec's sound behind frames that are not decoded here: speech goes on without a seam.
+    """Lets the codec continue after frames that are not decoded here, without an audible break.
 
-    The official package decodes a reference's frames and the new ones together, and cuts the sound
-    of the former off. Here the codec hears the reference once; its state behind it is kept, and
-    copied into the slot of every utterance in that voice. What another engine has spoken of an
-    utterance is heard behind it: as many of the last frames as the codec knows of, and all but the
-    last few of them without the convolutions.
+    The official package decodes a reference's frames and the new ones together, and cuts off the
+    sound of the former. Here the codec decodes the reference once; its state after it is cached,
+    and copied into the slot of every utterance in that voice. Frames that another engine has spoken
+    of an utterance are decoded after it: only as many of the last ones as the codec depends on, and
+    most of these without the convolutions.
     """
 
     def __init__(self, codec: ContinuedCodec, state: StreamState) -> None:
         self._codec, self._state = codec, state
-        self._behind = lru_cache(_KEPT)(self._heard_reference)
+        self._reference_state = lru_cache(_KEPT)(self._make_reference_state)
         self._near = convolved_frames(codec.config)
         self._known = self._near + attended_frames(codec.config)
 
     @torch.inference_mode()
     def begin(self, slot: int, reference: Reference | None, spoken: Tensor | None = None) -> None:
-        """Ready `slot`, which was cleared, for the first frame behind `reference` and frames of the
-        utterance itself, `spoken` [n, 16] elsewhere."""
+        """Prepare `slot`, which was cleared, for the first frame after `reference` and after frames
+        `spoken` [n, 16] that another engine made of the utterance."""
         codes = None if reference is None else reference.codes
         if spoken is not None:
             before = spoken if codes is None else torch.cat((codes.to(spoken), spoken))
-            self._state.restore(slot, self._heard(before))
+            self._state.restore(slot, self._state_after(before))
         elif reference is not None and codes is not None:
-            self._state.restore(slot, self._behind(reference))
+            self._state.restore(slot, self._reference_state(reference))
 
-    def _heard_reference(self, reference: Reference) -> Any:
-        assert reference.codes is not None, "only codes are heard"
-        return self._heard(reference.codes)
+    def _make_reference_state(self, reference: Reference) -> Any:
+        assert reference.codes is not None, "only codes are decoded"
+        return self._state_after(reference.codes)
 
-    def _heard(self, codes: Tensor) -> Any:
-        """The state of a stream that decoded these codes [n, 16]."""
+    def _state_after(self, codes: Tensor) -> Any:
+        """Return the state of a stream that decoded these codes [n, 16]."""
         state, device = self._codec.new_slot_state(1), self._codec.device
         slots = torch.zeros(1, dtype=torch.long, device=device)
         known = codes[-self._known :].to(device, torch.long)

@@ -1,13 +1,13 @@
 """How a code is drawn from logits: per-row settings, no random state.
 
-The order of steps is upstream's. Talker: repetition penalty, end of speech held back at first,
-ids that are no codes removed; then, as for the predictor, temperature, top-k, top-p and a draw,
-or the best code where temperature is 0. A draw inverts the cumulative distribution at one
-number per code: that needs one hash and one sum, where Gumbel noise would need a hash and two
-logarithms for every entry of the vocabulary.
+The order of steps is upstream's. Talker: repetition penalty, end of speech excluded at first, ids
+that are no codes removed; then, as for the predictor, temperature, top-k, top-p and a draw, or the
+best code where temperature is 0. A draw inverts the cumulative distribution at one number per code:
+that needs one hash and one sum, where Gumbel noise would need a hash and two logarithms for every
+entry of the vocabulary.
 
 That number is a hash of (seed, frame, codebook). A draw then depends on nothing but its own
-utterance: not on the batch, the slot, the device, or how many numbers anyone else has used. Integer
+utterance: not on the batch, the slot, the device, or how many numbers others have used. Integer
 arithmetic only, so every device agrees. The hash is the finaliser of splitmix64 (Steele, Lea,
 Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014), applied in turn to seed,
 frame and codebook.
@@ -32,8 +32,8 @@ class Limits:
     """Temperature, top-k and top-p of a batch of rows.
 
     temperature, top_p [B, 1] (greedy rows: temperature 1), last_k, unlimited [B, 1]: the index of
-    the last code kept by top-k, and whether there is no such limit; greedy [B]. The flags are
-    known on the host, so that work nobody asked for is skipped.
+    the last code kept by top-k, and whether there is no such limit; greedy [B]. The flags are known
+    on the host, so that steps which no row needs are skipped.
     """
 
     temperature: Tensor
@@ -45,7 +45,7 @@ class Limits:
     any_greedy: bool
     any_top_p: bool
     widest_k: int
-    """Largest top_k of the rows."""
+    """The largest top_k of the rows."""
     all_limited: bool
     """Whether every row has a top_k."""
 
@@ -53,7 +53,7 @@ class Limits:
     def of(
         cls, rows: Sequence[Sampling | PredictorSampling], vocab: int, device: torch.device
     ) -> Limits:
-        """From the settings of each row."""
+        """Build the limits from the settings of each row, for a vocabulary of `vocab` codes."""
         temperatures = [row.temperature for row in rows]
         ks = [0 if row.temperature == 0 else min(row.top_k, vocab) for row in rows]
         ps = [1.0 if row.temperature == 0 else row.top_p for row in rows]
@@ -77,9 +77,9 @@ class Limits:
 
 
 def draw(logits: Tensor, limits: Limits, uniform: Tensor) -> Tensor:
-    """One code per row, int64 [B], of float32 logits [B, V], with uniform [B, 1] in (0, 1).
+    """Draw one code per row, int64 [B], from float32 logits [B, V], with uniform [B, 1] in (0, 1).
 
-    A row with NaN or Inf gives some code within the vocabulary and disturbs no other.
+    A row with NaN or Inf gets some code within the vocabulary, and no other row is affected.
     """
     if not limits.any_sampled:
         return logits.argmax(-1)
@@ -91,12 +91,12 @@ def draw(logits: Tensor, limits: Limits, uniform: Tensor) -> Tensor:
     heights = scaled.softmax(-1).cumsum(-1)
     # The first entry above a height below the last one: an entry of weight 0 is never above.
     codes = torch.searchsorted(heights, uniform * heights[:, -1:], right=True).squeeze(1)
-    codes = codes.clamp_(max=logits.shape[1] - 1)  # NaN would point behind the end
+    codes = codes.clamp_(max=logits.shape[1] - 1)  # NaN would point beyond the end
     return torch.where(limits.greedy, logits.argmax(-1), codes) if limits.any_greedy else codes
 
 
 def _keep_top_k(scaled: Tensor, limits: Limits) -> Tensor:
-    """-inf, in place, for entries below the row's k-th largest; ties with it stay."""
+    """Set entries of scaled [B, V] below the row's k-th largest to -inf, in place; ties stay."""
     best = scaled.topk(limits.widest_k, dim=-1).values
     lowest = best.gather(1, limits.last_k)
     if not limits.all_limited:
@@ -105,7 +105,7 @@ def _keep_top_k(scaled: Tensor, limits: Limits) -> Tensor:
 
 
 def _keep_top_p(scaled: Tensor, top_p: Tensor) -> Tensor:
-    """-inf, in place, for the least likely entries that together have at most 1 - top_p."""
+    """Set the least likely entries of scaled [B, V], together at most 1 - top_p [B, 1], to -inf."""
     ordered, order = scaled.sort(dim=-1)
     dropped = ordered.softmax(-1).cumsum(-1) <= 1 - top_p
     dropped[:, -1].fill_(False)
@@ -113,27 +113,27 @@ def _keep_top_p(scaled: Tensor, top_p: Tensor) -> Tensor:
 
 
 def no_codes(config: ModelConfig, device: torch.device) -> Tensor:
-    """Which ids [vocab] of the talker are neither codes nor end of speech."""
+    """Return which ids of the talker are neither codes nor end of speech, bool [vocab]."""
     mask = torch.arange(config.talker.vocab, device=device) >= config.predictor.vocab
     mask[config.talker.eos_id] = False
     return mask
 
 
 def penalised(logits: Tensor, seen: Tensor, penalty: Tensor) -> Tensor:
-    """Logits [B, V] with those of the codes `seen` [B, V] made less likely by `penalty` [B, 1]."""
+    """Return logits [B, V] in which the codes `seen` [B, V] are less likely by `penalty` [B, 1]."""
     lower = torch.where(logits > 0, logits / penalty, logits * penalty)
     return torch.where(seen, lower, logits)
 
 
 def allowed(logits: Tensor, no_code: Tensor, eos: int, too_early: Tensor) -> Tensor:
-    """Logits [B, V] without what is no code, and without end of speech where `too_early` [B]."""
+    """Return logits [B, V] without non-codes, and without end of speech where `too_early` [B]."""
     scores = logits.masked_fill(no_code, _NEVER)
     scores[:, eos].masked_fill_(too_early, _NEVER)
     return scores
 
 
 class SamplingState:
-    """Settings, seeds and first-code history, by slot."""
+    """Settings, seeds and first-code history of every slot."""
 
     def __init__(self, config: ModelConfig, slots: int, device: torch.device) -> None:
         vocab, eos = config.talker.vocab, config.talker.eos_id
@@ -149,26 +149,26 @@ class SamplingState:
         self._rows: _Rows | None = None
 
     def begin(self, slot: int, sampling: Sampling, seed: int) -> None:
-        """A new utterance in this slot; seeds may be any integer."""
+        """Begin a new utterance in this slot. The seed may be any integer."""
         self._settings[slot], self._keys[slot] = sampling, seed_key(seed)
         self._rows = None
         self.clear(slot)
 
     def resume(self, slot: int, first_codes: Tensor) -> None:
-        """Frames with these first codes [n] were drawn elsewhere, with the slot's settings."""
+        """Continue after frames with these first codes [n], drawn elsewhere."""
         self._seen[slot, first_codes] = True
         self._drawn[slot] = len(first_codes)
 
     def clear(self, slot: int) -> None:
-        """Forget the history."""
+        """Clear the slot's history."""
         self._seen[slot] = False
         self._drawn[slot] = 0
 
     @torch.inference_mode()
     def first_codes(self, logits: Tensor, slots: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """Draw the first codes [B] of float32 logits [B, vocab], and remember them.
+        """Draw the first codes [B] from float32 logits [B, vocab], and record them.
 
-        Also returns which rows had NaN or Inf [B]. The codes may be end of speech.
+        Also returns which rows [B] had NaN or Inf. The codes may be end of speech.
         """
         rows = self._gather(slots)
         drawn = self._drawn[rows.slots]
@@ -184,13 +184,13 @@ class SamplingState:
         return codes, ~finite_rows(logits)
 
     def other_codes(self, logits: Tensor, codebook: int, slots: Sequence[int]) -> Tensor:
-        """Draw the codes [B] of one codebook (1..15) for the frame whose first code was drawn
-        last for the same slots."""
+        """Draw the codes [B] of one codebook (1..15) from logits [B, codebook size], for the frame
+        whose first codes were drawn last for the same slots."""
         rows = self._gather(slots)
         return draw(logits, rows.predictor, rows.uniform[codebook])
 
     def _gather(self, slots: Sequence[int]) -> _Rows:
-        """The settings of these rows; kept until the batch changes."""
+        """Return the settings of these rows, cached until the batch changes."""
         rows = self._rows
         if rows is not None and rows.order == tuple(slots):
             return rows
@@ -210,7 +210,7 @@ class SamplingState:
 
 @dataclass(slots=True)
 class _Rows:
-    """One batch: settings gathered from the slots, and the numbers of the frame under way."""
+    """One batch: settings gathered from the slots, and the random numbers of the current frame."""
 
     order: tuple[int, ...]
     slots: Tensor
@@ -220,11 +220,11 @@ class _Rows:
     talker: Limits
     predictor: Limits
     uniform: Sequence[Tensor]
-    """[B, 1] for every codebook."""
+    """Random numbers [B, 1] for every codebook."""
 
 
 def finite_rows(logits: Tensor) -> Tensor:
-    """Which rows [B] of logits [B, V] hold neither NaN nor Inf."""
+    """Return which rows [B] of logits [B, V] contain neither NaN nor Inf."""
     return logits.sum(-1).isfinite()
 
 
@@ -233,7 +233,7 @@ _BITS = 23  # (k + 0.5) / 2^23 is exact in float32, never 0 and never 1
 
 
 def _signed(value: int) -> int:
-    """The int64 with the same 64 bits."""
+    """Return the int64 with the same 64 bits."""
     value %= _WORD
     return value - _WORD if value >= _WORD // 2 else value
 
@@ -244,9 +244,10 @@ _SECOND = _signed(0x94D049BB133111EB)
 
 
 def seed_key(seed: int) -> int:
-    """A seed of any size as the int64 that `uniforms` expects; similar seeds end far apart.
+    """Return a seed of any size as the int64 that `uniforms` expects; similar seeds become far
+    apart.
 
-    In Python's integers: a tensor of one number costs thirty times as much, for every turn.
+    This uses Python's integers: a tensor of one number costs thirty times as much, for every turn.
     """
     word = (seed + _GAMMA) % _WORD
     word = (word ^ (word >> 30)) * (_FIRST % _WORD) % _WORD
@@ -255,7 +256,7 @@ def seed_key(seed: int) -> int:
 
 
 def uniforms(keys: Tensor, frames: Tensor, codebooks: Tensor) -> Tensor:
-    """Float32 in (0, 1), [B, C], for keys [B], frames [B], codebooks [C], all int64."""
+    """Return float32 in (0, 1), [B, C], for keys [B], frames [B] and codebooks [C], all int64."""
     rows = _mix(keys + (frames + 1) * _GAMMA)
     words = _mix(rows.unsqueeze(-1) + (codebooks + 1) * _GAMMA)
     return (_shift(words, 64 - _BITS).float() + 0.5) * 2.0**-_BITS
@@ -268,5 +269,5 @@ def _mix(words: Tensor) -> Tensor:
 
 
 def _shift(words: Tensor, bits: int) -> Tensor:
-    """Logical right shift; torch's is arithmetic."""
+    """Shift right logically; torch's shift is arithmetic."""
     return (words >> bits) & ((1 << (64 - bits)) - 1)

@@ -1,8 +1,8 @@
-"""Sampling whose settings, seeds and histories live on the device, by slot.
+"""Sampling whose settings, seeds and histories are on the device, by slot.
 
-It draws what `sampling.SamplingState` draws. There the host looks at the settings of a batch and
-skips what nobody asked for; here it may not look, so every row goes the same way, in one of two
-programs: the narrow one, for top_k up to `NARROW_K` and no top_p, and the wide one for anything.
+It draws the same codes as `sampling.SamplingState`. There the host looks at the settings of a batch
+and skips unneeded steps; here it may not look, so all rows run one of two programs: the narrow one,
+for top_k up to `NARROW_K` and no top_p, and the wide one for anything.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from realtime_tts.model.sampling import (
 from realtime_tts.sampling import Sampling
 
 NARROW_K = 64
-"""Largest top_k of the narrow program: the checkpoints recommend 50."""
+"""The largest top_k of the narrow program: the checkpoints recommend 50."""
 
 SETTINGS = 12
-"""Numbers that say how a slot draws: key, then for talker and predictor greedy, last_k
+"""Number of int64 that describe how a slot draws: key, then for talker and predictor greedy, last_k
 and unlimited; then five float32: temperature and top_p of both, and the repetition penalty."""
 
 _INTEGERS = 7
@@ -41,13 +41,13 @@ _CPU = torch.device("cpu")
 
 
 def is_wide(sampling: Sampling) -> bool:
-    """Whether a row needs the wide program."""
+    """Return whether a row needs the wide program."""
     both = sampling, sampling.predictor
     return any(s.temperature > 0 and (s.top_k > NARROW_K or s.top_p < 1) for s in both)
 
 
 class SlotSampling:
-    """State of `slots` slots and one for padding."""
+    """Sampling state of `slots` slots and one for padding."""
 
     def __init__(self, config: ModelConfig, slots: int, device: torch.device) -> None:
         talker, codes = config.talker, config.predictor.vocab
@@ -62,16 +62,16 @@ class SlotSampling:
         self._settings = torch.tensor(unused * (slots + 1), device=device)
         self._seen = torch.zeros(slots + 1, talker.vocab, dtype=torch.bool, device=device)
         self.drawn = torch.zeros(slots + 1, dtype=torch.long, device=device)
-        """First codes drawn so far, by slot: the number of the frame to come."""
+        """Number of first codes drawn so far, by slot: the number of the next frame."""
         self.fused = device.type == "cuda" and talker.vocab <= MOST_CODES
-        """Whether narrow draws are one kernel each; on a CPU, bit for bit, `sampling.draw`."""
+        """Whether narrow draws are one kernel each; a CPU uses `sampling.draw`, bit for bit."""
 
     def settings(self, rows: Sequence[tuple[Sampling, int]]) -> list[tuple[int, ...]]:
-        """SETTINGS int64 of each (sampling, seed), for `begin`; float32 as their bits."""
+        """Return SETTINGS int64 per (sampling, seed), for `begin`; float32 values as their bits."""
         return [(seed_key(seed), *self._numbers(sampling)) for sampling, seed in rows]
 
     def _make_numbers(self, sampling: Sampling) -> tuple[int, ...]:
-        """All of a row's settings but the key."""
+        """Return all of a row's settings except the key."""
         talker = Limits.of([sampling], self._vocab, _CPU)
         predictor = Limits.of([sampling.predictor], self._codes, _CPU)
         integers: list[Tensor] = []
@@ -83,25 +83,25 @@ class SlotSampling:
         return *(int(number) for number in integers), *bits.tolist()
 
     def begin(self, slots: Tensor, settings: Tensor) -> None:
-        """New utterances in these slots [n], with settings [n, SETTINGS]."""
+        """Begin new utterances in these slots [n], with settings [n, SETTINGS]."""
         self._settings.index_copy_(0, slots, settings)
         self._seen.index_fill_(0, slots, 0)
         self.drawn.index_fill_(0, slots, 0)
 
     def resume(self, slot: int, first_codes: Tensor) -> None:
-        """As `SamplingState.resume`."""
+        """Continue after frames with these first codes [n], like `SamplingState.resume`."""
         self._seen[slot, first_codes] = True
         self.drawn[slot] = len(first_codes)
 
     def rows(self, slots: Tensor, wide: bool) -> DrawnRows:
-        """A batch about to make a frame: slots [B]."""
+        """Return a batch about to make a frame: slots [B]."""
         return DrawnRows(self, slots, wide)
 
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
     """Settings of a batch: for `sampling.draw`, and where the kernel draws, temperature, top_k and
-    greedy [B] as it takes them."""
+    greedy [B] in its form."""
 
     plain: Limits
     fused: tuple[Tensor, Tensor, Tensor] | None = None
@@ -120,13 +120,13 @@ class DrawnRows:
         self._predictor = self._limits(limits[3:], floats[2:4], state._codes, wide)
         self._penalty = floats[4]
         self.frames = state.drawn.index_select(0, slots)
-        """Number [B] of the frame under way."""
+        """Number of the current frame [B]."""
         self._numbers = uniforms(key, self.frames, state._codebooks)
         self._uniforms = self._numbers.split(1, 1)
 
     def first_codes(self, logits: Tensor) -> tuple[Tensor, Tensor]:
-        """As `SamplingState.first_codes`: codes [B] of logits [B, vocab], and which rows [B] had
-        NaN or Inf."""
+        """Draw the first codes [B] from logits [B, vocab], and record them, like
+        `SamplingState.first_codes`. Also returns which rows [B] had NaN or Inf."""
         state, slots = self._state, self._slots
         scores = penalised(logits, state._seen.index_select(0, slots), self._penalty)
         scores = allowed(scores, state._no_code, state._eos, self.frames < state._min_frames)
@@ -136,7 +136,7 @@ class DrawnRows:
         return codes, ~finite_rows(logits)
 
     def other_codes(self, logits: Tensor, codebook: int) -> Tensor:
-        """Codes [B] of one codebook from logits [B, codebook size]."""
+        """Draw codes [B] of one codebook from logits [B, codebook size]."""
         return self._draw(logits, self._predictor, codebook)
 
     @property

@@ -1,8 +1,8 @@
-"""The speaker encoder: a recording to the embedding of who speaks in it.
+"""The speaker encoder: from a recording to the embedding of its speaker.
 
 ECAPA-TDNN (Desplanques et al. 2020, arXiv:2005.07143) as the official package has it, on the
-log-mel spectrogram of `log_mel`. All convolutions keep the length, with reflected edges,
-so the whole recording is needed at once.
+log-mel spectrogram of `log_mel`. All convolutions keep the length, with reflected edges, so the
+whole recording is needed at once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LEAST_VARIANCE = 1e-12
 
 
 class SpeakerEncoder:
-    """Takes its tensors from `weights` (names under `speaker_encoder.`); always float32."""
+    """ECAPA-TDNN, with tensors from `weights` (names under `speaker_encoder.`); always float32."""
 
     def __init__(self, config: SpeakerEncoderConfig, weights: Weights) -> None:
         self.config = config
@@ -49,7 +49,7 @@ class SpeakerEncoder:
 
     @property
     def least_samples(self) -> int:
-        """Fewer samples than this are too few to be reflected at their edges."""
+        """The fewest samples that can be reflected at their edges."""
         reach = max(
             (kernel - 1) * dilation // 2 + 1
             for kernel, dilation in zip(self.config.kernels, self.config.dilations, strict=True)
@@ -58,7 +58,7 @@ class SpeakerEncoder:
 
     @torch.inference_mode()
     def embed(self, samples: Tensor) -> Tensor:
-        """samples [n] at 24 kHz, at least `least_samples` -> embedding [width]."""
+        """Return the embedding [width] of samples [n] at 24 kHz, at least `least_samples`."""
         assert len(samples) >= self.least_samples, "too short to be embedded"
         x = self._first(log_mel(samples, self.config.bands)[None]).relu_()
         seen = []
@@ -92,7 +92,7 @@ class _Conv:
 
 
 class _Block:
-    """SE-Res2Net: channels in groups that hear each other in turn, then gated by their mean."""
+    """SE-Res2Net: groups of channels are mixed in turn, then gated by their mean; [B, C, T]."""
 
     def __init__(
         self, config: SpeakerEncoderConfig, weights: Weights, name: str, index: int
@@ -145,7 +145,7 @@ class _StatisticsPooling:
 
 
 def _statistics(x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Weighted mean and standard deviation over time, each [B, C, 1]."""
+    """Return weighted mean and standard deviation over time, each [B, C, 1]."""
     mean = (weight * x).sum(2, keepdim=True)
     variance = (weight * (x - mean).square()).sum(2, keepdim=True)
     return mean, variance.clamp(_LEAST_VARIANCE).sqrt()
@@ -156,7 +156,7 @@ HOP = 256
 _PADDING = (WINDOW - HOP) // 2
 _FLOOR = 1e-5
 _TINY = 1e-9
-"""Added to the squared magnitude, where its root would have no slope."""
+"""Added to the squared magnitude, because its root has no slope at zero."""
 
 # Slaney's mel scale: linear to 1 kHz, logarithmic above (Auditory Toolbox, 1998).
 _HZ_PER_MEL = 200 / 3
@@ -166,7 +166,7 @@ _LOG_STEP = np.log(6.4) / 27
 
 
 def log_mel(samples: Tensor, bands: int) -> Tensor:
-    """The log-mel spectrogram of a recording, as the official package computes it.
+    """Return the log-mel spectrogram of a recording, as the official package computes it.
 
     samples [n] at 24 kHz mono, n > 384 -> [bands, 1 + (n - 256) // 256] float32. Windows of 1024
     samples (periodic Hann) every 256, no centring but 384 reflected samples at both ends,
@@ -184,7 +184,7 @@ def log_mel(samples: Tensor, bands: int) -> Tensor:
 
 @cache
 def mel_filters(bands: int) -> NDArray[np.float32]:
-    """Triangles [bands, 513] of equal area on Slaney's scale, from 0 Hz to half the sample rate."""
+    """Return triangles [bands, 513] of equal area on Slaney's scale, from 0 Hz to 12 kHz."""
     bins = np.fft.rfftfreq(WINDOW, 1 / SAMPLE_RATE)
     edges = _hz(np.linspace(0, _mel(SAMPLE_RATE / 2), bands + 2))
     distance = edges[:, None] - bins[None]

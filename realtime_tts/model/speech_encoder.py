@@ -1,12 +1,12 @@
-"""The speech tokenizer's encoder: a recording to frames of sixteen codes.
+"""The speech tokenizer's encoder: from a recording to frames of sixteen codes.
 
 The encoder half of Mimi (Kyutai; `transformers.MimiModel`), as the official package runs it:
 convolutions to 25 steps a second, a causal transformer, one more step to 12.5, a split residual
 quantizer of which the first sixteen codebooks are used.
 
-A module of its own, because the codes of one file have to be the same everywhere: transformers
-4.57, which the official package pins, lets attention see the whole recording; version 5 cuts it to
-the 250 steps (10 s) its config names, renames the tensors, and so gives other codes.
+It is implemented here because the codes of one file have to be equal everywhere: transformers 4.57,
+which the official package pins, lets attention see the whole recording; version 5 cuts it to the
+250 steps (10 s) that its config names, renames the tensors, and so gives other codes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BLOCK = 250
 
 
 class SpeechEncoder:
-    """Takes its tensors from `weights` (names under `encoder.`); always float32."""
+    """The encoder, with tensors from `weights` (names under `encoder.`); always float32."""
 
     def __init__(self, config: SpeechEncoderConfig, weights: Weights) -> None:
         self.config = config
@@ -59,7 +59,7 @@ class SpeechEncoder:
 
     @torch.inference_mode()
     def encode(self, samples: Tensor) -> Tensor:
-        """samples [n] at 24 kHz, n > 0 -> codes [ceil(n / 1920), 16] int64."""
+        """Return the codes [ceil(n / 1920), 16] int64 of samples [n] at 24 kHz, n > 0."""
         x = self._convolve(samples).transpose(1, 2)
         cos, sin = _rotation(self.config, x.shape[1], x.device)
         for layer in self._transformer:
@@ -69,8 +69,8 @@ class SpeechEncoder:
         return torch.cat((self._first(x), self._rest(x)), 1)[:frames]
 
     def _convolve(self, samples: Tensor) -> Tensor:
-        """samples [n] -> [1, hidden, ceil(n / 960)], in blocks that begin with what they hear of
-        the block before."""
+        """Convolve samples [n] -> [1, hidden, ceil(n / 960)], in blocks that start with as much of
+        the block before as they depend on."""
         size, context = prod(self.config.strides), self._context
         blocks = []
         for start in range(0, len(samples), _BLOCK * size):
@@ -83,7 +83,7 @@ class SpeechEncoder:
 
     @property
     def _context(self) -> int:
-        """How many earlier steps a step's convolutions hear."""
+        """The number of earlier steps that a step's convolutions depend on."""
         reach, rate = 0, 1
         for step in self._convolutions:
             reach += step.reach * rate
@@ -92,10 +92,10 @@ class SpeechEncoder:
 
 
 class _Conv:
-    """A causal convolution [B, in, T] -> [B, out, ceil(T / stride)], behind an ELU if asked for.
+    """A causal convolution [B, in, T] -> [B, out, ceil(T / stride)], after an ELU if `elu`.
 
-    The end is filled up to a whole stride, so that no sample is left out. `reach`: how many earlier
-    inputs the last of its inputs is heard with.
+    The end is filled up to a whole stride, so that no sample is left out. `reach`: number of
+    earlier inputs that an output depends on.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class _Conv:
 
 
 class _Residual:
-    """ELU, dilated convolution to fewer channels, ELU, and back; added to what came in."""
+    """ELU, dilated convolution to fewer channels, ELU, and back; added to the input [B, C, T]."""
 
     def __init__(
         self, config: SpeechEncoderConfig, weights: Weights, name: str, channels: int, dilation: int
@@ -140,7 +140,7 @@ class _Residual:
 
 
 def _convolutions(config: SpeechEncoderConfig, weights: Weights) -> list[_Conv | _Residual]:
-    """Samples [B, 1, n] to [B, hidden, steps], in order. ELUs count in the stored numbering."""
+    """Return the steps from samples [B, 1, n] to [B, hidden, steps]. Stored numbers count ELUs."""
     name, channels = "encoder.encoder.layers", config.filters
     steps: list[_Conv | _Residual] = [_Conv(weights, f"{name}.0", (1, channels), config.kernel)]
     number = 1
@@ -160,7 +160,7 @@ def _convolutions(config: SpeechEncoderConfig, weights: Weights) -> list[_Conv |
 def _rotation(
     config: SpeechEncoderConfig, length: int, device: torch.device
 ) -> tuple[Tensor, Tensor]:
-    """Cosines and sines [length, head_dim] of rotary positions, halves not interleaved."""
+    """Return cosines and sines [length, head_dim] of rotary positions, halves not interleaved."""
     half = torch.arange(0, config.head_dim, 2, device=device).float() / config.head_dim
     turns = torch.arange(length, device=device).float()[:, None] / config.rope_theta**half
     turns = torch.cat((turns, turns), 1)
@@ -173,7 +173,7 @@ def _rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 class _Layer:
-    """Pre-norm attention over all that came before, and an MLP, both scaled per channel."""
+    """Pre-norm causal attention over the whole past, and an MLP, both scaled per channel."""
 
     def __init__(self, config: SpeechEncoderConfig, weights: Weights, name: str) -> None:
         self._config, hidden = config, config.hidden
@@ -195,7 +195,7 @@ class _Layer:
         ]
 
     def __call__(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-        """x [B, T, hidden]; cos and sin [T, head_dim]."""
+        """Apply to x [B, T, hidden] -> same; cos and sin [T, head_dim]."""
         x = x + self._scales[0] * self._attend(self._norm(x, 0), cos, sin)
         y = F.gelu(F.linear(self._norm(x, 1), self._up))
         return x + self._scales[1] * F.linear(y, self._down)
@@ -214,7 +214,7 @@ class _Layer:
 
 
 class _Quantizer:
-    """Vectors [n, hidden] to codes [n, used]: each codebook takes what the ones before left."""
+    """Vectors [n, hidden] to codes [n, used]: each codebook encodes what those before left."""
 
     def __init__(
         self, config: SpeechEncoderConfig, weights: Weights, name: str, stored: int, used: int

@@ -25,7 +25,7 @@ from realtime_tts.model.weights import Weights
 from realtime_tts.sampling import Sampling
 
 FirstCodes = Callable[[Tensor], tuple[Tensor, Tensor]]
-"""From first-code logits [B, vocab] to codes [B] and which rows [B] had NaN or Inf."""
+"""Draws codes [B] from first-code logits [B, vocab]; also returns which rows [B] had NaN or Inf."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class SpeechState:
         self.sampling.begin(slot, sampling, seed)
 
     def clear(self, slot: int) -> None:
-        """Forget the slot's utterance; may be repeated."""
+        """Clear the slot's state. Idempotent."""
         self.kv.clear(slot)
         self.sampling.clear(slot)
         self.codec.reset([slot])
@@ -79,29 +79,30 @@ class SpeechModel:
         self.name, self.folder, self.config = name, folder, config
         self.talker, self.predictor, self.codec = talker, predictor, codec
         self.slot_codec: CodecDecoder | GemmCodecDecoder = slot_codec or codec
-        """What captured steps decode with: on a GPU the one made for it."""
+        """The codec for captured steps: on a GPU the one made for it."""
 
     @property
     def slot_codec_dtype(self) -> torch.dtype:
-        """What `slot_codec` computes in; the plain codec has only float32."""
+        """The precision in which `slot_codec` computes; the plain codec has only float32."""
         codec = self.slot_codec
         return codec.dtype if isinstance(codec, GemmCodecDecoder) else torch.float32
 
     @property
     def default_sampling(self) -> Sampling:
-        """What the checkpoint's generation_config.json recommends."""
+        """The sampling that the checkpoint's generation_config.json recommends."""
         return self.config.generation.sampling
 
     @property
     def max_frames(self) -> int:
-        """Frames the checkpoint's max_new_tokens allows: its last token never becomes one."""
+        """The frames that max_new_tokens of the checkpoint allows: the last token becomes none."""
         return self.config.generation.max_new_tokens - 1
 
     def prompt_builder(self, encode: Callable[[str], Sequence[int]]) -> PromptBuilder:
-        """`encode` gives the token ids of plain text, without any special token."""
+        """Return a prompt builder. `encode`: token ids of plain text, without any special token."""
         return PromptBuilder(self.config, self.talker, self.predictor, encode)
 
     def new_state(self, slots: int) -> SpeechState:
+        """Return the state of `slots` slots, before their first utterance."""
         return SpeechState(
             kv=self.talker.new_cache(slots),
             sampling=SamplingState(self.config, slots, self.talker.device),
@@ -110,7 +111,7 @@ class SpeechModel:
 
     @torch.inference_mode()
     def frame(self, hidden: Tensor, slots: Sequence[int], state: SpeechState) -> Frame:
-        """The next frame of each slot, given the talker's outputs [B, H] for them."""
+        """Return the next frame of each slot, given the talker's outputs [B, H] for them."""
         sampling = state.sampling
         return self.draw_frame(
             hidden,
@@ -127,7 +128,7 @@ class SpeechModel:
         predict: Predict | None = None,
         draws: FrameDraws | None = None,
     ) -> Frame:
-        """A frame of the talker's outputs [B, H], drawn by whoever keeps the rows' settings.
+        """Return the frame of the talker's outputs [B, H], drawn by the functions given.
 
         `predict`: what runs the code predictor, if not its own `codes`. `draws`: how `other_codes`
         draws, for a `predict` that can do so itself.
@@ -155,8 +156,8 @@ def build_model(
     name: str,
     folder: Path = Path(),
 ) -> SpeechModel:
-    """The model of these weights, on their device: talker, predictor and, on a GPU, `slot_codec` in
-    `dtype`, the plain codec in float32. Raises CheckpointError."""
+    """Return the model of these weights, on their device: talker, predictor and, on a GPU,
+    `slot_codec` in `dtype`, the plain codec in float32. Raises CheckpointError."""
     place = weights.device
     progress("load talker", 0, 2)
     with weights:
@@ -183,7 +184,7 @@ def load_model(
     progress: Progress = ignore_progress,
 ) -> SpeechModel:
     """Load a checkpoint folder, or download one by its Hub id first. A Base checkpoint's encoders
-    are not loaded: `VoiceEncoder` is.
+    are not loaded: `VoiceEncoder` does that.
 
     Set the number of CPU threads before. Raises CheckpointError.
     """

@@ -1,7 +1,7 @@
 """The talker's keys and values, by slot, for plain modules.
 
-One contiguous buffer per slot doubles when it is full: memory follows the speech really made, a
-decode step copies nothing but its own row, and attention reads views.
+One contiguous buffer per slot doubles when it is full: memory grows with the speech that is made, a
+decode step copies only its own row, and attention reads views.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class KVCache:
         self._rows: list[tuple[int, int]] = []  # (slot, position) of this step
 
     def length(self, slot: int) -> int:
-        """Positions stored for a slot."""
+        """Return the number of positions stored for a slot."""
         return self._lengths[slot]
 
     def clear(self, slot: int) -> None:
-        """Forget a slot's positions."""
+        """Clear a slot's positions."""
         self._lengths[slot] = 0
         buffer = self._buffers[slot]
         if buffer is not None and buffer.shape[3] > _FIRST_CAPACITY:
@@ -44,9 +44,9 @@ class KVCache:
             self._layers[slot] = []
 
     def begin(self, slots: Sequence[int], count: int) -> list[int]:
-        """Make room for `count` further positions in each slot; the position of the first.
+        """Make room for `count` further positions in each slot; return the position of the first.
 
-        A slot that is named again gets those behind.
+        A slot that is named again gets the positions after those.
         """
         positions = []
         for slot in slots:
@@ -86,8 +86,7 @@ class KVCache:
         return torch.cat(rows) if len(rows) > 1 else rows[0]
 
     def keys(self, layer: int, slot: int, head: int, first: int, count: int) -> Tensor:
-        """A slot's keys of one key head at `count` positions from `first` on: [count, D], a
-        view."""
+        """Return a view [count, D] of a slot's keys of one key head, from position `first` on."""
         return self._layers[slot][layer][0, head, first : first + count]
 
     def _reserve(self, slot: int, length: int) -> None:

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from realtime_tts.kernels import MOST_STEP_ROWS, DecoderModel, StepProgram, step_program
-from realtime_tts.model.alignment import See
+from realtime_tts.model.alignment import QueryObserver
 from realtime_tts.model.config import TalkerConfig
 from realtime_tts.model.fused import fused_layers, layer_weights
 from realtime_tts.model.layers import DecoderLayer, RMSNorm, Rope
@@ -24,7 +24,7 @@ from realtime_tts.model.weights import Weights
 
 
 class Talker:
-    """Takes its tensors from `weights` (names under `talker.`). H is the hidden width."""
+    """The talker, with tensors from `weights` (names under `talker.`). H is the hidden width."""
 
     def __init__(
         self, config: TalkerConfig, weights: Weights, device: torch.device, dtype: torch.dtype
@@ -52,9 +52,9 @@ class Talker:
         self._step: StepProgram | None = None
 
     def prepare_steps(self, watched: Sequence[int]) -> bool:
-        """Let `decode_at` move few rows of a paged cache on in one launch; False if no program
-        does. `watched`: the layers whose queries it tells of then. To be called before anything is
-        captured."""
+        """Let `decode_at` advance few rows of a paged cache in one launch; returns False if no
+        program does that. `watched`: the layers whose queries it then reports. Call it before any
+        capture."""
         layers = layer_weights(self.layers)
         if self._step is None and layers is not None:
             rope, norm = self._rope, self.norm
@@ -63,26 +63,27 @@ class Talker:
         return self._step is not None
 
     def new_cache(self, slots: int) -> KVCache:
+        """Return an empty cache of `slots` slots."""
         return KVCache(self.config.transformer, slots, self.device, self.dtype)
 
     @torch.inference_mode()
     def text(self, ids: Sequence[int]) -> Tensor:
-        """Text vectors [n, H] of text token ids."""
+        """Return text vectors [n, H] of text token ids."""
         return self.text_rows(self._indices(ids))
 
     def text_rows(self, ids: Tensor) -> Tensor:
-        """Text vectors [n, H] of text token ids [n] that are on the device already."""
+        """Return text vectors [n, H] of text token ids [n] that are on the device already."""
         rows = F.embedding(ids, self.text_embedding).to(self.dtype)
         return self.text_down(F.silu(self.text_up(rows)))
 
     @torch.inference_mode()
     def codec(self, ids: Sequence[int]) -> Tensor:
-        """Codec vectors [n, H] of first codes or control ids."""
+        """Return codec vectors [n, H] of first codes or control ids."""
         return F.embedding(self._indices(ids), self.codec_embedding)
 
     @torch.inference_mode()
     def prefill(self, prompt: Tensor, slot: int, cache: KVCache) -> Tensor:
-        """Run a prompt [L, H] into an empty slot; the last position's output [H]."""
+        """Run a prompt [L, H] into an empty slot; return the last position's output [H]."""
         length = prompt.shape[0]
         cache.begin([slot], length)
         cos, sin = self._rope.cos[:length, None], self._rope.sin[:length, None]
@@ -95,11 +96,16 @@ class Talker:
 
     @torch.inference_mode()
     def decode(
-        self, inputs: Tensor, slots: Sequence[int], cache: KVCache, see: See | None = None
+        self,
+        inputs: Tensor,
+        slots: Sequence[int],
+        cache: KVCache,
+        on_queries: QueryObserver | None = None,
     ) -> Tensor:
-        """One further position for each slot: inputs [B, H] -> outputs [B, H].
+        """Run one further position for each slot: inputs [B, H] -> outputs [B, H].
 
-        A slot may be named for several positions, in their order. `see` is told of all queries.
+        A slot may be named for several positions, in their order. `on_queries` is called for all
+        layers.
         """
         positions = self._indices(cache.begin(slots, 1))
         cos = self._rope.cos[positions].unsqueeze(1).to(self.dtype)
@@ -108,12 +114,12 @@ class Talker:
         for index, layer in enumerate(self.layers):
             query, keys_values = layer.project(x, cos, sin)
             attended = cache.attend_step(index, query, keys_values)
-            if see is not None:
-                see(index, query)
+            if on_queries is not None:
+                on_queries(index, query)
             x = layer.output(x, attended)
         return self.norm(x)
 
-    # Where slots and positions are tensors: nothing below asks the host, so it can be captured.
+    # With slots and positions as tensors: nothing below reads the host, so it can be captured.
 
     @torch.inference_mode()
     def decode_at(
@@ -122,30 +128,29 @@ class Talker:
         slots: Tensor,
         positions: Tensor,
         cache: PagedKVCache,
-        see: See | None = None,
+        on_queries: QueryObserver | None = None,
     ) -> Tensor:
-        """Position `positions` [B] of each slot [B]: inputs [B, H] -> outputs [B, H].
+        """Run position `positions` [B] of each slot [B]: inputs [B, H] -> outputs [B, H].
 
-        `see` is told of the queries of all layers; where few rows are moved on by one launch, of
-        those that it was prepared for, when it is over.
+        `on_queries` is called for all layers; where few rows are advanced by one launch, after it,
+        for the layers that it was prepared for.
         """
         if self._step is not None and len(inputs) <= MOST_STEP_ROWS:
             said, queries = self._step(inputs, cache.pages, cache.tables, slots, positions)
-            if see is not None:
+            if on_queries is not None:
                 for layer, query in queries.items():
-                    see(layer, query)
+                    on_queries(layer, query)
             return said
         cos, sin = self._rope.cos, self._rope.sin
 
         def attend(index: int, qkv: Tensor, norm: Tensor) -> Tensor:
-            return cache.attend_fused(index, qkv, slots, positions, norm, cos, sin, see)
+            return cache.attend_fused(index, qkv, slots, positions, norm, cos, sin, on_queries)
 
         return fused_layers(self.layers, self.norm, inputs, attend)
 
     @torch.inference_mode()
     def fill_at(self, inputs: Tensor, rows: PromptRows, cache: PagedKVCache) -> Tensor:
-        """Several prompts' positions: inputs [N, H], whose keys and values go where `rows` says, ->
-        outputs [N, H]."""
+        """Run the positions of several prompts, described by `rows`: [N, H] -> outputs [N, H]."""
         cos, sin = self._rope.cos, self._rope.sin
 
         def attend(index: int, qkv: Tensor, norm: Tensor) -> Tensor:
@@ -155,7 +160,7 @@ class Talker:
 
     @torch.inference_mode()
     def logits(self, hidden: Tensor) -> Tensor:
-        """First-code logits, float32 [B, vocab], of outputs [B, H]."""
+        """Return first-code logits, float32 [B, vocab], of outputs [B, H]."""
         return self.head(hidden).float()
 
     def _indices(self, values: Sequence[int]) -> Tensor:

@@ -1,4 +1,4 @@
-"""A voice: what a Base checkpoint keeps of a recording, or of several.
+"""A voice: what a Base checkpoint keeps of one or several recordings.
 
 The speaker embedding is enough to speak in it. With the recording's codes and transcript the model
 is also shown how the speaker talks (in-context cloning). `voice_file.py` stores voices,
@@ -19,12 +19,12 @@ from realtime_tts.errors import VoiceError
 
 @dataclass(frozen=True, eq=False)
 class Voice:
-    """embedding [H] float32; codes [m, 16] int64 and transcript: both or neither, or the recording
-    is not used in context. `model`: the family of checkpoints that can speak it
-    (`ModelConfig.family`). `language`: the one it was recorded in, if known. `metadata` is the
-    owner's own.
+    """A voice that a Base checkpoint can speak. Raises VoiceError.
 
-    Equal only to itself: prepared prompts are kept by identity. Raises VoiceError.
+    embedding [H] float32. codes [m, 16] int64 and transcript: both for in-context cloning, or
+    neither. `model`: the family of checkpoints that can speak it (`ModelConfig.family`).
+    `language`: the one it was recorded in, if known. `metadata` is the owner's own. Equal only to
+    itself, because prepared prompts are cached by identity.
     """
 
     name: str
@@ -56,20 +56,22 @@ class Voice:
 
 
 class VoiceLookup(Protocol):
-    """Voices by name, as an engine asks for them; they may come and go while it runs."""
+    """Looks up voices by name for an engine; they may come and go while it runs."""
 
     def __call__(self, name: str, /) -> Voice | None:
-        """The voice of that name (lower case), None if there is none.
+        """Return the voice of that name (lower case), or None.
 
-        Quick: it is called in the engine's loop. The same object for as long as the voice is the
-        same, since what an engine prepares for a voice is kept by identity.
+        This must be quick: it is called in the engine's loop. It must return the same object as
+        long as the voice is the same, because what an engine prepares for a voice is cached by
+        identity.
         """
 
 
 def blend(voices: Sequence[Voice], weights: Sequence[float]) -> Tensor:
-    """The embedding [H] float32 between some voices: their weighted mean, weights made to sum to 1.
+    """Return the weighted mean of some voices' embeddings, float32 [H]; weights are scaled to sum
+    to 1.
 
-    Raises VoiceError if the voices do not belong together or the weights cannot be weights.
+    Raises VoiceError if the voices do not belong together or the weights are invalid.
     """
     if not voices or len(voices) != len(weights):
         raise VoiceError(f"{len(voices)} voices need as many weights, got {len(weights)}")

@@ -1,4 +1,4 @@
-"""Makes voices from recordings, with nothing but the two encoders of a Base checkpoint."""
+"""Makes voices from recordings, with only the two encoders of a Base checkpoint."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEAST_SECONDS = 0.5
 MOST_SECONDS = 60.0
 RATES = (4_000, 384_000)
 SILENCE = 0.5
-"""Seconds of silence behind a reference used in context: without it, speech may begin with the
+"""Seconds of silence after a reference used in context: without it, speech may begin with the
 reference's last sound."""
 
 _QUIET = 1e-4
@@ -41,7 +41,7 @@ class VoiceEncoder:
 
     @classmethod
     def load(cls, folder: Path, device: str | torch.device = "cpu") -> Self:
-        """From a Base checkpoint's folder; talker, predictor and decoder are not read.
+        """Load the encoders from a Base checkpoint's folder; the other parts are not read.
 
         Raises CheckpointError.
         """
@@ -77,12 +77,12 @@ class VoiceEncoder:
         name: str = "",
         language: str | None = None,
     ) -> Voice:
-        """The voice of a recording: samples [n] float32, one channel, in [-1, 1].
+        """Return the voice of a recording: samples [n] float32, one channel, in [-1, 1].
 
-        With a transcript, what the recording says word for word, the voice gets its codes, of the
-        recording and `silence` seconds behind it; the embedding is of the recording alone. Other
-        rates than 24 kHz are resampled (`resampled`). Raises VoiceError for a recording that
-        no voice can be made of.
+        With a transcript, the exact words of the recording, the voice gets codes, of the recording
+        and `silence` seconds after it; the embedding is of the recording alone. Rates other than 24
+        kHz are resampled (`resampled`). Raises VoiceError for a recording of which no voice can be
+        made.
         """
         _check(samples, sample_rate, silence)
         at_rate = resampled(samples.astype(np.float32, copy=False), sample_rate)
@@ -124,9 +124,9 @@ def _check(samples: NDArray[np.float32], rate: int, silence: float) -> None:
 
 
 def resampled(samples: NDArray[np.float32], rate: int) -> NDArray[np.float32]:
-    """samples [n] at `rate` Hz -> [ceil(n * 24,000 / rate)] at 24 kHz.
+    """Resample samples [n] at `rate` Hz -> [ceil(n * 24,000 / rate)] at 24 kHz.
 
-    soxr's HQ filter is called as `librosa.resample`, which the official package uses, calls it.
+    soxr's HQ filter is called as by `librosa.resample`, which the official package uses.
 
     Raises ConfigError if soxr, which only this needs, is not installed.
     """

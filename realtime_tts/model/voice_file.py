@@ -1,4 +1,4 @@
-"""Voices from disk, with torch: one safetensors file each, as `voices/file.py` writes it."""
+"""Loads voices with torch: one safetensors file each, as `voices/file.py` writes it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Reads safetensors and checks every tensor against the configuration.
 
-A model asks for each tensor by name and shape. What is missing, misshaped or left over is
-collected and reported at the end, all of it at once, with names.
+A model asks for each tensor by name and shape. Tensors that are missing, misshaped or left over are
+collected and reported at the end, all together, with their names.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ class Weights:
         self._stack.close()
 
     def take(self, name: str, *shape: int, keep_dtype: bool = False) -> Tensor:
-        """A tensor in the wanted precision on the wanted device.
+        """Return a tensor in the wanted precision on the wanted device.
 
-        `keep_dtype`: as stored. On a problem, notes it and returns zeros, so that one run finds
-        all problems.
+        `keep_dtype`: in the stored precision. A problem is recorded and zeros are returned, so that
+        one run finds all problems.
         """
         self._untaken.discard(name)
         file = self._files.get(name)
@@ -87,7 +87,7 @@ class Weights:
         return tensor.to(device=self.device, dtype=dtype, copy=True)
 
     def affine(self, name: str, *shape: int) -> tuple[Tensor, Tensor]:
-        """The weight, of this shape, and the bias of a product or a convolution."""
+        """Return the weight, of this shape, and the bias [shape[0]] of a layer."""
         return self.take(f"{name}.weight", *shape), self.take(f"{name}.bias", shape[0])
 
     def finish(self) -> None:
@@ -107,9 +107,9 @@ class Weights:
 
 
 def stored_dtype(folder: Path) -> torch.dtype:
-    """The precision that most of a folder's numbers are stored in. Raises CheckpointError.
+    """Return the precision that most of a folder's numbers are stored in. Raises CheckpointError.
 
-    Only the heads of its files are read.
+    Only the headers of its files are read.
     """
     counts = dict.fromkeys(FLOAT_TYPES, 0)
     for path in weight_files(folder):
@@ -134,14 +134,14 @@ def _opened(path: Path) -> Any:
 
 
 def _is_pointer(path: Path) -> bool:
-    """Whether git-lfs left its note of a file in the file's place. Raises no OSError."""
+    """Return whether the file is a git-lfs pointer. Raises no OSError."""
     with suppress(OSError), path.open("rb") as file:
         return file.read(len(_POINTER)) == _POINTER
     return False
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The safetensors files of a folder: one, or the shards its index names.
+    """Return the safetensors files of a folder: one, or the shards its index names.
 
     Raises CheckpointError; pickled weights are refused because loading them runs code.
     """

@@ -1,5 +1,6 @@
-"""One frame's stages against what the machine could do: bytes over bandwidth, FLOPs over rate.
+"""One frame's stages compared with what the machine could do: bytes over bandwidth, FLOPs over
+rate.
 
 `roofline` is arithmetic on dimensions, `machine` measures copies and matrix products, `stages`
-times the engine, `report` puts them side by side.
+times the engine, `report` combines them.
 """

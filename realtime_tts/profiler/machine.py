@@ -1,4 +1,4 @@
-"""What a device can do at best: bandwidth of large copies and reads, rate of a large product."""
+"""What a device can do at best: bandwidth of large copies and reads, rate of large products."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ _CPU_CACHE = Path("/sys/devices/system/cpu/cpu0/cache")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the machine could do at best.
+    """What the machine can do at best.
 
-    `bytes_per_second`: the better of a copy, read and written, and a read; a processor that
-    fetches what it is about to overwrite copies slower than it reads. `flops_per_second` by
-    precision. `cache_bytes`: the last cache; 0 where unknown."""
+    `bytes_per_second`: the better of a copy, read and written, and a read; a processor that fetches
+    what it is about to overwrite copies slower than it reads. `flops_per_second` by precision.
+    `cache_bytes`: size of the last cache; 0 where unknown.
+    """
 
     device: str
     bytes_per_second: float
@@ -31,13 +32,13 @@ class Limits:
 
 
 def measure_limits(device: torch.device, dtypes: tuple[torch.dtype, ...]) -> Limits:
-    """Takes about a second on either kind of device."""
+    """Measure a device's limits, with products in these precisions. Takes about a second."""
     rates = {name_of(dtype): _product_rate(device, dtype) for dtype in dtypes}
     return Limits(_name(device), _bandwidth(device), rates, _cache_bytes(device))
 
 
 def fastest(work: Callable[[], object], device: torch.device, seconds: float = 0.3) -> float:
-    """Seconds of the fastest run; at least three, for about so long."""
+    """Return the seconds of the fastest of at least three runs, repeated for about `seconds`."""
     work()
     synchronise(device)
     best, until, runs = float("inf"), time.perf_counter() + seconds, 0
@@ -50,7 +51,7 @@ def fastest(work: Callable[[], object], device: torch.device, seconds: float = 0
 
 
 def synchronise(device: torch.device) -> None:
-    """Wait until the device has done what it was given."""
+    """Wait until the device has finished its queued work."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 

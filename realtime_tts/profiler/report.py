@@ -1,4 +1,4 @@
-"""Stage times beside what the roofline allows: figures, a table, JSON."""
+"""Stage times compared with the roofline: figures, a table, JSON."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ FRAME_MS = 80.0
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage at one number of rows, beside its roofline: the least time that it could take.
+    """One stage at one number of rows, and its roofline: the least time that it could take.
 
-    `times_roofline`: how often that fits into the time it took; None for the host, which has none.
+    `times_roofline`: the measured time divided by the roofline; None for the host, which has none.
     """
 
     name: str
@@ -38,10 +38,10 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """The stages of a step with so many rows.
+    """The stages of a step with this number of rows.
 
     `real_time`: seconds of speech per second, all rows together, if steps followed one another
-    without pause.
+    without a pause.
     """
 
     rows: int
@@ -66,13 +66,13 @@ class Profile:
     buckets: tuple[Bucket, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the profile in plain types, for JSON."""
+        """Return the profile in plain types, for JSON."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Widths:
-    """Bytes of the narrowest weight that is read: on the CPU they may be packed (linear.py)."""
+    """Bytes per weight, as read from memory: on the CPU weights may be packed (linear.py)."""
 
     talker: int
     predictor: int
@@ -80,9 +80,9 @@ class Widths:
 
     @classmethod
     def of(cls, model: SpeechModel) -> Widths:
-        """The widths of a model's weights as they lie in memory now.
+        """Return the widths of a model's weights as they are in memory now.
 
-        The codec of a GPU has its weights in the codec's own precision, and never packs them.
+        The codec of a GPU has its weights in its own precision, and never packs them.
         """
         item, codec = model.talker.dtype.itemsize, model.slot_codec
         return cls(
@@ -110,7 +110,7 @@ def bucket(
     limits: Limits,
     widths: Widths,
 ) -> Bucket:
-    """The figures of one number of rows. `dtypes`: of talker and predictor, and of the codec."""
+    """Return the figures of one number of rows. `dtypes`: of talker and predictor, of the codec."""
     dtype, codec_dtype = dtypes
     precision, codec_precision = map(name_of, dtypes)
     rows, context = times.rows, times.context
@@ -130,7 +130,7 @@ def bucket(
 
 
 def lines(profile: Profile) -> list[str]:
-    """Write the profile as a table for people, in Markdown."""
+    """Return the profile as lines of Markdown, with a table."""
     limits = profile.limits
     rates = ", ".join(f"{name} {rate / 1e12:.3g}" for name, rate in limits.flops_per_second.items())
     noise = "RANDOM WEIGHTS: " if profile.random_weights else ""

@@ -1,6 +1,6 @@
 """The roofline: how few bytes and operations one frame can need, by stage. No torch, no clock.
 
-Counted is what every implementation must do with the weights, the carried state and the matrix
+It counts what every implementation must do with the weights, the carried state and the matrix
 products; activations, norms, sampling and launches are free. A multiply-add is two operations.
 """
 
@@ -15,7 +15,7 @@ from realtime_tts.model.config import CodecConfig, ModelConfig, TransformerConfi
 class Work:
     """The least that one stage of a frame has to move and to compute.
 
-    `weight_bytes` are read once for all rows; the other two are those of all rows.
+    `weight_bytes` are read once for all rows; `state_bytes` and `flops` are totals of all rows.
     """
 
     weight_bytes: float
@@ -23,7 +23,7 @@ class Work:
     flops: float
 
     def seconds(self, bytes_per_second: float, flops_per_second: float) -> float:
-        """The least time it can take: whichever is longer, moving the bytes or computing."""
+        """Return the least time it can take: the longer of moving the bytes and computing."""
         moved = (self.weight_bytes + self.state_bytes) / bytes_per_second
         return max(moved, self.flops / flops_per_second)
 
@@ -31,10 +31,10 @@ class Work:
 def talker_work(
     config: ModelConfig, rows: int, context: int, item: int, state_item: int | None = None
 ) -> Work:
-    """The work of one decode step of the talker, head included; every row attends to `context`
-    positions.
+    """Return the work of one decode step of the talker, head included; every row attends to
+    `context` positions.
 
-    `item`: bytes of a weight; `state_item`: of a key or value, if that is another number.
+    `item`: bytes per weight; `state_item`: bytes per key or value, if that differs.
     """
     talker, shape = config.talker, config.talker.transformer
     weights = shape.layers * layer_weights(shape) + talker.vocab * shape.hidden
@@ -49,7 +49,7 @@ def talker_work(
 
 
 def predictor_work(config: ModelConfig, rows: int, item: int, cache_bytes: int = 0) -> Work:
-    """The work of all passes of the code predictor for one frame.
+    """Return the work of all passes of the code predictor for one frame.
 
     The layers are read anew in every pass, unless they fit into a cache of `cache_bytes`; only the
     first pass needs the input projection (see code_predictor.py).
@@ -63,7 +63,7 @@ def predictor_work(config: ModelConfig, rows: int, item: int, cache_bytes: int =
     reads = 1 if layers * item <= cache_bytes else passes
     return Work(
         weight_bytes=(reads * layers + heads + projection) * item,
-        state_bytes=0.0,  # sixteen positions, begun afresh: they never leave the cache
+        state_bytes=0.0,  # sixteen positions, new in each frame: they never leave the cache
         flops=rows * 2.0 * (groups * layers + heads + 2 * projection),
     )
 
@@ -71,8 +71,8 @@ def predictor_work(config: ModelConfig, rows: int, item: int, cache_bytes: int =
 def codec_work(
     config: CodecConfig, rows: int, frames: int = 1, item: int = 4, weight_item: int | None = None
 ) -> Work:
-    """The work of `frames` new frames of every row, with carried state. `item`: bytes of a number;
-    `weight_item`: of a weight, if that is another number."""
+    """Return the work of `frames` new frames of every row, with carried state. `item`: bytes per
+    number; `weight_item`: bytes per weight, if that differs."""
     parts, shape = codec_parts(config), config.transformer
     attention = 4 * shape.layers * shape.heads * shape.head_dim * config.window
     entries = config.codebooks * config.codebook_dim
@@ -85,7 +85,7 @@ def codec_work(
 
 
 def layer_weights(shape: TransformerConfig) -> int:
-    """Weights of the matrix products of one decoder layer."""
+    """Return the number of weights in the matrix products of one decoder layer."""
     queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
     attention = shape.hidden * (2 * queries + 2 * keys)
     return attention + 3 * shape.hidden * shape.intermediate
@@ -106,8 +106,7 @@ class Part:
 
 
 def codec_parts(config: CodecConfig) -> list[Part]:
-    """List every product of the codec's decoder, in order. Codebooks are looked up, not
-    multiplied."""
+    """Return every product of the codec's decoder, in order, without look-ups in codebooks."""
     latent, width = config.latent_dim, config.decoder_dim
     shape = config.transformer
     parts = [
@@ -128,11 +127,11 @@ def codec_parts(config: CodecConfig) -> list[Part]:
 
 
 def codec_taps(config: CodecConfig) -> int:
-    """Elements of convolution state of one stream."""
+    """Return the number of elements of convolution state of one stream."""
     return sum(part.taps for part in codec_parts(config))
 
 
 def codec_keys(config: CodecConfig) -> int:
-    """Elements of keys and values of one stream."""
+    """Return the number of elements of keys and values of one stream."""
     shape = config.transformer
     return 2 * shape.layers * shape.heads * shape.head_dim * (config.window - 1)

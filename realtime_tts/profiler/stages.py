@@ -1,4 +1,4 @@
-"""Times of one frame's stages inside real engine steps, at several numbers of rows."""
+"""Times the stages of one frame inside real engine steps, at several numbers of rows."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class StageTimes:
     """Medians over the steps, in seconds.
 
     `step`: a whole engine step that makes a frame of every row and its sound, not disturbed by any
-    other measurement. `stages`: those three, each waited for. `host`: the rest of the same steps
-    (plans, text vectors, first codes, copies, Python); where a device works on its own, part of it
-    goes on meanwhile, and `step` is less than the sum. `context`: positions of each row in the
-    middle of the run.
+    other measurement. `stages`: talker, predictor and codec, each waited for. `host`: the rest of
+    the same steps (plans, text vectors, first codes, copies, Python); where a device works
+    asynchronously, part of it overlaps with the stages, and `step` is less than the sum. `context`:
+    positions of each row in the middle of the run.
     """
 
     rows: int
@@ -66,7 +66,7 @@ def time_stages(engine: ModelEngine, rows: int, context: int, repeat: int) -> St
 
 
 def frames_needed(repeat: int) -> int:
-    """Frames of a turn that `time_stages` makes at most."""
+    """Return the most frames of a turn that `time_stages` makes."""
     return 2 * repeat + _WARM_UP + 2
 
 
@@ -78,7 +78,7 @@ class _Bench:
         self._rows = [(f"profile-{slot}", slot) for slot in range(rows)]
         self._pages = ScriptedPages(rows, engine.kv_cache)
         prompt = engine.prompt_tokens(UtteranceSpec())
-        # So long that nobody can have spoken it within the run.
+        # So long that it cannot be spoken within the run.
         ids = list(islice(cycle(engine.sample_ids), max(1, context - prompt - 2)))
         for id, slot in self._rows:
             engine.open(id, UtteranceSpec(seed=slot))
@@ -116,8 +116,8 @@ def _stages_of(
 
 @contextlib.contextmanager
 def _program_clock(engine: CapturedEngine) -> Iterator[dict[str, float]]:
-    """Time the programs of an engine, for a block; what this yields is added up to. The head of the
-    first codes and all draws are the predictor's program."""
+    """Time the programs of an engine for a block; yields the seconds by stage, which grow. The
+    first codes' head and all draws are in the predictor's program."""
     seconds = dict.fromkeys((TALKER, PREDICTOR, CODEC), 0.0)
     both, device = (engine.steps.graphs, engine.steps.codec_graphs), engine.model.talker.device
     stages = {"talk": TALKER, "frame": PREDICTOR, "codec": CODEC}
@@ -133,14 +133,15 @@ def _program_clock(engine: CapturedEngine) -> Iterator[dict[str, float]]:
         yield seconds
     finally:
         for graphs in both:
-            del graphs.run  # the class's own is behind it
+            del graphs.run  # uncovers the class's own
 
 
 @contextlib.contextmanager
 def _module_clock(model: SpeechModel) -> Iterator[dict[str, float]]:
-    """Time the stages of an engine of plain modules, for a block; what this yields is added up to.
+    """Time the stages of an engine of plain modules for a block; yields the seconds by stage, which
+    grow.
 
-    Each stage is waited for, which costs some speed where the device works on its own.
+    Each stage is waited for, which costs some speed where the device works asynchronously.
     """
     seconds = dict.fromkeys((TALKER, PREDICTOR, CODEC), 0.0)
     places: Sequence[tuple[object, str, str]] = (
@@ -155,7 +156,7 @@ def _module_clock(model: SpeechModel) -> Iterator[dict[str, float]]:
         yield seconds
     finally:
         for owner, method, _ in places:
-            delattr(owner, method)  # the class's own is behind it
+            delattr(owner, method)  # uncovers the class's own
 
 
 def _counted(

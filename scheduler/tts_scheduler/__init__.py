@@ -1,6 +1,7 @@
-"""Decisions of a streaming speech engine: who prefills, who decodes, who holds.
+"""Decisions of a streaming speech engine: which utterances prefill, decode or hold in a step.
 
-Pure: counts and ids in, plans out, time is an argument. See scheduler/README.md.
+The package is pure: counts and ids go in, plans come out, and time is an argument. See
+scheduler/README.md.
 """
 
 from tts_scheduler.admission import Admission, Admitted, Queued, Refused

@@ -1,10 +1,10 @@
-"""Admission: take a new turn, let it wait a moment, or say at once when to come back.
+"""Admission: take a new turn, let it wait a moment, or refuse it at once with a time to retry.
 
-A turn in progress is worth more than a new one. Capacity is how many turns the machine can speak
-at the same time; a held, parked or swapped turn still counts, because it will be back, and one that
-is played faster counts as much more as it needs more frames. Where the
-memory for keys and values has a limit, a turn also needs room in it: all live turns and the new one
-are supposed to be as long as turns usually are, and what they need at the worst moment has to fit.
+A turn in progress is worth more than a new one. Capacity is how many turns the machine can speak at
+the same time. A held, parked or swapped turn still counts, because it will be back, and one that is
+played faster counts as more than one, because it needs more frames. Where the memory for keys and
+values has a limit, a turn also needs room in it: all live turns and the new one are assumed to
+become as long as turns usually are, and what they need at the worst moment has to fit.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from tts_scheduler.utterance import Phase, Utterance
 
 _SHORTEST_RETRY = 0.25
 _USUAL_SECONDS = 10.0
-"""Speech of a turn, as long as none is over."""
+"""Assumed seconds of speech of a turn, until the first turn has ended."""
 _USUAL_PROMPT = 64
-"""Positions of a turn's prompt, as long as none is over."""
+"""Assumed positions of a turn's prompt, until the first turn has ended."""
 _ROUNDING = 1e-6
 _LONG = 8.0
-"""A turn of more than this many times the mean counts as that much."""
+"""A turn of more than this many times the mean counts as that many times the mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +38,14 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """It waits for capacity, `predicted_wait` seconds or so; it may still time out."""
+    """The utterance waits for capacity, about `predicted_wait` seconds. It may still time out."""
 
     predicted_wait: float
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Not taken; try again in `retry_after` seconds. `reason` is for people."""
+    """The utterance was not taken; try again in `retry_after` seconds. `reason` is for people."""
 
     retry_after: float
     reason: str
@@ -55,16 +55,17 @@ Admission = Admitted | Queued | Refused
 
 
 class UsualLength:
-    """The mean of the last fifty turns or so, in seconds, frames or positions."""
+    """A running mean over about the last fifty turns, in seconds, frames or positions."""
 
     def __init__(self, guess: float) -> None:
         self.mean = guess
         self._seen = 0
 
     def note(self, length: float) -> None:
-        """A turn that is over was so long.
+        """Add the length of a turn that has ended.
 
-        One that outlasted a pause of the machine, or was held for an hour, says little of others.
+        A turn that outlasted a pause of the machine, or was held for an hour, says little about
+        others: from the second turn on, at most `_LONG` times the mean is added.
         """
         if self._seen:
             length = min(length, _LONG * max(self.mean, 1.0))
@@ -73,18 +74,18 @@ class UsualLength:
 
 
 class Turnover(UsualLength):
-    """How long turns take, and so how soon one of several will be over."""
+    """How many seconds turns take, and so how soon one of several will end."""
 
     def wait(self, ahead: int, live: int) -> float:
-        """Seconds until `ahead` + 1 of `live` turns are over, by the mean."""
+        """Return the expected seconds until `ahead` + 1 of `live` turns have ended."""
         return (ahead + 1) * self.mean / max(live, 1)
 
 
 def peak_pages(rows: Iterable[Utterance], usual_frames: float, size: KVCacheSize) -> int:
-    """Most pages that `rows` will have at once, if each makes `usual_frames` frames.
+    """Return the most pages that `rows` will have at once, if each makes `usual_frames` frames.
 
-    One that is longer already is expected to end any moment. The most is needed when some row makes
-    its last frame: those that go on longer have grown by as much until then.
+    A row that is longer already is expected to end any moment. The most is needed when some row
+    makes its last frame: the rows that go on longer have grown by as much until then.
     """
     ends = []
     for row in rows:
@@ -99,20 +100,21 @@ def peak_pages(rows: Iterable[Utterance], usual_frames: float, size: KVCacheSize
 
 
 class AdmissionControl:
-    """Who may come in, by what is known of the turns before and of those that are live."""
+    """Decides which turns may start, from the turns that have ended and those that are live."""
 
     def __init__(self, config: SchedulerConfig, requests: RequestTable) -> None:
         self._config, self._requests = config, requests
-        # Before any is over: a guess beyond the queue's patience would turn everybody away.
+        # Until a turn has ended: a guess above the queue's timeout would refuse everybody.
         self._turnover = Turnover(min(_USUAL_SECONDS, config.queue_timeout))
         self._frames = UsualLength(_USUAL_SECONDS / config.frame_seconds)
         self._prompt = UsualLength(_USUAL_PROMPT)
         self._shares = Shares()
         self._memory_is_full = False
-        """The first of the queue has no room in memory; looked at again when somebody ended."""
+        """Whether the first of the queue lacks memory; checked again when a turn has ended."""
 
     def decide(self, row: Utterance, capacity: int) -> Admission:
-        """About a new turn, where `capacity` turns may be live. Nothing is kept of it."""
+        """Return the decision about a new turn, where `capacity` turns may be live. The turn is not
+        recorded. One with `Utterance.continues` is queued rather than refused."""
         requests = self._requests
         queued = self._order(*requests.queue, row).index(row)
         live, has_memory = self._live(row), self.has_memory(row)
@@ -123,7 +125,7 @@ class AdmissionControl:
         return admit(live, queued, capacity, self._turnover, self._config, has_memory)
 
     def next(self, capacity: int) -> Utterance | None:
-        """The first of the queue, by the accounts' shares, if it may come in now."""
+        """Return the first of the queue, by the accounts' shares, or None if it has to wait."""
         queue = self._requests.queue
         if self._memory_is_full or not queue:
             return None
@@ -136,7 +138,7 @@ class AdmissionControl:
         return None
 
     def crowded_out(self) -> Utterance | None:
-        """The last of a queue that is too long, not counting those that were spoken in part."""
+        """Return the last turn of a queue that is too long, not counting turns that continue."""
         queue = self._requests.queue
         if sum(not row.continues for row in queue) <= self._config.queue_length:
             return None
@@ -148,7 +150,8 @@ class AdmissionControl:
         return self._shares.order(rows, active)
 
     def _live(self, row: Utterance) -> int:
-        """How many turns the live ones are like beside this one, which has room if it is alone."""
+        """Return the number of live turns beside `row`, with faster speech counted as more than
+        one; 0 if `row` is alone, so that a lone turn always has capacity."""
         requests = self._requests
         if not requests.active:
             return 0
@@ -156,7 +159,7 @@ class AdmissionControl:
 
     @property
     def turns_in_memory(self) -> int:
-        """Turns of the usual length that `peak_pages` lets into the memory, if they begin one after
+        """How many turns of the usual length `peak_pages` lets into memory if they begin one after
         another: each then has half of its frames on average, and rounding costs 1.5 pages."""
         kv = self._requests.kv
         if kv is None:
@@ -166,7 +169,7 @@ class AdmissionControl:
         return max(1, int(self._config.kv_utilisation * kv.size.pages / pages))
 
     def has_memory(self, row: Utterance) -> bool:
-        """Its keys and values are expected to fit beside those of all live turns."""
+        """Return whether the row's keys and values should fit beside those of all live turns."""
         requests = self._requests
         if requests.kv is None or not requests.active:
             return True
@@ -179,12 +182,12 @@ class AdmissionControl:
         return peak_pages(rows, usual, size) <= budget
 
     def pages_at_most(self, row: Utterance, usual_frames: float) -> int:
-        """No less than `peak_pages` of `row` and all live turns, and found much sooner.
+        """Return an upper bound of `peak_pages` for `row` and all live turns, found much sooner.
 
-        A start is decided while others wait: the peak of hundreds of turns is only looked for where
-        memory is short. What every turn holds now, and the usual length from here on; a page more
-        for each, since a row reserves its next one when it makes the frame. The prompts of those
-        that wait are counted together, as if each began a page of its own.
+        A start is decided while others wait, so the peak of hundreds of turns is computed only
+        where memory is short. The bound is what every turn holds now and the usual length from here
+        on, with a page more for each, since a row reserves its next one when it makes the frame.
+        The prompts of waiting turns are counted together, as if each began a page of its own.
         """
         requests = self._requests
         assert requests.kv is not None, "without a limit there is nothing to count"
@@ -201,14 +204,14 @@ class AdmissionControl:
         return held + live * (size.pages_for(max(1, round(usual_frames))) + 1)
 
     def note_end(self, row: Utterance, now: float) -> None:
-        """A turn is over."""
+        """Learn from a turn that has ended, and let the queue be looked at again."""
         if row.phase is not Phase.QUEUED:
             self._turnover.note(now - row.admitted_at)
         if row.frames:
             self._frames.note(row.frames)
             self._prompt.note(row.prompt_positions)
         accounts = self._requests.accounts
-        last = accounts[row.account] == 1  # `row` is counted still
+        last = accounts[row.account] == 1  # `row` itself is still counted
         self._shares.note_end(row, accounts.keys() - {row.account} if last else accounts.keys())
         self._memory_is_full = False
 
@@ -221,9 +224,10 @@ def admit(
     config: SchedulerConfig,
     has_memory: bool = True,
 ) -> Admission:
-    """Decide about a new turn when `live` turns are admitted and `queued` wait before it.
+    """Return the decision about a new turn when `live` turns are admitted and `queued` wait before
+    it.
 
-    `has_memory`: its keys and values are expected to fit beside those of the others.
+    `has_memory`: whether its keys and values are expected to fit beside those of the others.
     """
     if live < capacity and has_memory and not queued:
         return Admitted()

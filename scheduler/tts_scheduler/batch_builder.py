@@ -1,7 +1,7 @@
-"""BatchBuilder: who is in the step, and how long it may last.
+"""BatchBuilder: which rows are in the step, and how long it may last.
 
-A listener's playback deadline is kept by arithmetic over predicted durations: `_latest_end` says
-how long the coming step may last before it costs somebody a packet that could have been in time.
+Playback deadlines are kept by arithmetic over predicted durations: `_latest_end` says how long the
+coming step may last before a listener loses a packet that could have been in time.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from tts_scheduler.utterance import Utterance
 
 @dataclass(slots=True, eq=False)
 class _Row:
-    """A speaking row that can make its next frame. `codec`: frames to turn if it does.
+    """A speaking row that can make its next frame.
 
-    `deadline` is that of the packet its frame is for, `further` the steps it needs after this one;
-    `due` is when this step must end at the latest, if those are usual ones.
+    `deadline` is the playback deadline of the packet that the frame is for, and `further` how many
+    more steps that packet needs. `due` is when this step must end at the latest, if the later ones
+    are usual steps. `pressing`: the row has less lead than the reserve. `codec`: frames to decode
+    if it makes one.
     """
 
     row: Utterance
@@ -35,7 +37,7 @@ class _Row:
 
 
 class BatchBuilder:
-    """A plan in the making. Predicted seconds are cautious ones throughout."""
+    """A plan under construction. All predicted seconds include the cost model's caution."""
 
     def __init__(
         self, config: SchedulerConfig, costs: StepCosts, caution: float, now: float, rows: int
@@ -53,23 +55,23 @@ class BatchBuilder:
         limit = self._rows_per_step = config.rows_per_step
         per_row = self._costs.row + self._costs.codec_frame
         self._step = self._costs.base + per_row * min(rows, limit)
-        """Duration of a usual step."""
-        self._turn = self._step * max(1, -(-rows // limit))
-        """Duration until every row has had its step."""
-        self._pace = self._step
-        """Duration until every pressing row has had its step."""
+        """Predicted seconds of a usual step."""
+        self._cycle = self._step * max(1, -(-rows // limit))
+        """Predicted seconds until every row has made a frame, in one step or several."""
+        self._pressing_cycle = self._step
+        """Predicted seconds until every pressing row has made a frame."""
         self._ranked: list[_Row] = []
         self._chosen: list[_Row] = []
         self._codec: list[CodecRun] = []
         self._prefills: list[Prefill] = []
         self._seconds = self._costs.base
-        """Duration of the step as far as it is planned."""
+        """Predicted seconds of the step as far as it is planned."""
         self._latest = inf
         self._overloaded = False
-        """Somebody on air cannot be in time: no moment to start somebody else."""
+        """Whether a listener on air will get a packet late: not the moment for another start."""
 
     def rank(self, rows: Iterable[Utterance], policy: Policy) -> None:
-        """Put the rows in order and mark those that cannot be left out without need."""
+        """Sort the rows by the policy, and mark those that must not be left out without need."""
         now, config, step, key = self._now, self._config, self._step, policy.key
         horizon = now + config.reserve if policy.protects else inf
         keyed = []
@@ -83,7 +85,7 @@ class BatchBuilder:
             keyed.append((key(row, row_due), row.order, entry))
         keyed.sort()
         self._ranked = [entry for _, _, entry in keyed]
-        self._pace = step * max(1, -(-(pressing + 1) // self._rows_per_step))
+        self._pressing_cycle = step * max(1, -(-(pressing + 1) // self._rows_per_step))
 
     def choose(
         self,
@@ -94,7 +96,8 @@ class BatchBuilder:
     ) -> None:
         """Take the first rows of the ranking, and leave out what a pressing row cannot afford.
 
-        `starting`: somebody wants to start in this step.
+        `starved`: rows that cannot make a frame, but have frames for the codec. `resting`: parked
+        rows. `protects`: see `Policy`. `starting`: whether a turn waits to start in this step.
         """
         for row in starved:
             self._add_codec(row, row.codec_pending)
@@ -114,7 +117,7 @@ class BatchBuilder:
             self._add_codec(entry.row, self._codec_frames(entry.row, entry.row.codec_pending, True))
 
     def _without_calm(self, ranked: list[_Row]) -> int:
-        """How many rows of the ranking have so little lead that they do not yield to a start."""
+        """Return how many rows of the ranking have too little lead to yield to a start."""
         horizon = self._now + self._config.yield_lead
         wanted = len(ranked)
         while wanted and ranked[wanted - 1].due > horizon and not ranked[wanted - 1].pressing:
@@ -122,14 +125,15 @@ class BatchBuilder:
         return wanted
 
     def _take(self, entries: list[_Row]) -> None:
-        """Rows that make a frame, with the codec runs that follow it."""
+        """Choose the rows that make a frame, and plan the codec runs that follow it."""
         self._chosen = entries
-        now, config, turn, pace = self._now, self._config, self._turn, self._pace
+        now, config = self._now, self._config
+        cycle, pressing_cycle = self._cycle, self._pressing_cycle
         seconds, cost_row, cost_frame = self._seconds, self._costs.row, self._costs.codec_frame
         for entry in entries:
             row = entry.row
             has_next = row.finished or row.frames + 1 < row.text_tokens
-            wait = pace if row.playback.first_sent_at is None else turn
+            wait = pressing_cycle if row.playback.first_sent_at is None else cycle
             coming = 0 if has_next and may_be_late(row, now, wait, config) else 1
             frames = codec_run(row, row.codec_pending + coming, has_next, now, wait, config)
             entry.codec = frames
@@ -137,14 +141,15 @@ class BatchBuilder:
         self._seconds = seconds
 
     def _with_fresh(self, fresh: list[_Row]) -> list[_Row]:
-        """The ranking when not all rows fit: rows without sound first, where nobody pays for it."""
+        """Return the ranking for when not all rows fit: rows without sound go first, as far as no
+        listener gets a gap because of it."""
         on_air = [r for r in self._ranked if r.row.playback.on_air or not r.pressing]
         limit, step = self._rows_per_step, self._step
         earliest = self._now + step
-        ends = [(place, r.due) for place, r in enumerate(on_air)]
-        kept = [(p, end) for p, end in ends if end - (p // limit) * step >= earliest]
+        ends = [(index, r.due) for index, r in enumerate(on_air)]
+        kept = [(i, end) for i, end in ends if end - (i // limit) * step >= earliest]
         first = len(fresh)
-        while first and any(e - ((p + first) // limit) * step < earliest for p, e in kept):
+        while first and any(e - ((i + first) // limit) * step < earliest for i, e in kept):
             first -= 1
         calm = next((i for i, r in enumerate(on_air) if not r.pressing), len(on_air))
         return fresh[:first] + on_air[:calm] + fresh[first:] + on_air[calm:]
@@ -152,11 +157,11 @@ class BatchBuilder:
     def _latest_end(
         self, ranked: Iterable[_Row], starved: Iterable[Utterance], resting: Iterable[Utterance]
     ) -> float:
-        """Until when this step may last: everyone who can still be in time will be.
+        """Return when this step must end, so that every packet that can still be in time is.
 
-        Rows behind the first `rows_per_step` need a later step, and so do parked ones. Packets
-        that will be late whatever we do bind nobody; unless late text explains it, they are a sign
-        of too much work.
+        Rows behind the first `rows_per_step` need a later step, and so do parked ones. Packets that
+        will be late whatever is done set no limit; unless late text explains them, they are a sign
+        of overload.
         """
         limit, step = self._rows_per_step, self._step
         cost_row, cost_frame = self._costs.row, self._costs.codec_frame
@@ -164,15 +169,15 @@ class BatchBuilder:
         shortest += sum([cost_row + cost_frame * r.codec for r in self._chosen if r.pressing])
         earliest = self._now + shortest
         latest = inf
-        for place, entry in enumerate(ranked):
-            # A row in need is spared the rows that can wait in its further steps, too.
+        for index, entry in enumerate(ranked):
+            # The further steps of a pressing row also leave out the rows that can wait.
             end = entry.deadline - entry.further * shortest if entry.further else entry.deadline
-            if place >= limit:
-                end -= (place // limit) * step
+            if index >= limit:
+                end -= (index // limit) * step
             row = entry.row
             playback = row.playback
             if row.codec_pending and (filled := playback.runs_out_at) is not None and filled < end:
-                end = filled  # frames made before may fill a packet of their own
+                end = filled  # frames that wait for the codec may fill an earlier packet
             if end < latest and playback.first_sent_at is not None:
                 if end >= earliest:
                     latest = end
@@ -184,9 +189,9 @@ class BatchBuilder:
         return min((end for end in others if earliest <= end < latest), default=latest)
 
     def _leave_out(self) -> None:
-        """Drop rows that can wait from the end, while that saves a row that cannot.
+        """Drop rows that can wait, the last ones first, while that saves a row that cannot.
 
-        Not all of them: a step with nothing in it saves nobody.
+        A step without any work would save no row, so at least one piece of work is kept.
         """
         chosen, costs = self._chosen, self._costs
         kept = 0 if self._codec else 1
@@ -208,11 +213,11 @@ class BatchBuilder:
         live: int | None,
         pages: PagePlanner | None,
     ) -> None:
-        """Prefills in order, as many as fit; the first new one that does not fit ends the list.
+        """Add prefills in order, as many as fit; the first new turn that does not fit is the last.
 
-        `live` rows speak already and are not to pay for it; None: let them pay. A turn that another
-        engine had speaks already, too: when its own listener would pay for waiting, they share it.
-        `pages`: the memory, if it has a limit.
+        `live` rows speak already and must not pay for a start; None: they may. A turn that another
+        engine has spoken is on air already, too: if its own listener would pay for waiting, all
+        share the cost. `pages`: the memory, if it has a limit.
         """
         config, costs = self._config, self._costs
         entered = []
@@ -234,18 +239,18 @@ class BatchBuilder:
             self._seconds += seconds
             self._prefills.append(prefill)
             entered.append(row)
-        self._first_runs(entered, self._turn if live is None else self._pace)
+        self._first_runs(entered, self._cycle if live is None else self._pressing_cycle)
 
     def _is_last_moment(self, row: Utterance, seconds: float) -> bool:
-        """Its listener runs out of sound if it is not taken up in this step, which lasts `seconds`
-        longer then."""
+        """Return whether the row's listener runs out of sound unless the row starts in this step,
+        which its start makes `seconds` longer."""
         runs_out_at = row.playback.runs_out_at
         assert runs_out_at is not None, f"{row.id} is on air without a deadline"
         usual_packet = 2 * self._step
         return runs_out_at < self._now + self._seconds + seconds + usual_packet
 
     def _first_runs(self, entered: Sequence[Utterance], pace: float) -> None:
-        """First codec runs of rows that start now, in steps that are longer for all of them."""
+        """Plan the first codec runs of rows that start now; each row makes later steps longer."""
         pace += (self._costs.row + self._costs.codec_frame) * len(entered)
         for row, prefill in zip(entered, self._prefills, strict=True):
             has_next = row.finished or row.frames + 1 < row.text_tokens
@@ -254,21 +259,22 @@ class BatchBuilder:
                 self._codec.append(CodecRun(row.id, prefill.slot, frames))
 
     def _fits(self, seconds: float, rows: int, lead_cap: float) -> bool:
-        """Nobody on air pays for `seconds` more now, nor for being one of `rows` from now on."""
+        """Return whether no listener on air pays for `seconds` more in this step, nor for sharing
+        later steps among `rows`."""
         config, costs, limit = self._config, self._costs, self._rows_per_step
         step = costs.base + (costs.row + costs.codec_frame) * min(rows, limit)
         if self._overloaded or step * max(1.0, rows / limit) > config.frame_seconds:
             return False
-        # Those who start now make the steps after this one longer, too.
+        # The rows that start now also make the steps after this one longer.
         joined = (costs.row + costs.codec_frame) * len(self._prefills) + config.delivery_seconds
         if self._now + self._seconds + seconds + joined <= self._latest:
             return True
-        # Longer than the lead that listeners are ever given: waiting would not make it fit.
+        # Longer than the largest lead that a listener can have: it would never fit.
         most = min([lead_cap, *(r.row.lead_cap for r in self._ranked)])
         return self._costs.base + seconds + 2.0 * self._step > most
 
     def _codec_frames(self, row: Utterance, pending: int, has_next: bool) -> int:
-        wait = self._turn if row.playback.on_air else self._pace
+        wait = self._cycle if row.playback.on_air else self._pressing_cycle
         return codec_run(row, pending, has_next, self._now, wait, self._config)
 
     def _add_codec(self, row: Utterance, frames: int) -> None:
@@ -277,7 +283,7 @@ class BatchBuilder:
             self._codec.append(CodecRun(row.id, row.slot, frames))
 
     def finished_plan(self) -> StepPlan | None:
-        """The plan, or None if nothing was taken."""
+        """Return the plan, or None if it contains no work."""
         rows = [entry.row for entry in self._chosen]
         decodes = tuple([Decode(row.id, row.slot, row.frames) for row in rows])
         codec = [CodecRun(r.row.id, r.row.slot, r.codec) for r in self._chosen if r.codec]
@@ -287,7 +293,7 @@ class BatchBuilder:
 
 
 def _prefill(row: Utterance, slot: int) -> Prefill:
-    """How the row starts now: in the full-text layout if all of its text is there."""
+    """Return how the row starts now: in the full-text layout if all of its text is known."""
     full = row.finished and row.layout is not Layout.STREAMING
     tokens, layout = (row.received, Layout.FULL_TEXT) if full else (1, Layout.STREAMING)
     return Prefill(row.id, slot, row.prompt_tokens, tokens, layout, row.frames)

@@ -9,7 +9,7 @@ from tts_scheduler.playback import PACKET_SAMPLES, SAMPLE_RATE
 
 @dataclass(frozen=True, slots=True)
 class SchedulerConfig:
-    """Frozen settings; every duration is in seconds. Raises ValueError for what cannot work.
+    """Frozen settings; every duration is in seconds. Raises ValueError for values that cannot work.
 
     Machine
         `slots`: utterances the engine has room for. `max_rows`: rows decoded per step (None: all
@@ -17,17 +17,17 @@ class SchedulerConfig:
     Audio
         `frame_samples` per codec frame, `packet_samples` per full packet, both at `sample_rate`.
     Policy
-        `lead_cap`: a listener who has this much unplayed audio needs no more for now.
-        `reserve`: a row with less lead than this is pressing. `yield_lead`: one with more than this
-        stays out of steps that somebody without sound waits for. `min_start_tokens`,
+        `lead_cap`: a listener with this much unplayed audio needs no more for now.
+        `reserve`: a row with less lead than this is pressing. `yield_lead`: a row with more than
+        this stays out of steps that a turn without sound waits for. `min_start_tokens`,
         `max_start_wait`: text to wait for before the first frame, and for how long.
-        `start_seconds`: a step with several prefills takes no longer, by what they are known to
-        cost. `delivery_seconds`: a packet may take so much longer to its listener than the first
-        one did; no start, and no early first packet, uses this up.
+        `start_seconds`: the longest predicted step with more than one prefill.
+        `delivery_seconds`: how much longer than the first one a packet may take to its listener;
+        no start, and no early first packet, uses this up.
         `codec_chunks`: frames per codec run, first run first; the last value repeats.
     Admission
         `utilisation`: share of a frame's duration that a full step may take before turns have to
-        wait; above 1, turns are let in though they cannot all be spoken in real time.
+        wait; above 1, turns are admitted although not all can be spoken in real time.
         `kv_utilisation`: share of the engine's memory for keys and values that turns of the usual
         length may take together, at the moment when they need most. `max_queue`: turns that may
         wait for capacity (None: an eighth of the slots, at least four).
@@ -79,25 +79,25 @@ class SchedulerConfig:
 
     @property
     def frame_seconds(self) -> float:
-        """Audio in one frame, in seconds."""
+        """Seconds of audio in one frame."""
         return self.frame_samples / self.sample_rate
 
     @property
     def rows_per_step(self) -> int:
-        """Rows decoded in one step at most."""
+        """The most rows that are decoded in one step."""
         return self.slots if self.max_rows is None else min(self.max_rows, self.slots)
 
     @property
     def queue_length(self) -> int:
-        """Turns that may wait for capacity."""
+        """The most turns that may wait for capacity."""
         return max(4, self.slots // 8) if self.max_queue is None else self.max_queue
 
     def lead_cap_of(self, asked: float | None) -> float:
-        """The lead cap of an utterance that asked for this one, or for none."""
+        """Return the lead cap of a turn that asked for `asked` seconds (None: default)."""
         return max(self.reserve, self.lead_cap if asked is None else asked)
 
     def start_tokens_of(self, asked: int | None) -> int:
-        """Text tokens that an utterance waits for, which asked for so many, or for nothing."""
+        """Return the text tokens that a turn waits for if it asked for `asked` (None: default)."""
         return max(1, self.min_start_tokens if asked is None else asked)
 
 

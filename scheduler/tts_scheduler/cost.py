@@ -3,9 +3,10 @@
     seconds = base + row · decode rows + codec_frame · codec frames
             + (prefill + prefill_row · prefills + prefill_token · prefill tokens, if any prefill)
 
-Both lines are fitted apart, so that what was learned about the rare prefills does not fade while
-there are none. Each fit is a least-squares fit with forgetting, tied to a prior of that shape (at
-any scale), under the constraint that no coefficient is negative: more load never costs less.
+The two lines are fitted separately, so that what was learned about the rare prefills does not fade
+while there are none. Each is a least-squares fit with forgetting, regularised towards a prior of
+that shape (at any scale), under the constraint that no coefficient is negative: more load never
+costs less.
 """
 
 from __future__ import annotations
@@ -15,24 +16,24 @@ from dataclasses import dataclass, replace
 
 from tts_scheduler.plan import StepPlan
 
-_TIE = 1e-4
+_PRIOR_WEIGHT = 1e-4
 """Weight of the prior, in steps: it settles what the data leave open, and no more.
 
 A slope may be a hundred times the prior's, and then a step says 1e-4 as much about it."""
 _STALE = 0.01
-"""What a size weighs that has not been seen for long, beside one that is seen now.
+"""Weight of sizes that have not been seen for long, relative to those seen now.
 
-Where they agree, it settles what the others leave open. Where they do not, the machine has changed
-its pace since: then those that are seen are right to a tenth, whatever the others say."""
+Where they agree, the old sizes settle what the others leave open. Where they do not, the machine's
+speed has changed since: then the fit is right within a tenth for the sizes seen now."""
 _OUTLIER = 4.0
-"""A residual beyond this many times the usual one counts as that much."""
+"""A residual of more than this many times the usual one counts as that many times."""
 _CAUTION = 2.0
-"""Usual residuals added by `caution`."""
+"""Number of usual residuals that `CostModel.caution` adds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a step contains. Rows, tokens and frames are counts."""
+    """The contents of a step: counts of rows, tokens and frames."""
 
     prefill_rows: int = 0
     prefill_tokens: int = 0
@@ -41,7 +42,7 @@ class Load:
 
     @classmethod
     def of(cls, plan: StepPlan) -> Load:
-        """The load of a plan."""
+        """Return the load of a plan."""
         prefills = plan.prefills
         tokens = sum(p.prompt_tokens + p.text_tokens for p in prefills)
         return cls(len(prefills), tokens, len(plan.decodes), plan.codec_frames)
@@ -52,8 +53,9 @@ class StepCosts:
     """Seconds per unit of load.
 
     The defaults are those of a large GPU: too low a capacity would refuse the first burst for
-    nothing, too high a one is put right by the first steps, while rows are joining. Only several
-    prefills at once are thought dear until seen, because one such step can cost a listener a gap.
+    nothing, while too high a one is corrected by the first steps, while rows are joining. Only
+    several prefills at once are assumed to be expensive until seen, because one such step can cost
+    a listener a gap.
     """
 
     base: float = 0.008
@@ -64,7 +66,7 @@ class StepCosts:
     prefill_token: float = 0.00001
 
     def seconds(self, load: Load) -> float:
-        """Predicted duration of a step with this load."""
+        """Return the predicted seconds of a step with this load."""
         steady = self.base + self.row * load.decode_rows + self.codec_frame * load.codec_frames
         if not load.prefill_rows:
             return steady
@@ -73,19 +75,19 @@ class StepCosts:
 
 
 def bucket_of(rows: int, buckets: tuple[int, ...]) -> int:
-    """The number of rows that a step of `rows` is carried out with: the next of the sorted
-    `buckets`, 0 for none; beyond the last one, and without any, `rows` itself."""
-    place = bisect_left(buckets, rows)
-    return buckets[place] if rows and place < len(buckets) else rows
+    """Return the number of rows that a step of `rows` is run with: the next larger of the sorted
+    `buckets`, or `rows` itself beyond the last one. 0 stays 0."""
+    index = bisect_left(buckets, rows)
+    return buckets[index] if rows and index < len(buckets) else rows
 
 
 class _Fit:
     """Weighted non-negative least squares for three coefficients.
 
-    Works on factors relative to the prior: with z = prior · x it fits seconds = factors · z, and
-    where the data say nothing the factors stay at one common scale, the machine's speed.
+    The fit uses factors relative to the prior: with z = prior · x it fits seconds = factors · z,
+    and where the data say nothing the factors stay at one common scale, the machine's speed.
     Observations are kept apart by size (1, 2, 3-4, 5-8, ... rows), and each size forgets only as it
-    is seen again: an hour of single rows must not wear away what sixty-four rows cost. But it
+    is seen again: an hour of single rows must not erase what sixty-four rows cost. But a size
     weighs less and less beside those that are seen: sixty-four rows of a slow minute would
     otherwise keep the capacity so low that there are never sixty-four rows again.
     """
@@ -94,18 +96,18 @@ class _Fit:
         self._prior = prior
         self._keep = 1.0 - 1.0 / memory
         self._fade = 1.0 - 0.25 / memory
-        """What a size still weighs after a step of another size."""
+        """Factor on a size's weight for every observation of another size."""
         self._sizes: dict[int, list[float]] = {}
         """Sums over the observations: z0z0, z0z1, z0z2, z1z1, z1z2, z2z2, z0y, z1y, z2y."""
         self._all, self._recent = [0.0] * 9, [0.0] * 9
-        """The same over all sizes, which weigh alike or by how recently each was seen."""
+        """The sums over all sizes: weighted equally, and by how recently each was seen."""
         self._seen = 0
         self._seen_last: dict[int, int] = {}
         self._observed = self._scaled = 1.0  # one step in which the prior was right
         self.factors = [1.0, 1.0, 1.0]
 
     def observe(self, x: tuple[float, float, float], seconds: float, weight: float) -> None:
-        """Take one observation of x[1] rows; `weight` should fall with the square of its size."""
+        """Add one observation of x[1] rows. `weight` should fall with the square of the seconds."""
         keep, prior = self._keep, self._prior
         root = weight**0.5
         a, b, c = (root * amount * unit for amount, unit in zip(x, prior, strict=True))
@@ -127,9 +129,9 @@ class _Fit:
         self._solve()
 
     def _solve(self) -> None:
-        """Coordinate descent: each factor in turn to its best value that is not negative."""
+        """Run coordinate descent: set each factor in turn to its best nonnegative value."""
         scale = max(self._observed / self._scaled, 1e-6)
-        tie = _TIE / scale**2  # the sums shrink by this much on a slower machine
+        tie = _PRIOR_WEIGHT / scale**2  # the sums shrink by this much on a slower machine
         pull = tie * scale
         sums = zip(self._all, self._recent, strict=True)
         aa, ab, ac, bb, bc, cc, ay, by, cy = (
@@ -143,7 +145,7 @@ class _Fit:
         self.factors = [a, b, c]
 
     def seconds(self, x: tuple[float, float, float]) -> float:
-        """Fitted seconds for the amounts `x`."""
+        """Return the fitted seconds for the amounts `x`."""
         prior, factors = self._prior, self.factors
         return sum(p * f * a for p, f, a in zip(prior, factors, x, strict=True))
 
@@ -155,8 +157,8 @@ class CostModel:
     next larger one costs, and the lines are fitted over those: 257 rows that run as 384 are no
     outlier, and there is no gain in a capacity that ends between two buckets.
 
-    `memory` is how many steps of a size it takes to forget. Warm-up steps at a few batch sizes make
-    a good first lesson: without one, a machine's capacity is a guess until it has been busy.
+    `memory` is how many steps of a size it takes to forget. Observe warm-up steps at a few batch
+    sizes first: without them, a machine's capacity is a guess until it has been busy.
     """
 
     def __init__(
@@ -167,23 +169,23 @@ class CostModel:
         self._steady = _Fit((prior.base, prior.row, prior.codec_frame), memory)
         self._extra = _Fit((prior.prefill, prior.prefill_row, prior.prefill_token), memory)
         self._prior = prior
-        self.spread = 1.0  # nothing seen yet: the prior may be far off
+        self.spread = 1.0  # until steps were observed, the prior may be far off
         """The usual error of a prediction, as a share of it."""
         self._seen = 0
         self.costs = prior
-        """What has been learned so far, as seconds per unit of load."""
+        """The costs learned so far, in seconds per unit of load."""
 
     @property
     def caution(self) -> float:
-        """Factor on a prediction (1 to 2) that most steps stay below."""
+        """A factor (1 to 2) on predictions; most steps take less than the product."""
         return 1.0 + min(1.0, _CAUTION * self.spread)
 
     def predict(self, load: Load) -> float:
-        """Expected duration of a step, in seconds; never falls when load is added."""
+        """Return the expected seconds of a step; they never fall when load is added."""
         return self.costs.seconds(self._padded(load))
 
     def costs_at(self, rows: int) -> StepCosts:
-        """Costs for steps of about `rows` decodes: right for that number, linear around it."""
+        """Return costs for steps of about `rows` decodes: exact there, linear around it."""
         padding = bucket_of(rows, self.row_buckets) - rows
         costs = self.costs
         return replace(costs, base=costs.base + padding * costs.row) if padding else costs
@@ -193,12 +195,13 @@ class CostModel:
         return load if padded == load.decode_rows else replace(load, decode_rows=padded)
 
     def observe(self, load: Load, seconds: float) -> None:
-        """Learn from one step. A lone outlier changes little, a new pace is learned in seconds."""
+        """Learn from one step. A single outlier changes little; a new speed is learned in seconds.
+        Raises ValueError for negative `seconds`."""
         if seconds < 0.0:
             raise ValueError(f"a step takes at least 0 seconds, got {seconds}")
         load = self._padded(load)
         expected = max(self.costs.seconds(load), 1e-6)
-        # Not more than at the very first step: what is off by far more is learned bit by bit.
+        # At most what the very first step could add: a larger error is learned over more steps.
         limit = _OUTLIER * min(max(self.spread, 0.02), 1.0) * expected
         error = min(max(seconds - expected, -limit), limit)
         self._seen += 1
@@ -212,7 +215,7 @@ class CostModel:
             steady_seconds, extra_seconds = self._steady.seconds(steady), self._extra.seconds(extra)
             self._extra.observe(extra, max(seconds - steady_seconds, 0.0), weight)
             if load.decode_rows:
-                # It says less about the rest: by how much the prediction was wrong, not where.
+                # Such a step shows by how much the prediction was wrong, but not in which part.
                 share = steady_seconds / max(steady_seconds + extra_seconds, 1e-9)
                 self._steady.observe(steady, share * seconds, 0.2 * weight)
         else:
@@ -231,10 +234,10 @@ class CostModel:
         )
 
     def capacity(self, seconds: float, at_most: int, rows_per_step: int | None = None) -> int:
-        """Most rows, 1 to `at_most`, that can each make a frame within `seconds` of computing.
+        """Return the most rows, 1 to `at_most`, that can each make a frame within `seconds`.
 
-        With more rows than `rows_per_step` (None: no limit) that takes more than one step. Never 0:
-        a machine too slow for one listener should show it by its speech.
+        More rows than `rows_per_step` (None: no limit) take more than one step. The result is never
+        0: a machine too slow for one listener should show it by its speech.
         """
         full = at_most if rows_per_step is None else min(rows_per_step, at_most)
         step = self._full_step(full)
@@ -244,6 +247,6 @@ class CostModel:
         return min(at_most, int(full * seconds / step + 1e-9)) if step > 0.0 else at_most
 
     def _full_step(self, rows: int) -> float:
-        """Seconds of a step in which each of `rows` makes a frame and hears it."""
+        """Return the seconds of a step in which each of `rows` makes a frame and decodes it."""
         costs = self.costs
         return costs.base + costs.row * bucket_of(rows, self.row_buckets) + costs.codec_frame * rows

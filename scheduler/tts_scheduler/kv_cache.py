@@ -1,8 +1,8 @@
 """KVCacheManager: which pages of the memory for keys and values belong to which slot.
 
-The memory is cut into pages of a fixed number of positions. A slot's block table lists its pages
-in the order of its positions. Page 0 is the engine's scratch page and is never handed out. Numbers
-only: the keys and values themselves are the engine's business.
+The memory is cut into pages of a fixed number of positions. A slot's block table lists its pages in
+the order of its positions. Page 0 is the engine's scratch page and is never assigned. This module
+handles numbers only: the keys and values themselves are in the engine.
 """
 
 from __future__ import annotations
@@ -14,16 +14,15 @@ from tts_scheduler.plan import Reservation
 
 
 class DoesNotFit(ValueError):
-    """An utterance that needs more memory than the engine has, even if it were alone."""
+    """Raised for an utterance that needs more memory than the engine has, even if it is alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class KVCacheSize:
-    """The memory for keys and values that an engine has.
+    """Size of an engine's memory for keys and values: `pages` of `page_size` positions.
 
-    `pages` of `page_size` positions in all. One utterance takes at most `row_positions` of them and
-    ends after `max_frames` frames at the latest. Raises ValueError for less than one page, and for
-    rows that could not make a frame.
+    One utterance takes at most `row_positions` of them and ends after `max_frames` frames at the
+    latest. Raises ValueError for less than one page, and for rows that could not make a frame.
     """
 
     pages: int
@@ -40,15 +39,15 @@ class KVCacheSize:
             )
 
     def pages_for(self, positions: int) -> int:
-        """Pages that so many positions of one slot take."""
+        """Return the number of pages that `positions` of one slot take."""
         return -(-positions // self.page_size)
 
     def fits(self, prompt_positions: int) -> bool:
-        """A prompt of so many positions leaves room for the longest speech."""
+        """Return whether a prompt of `prompt_positions` leaves room for the longest speech."""
         return prompt_positions + self.max_frames <= self.row_positions
 
     def check(self, prompt_positions: int) -> None:
-        """Raises DoesNotFit for a prompt that does not fit, text included."""
+        """Raise DoesNotFit for a prompt, its text included, that leaves no room for speech."""
         if not self.fits(prompt_positions):
             raise DoesNotFit(
                 f"voice, instructions and text take {prompt_positions} positions; with "
@@ -63,23 +62,25 @@ class KVCacheManager:
     def __init__(self, slots: int, size: KVCacheSize) -> None:
         self.size = size
         self.free = list(range(size.pages, 0, -1))
-        """Pages that no slot has; the last one is handed out first."""
+        """Pages that no slot has; the last one is assigned first."""
         self._tables: list[list[int]] = [[] for _ in range(slots)]
 
     def table(self, slot: int) -> Sequence[int]:
-        """The slot's pages, in the order of its positions; not to be written to."""
+        """Return the slot's pages in the order of its positions. Callers must not change the
+        list."""
         return self._tables[slot]
 
     def capacity(self, slot: int) -> int:
-        """Positions that the slot's pages hold."""
+        """Return how many positions the slot's pages hold."""
         return len(self._tables[slot]) * self.size.page_size
 
     def missing(self, slot: int, positions: int) -> int:
-        """Pages that the slot lacks for its first `positions` positions."""
+        """Return how many pages the slot lacks for its first `positions` positions."""
         return max(0, self.size.pages_for(positions) - len(self._tables[slot]))
 
     def reserve(self, reservations: Iterable[Reservation]) -> None:
-        """Give free pages to slots. Pages freed since these were chosen lie above them."""
+        """Assign free pages to slots. Pages freed since these were chosen lie above them in
+        `free`."""
         wanted: set[int] = set()
         for reservation in reservations:
             table = self._tables[reservation.slot]
@@ -96,7 +97,7 @@ class KVCacheManager:
         self.free.extend(reversed(above))
 
     def release(self, slot: int) -> None:
-        """Take all pages of a slot back; may be repeated."""
+        """Take all pages of a slot back. May be called again."""
         table = self._tables[slot]
         self.free.extend(reversed(table))
         table.clear()

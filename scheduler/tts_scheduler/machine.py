@@ -12,10 +12,11 @@ from tts_scheduler.plan import StepPlan
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What steps really take: `costs`, times a jitter, and now and then a hiccup.
+    """A machine whose steps take what `costs` say, times a jitter, and now and then a hiccup.
 
-    `kv_cache`: its memory for keys and values; None: no limit. `swap_seconds`: to copy the keys and
-    values of a row to host memory or back."""
+    `kv_cache`: its memory for keys and values; None: no limit. `swap_seconds`: time to copy the
+    keys and values of a row to host memory or back.
+    """
 
     costs: StepCosts = StepCosts()
     jitter: float = 0.05
@@ -25,17 +26,17 @@ class Machine:
     swap_seconds: float = 0.0
 
     def seconds(self, plan: StepPlan, random: Random) -> float:
-        """Duration of one step."""
+        """Return the seconds that one step takes, drawn from `random`."""
         seconds = self.planned_seconds(plan) + self.swap_seconds * plan.swaps
         seconds *= random.uniform(1.0 - self.jitter, 1.0 + self.jitter)
         return seconds + self.hiccup_seconds * (random.random() < self.hiccup_chance)
 
     def planned_seconds(self, plan: StepPlan) -> float:
-        """What the step takes without copies, jitter and hiccups."""
+        """Return what the step takes without copies, jitter and hiccups, in seconds."""
         return self.costs.seconds(Load.of(plan))
 
     def lesson(self) -> CostModel:
-        """A cost model that has seen warm-up steps of this machine."""
+        """Return a cost model that has observed warm-up steps of this machine."""
         cost = CostModel()
         for _ in range(20):
             for rows in (1, 2, 4, 8, 16, 32, 64):

@@ -1,10 +1,10 @@
-"""Pacing: how much of the text that is known may be spoken now, and when speech is closed.
+"""Pacing: how much of the known text may be spoken now, and when an utterance is closed.
 
-The talker takes a text token with every frame, and speaks each over two or three frames: given
-half a sentence and no end, it stands still in the middle of a word that it was given in full. So
-an utterance whose text pauses is *closed*: what it was given is spoken to its end, and what comes
-next is another utterance. Text that comes faster than the talker takes it is given on word by
-word. Of text that comes slower, whole clauses are, so that the silence falls behind them.
+The talker takes a text token with every frame, and speaks each over two or three frames: given half
+a sentence and no end, it stops in the middle of a word that it was given in full. So an utterance
+whose text pauses is *closed*: the text it has is spoken to its end, and later text becomes another
+utterance. Text that arrives faster than the talker takes it is passed on word by word. Slower text
+is passed on in whole clauses, so that the silence falls between them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Mode = Literal["auto", "token", "clause", "sentence"]
 
 
 class Unit(IntEnum):
-    """What is given to the talker as one: up to the last known end of it."""
+    """A unit of text: text is passed to the talker up to the last known end of one."""
 
     WORD = 0
     CLAUSE = 1
@@ -25,33 +25,33 @@ class Unit(IntEnum):
 
 
 TAKES = 12.5
-"""Tokens a second that the talker takes in real time."""
+"""Tokens per second that the talker takes in real time."""
 FLOWS = 14.0
-"""Tokens a second that are enough to speak word by word: some words have more of them."""
+"""Tokens per second that are enough to speak word by word: some words have more tokens."""
 STALL = 1.0
-"""Seconds without text that say nothing of its pace: the writer does something else."""
+"""A gap of more seconds says nothing about the pace of the text: its writer does something else."""
 END_WAIT = 0.15
-"""Seconds after which text that ends in a mark is taken to have no more of it (`..` of `...`)."""
+"""Seconds after which a mark at the end of the text counts as complete (`..` may become `...`)."""
 _SLACK = 0.02
 _PAUSED, _PAUSED_SLACK = 0.3, 0.1
-"""After so many seconds without text there is so much more of it."""
-_SLOWEST = 0.5  # reaction that is believed: longer ones are accidents
-_FADE = 0.97  # how much an arrival counts when the next has come
+"""After `_PAUSED` seconds without text, the safety margin grows by `_PAUSED_SLACK` seconds."""
+_SLOWEST = 0.5  # longest reaction that counts, in seconds: longer ones are accidents
+_FADE = 0.97  # factor on an arrival's weight with each later one
 _LONGEST = {Unit.CLAUSE: 20.0, Unit.SENTENCE: 60.0}
-"""Tokens of a unit that are waited for; of a longer one the words are given on."""
+"""Tokens to wait for the end of a unit; a longer one is passed on in smaller units."""
 
 
 class FeedPace:
-    """How fast text comes, over all turns of a session."""
+    """The rate at which text arrives, over all turns of a session."""
 
     def __init__(self) -> None:
         self.flows: bool | None = None
-        """Whether it comes fast enough to be spoken word by word; None: nobody knows yet."""
+        """Whether text arrives fast enough to be spoken word by word; None until that is known."""
         self._tokens = self._seconds = 0.0
         self._intervals = 0
 
     def came(self, tokens: float, after: float) -> None:
-        """So many tokens came, so many seconds after the text before them."""
+        """Record that `tokens` of text arrived, `after` seconds after the text before them."""
         if after > STALL:
             return
         self._tokens = self._tokens * _FADE + tokens
@@ -63,22 +63,23 @@ class FeedPace:
 
 
 class Reaction:
-    """How long the engine takes from text for a row that stood still to its sound."""
+    """Seconds that the engine takes from new text for a starved row to its sound."""
 
     def __init__(self, seconds: float = 0.05) -> None:
         self.seconds = seconds
 
     def note(self, seconds: float) -> None:
-        """A longer time counts at once, a shorter one little by little."""
+        """Record one reaction. A longer time counts at once, a shorter one gradually."""
         self.seconds = max(min(seconds, _SLOWEST), 0.8 * self.seconds + 0.2 * seconds)
 
 
 class Pacing:
-    """Decides for one turn. Times are seconds on the caller's clock.
+    """Paces the text of one turn. Times are seconds on the caller's clock.
 
-    `mode`: `token`, `clause` and `sentence` name the unit; `auto` takes words where the feed is
-    fast and clauses where it is slow. `dry_at` is when the listener has heard all there is.
-    `speed`: of its seconds; speech that is played faster takes its text faster.
+    `mode`: `token`, `clause` and `sentence` name the unit; `auto` uses words where text arrives
+    fast and clauses where it is slow. `dry_at` is when the listener will have heard all the sound.
+    `speed`: seconds of speech that the listener hears in one second; faster speech takes its text
+    faster.
     """
 
     def __init__(
@@ -95,13 +96,13 @@ class Pacing:
         self._last_at: float | None = None
 
     def came(self, tokens: float, now: float) -> None:
-        """Text came."""
+        """Record that text arrived."""
         if self._last_at is not None:
             self._feed.came(tokens / self._speed, now - self._last_at)
         self._last_at = now
 
     def unit(self, words: int) -> Unit:
-        """What is given on as one, where so many complete words wait."""
+        """Return the unit in which text is passed on while `words` complete words wait."""
         if self._mode != "auto":
             units = {"token": Unit.WORD, "clause": Unit.CLAUSE, "sentence": Unit.SENTENCE}
             return units[self._mode]
@@ -111,10 +112,10 @@ class Pacing:
     def units(
         self, words: int, tokens: float, begun: bool, dry_at: float, now: float
     ) -> tuple[Unit, ...]:
-        """Ends to give text on to: the first of them that there is.
+        """Return the units to pass text on in; the first one with a known end is used.
 
-        `words`, `tokens`: those that wait. `begun`: behind a part of their clause, which cannot
-        stop there; so to hold them would only make it stop sooner.
+        `words` and `tokens` count the text that waits. `begun`: it follows a part of its clause
+        that was passed on and cannot stop there; to hold it would only make the speech stop sooner.
         """
         unit = self.unit(words)
         if begun or now >= self.overdue_at(dry_at):
@@ -124,20 +125,20 @@ class Pacing:
         return (unit,)
 
     def overdue_at(self, dry_at: float) -> float:
-        """When the words of an incomplete unit are spoken: the text has stalled, and the listener
-        has nothing else to hear."""
+        """Return when the words of an incomplete unit are spoken: the text has stalled, and the
+        listener has nothing else to hear."""
         return max((self._last_at or 0.0) + STALL, self.closes_at(dry_at))
 
     def end_at(self) -> float:
-        """When a mark at the end of all text is the end of its clause or sentence."""
+        """Return when a mark at the end of all text counts as the end of its clause or sentence."""
         return (self._last_at or 0.0) + END_WAIT
 
     def closes_at(self, dry_at: float) -> float:
-        """When a row without text has to be closed for its sound to go on without a gap.
+        """Return when a row without text has to be closed for its sound to go on without a gap.
 
-        As late as the engine usually allows while text flows: each word that comes before then
-        saves a cut. Text that has paused hardly comes at just that moment; so there is time then
-        for an engine that is slower than usual.
+        While text flows, this is as late as the engine usually allows: each word that arrives
+        before then saves a cut. Text that has paused rarely arrives just then, so more time is
+        left, in case the engine is slower than usual.
         """
         latest = dry_at - 1.5 * self._reaction.seconds - _SLACK
         return min(latest, max(latest - _PAUSED_SLACK, (self._last_at or 0.0) + _PAUSED))

@@ -1,10 +1,10 @@
-"""Pages for one step: who gets some, who gives all of its own up, and who waits.
+"""Pages for one step: which rows get some, which give all of theirs up, and which wait.
 
-Changes nothing but itself: what it decides becomes true when the plan is committed. A row that
-lacks a page takes a free one. When none is free it waits until its listener is about to run dry,
-and then preempts the rows whose listeners can wait longest: those without text first, then those
-with the latest playback deadline. A preempted row is swapped out to host memory, keeps its slot,
-and is swapped in again when there is room to spare, or when its own deadline comes near.
+Changes nothing but itself: its decisions take effect when the plan is committed. A row that lacks a
+page takes a free one. When none is free it waits until its listener has little left to hear, and
+then preempts the rows whose listeners can wait longest: those without text first, then those with
+the latest playback deadline. A preempted row is swapped out to host memory, keeps its slot, and is
+swapped in again when there is room to spare, or when its own deadline comes near.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tts_scheduler.utterance import Utterance
 
 
 class PagePlanner:
-    """The memory part of a plan in the making. `speaking`: all rows that own a slot."""
+    """The memory part of a plan under construction. `speaking`: all rows that own a slot."""
 
     def __init__(
         self,
@@ -34,28 +34,28 @@ class PagePlanner:
         self.swap_ins: list[SwapIn] = []
         self._kv, self._config, self._speaking, self._now = kv, config, speaking, now
         self._taken = 0
-        """Pages of `kv.free` that are reserved here, from its end."""
+        """Number of pages reserved here from the end of `kv.free`."""
         self._freed: list[int] = []
         """Pages of rows that are swapped out here."""
         self._ahead_frames = min(ceil(MEMORY_AHEAD / config.frame_seconds), kv.size.max_frames)
         self._ahead = -1
-        """Pages that those on air need for the time ahead; -1: not yet counted."""
+        """Pages that the rows on air need for the time ahead; -1 until counted."""
         self._given: dict[str, int] = {}
-        """Pages that rows get here: nobody takes them away in the same step."""
+        """Number of pages that each row gets here; no row may take them in the same step."""
         self._out: set[str] = set()
         self.blocked = False
-        """A row that speaks lacks memory: nobody starts before it."""
+        """Whether a speaking row lacks memory: no turn starts before it has some."""
         self.idle = False
-        """Nobody speaks but rows that wait for text: they give way to a start."""
+        """Whether all speaking rows wait for text: they give way to a start."""
 
     @property
     def available(self) -> int:
-        """Pages that could still be reserved."""
+        """Number of pages that could still be reserved."""
         return len(self._kv.free) - self._taken + len(self._freed)
 
     def added_to(self, plan: StepPlan) -> StepPlan:
-        """The plan with what was decided here."""
-        if not self.reservations:  # nobody gives way for nothing
+        """Return the plan with the decisions made here."""
+        if not self.reservations:  # then no row was swapped out either
             return plan
         return StepPlan(
             plan.prefills,
@@ -67,7 +67,7 @@ class PagePlanner:
         )
 
     def fit(self, rows: list[Utterance]) -> tuple[list[Utterance], list[Utterance]]:
-        """Of rows that could make a frame, those that have the memory for it now, and the others.
+        """Split rows that could make a frame into those with the memory for it, and the others.
 
         If no row could go on otherwise, the most urgent one that is close to its deadline takes
         whatever it needs.
@@ -90,7 +90,8 @@ class PagePlanner:
         return [row for row in rows if row.id not in lacking], waiting
 
     def start(self, prefill: Prefill) -> bool:
-        """Pages for a prompt, if enough are left for everyone on air and for its own beginning."""
+        """Reserve pages for a prompt. Returns False if too few are left for the rows on air and for
+        its own beginning."""
         needed = self._kv.size.pages_for(prefill.positions + self._ahead_frames)
         if self._ahead < 0:
             self._ahead = self._pages_ahead()
@@ -108,7 +109,8 @@ class PagePlanner:
         return True
 
     def _provide(self, row: Utterance, forced: bool) -> None:
-        """Pages for the row's next frame, and for all its positions if they are swapped out."""
+        """Reserve pages for the row's next frame, and for all its positions if it is swapped out.
+        `forced`: also from rows that are as urgent as this one."""
         missing = self._kv.missing(row.slot, row.prompt_positions + row.frames)
         urgent = may_preempt_at(row, self._config) <= self._now
         spare = self._pages_ahead() if row.swapped and not urgent else 0
@@ -126,9 +128,10 @@ class PagePlanner:
     def _victims(
         self, urgent: Utterance | None = None, spared: Utterance | None = None
     ) -> Iterator[Utterance]:
-        """Rows that can give way, first those that can wait longest.
+        """Yield the rows that can give way, first those that can wait longest.
 
-        Only those that need their memory clearly later than `urgent`, and never `spared`.
+        Rows that have text are yielded only if they need their memory clearly later than `urgent`;
+        `spared` never is.
         """
         config, settled = self._config, self._given.keys() | self._out
         resident = [
@@ -144,7 +147,7 @@ class PagePlanner:
             yield row
 
     def _enough(self, victims: Iterator[Utterance], pages: int) -> list[Utterance] | None:
-        """As many of them as it takes to have so many pages; None if all are too few."""
+        """Return as many victims as it takes to have `pages` pages, or None if all are too few."""
         available, chosen = self.available, []
         for row in victims:
             if available >= pages:
@@ -169,7 +172,7 @@ class PagePlanner:
         self._given[id] = count
 
     def _pages_ahead(self) -> int:
-        """Pages that rows in memory, but for those swapped out here, lack for the time ahead."""
+        """Return how many pages the rows that stay in memory lack for the time ahead."""
         kv, ahead, given = self._kv, self._ahead_frames, self._given
         return sum(
             max(

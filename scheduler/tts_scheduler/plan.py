@@ -1,7 +1,7 @@
-"""What one engine step should do, and what it did: the scheduler's words to and from the engine.
+"""The contents of one engine step, planned and done: what the scheduler and the engine exchange.
 
-Ids and counts only. Which tokens, which tensors and which sockets belong to an id is the
-caller's business.
+Plans hold ids and counts only. Which tokens, tensors and sockets belong to an id is known to the
+caller.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Layout(StrEnum):
 
 
 def prompt_positions(prompt_tokens: int, text_tokens: int) -> int:
-    """Positions of the KV cache that a prompt takes at most: with the end of the text, and the one
-    that frame 0 is made from. Frame k takes k more."""
+    """Return the most positions of the KV cache that a prompt takes: with one for the end of the
+    text, and one that frame 0 is made from. Frame k takes k more."""
     return prompt_tokens + text_tokens + 2
 
 
@@ -34,8 +34,8 @@ class Prefill(NamedTuple):
     """First pass over the prompt of an utterance; makes frame 0 and takes `slot`.
 
     `text_tokens` go into this pass: all of them in FULL_TEXT, one in STREAMING. `layout` is never
-    AUTO. `spoken` frames were made elsewhere: they go into this pass, too, with their text, and the
-    next one is made.
+    AUTO. `spoken` frames were made by another engine: they go into this pass with their text, and
+    the frame after them is made.
     """
 
     id: str
@@ -47,7 +47,7 @@ class Prefill(NamedTuple):
 
     @property
     def positions(self) -> int:
-        """Positions of the KV cache that the pass takes at most."""
+        """The most positions of the KV cache that the pass takes."""
         return prompt_positions(self.prompt_tokens, self.text_tokens) + self.spoken
 
 
@@ -60,9 +60,9 @@ class Decode(NamedTuple):
 
 
 class CodecRun(NamedTuple):
-    """After the prefills and decodes of this step, turn the oldest `frames` frames into samples.
+    """Decode the row's oldest `frames` frames into samples, after this step's prefills and decodes.
 
-    If the row's speech ended in this step, all its pending frames are turned instead.
+    If the row's speech ended in this step, all its pending frames are decoded instead.
     """
 
     id: str
@@ -71,14 +71,14 @@ class CodecRun(NamedTuple):
 
 
 class SwapOut(NamedTuple):
-    """Keep the keys and values in `slot` in host memory; its pages belong to others now."""
+    """Copy the keys and values in `slot` to host memory; its pages are free for other rows."""
 
     id: str
     slot: int
 
 
 class Reservation(NamedTuple):
-    """`pages` join the block table of `slot`, from its entry number `first` on."""
+    """Append `pages` to the block table of `slot`, from its entry number `first` on."""
 
     id: str
     slot: int
@@ -111,17 +111,17 @@ class StepPlan:
 
     @property
     def rows(self) -> int:
-        """Utterances that make a frame in this step."""
+        """Number of utterances that make a frame in this step."""
         return len(self.prefills) + len(self.decodes)
 
     @property
     def ids(self) -> frozenset[str]:
-        """Every utterance named in this plan."""
+        """Ids of all utterances in this plan."""
         return frozenset(self.slots)
 
     @property
     def slots(self) -> dict[str, int]:
-        """The slot of every utterance named in this plan."""
+        """The slot of every utterance in this plan, by id."""
         owned = {p.id: p.slot for p in self.prefills}
         owned.update((d.id, d.slot) for d in self.decodes)
         owned.update((c.id, c.slot) for c in self.codec)
@@ -131,28 +131,28 @@ class StepPlan:
 
     @property
     def swaps(self) -> int:
-        """Rows whose keys and values are copied to host memory or back."""
+        """Number of rows whose keys and values are copied to host memory or back."""
         return len(self.swap_outs) + len(self.swap_ins)
 
     @property
     def resumes(self) -> bool:
-        """Whether it goes on with an utterance that another engine began."""
+        """Whether the step continues an utterance that another engine began."""
         return any(prefill.spoken for prefill in self.prefills)
 
     @property
     def codec_frames(self) -> int:
-        """Frames that go through the codec in this step."""
+        """Number of frames that go through the codec in this step."""
         return sum([c.frames for c in self.codec])
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What an engine step did.
+    """The result of an engine step.
 
-    `seconds`: how long it took. `frames`: utterances that made a frame. `samples`: how many
-    samples there are for the listener, by utterance; `decoded`: how many left the codec, if those
-    are not the same. `ended`: utterances that are over, whatever the reason (end of speech, a
-    guard, a failure); all their pending frames went through the codec.
+    `seconds`: how long it took. `frames`: utterances that made a frame. `samples`: new samples for
+    the listener, by utterance; `decoded`: samples that left the codec, if their number differs.
+    `ended`: utterances that are over, whatever the reason (end of speech, a guard, a failure); all
+    their pending frames went through the codec.
     """
 
     seconds: float

@@ -1,7 +1,7 @@
-"""From the state of all utterances to one `StepPlan`: pure, nothing is changed here.
+"""Planner: from the state of all utterances to one `StepPlan`. Pure: nothing is changed here.
 
-awake rows → those with memory → in order → as many as the step may hold → starts that nobody on air
-pays for
+Rows that are awake → those with memory → in order → as many as the step may hold → starts that no
+listener on air pays for
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from tts_scheduler.utterance import Utterance
 
 @dataclass(slots=True)
 class _Ready:
-    """`rows` can make a frame; `starved` cannot, for want of text or memory, and have frames to
-    flush; `resting` are parked."""
+    """The speaking rows, sorted by what they can do now. `rows` can make a frame. `starved` lack
+    text or memory for one, and have frames for the codec. `resting` are parked."""
 
     rows: list[Utterance]
     starved: list[Utterance]
@@ -31,8 +31,8 @@ class _Ready:
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Plans steps for one engine. `cost` is read, never taught; so is `kv`, the engine's memory for
-    keys and values, None where that has no limit."""
+    """Plans steps for one engine. It reads `cost` and `kv` and changes neither; `kv` is the
+    engine's memory for keys and values, None where that has no limit."""
 
     config: SchedulerConfig
     cost: CostModel
@@ -46,7 +46,7 @@ class Planner:
         free_slots: Sequence[int],
         now: float,
     ) -> StepPlan | None:
-        """The next step, or None if there is nothing to do at `now`."""
+        """Return the next step, or None if there is nothing to do at `now`."""
         ready = _sort_out(speaking, now, self.config)
         starts = [row for row in waiting if start_at(row, self.config) <= now]
         if not (ready.rows or ready.starved or starts):
@@ -75,12 +75,12 @@ class Planner:
         live = len(ready.rows) + len(ready.resting)
         batch.add_starts(starts, free_slots, live if self.policy.protects else None, pages)
         plan = batch.finished_plan()
-        if plan is None and ready.rows:  # all yielded to a start that does not fit: they need not
+        if plan is None and ready.rows:  # all yielded to a start that does not fit: plan without it
             plan = self._batch(ready, now, False).finished_plan()
         return plan
 
     def _batch(self, ready: _Ready, now: float, starting: bool) -> BatchBuilder:
-        """The step without its starts; `starting`: somebody wants to start in it."""
+        """Return the step without its starts. `starting`: whether a turn waits to start in it."""
         rows = ready.rows
         costs = self.cost.costs_at(min(len(rows), self.config.rows_per_step))
         batch = BatchBuilder(self.config, costs, self.cost.caution, now, len(rows))
@@ -94,7 +94,7 @@ def _sort_out(speaking: Iterable[Utterance], now: float, config: SchedulerConfig
     starved: list[Utterance] = []
     resting: list[Utterance] = []
     for row in speaking:
-        # not row.can_go_on, but faster
+        # inlined `not row.can_go_on`, for speed
         if not (row.finished or row.frames < row.text_tokens):
             if row.codec_pending:
                 starved.append(row)

@@ -1,27 +1,28 @@
-"""Playback: a mirror of the listener's buffer, kept from what was sent and when.
+"""Playback: a model of the listener's buffer, kept from what was sent and when.
 
 The listener starts when the first packet leaves (or when the previous turn has been heard, if that
-is later) and plays without pause until nothing is left. Reports of the listener correct the mirror.
+is later) and plays without pause until nothing is left. The listener's reports correct the model.
 """
 
 from __future__ import annotations
 
 SAMPLE_RATE = 24_000
 PACKET_SAMPLES = 2_048
-"""A full packet: 85 ms."""
+"""Samples of a full packet: 85 ms."""
 
 
 class Playback:
     """What one listener has been sent of one utterance, and when that will run out.
 
-    Two ways to feed it, not to be mixed on one object:
+    There are two ways to feed it, not to be mixed on one object:
 
-    - `sent(samples, now)` for someone who sees packets leave (server, bench);
-    - `feed(samples, now)` and `end(now)` for someone who sees samples leave the codec. Packets are
-      cut here as the framer cuts them: the first leaves at once with what there is, later ones
-      only when `packet_samples` are there, the rest at the end.
+    - `sent(samples, now)` for a caller that sees packets leave (server, bench);
+    - `feed(samples, now)` and `end(now)` for a caller that sees samples leave the codec. Packets
+      are cut here as the framer cuts them: the first leaves at once with the samples there are,
+      later ones only when they are full, and the rest at the end.
 
-    Both return by how many seconds a packet came after its playback deadline (0.0: in time).
+    All three return the lateness: by how many seconds a packet left after its playback deadline
+    (0.0: in time).
     """
 
     def __init__(
@@ -31,24 +32,24 @@ class Playback:
         listener_free_at: float | None = None,
         lookahead: int = 0,
     ) -> None:
-        """`lookahead`: of the samples fed, so many wait for more to come, or for the end."""
+        """`listener_free_at`: when the listener has heard the previous turn. `lookahead`: how many
+        of the samples fed are held back until more come, or the end."""
         self.sample_rate = sample_rate
         self.packet_samples = packet_samples
         self.first_sent_at: float | None = None
         self.packets = 0
-        """Packets sent."""
+        """Number of packets sent."""
         self.sent_samples = 0
         self.unsent_samples = -lookahead
-        """Samples fed that wait for their packet to be full; below 0 while less than `lookahead`
-        came."""
+        """Samples fed that wait for their packet to be full; negative before `lookahead` came."""
         self.underruns = 0
-        """Packets, after the first, that left after their playback deadline."""
+        """Number of packets, after the first, that left after their playback deadline."""
         self.late_seconds = 0.0
-        """Silence the listener heard in the middle of speech, in all."""
+        """Total silence that the listener heard in the middle of speech, in seconds."""
         self._lookahead = lookahead
         self._played = 0.0
         self.runs_out_at = listener_free_at
-        """What `deadline()` answers; the planner's inner loops read it."""
+        """The value of `deadline()`, read directly by the planner's inner loops."""
 
     @classmethod
     def at_speed(
@@ -59,20 +60,21 @@ class Playback:
         listener_free_at: float | None = None,
         lookahead: int = 0,
     ) -> Playback:
-        """The same for samples as they are made, which are played so much faster: seconds are
-        those of the listener, and a packet holds as many more."""
+        """Return a `Playback` that is fed samples before their speed is changed by `speed`. Seconds
+        are the listener's; `sample_rate` and `packet_samples` are those of the sent sound."""
         rate, size = round(sample_rate * speed), round(packet_samples * speed)
         return cls(rate, size, listener_free_at, lookahead)
 
     def resume(self, samples: int, unsent: int, now: float) -> None:
-        """Go on as a mirror that was fed `samples`, of which `unsent` wait for their packet to be
-        full. `listener_free_at` is when the listener has heard the others."""
+        """Continue an utterance of which `samples` were fed elsewhere, the last `unsent` of which
+        wait for their packet to be full. `listener_free_at` is when the listener has heard the
+        others."""
         assert self.runs_out_at is not None, "a listener on air runs out of audio at some time"
         self.first_sent_at = now
         self.sent_samples, self.unsent_samples = samples - self._lookahead - unsent, unsent
 
     def sent(self, samples: int, now: float) -> float:
-        """A packet left; returns its lateness in seconds."""
+        """Record a packet that left; return its lateness."""
         seconds = samples / self.sample_rate
         self.packets += 1
         self.sent_samples += samples
@@ -93,7 +95,7 @@ class Playback:
         return late
 
     def feed(self, samples: int, now: float) -> float:
-        """Samples left the codec; returns the lateness of the first packet they complete."""
+        """Record samples that left the codec; return the lateness of the packets they fill."""
         self.unsent_samples += samples
         late = 0.0
         if self.first_sent_at is None and self.unsent_samples > 0:
@@ -103,17 +105,17 @@ class Playback:
         return late
 
     def end(self, now: float) -> float:
-        """Speech is over: what is left leaves as a short packet; returns its lateness."""
+        """The speech is over: send the rest as a short packet, and return its lateness."""
         self.unsent_samples += self._lookahead
         self._lookahead = 0
         return self._send(self.unsent_samples, now) if self.unsent_samples else 0.0
 
     def played(self, seconds: float, now: float) -> None:
-        """The listener reports `seconds` of this utterance played so far.
+        """Correct the model by the listener's report that `seconds` were played so far.
 
-        Reports about the past (less than an earlier one) and from before the first packet are
-        ignored; more than was sent counts as all of it. A report that took a round trip to arrive
-        makes the deadline late by that round trip: `SchedulerConfig.reserve` has to cover it.
+        Reports of less than an earlier one, and from before the first packet, are ignored; more
+        than was sent counts as all of it. A report that took a round trip to arrive makes the
+        deadline late by that round trip: `SchedulerConfig.reserve` has to cover it.
         """
         if self.first_sent_at is None or seconds < self._played:
             return
@@ -122,28 +124,29 @@ class Playback:
 
     @property
     def on_air(self) -> bool:
-        """True once a packet was sent."""
+        """Whether a packet was sent."""
         return self.first_sent_at is not None
 
     @property
     def fed_samples(self) -> int:
-        """Samples that left the codec so far."""
+        """Number of samples that left the codec so far."""
         return self.sent_samples + self.unsent_samples + self._lookahead
 
     @property
     def sent_seconds(self) -> float:
-        """Audio sent, in seconds."""
+        """Seconds of audio sent."""
         return self.sent_samples / self.sample_rate
 
     def deadline(self) -> float | None:
-        """When the listener runs out of audio: the next packet must leave by then.
+        """Return when the listener runs out of audio: the next packet must leave by then.
 
-        Before the first packet: when the previous turn has been heard, None if there is none.
+        Before the first packet, this is when the previous turn has been heard; None if there is
+        none.
         """
         return self.runs_out_at
 
     def lead(self, now: float) -> float:
-        """Seconds of audio the listener still has to hear; 0.0 in a gap."""
+        """Return the seconds of audio that the listener still has to hear; 0.0 in a gap."""
         deadline = self.runs_out_at
         return 0.0 if deadline is None or deadline < now else deadline - now
 

@@ -1,7 +1,7 @@
-"""Who goes first, who may start and who may rest: small pure functions over one utterance.
+"""Which rows go first, may start or may rest: small pure functions over one utterance.
 
-Times are answers ("from when", "until when") rather than yes or no, so that the plan and the alarm
-clock of the loop can never disagree.
+They return times ("from when", "until when") rather than yes or no, so that the plan and the time
+at which the loop wakes up can never disagree.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ MEMORY_AHEAD = 2.0
 """Seconds of speech, of everyone on air, for which a start has to leave free memory."""
 
 PREEMPT_AHEAD = 0.5
-"""Seconds before its playback deadline: time for the copies, and for the frames of a packet.
+"""Seconds before its playback deadline at which a row may preempt: time for the copies, and for the
+frames of a packet.
 
-Also by how much later a row must need its pages than the one it gives them up for: two rows that
-are equally urgent do not swap each other out at every step."""
+Also by how much later than this row its victims must need their pages: two rows that are equally
+urgent do not swap each other out in every step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +45,11 @@ POLICIES = (DEADLINE_ORDER, ROUND_ROBIN, ARRIVAL_ORDER)
 
 
 def next_packet(row: Utterance, config: SchedulerConfig) -> tuple[float, int]:
-    """The packet that the row's next frame is for.
+    """Return the playback deadline of the packet that the row's next frame is for, and how many
+    further steps that packet needs after that frame.
 
-    Returns its playback deadline, minus infinity without a listener yet, and how many steps it
-    needs after the next one. Packets that the frames made so far will fill come before it: for
-    those only the codec has to run.
+    The deadline is minus infinity if there is no listener yet. Packets that the frames made so far
+    will fill come before this one: for those, only the codec has to run.
     """
     playback = row.playback
     deadline = playback.runs_out_at
@@ -63,10 +64,10 @@ def next_packet(row: Utterance, config: SchedulerConfig) -> tuple[float, int]:
 
 
 def needs_memory_by(row: Utterance, config: SchedulerConfig) -> float:
-    """When a row without pages for its next frame costs its listener a gap.
+    """Return when a row without pages for its next frame costs its listener a gap.
 
-    The playback deadline of its next packet. A turn that nobody hears yet waits rather than take
-    the memory of one that somebody does: it counts as due two seconds after its text came.
+    This is the playback deadline of its next packet. A turn that is not heard yet should wait
+    rather than take the memory of one that is: it counts as due two seconds after its text arrived.
     """
     deadline, _ = next_packet(row, config)
     if deadline > -inf:
@@ -75,24 +76,25 @@ def needs_memory_by(row: Utterance, config: SchedulerConfig) -> float:
 
 
 def may_preempt_at(row: Utterance, config: SchedulerConfig) -> float:
-    """From when a row without pages for its next frame may take those of others."""
+    """Return from when a row without pages for its next frame may take those of others."""
     return needs_memory_by(row, config) - PREEMPT_AHEAD
 
 
 def due(row: Utterance, step_seconds: float, config: SchedulerConfig) -> float:
-    """When the row's next step must end at the latest, so that its packet is in time.
+    """Return when the row's next step must end at the latest, so that its packet is in time.
 
-    The deadline of the packet that its frame is for, less one step for each that comes after: a
-    chain of unit jobs on parallel machines is scheduled without a miss, if that is possible at all,
-    by earliest due date with due dates pulled forward along the chain (Brucker, Garey, Johnson
-    1977).
+    This is the deadline of the packet that its frame is for, minus one step for each later frame of
+    the packet: a chain of unit jobs on parallel machines is scheduled without a miss, if that is
+    possible at all, by earliest due date with due dates pulled forward along the chain (Brucker,
+    Garey, Johnson 1977).
     """
     deadline, further = next_packet(row, config)
     return deadline - further * step_seconds
 
 
 def is_text_late(row: Utterance, config: SchedulerConfig) -> bool:
-    """Its text came back so late that missing the playback deadline is not the machine's fault."""
+    """Return whether text came back too late for the row's next packet to meet its playback
+    deadline, so that a miss is not the machine's fault."""
     deadline = row.playback.deadline()
     if row.resumed_at is None or deadline is None:
         return False
@@ -100,10 +102,10 @@ def is_text_late(row: Utterance, config: SchedulerConfig) -> bool:
 
 
 def start_at(row: Utterance, config: SchedulerConfig) -> float:
-    """From when a waiting utterance may be prefilled; infinite while text is missing.
+    """Return from when a waiting utterance may be prefilled; infinite while text is missing.
 
-    It starts with `min_start_tokens`, or when it was finished, or has waited long enough for
-    more. While its listener is still far from the end of the previous turn, it rests.
+    It starts with `min_start_tokens`, when its text is finished, or when it has waited long enough
+    for more. While its listener is still far from the end of the previous turn, it rests.
     """
     first_text_at = row.first_text_at
     if first_text_at is None or (row.layout is Layout.FULL_TEXT and not row.finished):
@@ -116,8 +118,8 @@ def start_at(row: Utterance, config: SchedulerConfig) -> float:
 
 
 def start_key(row: Utterance) -> tuple[bool, float, int]:
-    """Order of starts: those whose listeners hear them already, by when they run out of sound; then
-    by when the listener begins to wait, and by arrival."""
+    """Return the sort key of a start: first those whose listeners hear them already, by when they
+    run out of sound; then the others, by when the listener begins to wait, and by arrival."""
     if row.on_air_elsewhere:
         assert row.playback.runs_out_at is not None, f"{row.id} is on air without a deadline"
         return (False, row.playback.runs_out_at, row.order)
@@ -127,33 +129,34 @@ def start_key(row: Utterance) -> tuple[bool, float, int]:
 
 
 def rest_seconds(row: Utterance, config: SchedulerConfig) -> float:
-    """How far the lead falls below its cap before a parked row comes back.
+    """Return how far the lead falls below its cap before a parked row comes back, in seconds.
 
-    One codec run and one packet: less would put a row in and out of the batch at every frame.
+    This is one codec run and one packet: with less, a row would be in and out of the batch at every
+    frame.
     """
     frames, playback = config.codec_chunks[-1] * config.frame_samples, row.playback
     return (frames + playback.packet_samples) / playback.sample_rate
 
 
 def is_ahead(row: Utterance, now: float, config: SchedulerConfig) -> bool:
-    """More than the lead cap has been made and not been played: the row can rest."""
+    """Return whether more than the lead cap is made and not yet played: the row can rest."""
     playback = row.playback
     if playback.runs_out_at is None:
-        return False  # nobody hears anything: frames wait for the codec, not for the listener
+        return False  # nothing was sent yet: frames wait for the codec, not for the listener
     made = playback.unsent_samples + row.codec_pending * config.frame_samples
     return playback.lead(now) + made / playback.sample_rate > row.lead_cap
 
 
 def resume_at(row: Utterance, config: SchedulerConfig) -> float:
-    """When a parked row is wanted again: well below the cap, and never within the reserve."""
+    """Return when a parked row is needed again: well below its cap, never within the reserve."""
     deadline = row.playback.deadline()
     assert deadline is not None, f"{row.id} was parked before its first packet"
     return deadline - max(config.reserve, row.lead_cap - rest_seconds(row, config))
 
 
 def back_at(row: Utterance, config: SchedulerConfig) -> tuple[float, ...]:
-    """When a speaking row that has text may be planned again: parked, as its lead shrinks; without
-    pages for its next frame, as its deadline comes near enough to take those of others."""
+    """Return the times at which a row with text may be planned again: a parked row when its lead
+    has shrunk, a row without pages when its deadline is near enough to preempt others."""
     times = () if not row.parked else (resume_at(row, config),)
     return times if row.frames < row.frame_limit else (*times, may_preempt_at(row, config))
 
@@ -161,12 +164,12 @@ def back_at(row: Utterance, config: SchedulerConfig) -> tuple[float, ...]:
 def codec_run(
     row: Utterance, pending: int, has_next: bool, now: float, step: float, config: SchedulerConfig
 ) -> int:
-    """Frames of `row` to turn into samples in a step that takes `step` seconds; 0 for none.
+    """Return how many frames of `row` to decode in a step that takes `step` seconds; 0 for none.
 
-    Few, and sound leaves early; many, and the codec works less per frame. The next size of
-    `codec_chunks` is used only while the next packet is safe without this step's frames.
-    `pending` frames will be there when the codec runs; `has_next`: another can be made after it.
-    A row that is about to wait for text gives its listener all it has.
+    With few frames sound leaves early; with many the codec works less per frame. The next size of
+    `codec_chunks` is used only while the next packet is safe without this step's frames. `pending`
+    frames will be there when the codec runs; `has_next`: whether another can be made after them. A
+    row that is about to wait for text gives its listener everything.
     """
     if pending == 0 or not has_next:
         return pending
@@ -174,7 +177,7 @@ def codec_run(
     if playback.first_sent_at is None:
         return first_run(row, pending, now, step, config)
     if playback.unsent_samples + pending * config.frame_samples < playback.packet_samples:
-        return 0  # it would fill no packet: no listener has anything of it yet
+        return 0  # it would fill no packet, so the listener would get nothing
     schedule = config.codec_chunks
     target = schedule[row.codec_runs] if row.codec_runs < len(schedule) else schedule[-1]
     if pending >= target:
@@ -186,8 +189,8 @@ def codec_run(
 
 
 def may_be_late(row: Utterance, now: float, step: float, config: SchedulerConfig) -> bool:
-    """Whether the frame of this step may wait for the codec run of the next one, if steps take
-    `step` seconds. A codec that runs on frames that are there already runs beside the talker."""
+    """Return whether this step's frame may wait for the codec run of the next step, if steps take
+    `step` seconds. A codec run over frames made before runs beside the talker."""
     deadline = row.playback.runs_out_at
     return deadline is not None and now + 2 * step + config.reserve <= deadline
 
@@ -195,9 +198,9 @@ def may_be_late(row: Utterance, now: float, step: float, config: SchedulerConfig
 def first_run(
     row: Utterance, pending: int, now: float, step: float, config: SchedulerConfig
 ) -> int:
-    """Frames of the first run: as few as leave time to make the second packet.
+    """Return how many frames to decode first: as few as leave time to make the second packet.
 
-    One frame is 80 ms of sound but the next full packet needs two more frames. Where two steps
+    One frame is 80 ms of sound, but the next full packet needs two more frames. Where two steps
     take longer than that, sound that left now would be followed by a gap.
     """
     if pending >= max(2, config.codec_chunks[-1]):

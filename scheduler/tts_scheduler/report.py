@@ -1,7 +1,7 @@
-"""Figures of speech in real time, computed from what was seen of each turn.
+"""Measures of real-time speech, computed from the packets seen of each turn.
 
-Used on both sides: by the simulator, where time is virtual, and by the bench, which sees packets
-arrive through a socket. All times are seconds on one clock.
+Used by the simulator, where time is virtual, and by the bench, which sees packets arrive through a
+socket. All times are seconds on one clock.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from tts_scheduler.playback import SAMPLE_RATE, Playback
 class Trace:
     """The events of one turn, in the order in which they were seen.
 
-    `asked_at`: the first text delta. `listener_free_at`: until then the listener hears the turn
-    before. `client_buffer`: the listener starts this much after the first packet. `starved`: late
-    packets that late text explains, where that is known.
+    `asked_at`: the first text delta. `listener_free_at`: when the listener has heard the turn
+    before. `client_buffer`: the listener starts this many seconds after the first packet.
+    `starved`: number of late packets that late text explains, where that is known.
     """
 
     asked_at: float
     listener_free_at: float | None = None
     client_buffer: float = 0.0
     packets: list[tuple[float, int]] = field(default_factory=list)
-    """(when, samples) of each packet."""
+    """(time, samples) of each packet."""
     reason: str = ""
     held_seconds: float = 0.0
     starved: int = 0
 
     def packet(self, at: float, samples: int) -> None:
-        """A packet was sent, or received."""
+        """Record a packet that was sent or received."""
         self.packets.append((at, samples))
 
 
 @dataclass(frozen=True, slots=True)
 class TurnReport:
-    """Figures of one turn.
+    """The measures of one turn.
 
-    `ttfa`: first text delta to first packet, None without sound. `underruns`: packets after their
-    playback deadline, the first packet has none. `viable`: no underrun.
+    `ttfa`: seconds from the first text delta to the first packet, None without sound. `underruns`:
+    packets after their playback deadline; the first packet has none.
     """
 
     reason: str
@@ -54,17 +54,17 @@ class TurnReport:
 
     @property
     def viable(self) -> bool:
-        """The listener heard no gap."""
+        """Whether the listener heard no gap."""
         return self.underruns == 0
 
     @property
     def kept(self) -> bool:
-        """The listener heard no gap but for want of text."""
+        """Whether the listener heard no gap except for lack of text."""
         return self.underruns <= self.starved
 
 
 def measure(trace: Trace, sample_rate: int = SAMPLE_RATE) -> TurnReport:
-    """Replay a turn through `Playback`."""
+    """Return the measures of a turn, by replaying it through `Playback`."""
     free_at = trace.listener_free_at
     if trace.packets and trace.client_buffer:
         plays_at = trace.packets[0][0] + trace.client_buffer
@@ -95,21 +95,22 @@ class Percentiles:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value below which `share` (0 to 1) of `values` lie, interpolated between neighbours.
+    """Return the value below which `share` (0 to 1) of `values` lie, interpolated between
+    neighbours.
 
-    Raises ValueError without values.
+    Raises ValueError without values, or for another share.
     """
     if not values or not 0.0 <= share <= 1.0:
         raise ValueError(f"a share from 0 to 1 of at least one value, got {share} of {len(values)}")
     ordered = sorted(values)
-    place = share * (len(ordered) - 1)
-    below = int(place)
+    index = share * (len(ordered) - 1)
+    below = int(index)
     above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+    return ordered[below] + (ordered[above] - ordered[below]) * (index - below)
 
 
 def percentiles(values: Sequence[float]) -> Percentiles | None:
-    """p50, p95 and p99; None without values."""
+    """Return p50, p95 and p99, or None without values."""
     if not values:
         return None
     ordered = sorted(values)
@@ -118,11 +119,11 @@ def percentiles(values: Sequence[float]) -> Percentiles | None:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Figures of many turns. Shares are from 0 to 1, and 1 where there is nothing to count.
+    """The measures of many turns. Shares are from 0 to 1, and 1 where there is nothing to count.
 
-    `viability`: packets, after each turn's first, in time. `viable_turns`: turns without a gap.
-    `kept_turns`: turns without a gap that the text does not explain. `rtf`: seconds of computing
-    per second of audio, None if either is unknown.
+    `viability`: share of packets, after each turn's first, that were in time. `viable_turns`: share
+    of turns without a gap. `kept_turns`: share without a gap that the text does not explain. `rtf`:
+    seconds of computing per second of audio, None if either is unknown.
     """
 
     turns: int
@@ -139,7 +140,7 @@ class Summary:
 
 
 def summarise(reports: Iterable[TurnReport], busy_seconds: float | None = None) -> Summary:
-    """Sum up turns that made sound; `busy_seconds` is how long the machine computed for them."""
+    """Summarise the turns that made sound. `busy_seconds`: how long the machine computed."""
     turns = [report for report in reports if report.packets]
     audio = sum(turn.audio_seconds for turn in turns)
     underruns = sum(turn.underruns for turn in turns)

@@ -1,4 +1,4 @@
-"""RequestTable: every utterance that is not over, by phase, and who owns which slot and pages."""
+"""RequestTable: every utterance that is not over, by phase, and which has which slot and pages."""
 
 from __future__ import annotations
 
@@ -11,50 +11,50 @@ from tts_scheduler.utterance import Phase, Stats, Utterance
 
 
 class RequestTable:
-    """`utterances` has all by id; each is also in `queue`, `waiting` or `speaking`, as its phase
-    says. `free_slots` ascends. `kv` has the slots' pages; None: memory without a limit. Read them
-    freely; whoever moves comes through the methods."""
+    """All utterances by id (`utterances`), and by phase in `queue`, `waiting` or `speaking`.
+    `free_slots` ascends. `kv` has the slots' pages, or is None where memory has no limit.
+    Everything may be read directly; changes go through the methods."""
 
     def __init__(self, slots: int, kv: KVCacheManager | None = None) -> None:
         self.kv = kv
         self.utterances: dict[str, Utterance] = {}
         self.accounts: Counter[str] = Counter()
-        """How many utterances each account has here; who has none is not among them."""
+        """Number of utterances of each account; accounts without any are not in it."""
         self.queue: deque[Utterance] = deque()
         self.waiting: dict[str, Utterance] = {}
         self.speaking: dict[str, Utterance] = {}
         self.free_slots = list(range(slots))
         self.extra = 0.0
-        """How many more turns those that are active are like, see `Utterance.extra`."""
+        """Sum of `Utterance.extra` over the active utterances."""
         self._over: dict[str, Stats] = {}
 
     @property
     def active(self) -> int:
-        """Admitted utterances that are not over."""
+        """Number of admitted utterances that are not over."""
         return len(self.waiting) + len(self.speaking)
 
     def fits(self, prompt_positions: int) -> bool:
-        """The memory could hold such a prompt and its speech, if there were nobody else."""
+        """Return whether memory could hold such a prompt and its speech if nothing else used it."""
         return self.kv is None or self.kv.size.fits(prompt_positions)
 
     def check_memory(self, prompt_positions: int) -> None:
-        """Raises DoesNotFit for a prompt that does not fit."""
+        """Raise DoesNotFit for a prompt that does not fit even if nothing else uses the memory."""
         if self.kv is not None:
             self.kv.size.check(prompt_positions)
 
     def enqueue(self, row: Utterance) -> None:
-        """A new utterance waits for capacity."""
+        """Queue a new utterance until there is capacity; one that continues goes before others."""
         self._add(row)
         before = sum(other.continues for other in self.queue) if row.continues else len(self.queue)
         self.queue.insert(before, row)
 
     @property
     def first_new(self) -> Utterance | None:
-        """The first of the queue that does not continue a turn."""
+        """The first utterance in the queue that does not continue a turn, or None."""
         return next((row for row in self.queue if not row.continues), None)
 
     def admit(self, row: Utterance, now: float) -> None:
-        """A new utterance, or one of the queue, waits for its first step."""
+        """Let an utterance, new or from the queue, wait for its first step."""
         if row.id in self.utterances:
             self.queue.remove(row)
         else:
@@ -69,7 +69,7 @@ class RequestTable:
         self.accounts[row.account] += 1
 
     def begin(self, row: Utterance, prefill: Prefill) -> None:
-        """A waiting one speaks, in a slot that was free."""
+        """Move a waiting utterance into a free slot: it speaks now."""
         del self.waiting[row.id]
         self.speaking[row.id] = row
         self.free_slots.remove(prefill.slot)
@@ -77,7 +77,7 @@ class RequestTable:
         row.slot, row.prompt_positions = prefill.slot, prefill.positions - prefill.spoken
 
     def move_pages(self, plan: StepPlan) -> None:
-        """What a plan that was carried out did to the memory of those who speak still."""
+        """Apply the swaps and reservations of a plan that was done, except for ended utterances."""
         if self.kv is None or not plan.reservations:
             return
         for out in plan.swap_outs:
@@ -93,7 +93,7 @@ class RequestTable:
             row.frame_limit = self.kv.capacity(row.slot) - row.prompt_positions + 1
 
     def end(self, row: Utterance, now: float) -> None:
-        """Every way an utterance ends comes through here, and each comes through once."""
+        """End an utterance. Every way it can end goes through here, once."""
         if row.phase is Phase.QUEUED:
             self.queue.remove(row)
         else:
@@ -111,19 +111,17 @@ class RequestTable:
             del self.accounts[row.account]
         self._over[row.id] = row.stats(now)
 
-    # What is known of one, also when it is over, until `forget`.
-
     def forget(self) -> None:
-        """Those that are over are no longer known."""
+        """Forget the utterances that are over."""
         self._over.clear()
 
     def stats(self, id: str, now: float | None) -> Stats:
-        """Raises KeyError."""
+        """Return a snapshot, also of an utterance that ended, until `forget`. Raises KeyError."""
         row = self.utterances.get(id)
         return self._over[id] if row is None else row.stats(now)
 
     def held_seconds(self, id: str, now: float) -> float:
-        """`stats(id, now).held_seconds` without the rest, for every packet asks."""
+        """Return `stats(id, now).held_seconds` alone: every packet asks for it. Raises KeyError."""
         row = self.utterances.get(id)
         if row is None:
             return self._over[id].held_seconds

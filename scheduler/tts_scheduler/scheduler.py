@@ -1,7 +1,7 @@
-"""Scheduler: the state of all utterances and the moves that change it.
+"""Scheduler: the state of all utterances and the changes to it.
 
-Give it what happens (open, append, finish, cancel, a step that is done), ask it what to do next.
-Seconds are floats on one clock of the caller, which never runs backwards.
+Call it with what happens (open, append, finish, cancel, a step that is done), and ask it what to do
+next. Seconds are floats on one clock of the caller, which never runs backwards.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from tts_scheduler.utterance import Phase, Spoken, Stats, Utterance
 
 class Scheduler:
     """Shares one engine among many listeners. `kv_cache`: the engine's memory for keys and values,
-    which is shared out by the page; None: it has no limit.
+    which is assigned by the page; None: it has no limit.
 
     The caller's loop: hand over what came in, `expire`, `plan`; with a plan, do the step and
-    `commit` it, or `book` it, give away what it made, and `learn`; without one, sleep until
+    `commit` it, or `book` it, publish its results, and `learn`; without one, sleep until
     `next_wake` or until something comes in. An id names one utterance, once. An utterance ends by
-    `cancel`, by `expire`, by `finish` without any text or by a step result that says so; what still
-    comes in for it afterwards is ignored.
+    `cancel`, by `expire`, by `finish` without any text or by a step result that says so; later
+    calls for it are ignored.
     """
 
     def __init__(
@@ -67,13 +67,13 @@ class Scheduler:
         lookahead: int = 0,
         payer: tuple[str, float] = ("", 1.0),
     ) -> Admission:
-        """A new utterance, as `Utterance` describes it. Refused means that nothing is kept of it.
+        """Take a new utterance, described as in `Utterance`. A refused one is not recorded.
 
         `lead_cap` and `min_start_tokens` replace the config's; a cap below the reserve counts as
         the reserve. `spoken`: by another engine; `listener_free_at` is then when the listener will
-        have heard that. `lookahead`: so many samples that were made wait for more (`Playback`).
-        `payer`: its account, and that account's share. Raises ValueError for an id in use,
-        DoesNotFit for a prompt that the engine's memory could not hold if there were nobody else.
+        have heard that. `lookahead`: samples held back until more come (`Playback`). `payer`: the
+        turn's account, and that account's share. Raises ValueError for an id in use, DoesNotFit for
+        a prompt that would not fit into the engine's memory even if nothing else used it.
         """
         if id in self._requests.utterances:
             raise ValueError(f"utterance {id!r} is open already: an id names one utterance")
@@ -105,7 +105,7 @@ class Scheduler:
         return self._admit(row, now)
 
     def _admit(self, row: Utterance, now: float) -> Admission:
-        """Decide about a new one, and keep it if it is not refused."""
+        """Decide about a new utterance, and record it unless it is refused."""
         admission = self._admission.decide(row, self.time_capacity)
         if isinstance(admission, Queued):
             self._requests.enqueue(row)
@@ -114,8 +114,8 @@ class Scheduler:
         return admission
 
     def append(self, id: str, text_tokens: int, now: float) -> None:
-        """More text came. Raises ValueError after `finish` and for a negative count, DoesNotFit for
-        text that is to be in the prompt and is too much for the engine's memory."""
+        """Add text. Raises ValueError after `finish` and for a negative count, DoesNotFit for
+        prompt text that is too much for the engine's memory."""
         row = self._requests.utterances.get(id)
         if row is None or text_tokens == 0:
             return
@@ -127,7 +127,7 @@ class Scheduler:
         row.receive(text_tokens, now)
 
     def finish(self, id: str, now: float) -> bool:
-        """No more text will come. False: there is nothing to speak, the utterance is over."""
+        """End the text. Returns False if there is nothing to speak, so the utterance is over."""
         row = self._requests.utterances.get(id)
         if row is None:
             return False
@@ -142,7 +142,7 @@ class Scheduler:
         return True
 
     def cancel(self, id: str, now: float) -> bool:
-        """End it now; its slot is free at the next plan. False if it was over already."""
+        """End it now; its slot is free at the next plan. Returns False if it was over already."""
         row = self._requests.utterances.get(id)
         if row is None:
             return False
@@ -151,18 +151,18 @@ class Scheduler:
         return True
 
     def played(self, id: str, seconds: float, now: float) -> None:
-        """The listener has played `seconds` of this utterance."""
+        """Record that the listener has played `seconds` of this utterance."""
         row = self._requests.utterances.get(id)
         if row is not None:
             row.playback.played(seconds, now)
             row.parked = row.phase is Phase.SPEAKING and is_ahead(row, now, self.config)
 
     def set_lead_cap(self, id: str, seconds: float, now: float) -> None:
-        """So much unplayed audio is enough for this listener from now on.
+        """Set how many seconds of unplayed audio are enough for this listener from now on.
 
-        A client that saves a file takes audio faster than it would be played. A cap that grows with
-        what it took lets it have all that the machine can make, and its playback deadlines, which
-        are far away, keep it behind everybody who listens.
+        A client that saves a file takes audio faster than it plays. A cap that grows with what it
+        took lets it have all that the machine can make. Its playback deadlines are far away, so
+        listeners go first.
         """
         row = self._requests.utterances.get(id)
         if row is not None:
@@ -170,8 +170,8 @@ class Scheduler:
             row.parked = row.phase is Phase.SPEAKING and is_ahead(row, now, self.config)
 
     def expire(self, now: float) -> tuple[str, ...]:
-        """End those that have queued for too long, and those that have to leave a full queue for
-        an account's that has less; the caller tells them."""
+        """End utterances that queued for too long, and those that leave a full queue to an account
+        with fewer; return their ids. The caller notifies their clients."""
         expired = []
         while (row := self._admission.crowded_out()) is not None:
             expired.append(row.id)
@@ -184,21 +184,21 @@ class Scheduler:
     # The step -------------------------------------------------------------------------------
 
     def plan(self, now: float) -> StepPlan | None:
-        """What the next step should do; None if there is nothing to do now. Changes nothing."""
+        """Return what the next step should do, or None for nothing. Changes no state."""
         requests = self._requests
         speaking, waiting = requests.speaking.values(), requests.waiting.values()
         return self._planner.plan(speaking, waiting, requests.free_slots, now)
 
     def commit(self, plan: StepPlan, result: StepResult, now: float) -> list[str]:
-        """The step `plan` was done: `book` it, and `learn` from it. Gives what `book` gives."""
+        """Record a step that was done: `book` it, then `learn` from it. Returns `book`'s result."""
         held = self.book(plan, result, now)
         self.learn(plan, result.seconds, now)
         return held
 
     def book(self, plan: StepPlan, result: StepResult, now: float) -> list[str]:
-        """Note what the step made. What was cancelled in the meantime is passed over.
+        """Record what the step made, except for utterances that ended in the meantime.
 
-        Gives who has used up its text by that.
+        Returns the ids of those that have now used up their text.
         """
         requests = self._requests
         requests.forget()
@@ -217,14 +217,14 @@ class Scheduler:
         return self._settle(ids, now)
 
     def learn(self, plan: StepPlan, seconds: float, now: float) -> None:
-        """Learn from how long the step took, and admit those for whom there is room now. Behind
-        `book`; listeners need not wait for it."""
-        if not (plan.swaps or plan.resumes):  # nobody knows what that took of its time
+        """Learn from how long the step took, and admit turns that fit now. Call it after `book`,
+        when the results are published."""
+        if not (plan.swaps or plan.resumes):  # their share of the time is unknown
             self.cost.observe(Load.of(plan), seconds)
         self._promote(now)
 
     def next_wake(self, now: float) -> float | None:
-        """When to plan (or expire) again if nothing comes in until then; None for never."""
+        """Return when to plan (or expire) again if nothing comes in until then; None for never."""
         if self.plan(now) is not None:
             return now
         times = [start_at(row, self.config) for row in self._requests.waiting.values()]
@@ -236,49 +236,49 @@ class Scheduler:
             wake = min(wake, max(now, self._ends_at(queued)))
         return None if wake == inf else wake
 
-    # What there is to know ------------------------------------------------------------------
+    # State ----------------------------------------------------------------------------------
 
     def stats(self, id: str, now: float | None = None) -> Stats:
-        """Snapshot of an utterance, counting a hold that is not over up to `now`.
+        """Return a snapshot of an utterance; a hold that is not over counts up to `now`.
 
-        One that is over is known until the next commit. Raises KeyError for others.
+        An utterance that is over is known until the next commit. Raises KeyError for others.
         """
         return self._requests.stats(id, now)
 
     def held_seconds(self, id: str, now: float) -> float:
-        """`stats(id, now).held_seconds` without the rest, for every packet asks."""
+        """Return `stats(id, now).held_seconds` alone: every packet asks for it. Raises KeyError."""
         return self._requests.held_seconds(id, now)
 
     @property
     def active(self) -> int:
-        """Admitted utterances that are not over."""
+        """Number of admitted utterances that are not over."""
         return self._requests.active
 
     @property
     def held(self) -> int:
-        """Speaking utterances that wait for text."""
+        """Number of speaking utterances that wait for text."""
         return sum(not row.can_go_on for row in self._requests.speaking.values())
 
     @property
     def queued(self) -> int:
-        """Utterances that wait for capacity."""
+        """Number of utterances that wait for capacity."""
         return len(self._requests.queue)
 
     @property
     def pages_used(self) -> int:
-        """Pages of the KV cache that rows have; 0 where it has no limit."""
+        """Number of KV cache pages that rows have; 0 where the cache has no limit."""
         kv = self._requests.kv
         return 0 if kv is None else kv.size.pages - len(kv.free)
 
     @property
     def capacity(self) -> int:
-        """Utterances that can be active at once, by what was learned of step times and memory: for
-        whoever chooses between machines. Admission looks at the memory itself."""
+        """How many utterances can be active at once, by the learned step times and memory: for
+        choosing between machines. Admission looks at the memory itself."""
         return min(self.time_capacity, self._admission.turns_in_memory)
 
     @property
     def time_capacity(self) -> int:
-        """Utterances that may be active at once, by what has been learned about step times."""
+        """How many utterances may be active at once, by the learned step times alone."""
         config = self.config
         budget = config.utilisation * config.frame_seconds
         return self.cost.capacity(budget, config.slots, config.rows_per_step)
@@ -289,7 +289,7 @@ class Scheduler:
         return queued.opened_at + self.config.queue_timeout
 
     def _promote(self, now: float) -> None:
-        """Admit from the queue, oldest first, while there is capacity."""
+        """Admit utterances from the queue while there is capacity."""
         while (row := self._admission.next(self.time_capacity)) is not None:
             self._requests.admit(row, now)
 
@@ -303,7 +303,7 @@ class Scheduler:
         row.served = self._steps
 
     def _count(self, plan: StepPlan, result: StepResult) -> None:
-        """The frames that were made, and those that the codec has read."""
+        """Count the frames that were made, and those that the codec has decoded."""
         speaking, samples = self._requests.speaking, result.samples
         decoded = samples if result.decoded is None else result.decoded
         for decode in plan.decodes:
@@ -320,7 +320,7 @@ class Scheduler:
                 row.codec_runs += run.id in samples
 
     def _deliver(self, id: str, samples: int, last: bool, seconds: float, now: float) -> None:
-        """Samples left the codec: let the mirror hear them."""
+        """Record samples that left the codec in the listener's `Playback`."""
         row = self._requests.speaking.get(id)
         if row is None:
             return
@@ -329,11 +329,11 @@ class Scheduler:
         if last:
             late += row.playback.end(now)
         if late > 0.0 and row.resumed_at is not None and deadline is not None:
-            # The step under way when the text came, and two frames for a packet.
+            # Three steps: the one under way when the text came, and two for a packet's frames.
             row.starved_underruns += row.resumed_at + 3.0 * seconds > deadline
 
     def _settle(self, ids: Iterable[str], now: float) -> list[str]:
-        """After a step: hold rows whose text is used up, park those that are far ahead."""
+        """After a step, hold rows whose text is used up and park those that are far ahead."""
         speaking, config = self._requests.speaking, self.config
         held = []
         for id in ids:

@@ -1,9 +1,9 @@
-"""Shares: in which order accounts get what is free, where more is asked for than there is.
+"""Shares: the order in which accounts get free capacity when more is asked for than there is.
 
-The next turn is of the account that has the fewest live turns for its share: so the slots are
-divided as by D'Hondt's method, seat by seat. Accounts that are level take turns: the one goes first
-that was given the least speech. So an account gets its share of a full machine, however many turns
-it asks for; what others leave, it may have. Turns of one account are in the order they came.
+The next turn goes to the account with the fewest live turns relative to its share, so slots are
+divided as seats are by D'Hondt's method. Accounts that are level take turns: the one that was given
+the least speech goes first. So an account gets its share of a full machine, however many turns it
+asks for, and may use what others leave. Turns of one account keep their order of arrival.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from tts_scheduler.utterance import Utterance
 
 
 class Shares:
-    """What each account was given, as long as it has turns that wait or are live."""
+    """Frames spoken for each account, as long as it has turns that wait or are live."""
 
     def __init__(self) -> None:
         self._frames: dict[str, float] = {}
 
     def order(self, queue: Iterable[Utterance], active: Iterable[Utterance]) -> list[Utterance]:
-        """Those that wait, oldest first, in the order in which they are to be admitted beside those
-        that are `active`. Turns that were spoken in part come first."""
+        """Return the queued turns in the order in which to admit them beside the `active` ones.
+        `queue` is in order of arrival. Turns that continue another come first."""
         rows = list(queue)
         if len({row.account for row in rows}) <= 1:
             return sorted(rows, key=lambda row: not row.continues)
@@ -39,9 +39,9 @@ class Shares:
         return sorted(rows, key=rank)
 
     def note_end(self, row: Utterance, here: Collection[str]) -> None:
-        """A turn is over; these accounts have others, which wait or are live. Who has none is
-        forgotten, and begins level with the others: nobody saves up, or pays for what was his while
-        it was free."""
+        """Count the frames of a turn that ended. `here`: accounts that have other turns, waiting or
+        live. An account without any is forgotten, and later starts level with the others: it saves
+        nothing up, and does not pay for what it used while that was free."""
         self._frames[row.account] = self._frames.get(row.account, 0.0) + row.frames
         if len(here) <= 1:
             self._frames.clear()

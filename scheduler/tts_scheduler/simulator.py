@@ -1,7 +1,8 @@
 """A virtual machine, virtual sessions and a virtual clock around the real `Scheduler`.
 
 Nothing is mocked: the same loop as in the server (hand over what came in, plan, step, commit), with
-`Machine` in place of the engine. Commands that fall into a step are handed over before its commit.
+`Machine` in place of the engine. Commands that arrive during a step are handed over before its
+commit.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tts_scheduler.workload import Script, Workload, write_script
 _TRIES = 3
 """How often a refused session asks before it gives the turn up."""
 _REPORT_EVERY = 0.5
+"""Seconds between reports of what was played."""
 
 
 @dataclass(slots=True, eq=False)
@@ -44,7 +46,8 @@ class Turn:
     over: bool = False
 
     def deliver(self, samples: int, now: float, config: SchedulerConfig) -> None:
-        """The framer: first packet at once, later ones full, at the end whatever is left."""
+        """Cut samples into packets as the framer does: the first leaves at once, later ones when
+        they are full, and at the end whatever is left."""
         self.unsent += samples
         while self.unsent:
             if self.unsent < config.packet_samples and not (self.over or self.listener is None):
@@ -58,18 +61,18 @@ class Turn:
             self.listener.sent(packet, now)
 
     def to_hear(self, now: float) -> float:
-        """Seconds until the listener has heard all that was sent."""
+        """Return the seconds until the listener has heard everything sent."""
         return 0.0 if self.listener is None else self.listener.lead(now)
 
     def heard(self, now: float) -> float:
-        """Seconds the listener has played."""
+        """Return the seconds that the listener has played."""
         sent = 0.0 if self.listener is None else self.listener.sent_seconds
         return max(0.0, sent - self.to_hear(now))
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What came out of a run: a trace per turn, and what the machine did."""
+    """The result of a run: a trace per turn, and what the machine did."""
 
     traces: list[Trace] = field(default_factory=list)
     asked: int = 0
@@ -79,26 +82,26 @@ class Outcome:
     busy_seconds: float = 0.0
     seconds: float = 0.0
     capacity: int = 0
-    """What the scheduler thought possible in the end."""
+    """The scheduler's capacity at the end of the run."""
     peak: int = 0
-    """Most turns active at once."""
+    """The most turns active at once."""
     swap_outs: int = 0
-    """Times that a row was preempted for want of memory."""
+    """How often a row was preempted for lack of memory."""
     peak_pages: int = 0
-    """Most pages of the KV cache in use at once, where it has a limit."""
+    """The most pages of the KV cache in use at once, where it has a limit."""
 
     def summary(self) -> Summary:
-        """Figures over all turns."""
+        """Return the measures of all turns."""
         return summarise((measure(trace) for trace in self.traces), self.busy_seconds)
 
     @property
     def refusals(self) -> float:
-        """Share of the turns asked for that were not spoken for want of capacity."""
+        """Share of the turns asked for that were not spoken for lack of capacity."""
         return self.refused / self.asked if self.asked else 0.0
 
 
 class Simulation:
-    """One run. `watch(simulation, plan)` is called after every commit: tests look there."""
+    """One run. `watch(simulation, plan)` is called after every commit, for tests."""
 
     def __init__(
         self,
@@ -130,19 +133,19 @@ class Simulation:
         self._reporting = [self._random.random() < reporting for _ in range(workload.sessions)]
 
     def run(self) -> Outcome:
-        """Until every session has had all its turns."""
+        """Run until every session has had all its turns."""
         for session in range(self.workload.sessions):
             self._at(self._random.uniform(0.0, self.workload.arrival_seconds), self._ask, session)
         while self._events or self.turns:
-            self._turn_over()
+            self._iterate()
         self.outcome.seconds = self.now
         self.outcome.capacity = self.scheduler.capacity
         return self.outcome
 
     # The loop -------------------------------------------------------------------------------
 
-    def _turn_over(self) -> None:
-        """One turn of the loop."""
+    def _iterate(self) -> None:
+        """Run one iteration of the loop."""
         self._hand_over(self.now)
         for id in self.scheduler.expire(self.now):
             self._over(self.turns[id], "expired")
@@ -174,7 +177,7 @@ class Simulation:
         self.now = min(times, default=self.now)
 
     def _step(self, plan: StepPlan, seconds: float) -> StepResult:
-        """The engine: frames, then samples; speech ends after as many frames as the script says."""
+        """Do a step as an engine would: speech ends after as many frames as the script says."""
         ended = []
         making = [p.id for p in plan.prefills] + [d.id for d in plan.decodes]
         for id in making:
@@ -210,7 +213,7 @@ class Simulation:
         heappush(self._events, (time, next(self._numbers), event, args))
 
     def _hand_over(self, until: float) -> None:
-        """Everything that came in up to `until`, each at its own time."""
+        """Handle everything that arrived up to `until`, each event at its own time."""
         before = self.now
         while self._events and self._events[0][0] <= until:
             time, _, event, args = heappop(self._events)
@@ -219,7 +222,7 @@ class Simulation:
         self.now = before
 
     def _ask(self, session: int, listener_free_at: float | None = None, tries: int = 1) -> None:
-        """A session's next turn: its first text delta is there."""
+        """Begin a session's next turn: its first text delta has arrived."""
         script = write_script(self._random, self.workload)
         id = f"{session}.{self._turns_left[session]}.{tries}"
         answer = self.scheduler.open(

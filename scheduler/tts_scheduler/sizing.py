@@ -1,4 +1,4 @@
-"""How many sessions fit: the simulation repeated over a range of sessions."""
+"""How many sessions a machine can serve: the simulation repeated over a range of sessions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One run: what `sessions` sessions got."""
+    """The result of one run with `sessions` sessions."""
 
     policy: str
     sessions: int
@@ -32,7 +32,7 @@ class Point:
     outcome: Outcome
 
     def fits(self, limits: Limits) -> bool:
-        """All limits are met."""
+        """Return whether all limits are met."""
         ttfa = self.summary.ttfa
         return (
             ttfa is not None
@@ -62,13 +62,13 @@ def curve(
     seed: int = 0,
     policy: Policy = DEADLINE_ORDER,
 ) -> Iterator[Point]:
-    """One point per number of sessions, as soon as each is known."""
+    """Yield one point per number of sessions, as soon as each is known."""
     for number in sessions:
         yield run_point(replace(workload, sessions=number), machine, config, seed, policy)
 
 
 def largest_fit(points: Sequence[Point], limits: Limits) -> int:
-    """Most sessions up to which every point fits; 0 if not even the fewest do."""
+    """Return the most sessions up to which every point fits; 0 if not even the fewest do."""
     most = 0
     for point in sorted(points, key=lambda point: point.sessions):
         if not point.fits(limits):

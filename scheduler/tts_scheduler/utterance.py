@@ -32,7 +32,7 @@ MOVES: dict[Phase, frozenset[Phase]] = {
     Phase.SPEAKING: frozenset({Phase.ENDED}),
     Phase.ENDED: frozenset(),
 }
-"""Which phase may follow which."""
+"""Which phases may follow each phase."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,8 @@ class Stats:
     """A snapshot of one utterance. Durations in seconds.
 
     `held_seconds`: time it could not go on for lack of text. `underruns` and `late_seconds` are
-    the mirror's view of the listener; `starved_underruns` are those that late text explains.
+    computed from the model of the listener (`Playback`); `starved_underruns` are those that late
+    text explains.
     """
 
     phase: Phase
@@ -55,7 +56,7 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """What another engine has spoken of an utterance: `frames`, which came to `samples` for the
+    """What another engine has spoken of an utterance: `frames`, which gave `samples` for the
     listener, the last `unsent` of which wait for their packet to be full."""
 
     frames: int
@@ -66,17 +67,17 @@ class Spoken:
 
 @dataclass(slots=True, eq=False)
 class Utterance:
-    """State of one utterance. `order` counts openings; `lead_cap` is its own, already checked.
+    """The state of one utterance. `order` counts openings; `lead_cap` is its own, already checked.
 
     `prompt_tokens`: length of its prompt without text. `listener_free_at`: until then the listener
     still hears the previous turn. `text_needed`: text tokens that the prompt takes with frame 0, if
-    there are so many; 0 and less: so many further frames need no text of the caller's. `continues`:
-    of a turn that was spoken in part; it goes before all that are new, and waits as long as it
-    takes. `share`: of a full machine, that its `account` has beside other accounts; a turn of one
-    that has its share may be ended in the queue for it, as `Scheduler.expire` tells.
+    there are that many; at 0 and less, 1 - `text_needed` frames need no text. `continues`: it
+    continues a turn that was spoken in part, so it goes before all new ones and never times out.
+    `share`: of a full machine, for its `account` among others. A queued turn of an account that has
+    its share may be ended for another account's turn (`Scheduler.expire`).
 
-    `text_tokens` counts frames that have their text: what was `received`, less what goes into the
-    prompt beyond the token of frame 0.
+    `text_tokens` counts frames that have their text: `received`, less what goes into the prompt
+    beyond the token of frame 0.
     """
 
     id: str
@@ -90,7 +91,7 @@ class Utterance:
     playback: Playback
     text_needed: int = 1
     continues: bool = False
-    speed: float = 1.0  # its listener plays so many seconds of it in one
+    speed: float = 1.0  # seconds of speech that its listener hears in one second
     account: str = ""
     share: float = 1.0
     phase: Phase = Phase.QUEUED
@@ -118,40 +119,41 @@ class Utterance:
     starved_underruns: int = 0
 
     def move(self, phase: Phase) -> None:
-        """Enter `phase`; only the moves of the table are legal."""
+        """Enter `phase`; only the moves in `MOVES` are legal."""
         assert phase in MOVES[self.phase], f"{self.id}: no way from {self.phase} to {phase}"
         self.phase = phase
 
     @property
     def extra(self) -> float:
-        """How many more turns it is like: faster speech takes more frames. Slower takes fewer, but
-        a slot all the same."""
+        """Capacity it needs beyond one turn: faster speech takes more frames. Slower speech takes
+        fewer, but a slot all the same."""
         return max(0.0, self.speed - 1.0)
 
     @property
     def can_go_on(self) -> bool:
-        """The next frame has its text: token k for frame k, or nothing more will come."""
+        """Whether the next frame has its text: token k for frame k, or the end of the text."""
         return self.finished or self.frames < self.text_tokens
 
     @property
     def on_air_elsewhere(self) -> bool:
-        """Another engine has spoken of it, and its listener hears that; it has no slot here yet."""
+        """Whether another engine has spoken part of it, and it has no slot here yet."""
         return self.slot < 0 and self.frames > 0
 
     @property
     def full_positions(self) -> int:
-        """Positions of a prompt with all the text there is."""
+        """Positions that a prompt with all the text received would take."""
         return prompt_positions(self.prompt_tokens, self.received)
 
     def resume(self, spoken: Spoken, now: float) -> None:
-        """Another engine has spoken so much of it."""
+        """Continue after what another engine has spoken."""
         self.frames, self.held_seconds = spoken.frames, spoken.held_seconds
         self.playback.resume(spoken.samples, spoken.unsent, now)
 
     def receive(self, tokens: int, now: float) -> None:
-        """Text came, or (0 tokens) the word that none will come any more.
+        """Add text, or (0 tokens) react to the end of it.
 
-        The utterance can start once its next frame has its text, or has all the text there is.
+        The utterance can start once its next frame has its text, or once there is some text and its
+        end is known.
         """
         self.received += tokens
         self.text_tokens = max(0, self.received - self.text_needed + 1) if self.received else 0
@@ -161,8 +163,8 @@ class Utterance:
         self.note_text(now)
 
     def note_text(self, now: float) -> None:
-        """After any change of text or frames: start or stop the clock of being held."""
-        goes_on = self.finished or self.frames < self.text_tokens  # can_go_on, but faster
+        """Start or stop the clock of being held; called after any change of text or frames."""
+        goes_on = self.finished or self.frames < self.text_tokens  # inlined can_go_on
         if goes_on or self.phase is not Phase.SPEAKING:
             if self.held_since is None:
                 return
@@ -173,7 +175,7 @@ class Utterance:
             self.held_since = now
 
     def stats(self, now: float | None = None) -> Stats:
-        """Snapshot; the time of a hold that is not over counts up to `now`, if given."""
+        """Return a snapshot; a hold that is not over counts up to `now`, if given."""
         held = self.held_seconds
         if self.held_since is not None and now is not None:
             held += now - self.held_since

@@ -13,9 +13,9 @@ from tts_scheduler.plan import Layout
 
 @dataclass(frozen=True, slots=True)
 class TextFeed:
-    """How a language model writes: deltas of up to `burst` tokens, sometimes a stall.
+    """How a language model writes: deltas of up to `burst` tokens, with occasional stalls.
 
-    `stall_chance` is per delta, `stall_seconds` the mean of a stall.
+    `stall_chance` is per delta, `stall_seconds` the mean length of a stall.
     """
 
     name: str
@@ -38,11 +38,11 @@ FEEDS = (FAST, STEADY, BURSTY, STALLING, SLOW, COMPLETE)
 class Workload:
     """A number of sessions, each speaking turns with pauses between them.
 
-    `turns`: per session. `arrival_seconds`: sessions begin within this time. `pause_seconds`:
-    mean time between the end of a turn's playback and the next turn's text. `tokens`: range of a
-    turn's text. `frames_per_token`: range of speech per text token, in frames. `barge_in`: share
-    of turns that the listener interrupts. `follow_up`: share of turns that begin while the one
-    before is still heard. `reporting`: share of sessions that report what was played, behind a
+    `turns`: per session. `arrival_seconds`: sessions begin within this time. `pause_seconds`: mean
+    time between the end of a turn's playback and the next turn's text. `tokens`: range of the text
+    tokens of a turn. `frames_per_token`: range of speech per text token, in frames. `barge_in`:
+    share of turns that the listener interrupts. `follow_up`: share of turns that begin while the
+    one before is still heard. `reporting`: share of sessions that report what was played, behind a
     client buffer of `client_buffer` seconds.
     """
 
@@ -63,8 +63,8 @@ class Workload:
 class Script:
     """One turn before it happens. `deltas`: (seconds after the previous one, tokens).
 
-    `frames`: length of its speech. `barge_in_after`: seconds after its first packet, None for a
-    listener who lets it finish.
+    `frames`: length of its speech. `barge_in_after`: seconds after its first packet, None if the
+    listener lets it finish.
     """
 
     deltas: tuple[tuple[float, int], ...]
@@ -76,7 +76,7 @@ class Script:
 
 
 def write_script(random: Random, workload: Workload) -> Script:
-    """Draw one turn."""
+    """Draw one turn at random."""
     feed = random.choice(workload.feeds)
     tokens = random.randint(*workload.tokens)
     frames = max(tokens + 2, round(tokens * random.uniform(*workload.frames_per_token)))

@@ -14,7 +14,7 @@ from realtime_tts.engine.interface import Engine, UtteranceSpec
 from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.kernels import MOST_TEXT
 from realtime_tts.model import PromptBuilder, PromptSpec, load_model, to_reference
-from realtime_tts.model.alignment import AlignmentHeads, PagedSight, RowSight, TextView
+from realtime_tts.model.alignment import AlignmentHeads, PagedAlignment, RowAlignment, TextView
 from realtime_tts.model.paged_cache import PagedKVCache
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.engine.cloning import DOING, model, tokenizer, voice_of
@@ -40,16 +40,16 @@ def test_pages_and_slots_are_read_alike_and_as_defined() -> None:
     views = [TextView(9, 40), TextView(12, 1), TextView(30, 17, 3), TextView(0, 0)]
     slots = torch.tensor([2, 0, 3, 4])
     firsts, counts = (torch.tensor([view[n] for view in views]) for n in (0, 1))
-    sight = PagedSight(heads, cache.pages, cache.tables, slots, firsts, counts)
+    paged = PagedAlignment(heads, cache.pages, cache.tables, slots, firsts, counts)
 
     class Rows:
         def keys(self, layer: int, slot: int, head: int, first: int, count: int) -> Tensor:
             return cache.read(slot, 80)[layer, 0, head, first : first + count]
 
-    rows = RowSight(heads, Rows(), [2, 0, 3, 1], views)
+    rows = RowAlignment(heads, Rows(), [2, 0, 3, 1], views)
     for layer in range(shape.layers):
-        sight.see(layer, queries[layer])
-        rows.see(layer, queries[layer])
+        paged.observe(layer, queries[layer])
+        rows.observe(layer, queries[layer])
     wanted = []
     for row, view in enumerate(views[:3]):
         kept = cache.read(int(slots[row]), 80)[:, 0, :, view.first : view.first + view.length]
@@ -58,7 +58,7 @@ def test_pages_and_slots_are_read_alike_and_as_defined() -> None:
             scores = kept[layer, head // group] @ queries[layer, row, head] / shape.head_dim**0.5
             weights += scores.softmax(0)
         wanted.append(int(weights.argmax()))
-    assert sight.tokens()[:3].tolist() == wanted
+    assert paged.tokens()[:3].tolist() == wanted
     assert rows.tokens() == [wanted[0], wanted[1], wanted[2] + 3, 0]
 
 

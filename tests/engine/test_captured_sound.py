@@ -78,10 +78,10 @@ def test_rows_share_calls_and_those_with_as_many_frames_a_block(
         row.sounded = row.slot + 3
     sound, output = StepSound(engine.steps, known), StepOutput()
     assert not sound
-    sound.give(wanted)
+    sound.queue(wanted)
     assert sound
     engine.steps.wait()
-    sound.take(output)
+    sound.collect(output)
     engine.steps.reset()
     found = {tuple(block.ids): numbers(block) for block in output.blocks}
     assert found.keys() == {("a", "c"), ("b", "e"), ("d",), ("f",), ("g",), ("h",)}
@@ -101,12 +101,12 @@ def test_who_ended_is_heard_to_the_end_and_no_further(
     """b and c were given a frame that was none; d has frames left; e failed."""
     known = rows(a=2, b=1, c=0, d=4, e=1)
     sound, output = StepSound(engine.steps, known), StepOutput()
-    sound.give({"a": 2, "b": 2, "c": 1, "d": 2, "e": 2})
+    sound.queue({"a": 2, "b": 2, "c": 1, "d": 2, "e": 2})
     output.ended = dict.fromkeys("bcd", "complete")
     output.failed = {"e": RowError("numerics", "")}
-    sound.give({"d": 2})
+    sound.queue({"d": 2})
     engine.steps.wait()
-    sound.take(output)
+    sound.collect(output)
     engine.steps.reset()
     found = {tuple(block.ids): numbers(block) for block in output.blocks}
     assert found == {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from realtime_tts.engine.graphs import Buckets, Graphs, Landing, Staging
+from realtime_tts.engine.graphs import Buckets, Graphs, InputBuffer, OutputBuffer
 
 CPU = torch.device("cpu")
 
@@ -36,28 +36,28 @@ def test_without_captures_programs_are_simply_called() -> None:
 
 
 def test_numbers_arrive_and_what_was_sent_before_stays() -> None:
-    staging, target = Staging(4, CPU), torch.zeros(6, dtype=torch.long)
-    staging.send([1, 2, 3], target)
+    buffer, target = InputBuffer(4, CPU), torch.zeros(6, dtype=torch.long)
+    buffer.send([1, 2, 3], target)
     assert target.tolist() == [1, 2, 3, 0, 0, 0]
     for value in range(10):  # more than there is room for without starting over
-        staging.send([value] * 4, target)
+        buffer.send([value] * 4, target)
         assert target.tolist()[:4] == [value] * 4
-    staging.reset()
+    buffer.reset()
 
 
 def test_samples_land_side_by_side_however_many_they_are() -> None:
-    landing = Landing(2, 3, CPU)
-    landing.outputs(torch.tensor([4, 5], dtype=torch.int32))
+    buffer = OutputBuffer(2, 3, CPU)
+    buffer.outputs(torch.tensor([4, 5], dtype=torch.int32))
     places = [
-        landing.samples(torch.tensor([[value, value], [-value, -value]], dtype=torch.int16))
+        buffer.samples(torch.tensor([[value, value], [-value, -value]], dtype=torch.int16))
         for value in range(5)
     ]
-    landing.wait()
-    assert landing.numbers(2).tolist() == [4, 5]
+    buffer.wait()
+    assert buffer.numbers(2).tolist() == [4, 5]
     for value, place in enumerate(places):
-        assert landing.block(2, [place]).tolist() == [[value] * 2, [-value] * 2]
-    both = landing.block(2, places[1:3])
+        assert buffer.block(2, [place]).tolist() == [[value] * 2, [-value] * 2]
+    both = buffer.block(2, places[1:3])
     assert both.tolist() == [[1, 1, 2, 2], [-1, -1, -2, -2]] and both.dtype == np.int16
-    landing.reset()
-    assert landing.samples(torch.ones(1, 1, dtype=torch.int16)) == slice(0, 1)
+    buffer.reset()
+    assert buffer.samples(torch.ones(1, 1, dtype=torch.int16)) == slice(0, 1)
     assert both[0, 0] == 1, "a copy"

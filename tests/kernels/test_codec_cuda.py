@@ -20,7 +20,7 @@ from realtime_tts.kernels.cuda_codec import (
     UNITS,
     CodecPrograms,
     ConvLaunch,
-    Made,
+    LayerOutput,
     Product,
     Shape,
     UnitLaunch,
@@ -90,7 +90,7 @@ class Layer:
         assert difference(activated, wanted[1]) < NEAR
         assert torch.equal(past.taps, other.taps)
 
-    def wanted(self, past: Past) -> Made:
+    def wanted(self, past: Past) -> LayerOutput:
         weight, bias, snake = self.wide
         if self.point is not None:
             point, after = self.point[:2], self.point[2]

@@ -22,7 +22,7 @@ struct Heads {
     int slots, position, count;
 };
 
-// A position's query, key and value, each by its warp, into `own` and the page.
+// Writes a position's query, key and value, each by its warp, to `own` and the page.
 DEVICE void make_heads(const Heads& heads, const u64* row, int head, int index, u32 round,
                        u16* keys, u16* values, Attending& own) {
     int warp = thread_index() / LANES, lane = thread_index() % LANES;
@@ -66,8 +66,8 @@ DEVICE float score(const float* query, const Quad (&key)[2]) {
     return sum * 0.08838834764831845f;  // 1 / sqrt(DIM)
 }
 
-// Two dimensions of what query head lane / 16 attends to: 32 * warp + 2 * (lane % 16) and the next.
-// Values of positions that are not there are zeros.
+// Two dimensions of query head lane / 16's output: 32 * warp + 2 * (lane % 16) and the next.
+// Values of missing positions are zeros.
 DEVICE u32 attended(float score, const u32 (&values)[LENGTH]) {
     int lane = thread_index() % LANES;
     float best = score;
@@ -86,7 +86,7 @@ DEVICE u32 attended(float score, const u32 (&values)[LENGTH]) {
     return narrow(low, high);
 }
 
-// All new positions of a slot and a key head.
+// Attention of all new positions of a slot and a key head.
 DEVICE void attend(const Heads& heads, int slot, int head, u64* words, u32 round, Attending& own) {
     int warp = thread_index() / LANES, lane = thread_index() % LANES;
     constexpr int PAGE = LENGTH * DIM;
@@ -118,6 +118,6 @@ DEVICE void attend(const Heads& heads, int slot, int head, u64* words, u32 round
         target += (head * GROUP + lane / LENGTH) * (DIM / 2) + pair;
         send(target, word_of(result, round));
     }
-    // Whoever comes next writes into `own` at once; pages are read again by this program alone.
+    // The next user of `own` writes to it at once; only this program reads the pages again.
     barrier(SOME, ATTENDERS * LANES);
 }

@@ -1,14 +1,14 @@
 // Head norm, rotation, the new key and value into their page, and attention to all pages of a slot.
 //
 // The query heads of one key head are the work of one program, or of several where few rows leave
-// programs free and there are many pages. Each warp takes in whole pages; the warps' results are
-// put together in shared memory, those of several programs by the first of them.
+// programs free and there are many pages. Each warp reads whole pages; the warps' results are
+// combined in shared memory, those of several programs by the first of them.
 #pragma once
 
 #include <heads.cuh>
 
 constexpr int PARTIAL_WORDS = GROUP * DIM + 2 * GROUP;
-constexpr float NOTHING = -3e38f;  // a score of what is not there
+constexpr float NOTHING = -3e38f;  // the score of a missing position
 
 // The new position of a program's row and key head.
 struct alignas(16) New {
@@ -17,7 +17,7 @@ struct alignas(16) New {
     u16 value[DIM];
 };
 
-// What the warps have attended to: values by their weights, which are relative to the peak.
+// The warps' partial outputs: sums of weighted values, with weights relative to the peak.
 struct WarpSums {
     float weighted[WARPS][GROUP][DIM];
     float peaks[WARPS][GROUP];
@@ -35,7 +35,7 @@ struct Item {
     int last;           // number of the page with the new position
 };
 
-// By all threads, once.
+// Called once, by all threads.
 DEVICE void find_item(const int* tables, int stride, const i64* slots, const i64* positions,
                       int rows, Item& item) {
     int most = PROGRAMS / (rows * KEYS), program = program_index(), thread = thread_index();
@@ -56,8 +56,8 @@ DEVICE void find_item(const int* tables, int stride, const i64* slots, const i64
     item.table = table, item.last = table[count - 1];
 }
 
-// A page as a lane has it: of keys, rows lane / 4 and eight further, four times eight numbers that
-// follow each other; of values, of all positions four numbers.
+// A lane's part of a page: of the keys, rows lane / 4 and lane / 4 + 8, four times eight adjacent
+// numbers; of the values, four numbers of every position.
 struct Page {
     Quad keys[2][4];
     Pair values[LENGTH];
@@ -73,7 +73,7 @@ DEVICE i64 page_at(int number, int head) {
 
 constexpr int TO_VALUES = KEYS * LENGTH * DIM;
 
-// As many positions as there are before the new one; the others are zeros.
+// Loads a page's first `before` positions; the others are zeros.
 DEVICE void load_page(const u16* keys, int before, Page& page) {
     int lane = thread_index() % LANES;
     const u16* values = keys + TO_VALUES + lane * 4;
@@ -98,8 +98,8 @@ DEVICE void add_new(const New& own, int place, Page& page) {
         if (p == place) page.values[p] = pair_at(own.value + lane * 4);
 }
 
-// Queries by their warps; where the last page is, the new key and value, too. Queries go to
-// `queries` [HEADS, DIM] as well, if there is such a place.
+// Makes the queries, each by its warp, and in the program of the last page the new key and value.
+// Queries are also written to `queries` [HEADS, DIM] unless that is null.
 DEVICE void make_new(u16* pages, const Item& item, const Turning& turning, u16* queries,
                      const u64* row, u32 round, bool keeps, New& own) {
     int warp = thread_index() / LANES;
@@ -118,8 +118,8 @@ DEVICE void make_new(u16* pages, const Item& item, const Turning& turning, u16* 
     }
 }
 
-// What a warp has attended to: the softmax as far as it came, of query head lane / LENGTH, and four
-// dimensions of every query head's sum.
+// A warp's partial output: the running softmax of query head lane / LENGTH, and four dimensions of
+// every query head's sum.
 struct Attended {
     float peak = NOTHING, total = 0;
     float sums[GROUP][4] = {};
@@ -168,7 +168,7 @@ DEVICE void take_in(const Page& page, float score, Attended& attended) {
     }
 }
 
-// A warp's first page, which may be asked for long before the queries are there.
+// Loads a warp's first page, which may begin long before the queries are ready.
 DEVICE void load_first(const u16* pages, const Item& item, Page& page) {
     int warp = thread_index() / LANES, index = item.share * WARPS + warp;
     if (item.shares == 0 || index >= item.count) return;
@@ -186,7 +186,7 @@ DEVICE void load_queries(const New& own, u32 (&queries)[16]) {
     }
 }
 
-// All pages of this warp, of which it has the first.
+// Attention to all pages of this warp; the first one is loaded already.
 DEVICE void attend_warp(u16* pages, const Item& item, const Turning& turning, u16* asked,
                         const u64* row, u32 round, Page& page, New& own, Attended& attended) {
     int lane = thread_index() % LANES, warp = thread_index() / LANES;
@@ -207,7 +207,7 @@ DEVICE void attend_warp(u16* pages, const Item& item, const Turning& turning, u1
     }
 }
 
-// Into shared memory, for the other warps.
+// Writes the partial output to shared memory, for the other warps.
 DEVICE void lay_down(const Attended& attended, WarpSums& own) {
     int lane = thread_index() % LANES, warp = thread_index() / LANES;
     if (lane % LENGTH == 0) {
@@ -218,7 +218,7 @@ DEVICE void lay_down(const Attended& attended, WarpSums& own) {
         own.weighted[warp][member][lane * 4 + i] = attended.sums[member][i];
 }
 
-// One dimension of a query head, of some pages.
+// One dimension of a query head's output over some pages.
 struct Part {
     float peak, total, sum;
 };
@@ -236,7 +236,7 @@ DEVICE void send_part(u64* words, int member, int dimension, const Part& part, u
     send(words + GROUP * DIM + 2 * member + 1, word_of(bits_of(part.total), round));
 }
 
-// The parts of the programs that follow this one, some after the other.
+// Adds the partial outputs of the programs that follow this one, a few at a time.
 DEVICE void join_others(const u64* words, int shares, int member, int dimension, u32 round,
                         Part& part) {
     constexpr int BLOCK = 4;
@@ -260,7 +260,7 @@ DEVICE void join_others(const u64* words, int shares, int member, int dimension,
     }
 }
 
-// What all warps of a program found.
+// Combines the partial outputs of all warps of a program.
 DEVICE Part joined(const WarpSums& own, int member, int dimension) {
     Part part = {NOTHING, 0, 0};
     UNROLL for (int warp = 0; warp < WARPS; warp++)
@@ -273,8 +273,8 @@ DEVICE Part joined(const WarpSums& own, int member, int dimension) {
     return part;
 }
 
-// `partials` are this program's words. What is attended to goes to `target`, the words of the row;
-// queries go to `asked`, if there is such a place.
+// `partials` are this program's words. The output goes to `target`, the words of the row; queries
+// go to `asked` unless that is null.
 DEVICE void attend_pages(u16* pages, const Item& item, const Turning& turning, u16* asked,
                          const u64* row, u64* partials, u64* target, u32 round, Page& page,
                          New& made, WarpSums& own) {

@@ -1,5 +1,5 @@
-// Head norm, rotation, a new key and value into their page, and attention to the LENGTH positions of
-// that page at most: of a slot and a key head, by one warp.
+// Head norm, rotation, storing a new key and value in their page, and attention to the at most
+// LENGTH positions of that page: for a slot and a key head, by one warp.
 #pragma once
 
 #include <attend_pages.cuh>
@@ -13,7 +13,7 @@ DEVICE Turned look_head(const u32* row, int head) {
     return {look_pair(pairs), look_pair(pairs + DIM / 4)};
 }
 
-// A slot's new position: from a row of the product, to what its query heads attend to. `page` has
+// A slot's new position: from a row of the product to the output of its query heads. `page` has
 // the positions before.
 DEVICE void attend_row(const Turning& turning, int position, int head, u16* keys, const u32* row,
                        u32* attended, Page& page, New& own) {

@@ -1,11 +1,10 @@
-// A causal convolution of the codec with 160 new steps a row or a multiple, and what SnakeBeta
-// makes of it.
+// A causal convolution of the codec with 160 new steps a row or a multiple, followed by SnakeBeta.
 //
 // A program makes PART outputs of STRIP_COLUMNS steps. Outputs are the rows of a product and steps
 // its columns, so that nothing is padded. Three groups of threads compute, 64 outputs each; a
-// fourth brings DEPTH inputs at a time, with the steps before, and their weights of all taps. A tap
-// is the same matrix from another step on.
-constexpr int COPIERS = 96;  // threads that bring steps
+// fourth loads DEPTH inputs at a time, with the steps before, and their weights of all taps. Each
+// tap uses the same matrix, beginning at another step.
+constexpr int COPIERS = 96;  // threads that load steps
 
 #include <codec_tiles.cuh>
 
@@ -34,7 +33,7 @@ static_assert(OUTPUTS % PART == 0 && INPUTS % DEPTH == 0, "whole parts");
 
 constexpr int COMPUTING = GROUPS * GROUP_THREADS;
 constexpr int ALL = COMPUTING + GROUP_THREADS;
-constexpr int COLUMN = PART * 2 + 16;        // bytes of a step in what is staged
+constexpr int COLUMN = PART * 2 + 16;        // bytes of a step in the staging memory
 
 struct Loading {
     u16 weights[RING][CHUNKS][PART][8];
@@ -104,7 +103,7 @@ DEVICE void convolve(const Arguments& given, Memory& memory, float (&sums)[STRIP
     release(&memory.weights_barriers.used[before]);
 }
 
-// Bias and activation, into what is staged.
+// Writes results with bias and activation to the staging memory.
 DEVICE void finish(const Arguments& given, Memory& memory, float (&sums)[STRIP_HELD], int part) {
     int warp = thread_index() / 32, lane = thread_index() % 32;
     float bias[2], rate[2], gain[2];
@@ -141,7 +140,7 @@ constexpr int STAGED = 1;  // a barrier
 DEVICE void compute(const Arguments& given, Memory& memory, Work work) {
     float sums[STRIP_HELD];
     convolve(given, memory, sums);
-    barrier(STAGED, COMPUTING);  // nobody reads what is loaded any more
+    barrier(STAGED, COMPUTING);  // the loaded data have been read by all
     finish(given, memory, sums, work.part);
     barrier(STAGED, COMPUTING);
     write(given, memory, work);

@@ -1,13 +1,13 @@
-// What the codec's convolutions share: who brings weights and steps, and SnakeBeta.
+// What the codec's convolutions share: loading of weights and steps, and SnakeBeta.
 //
 // A convolution sees STEPS new steps of a row and those before them, which are the row's state at
-// its beginning. A tap is the same matrix from another step on, so that a step is read once for all
-// taps. Weights come in pieces through a ring.
+// its beginning. Each tap uses the same matrix, beginning at another step, so that a step is read
+// once for all taps. Weights are loaded in pieces through a ring.
 #pragma once
 
 #include <warpgroup.cuh>
 
-// What programs are given of a layer's state: as `Past` in codec_past.py.
+// A layer's state, like `Past` in codec_past.py.
 struct State {
     u16* taps;         // [slots + 1, 2, past, channels], if there are more taps than one
     const i64* side;   // [slots + 1]
@@ -16,7 +16,7 @@ struct State {
     i64 side_stride;
 };
 
-// A barrier for each place of a ring that is filled, and one for each that was read.
+// Two barriers for each place of a ring: when it has been filled, and when it has been read.
 template <int COUNT> struct Barriers {
     u64 there[COUNT], used[COUNT];
 
@@ -28,7 +28,7 @@ template <int COUNT> struct Barriers {
     }
 };
 
-// Where somebody is in a ring of COUNT places.
+// A position in a ring of COUNT places.
 template <int COUNT> struct Place {
     int at = 0;
     u32 round = 0;
@@ -37,12 +37,12 @@ template <int COUNT> struct Place {
     }
 };
 
-// A warp has read what lies in a place.
+// Called by a warp that has read a place.
 DEVICE void release(u64* used) {
     if (thread_index() % 32 == 0) arrive(used);
 }
 
-// Pieces of weights that lie one behind the other, as often as `times` says; by one thread.
+// Loads adjacent pieces of weights, `times` times; called by one thread.
 template <int COUNT, class Piece>
 DEVICE void bring_weights(Piece (&ring)[COUNT], Barriers<COUNT>& barriers, const u16* from,
                           int pieces, int times) {
@@ -57,8 +57,8 @@ DEVICE void bring_weights(Piece (&ring)[COUNT], Barriers<COUNT>& barriers, const
         }
 }
 
-// The steps of one row, WIDTH channels each: new ones, those before them, and where those go that
-// the next call will have before its own.
+// The steps of one row, WIDTH channels each: the new ones, those before them, and where the steps
+// go that come before those of the next call.
 template <int WIDTH> struct Steps {
     const u16 *fresh, *old;
     u16* next;
@@ -74,9 +74,9 @@ template <int WIDTH> struct Steps {
         next = own + (1 - now) * state.side_stride;
     }
 
-    // Chunks of eight channels from `channel` on, of LENGTH steps from `first` on and of those
-    // before them, by COPIERS threads (the kernel says how many). With `keep`, the row's last ones
-    // go into its state.
+    // Loads chunks of eight channels from `channel` on, for LENGTH steps from `first` on and those
+    // before them, by COPIERS threads (a constant of the kernel). With `keep`, the row's last steps
+    // go to its state.
     template <int LENGTH, int CHUNK_COUNT, int ROWS>
     DEVICE void copy(u16 (&target)[CHUNK_COUNT][ROWS][8], int first, int channel, int copier,
                      bool keep) const {

@@ -1,15 +1,16 @@
 // A residual unit of the codec, y = x + point(snake(wide(active))), whose hidden values never leave
 // the registers; or, without a POINT, a convolution, y = wide(active). `wide` is a causal
-// convolution, and what comes of it goes on as y and as snake(y).
+// convolution. The results are y and snake(y).
 //
-// Programs stay and take tiles of STEPS steps of a row. Two groups of threads compute, half a tile
-// each; a third group brings the next tile, with the steps before it that its first ones need, and
-// the weights. A tap is the same matrix from another row on, so a step is read once for all taps.
-// Weights come in pieces through a ring; where the ring holds all of them, they come once.
+// Programs stay resident and process tiles of STEPS steps of a row. Two groups of threads compute,
+// half a tile each; a third group loads the next tile, with the steps before it that its first ones
+// need, and the weights. Each tap uses the same matrix, beginning at another row, so a step is read
+// once for all taps. Weights are loaded in pieces through a ring; where the ring holds all of them,
+// they are loaded once.
 //
 // Results of a thread are scattered over the columns of a product. The weights' columns are
-// ordered so that these are eight channels one beside the other (see `unit_weights`).
-constexpr int COPIERS = 96;  // threads that bring steps
+// ordered so that these are eight adjacent channels (see `unit_weights`).
+constexpr int COPIERS = 96;  // threads that load steps
 
 #include <codec_tiles.cuh>
 
@@ -19,7 +20,7 @@ struct Arguments {
     const u16* weights;    // [PIECES, DEPTH / 8, OUTPUTS, 8]
     const float* numbers;  // [KINDS, OUTPUTS]: bias, rate and gain of each product
     u16* raw;              // [rows, steps, OUTPUTS], or none
-    u16* activated;        // the same
+    u16* activated;        // [rows, steps, OUTPUTS]
     State state;           // (TAPS - 1) * dilation steps
     int rows;
     int steps;
@@ -83,7 +84,7 @@ DEVICE u64 weights_at(const Memory& memory, int slot) {
     return matrix(memory.weights[slot], OUTPUTS);
 }
 
-// One piece of a tap: sums += the tile's rows from `rows` on, in DEPTH inputs.
+// Multiplies one piece of a tap: sums += the tile's rows from `rows` on, over DEPTH inputs.
 DEVICE void multiply_piece(float (&sums)[BLOCKS][TILE_HELD], u64 rows, u64 weights) {
     UNROLL for (int depth = 0; depth < DEPTH / TILE_DEPTH; depth++)
         UNROLL for (int block = 0; block < BLOCKS; block++)
@@ -125,7 +126,7 @@ DEVICE Eight eight(const Memory& memory, int kind, int first) {
     return found;
 }
 
-// The sums of a thread, activated, as the point's left matrix wants them.
+// The sums of a thread, activated, in the layout of the point's left matrix.
 DEVICE void activate(const Memory& memory, float (&sums)[BLOCKS][TILE_HELD],
                      u32 (&hidden)[BLOCKS][TILE_HELD / 2]) {
     int own = thread_index() % 4 * 8;
@@ -145,7 +146,7 @@ DEVICE void activate(const Memory& memory, float (&sums)[BLOCKS][TILE_HELD],
         }
 }
 
-// What x has where a thread has results: asked for long before it is added, since memory is slow.
+// The values of x at a thread's results: loaded long before they are added, since memory is slow.
 struct Residual {
     Quad of[3][2];
 };
@@ -159,7 +160,7 @@ DEVICE Residual residual_of(const Arguments& given, i64 offset, int block) {
     return found;
 }
 
-// One block of the point's columns: bias and x added, and written.
+// Adds bias and x to one block of the point's columns, and writes it.
 DEVICE void write(const Arguments& given, const Memory& memory, float (&sums)[TILE_HELD],
                   const Residual& residual, i64 offset, int block) {
     int own = thread_index() % 4 * 8;
@@ -188,8 +189,8 @@ DEVICE void write(const Arguments& given, const Memory& memory, float (&sums)[TI
     }
 }
 
-// The point's product, and the unit's results, a block of columns at a time: all of them would not
-// fit into registers. `residual` is the first block's.
+// The point's product and the unit's results, one block of columns at a time: all of them would
+// not fit into registers. `residual` is that of the first block.
 DEVICE void finish(const Arguments& given, Memory& memory,
                    const u32 (&hidden)[BLOCKS][TILE_HELD / 2], Residual residual,
                    Place<RING>& place, i64 offset) {

@@ -1,5 +1,5 @@
-// What the kernels ask of a GPU of compute capability 9.0. Tests put another file of this name in
-// its place, which does the same on a CPU.
+// What the kernels use of a GPU of compute capability 9.0. Tests replace this file with one that
+// does the same on a CPU. In all kernels, a *program* is a thread block.
 #pragma once
 
 typedef unsigned char u8;
@@ -57,7 +57,7 @@ DEVICE u32 multiply_pairs(u32 a, u32 b) {
 DEVICE float inverse_root(float x) { return rsqrtf(x); }
 DEVICE float exponential(float x) { return __expf(x); }
 DEVICE float sigmoid(float x) { return 1.0f / (1.0f + __expf(-x)); }
-// As torch divides: a quotient one bit off may break or make a tie.
+// Division as torch does it: a quotient one bit off may break or make a tie.
 DEVICE float quotient(float a, float b) { return __fdiv_rn(a, b); }
 
 // Threads of a warp, and of a program ------------------------------------------------------------
@@ -71,7 +71,7 @@ DEVICE int warp_sum(int x) { return __reduce_add_sync(0xffffffffu, x); }
 DEVICE int warp_least(int x) { return __reduce_min_sync(0xffffffffu, x); }
 DEVICE int warp_most(int x) { return __reduce_max_sync(0xffffffffu, x); }
 
-// The first `threads` of the barrier's users; every barrier has a number of its own.
+// Waits for the `threads` threads that use this barrier; every barrier has a number of its own.
 DEVICE void barrier(int number, int threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
@@ -85,14 +85,14 @@ DEVICE void multiply(float (&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 
         : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
 
-// Of what is read once: it leaves the L2 cache before anything else.
+// A load of data that is read once: it leaves the L2 cache before anything else.
 DEVICE u64 streaming_policy() {
     u64 policy;
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
     return policy;
 }
 
-// Words that other programs write and read. 64 bits come and go as one.
+// Words that other programs write and read. 64 bits are read and written as a unit.
 
 DEVICE void send(u64* place, u64 word) {
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(place), "l"(word) : "memory");
@@ -110,8 +110,8 @@ DEVICE void look_twice(const u64* place, u64& first, u64& second) {
 }
 DEVICE void others_turn() {}
 
-// Numbers that other programs have written before they told of it, and how they tell, by counting:
-// whoever sees the count sees all that the teller's program had written before its barrier.
+// Numbers that other programs write before they increase a count: a thread that sees the count
+// sees all that the counting program wrote before its barrier.
 
 DEVICE u32 look_pair(const u32* place) {
     u32 pair;
@@ -135,7 +135,7 @@ DEVICE u32 told(const u32* count) {
     return number;
 }
 
-// Copies into shared memory that are told of at a barrier in shared memory ------------------------
+// Copies into shared memory that complete at a barrier in shared memory ---------------------------
 
 DEVICE void prepare_barrier(u64* at, int arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(at)),

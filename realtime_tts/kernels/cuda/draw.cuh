@@ -1,4 +1,4 @@
-// A draw of one code, as kernels/sampling.py has it: some warps of a program together.
+// A draw of one code, as in kernels/sampling.py, by several warps of a program together.
 #pragma once
 
 #include <sizes.cuh>
@@ -97,7 +97,7 @@ DEVICE int draw(const u32 (&bits)[CODES], const Settings& settings, Drawing& dra
         total += drawing.sums[other];
     }
     lower += before - own;
-    // The first entry above the height drawn; entries of weight 0 are passed over by name.
+    // The first entry above the height drawn; entries of weight 0 are excluded.
     float height = settings.uniform * total;
     int found = VOCAB, last = 0;
     UNROLL for (int i = CODES - 1; i >= 0; i--) {

@@ -1,4 +1,4 @@
-// What a frame of the code predictor is given, and what is done with a code that was drawn.
+// The arguments of a frame of the code predictor, and the use of a code that was drawn.
 #pragma once
 
 #include <draw.cuh>
@@ -20,8 +20,8 @@ struct Arguments {
     i64* codes;                 // [slots, PASSES]
     u8* failed;                 // [slots]
     u16* logits;                // [PASSES, slots, VOCAB], or null
-    u64* words;                 // [`words`]: what the programs tell each other
-    u32* rounds;                // how many rounds there were
+    u64* words;                 // [`words`]: data that programs exchange
+    u32* rounds;                // number of rounds so far
     i64 layer_stride;           // of pages
     i64 uniform_stride;
     int slots;
@@ -41,7 +41,7 @@ DEVICE u32* logits_at(const Arguments& given, int pass, int slot) {
 }
 
 // Draws a slot's code of a pass. Returns what the next pass reads, as pairs [HIDDEN / 2]; null
-// behind the last.
+// after the last one.
 DEVICE const u32* draw_code(const Arguments& given, int pass, int slot, const u32 (&bits)[CODES],
                             Drawing& drawing) {
     bool bad;

@@ -10,18 +10,18 @@ struct Turning {
     float eps;
 };
 
-// Four numbers of a head: two that follow each other, and the two that they turn with.
+// Four numbers of a head: two adjacent ones, and the two that they are rotated with.
 struct Turned {
     u32 low, high;
 };
 
-// A head of a row of words, when it is there.
+// A head of a row of words; waits for it.
 DEVICE Turned receive_head(const u64* row, int head, u32 round) {
     const u64* words = row + head * (DIM / 2) + thread_index() % LANES;
     return {receive(words, round), receive(words + DIM / 4, round)};
 }
 
-// A head after head norm and rotation; `given` returns it, when it is there.
+// A head after head norm and rotation; `given` waits for it and returns it.
 template <class Given>
 DEVICE Turned turned(Given given, int head, const Turning& turning, int position) {
     int lane = thread_index() % LANES;

@@ -1,7 +1,8 @@
 // Inputs of a product: words that other programs send, and the norm in front of it.
 //
-// Words are two bf16 and a number. A word with the number that is waited for is there; there is no
-// other barrier between programs. Of the inputs each warp has its own part of every chunk.
+// A word is two bf16 and the number of a round. It has arrived when it has the number that is
+// waited for; there is no other barrier between programs. Each warp has its own part of every
+// chunk of the inputs.
 #pragma once
 
 #include <weights.cuh>
@@ -17,7 +18,7 @@ DEVICE bool is_of(u64 word, u32 round) { return static_cast<u32>(word >> 32) == 
 
 DEVICE u64* row_at(u64* words, int row) { return words + static_cast<i64>(row) * ROW_WORDS; }
 
-// A word of this round, when it is there.
+// Waits for a word of this round, and returns it.
 DEVICE u32 receive(const u64* place, u32 round) {
     u64 word = look(place);
     while (!is_of(word, round)) {
@@ -27,7 +28,7 @@ DEVICE u32 receive(const u64* place, u32 round) {
     return static_cast<u32>(word);
 }
 
-// Also where nothing will be read: what has no value costs registers.
+// Also where nothing will be read: a variable without a value costs registers.
 template <int PARTS> DEVICE void clear(u32 (&inputs)[PARTS][HELD]) {
     UNROLL for (int part = 0; part < PARTS; part++) UNROLL for (int i = 0; i < HELD; i++)
         inputs[part][i] = 0;
@@ -38,14 +39,14 @@ DEVICE int part_at(int part) {
     return part / SPAN * (CHUNK / 2) + thread_index() / LANES * (OWN / 2) + part % SPAN * 32;
 }
 
-// Which pair of a part is a thread's number i of its row.
+// The pair of a part that is a thread's i-th of its row.
 DEVICE int held_at(int i) {
     int lane = thread_index() % LANES;
     return FEW ? lane : i / 2 * 8 + lane % 4 * 2 + i % 2;
 }
 
-// This thread's inputs of a tile's first `live` rows and of the first `parts` parts. It asks for
-// all of them until all are there.
+// This thread's inputs of a tile's first `live` rows and of the first `parts` parts. It reads all
+// of them again until all have arrived.
 template <int PARTS>
 DEVICE void receive_inputs(const u64* row, u32 round, int live, int parts,
                            u32 (&inputs)[PARTS][HELD]) {
@@ -84,9 +85,9 @@ DEVICE void receive_inputs(const u64* row, u32 round, int live, int parts,
     warp_barrier();
 }
 
-// Inputs of the tile's rows from `first` on, when they are there. Where many are asked for, each
-// warp waits for the first of them before: then the others are there, or nearly so, and the memory
-// has better things to do than to be asked for all of them again and again.
+// Inputs of the tile's rows from `first` on; waits for them. Where there are many, each warp first
+// waits for one of them: then the others have arrived, or nearly so, and the memory is not loaded
+// with repeated reads of all of them.
 template <int PARTS>
 DEVICE void inputs_of(u64* words, int from, u32 round, int first, int live, int parts,
                       u32 (&inputs)[PARTS][HELD]) {
@@ -98,7 +99,7 @@ DEVICE void inputs_of(u64* words, int from, u32 round, int first, int live, int 
     receive_inputs(row, round, live, parts, inputs);
 }
 
-// Those of rows that were there before the launch.
+// The inputs of rows that existed before the launch.
 template <int PARTS>
 DEVICE void load_inputs(const u16* row, int live, u32 (&inputs)[PARTS][HELD]) {
     int lane = thread_index() % LANES;
@@ -160,7 +161,7 @@ DEVICE void normalise(u32 (&inputs)[PARTS][HELD], const u32 (&gains)[PARTS][HELD
     }
 }
 
-// What the tensor core wants of a part's inputs. Columns of rows that are not live hold anything.
+// A part's inputs in the tensor core's layout. Columns of rows that are not live are undefined.
 DEVICE void narrow_side(const u32 (&inputs)[HELD], int live, u16 (&staged)[MOST_FEW][STAGE],
                         u32 (&found)[8]) {
     int lane = thread_index() % LANES;

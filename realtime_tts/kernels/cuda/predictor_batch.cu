@@ -1,11 +1,11 @@
 // A frame of the code predictor for many rows: all its passes, and the draws between them, in one
 // launch, as predictor_frame.cu does it for a few.
 //
-// What is different follows from the rows. Each program reads the inputs of all rows in each phase,
-// and these are more bytes than its weights. So results are plain numbers in place of words, which
-// have a number of their round each, and programs count together how many have finished a phase.
-// Programs wait for all others between two phases, so whatever was to be read in a phase may be
-// written over in the next. The norm's scale of a row is found beside the product and multiplies
+// The differences follow from the number of rows. Each program reads the inputs of all rows in each
+// phase, and these are more bytes than its weights. So results are plain numbers instead of words,
+// each of which has the number of its round, and programs count together how many have finished a
+// phase. Programs wait for all others between two phases, so data that a phase reads may be
+// overwritten in the next. The norm's scale of a row is computed beside the product and multiplies
 // its results. The first two positions are passes of their own.
 #include <attend_row.cuh>
 #include <frame.cuh>
@@ -25,7 +25,7 @@ struct alignas(16) Memory {
 
 constexpr int LINE = 32;  // words of a line of the cache, in which programs count stages
 constexpr int RING_AT = (sizeof(Memory) + 127) / 128 * 128;
-// What a launcher has to know.
+// Constants that the launcher reads.
 CONSTANT(threads, ALL_THREADS)
 CONSTANT(shared_bytes, RING_AT + RING_BYTES)
 CONSTANT(words, (LINE + ROWS * ROW_WORDS) / 2)
@@ -38,7 +38,7 @@ struct Here {
     Stages stages;
     u32* rows;    // [ROWS, ROW_WORDS]
     Share share, residual_share;
-    int turn;     // which of two places holds what the warps find next
+    int turn;     // which of two places gets the warps' next results
 };
 
 DEVICE u32* row_of(const Here& here, int row) {
@@ -113,7 +113,7 @@ DEVICE void normed_phase(Here& here, const Route& route) {
     finish_stage(here.stages);
 }
 
-// What a pass begins with is this program's residual, too, as far as it has the columns.
+// The inputs of a pass are also this program's residual, in the columns that it has.
 DEVICE void begin_residual(Here& here, const Rows& rows) {
     const Share& share = here.residual_share;
     NO_UNROLL for (int i = thread_index(); i < share.live * (COLUMNS / 2); i += THREADS) {
@@ -143,7 +143,7 @@ DEVICE void send_residual(Here& here, int to, int tile, const Found& found) {
     }
 }
 
-// A product of `parts` parts. Some of them are asked for while those before are multiplied.
+// A product of `parts` parts. Some of them are loaded while those before are multiplied.
 DEVICE void residual_phase(Here& here, int parts, int from, int to) {
     constexpr int COUNT = RESIDUAL_GROUPS, TWO = 2 * SPAN;  // registers are few
     constexpr int BLOCK = QUERY_PARTS % TWO || WIDE_PARTS % TWO || COUNT > 2 ? SPAN : TWO;
@@ -202,7 +202,7 @@ DEVICE void attend_phase(Here& here, int layer, int position) {
     finish_stage(here.stages);
 }
 
-// Draws a slot's code from its logits, and writes what the next pass begins with.
+// Draws a slot's code from its logits, and writes the inputs of the next pass.
 DEVICE void draw_row(Here& here, int pass, int slot) {
     u32 bits[CODES], *row = row_of(here, slot), *kept = logits_at(here.given, pass, slot);
     int first = thread_index() * (CODES / 2);
@@ -214,7 +214,7 @@ DEVICE void draw_row(Here& here, int pass, int slot) {
     const u32* next = draw_code(here.given, pass, slot, bits, here.memory.drawing);
     if (next)
         for (int i = thread_index(); i < HIDDEN / 2; i += DRAWERS * LANES) row[AT_BEGIN + i] = next[i];
-    barrier(DRAWING, DRAWERS * LANES);  // whoever draws next writes into `drawing` at once
+    barrier(DRAWING, DRAWERS * LANES);  // the next draw writes to `drawing` at once
 }
 
 DEVICE void draw_phase(Here& here, int pass) {
@@ -225,7 +225,7 @@ DEVICE void draw_phase(Here& here, int pass) {
     if (pass + 1 < PASSES) finish_stage(here.stages);
 }
 
-// What the product after a norm is, in half a layer or of the head.
+// The product after a norm, in half a layer or in the head.
 DEVICE Route route_of(const Here& here, int position, int half) {
     const Arguments& given = here.given;
     const Layer& layer = given.layers[half < 2 * LAYERS ? half / 2 : 0];
@@ -240,8 +240,8 @@ DEVICE Route route_of(const Here& here, int position, int half) {
     return {layer.input_norm, half ? end : begin, AT_FUSED, groups(FUSED, SHARES), false};
 }
 
-// One position: twice for each layer, and then the head, through the same code; what programs wait
-// for most would else be instructions. The first position has no head.
+// One position: two halves for each layer, and then the head, through the same code; otherwise
+// programs would mostly wait for instructions. The first position has no head.
 DEVICE void make_pass(Here& here, int position) {
     NO_UNROLL for (int half = 0; half < 2 * LAYERS + (position > 0); half++) {
         Route route = route_of(here, position, half);

@@ -1,6 +1,6 @@
 // A frame of the code predictor: all its passes, and the draws between them, in one launch.
 //
-// Programs that stay go from phase to phase. A layer is five of them:
+// Programs stay resident and pass from phase to phase. A layer has five phases:
 //
 //     fused     input norm, and the product of queries, keys and values
 //     attend    head norm, rotation, keys and values into the pages, attention
@@ -8,12 +8,12 @@
 //     wide      output norm, gate and up, SwiGLU
 //     down      the last product, plus the residual
 //
-// and behind the last layer come the head, the draw and what the next pass begins with. Results
-// go to the other programs as words that carry the number of their round (product.cuh), so whoever
-// needs them waits for the words themselves. A place is written again only by who has read
-// something that every reader of the place sent later; so nobody writes too early. Rounds are
-// counted on from launch to launch. Their 32 bits wrap around after some fifty million frames, and
-// a word would have to be exactly that old to be mistaken.
+// and after the last layer come the head, the draw and the inputs of the next pass. Results go to
+// the other programs as words that carry the number of their round (inputs.cuh), so readers wait
+// for the words themselves. A place is written again only by a program that has read something that
+// every reader of the place sent later, so no write comes too early. Rounds are counted on from
+// launch to launch. Their 32 bits wrap around after about fifty million frames, and a word would
+// have to be exactly that old to be mistaken.
 #include <attend.cuh>
 #include <frame.cuh>
 #include <product.cuh>
@@ -25,7 +25,7 @@ struct Memory {
 };
 
 constexpr int RING_AT = (sizeof(Memory) + 127) / 128 * 128;
-// What a launcher has to know.
+// Constants that the launcher reads.
 CONSTANT(threads, ALL_THREADS)
 CONSTANT(shared_bytes, RING_AT + RING_BYTES)
 CONSTANT(words, ROWS * ROW_WORDS)
@@ -52,7 +52,7 @@ struct Route {
     bool given_inputs;  // x in place of words
 };
 
-// What a pass begins with is this program's residual, too, as far as it has the columns.
+// The inputs of a pass are also this program's residual, in the columns that it has.
 DEVICE void begin_residual(const u64* words, const u16* x, u32 round, int rows, Scratch& scratch) {
     constexpr int COLUMNS = HIDDEN_EIGHTS * EIGHT;
     NO_UNROLL for (int i = thread_index(); i < rows * COLUMNS; i += THREADS) {
@@ -105,8 +105,8 @@ DEVICE void normed_phase(Here& here, const Route& route) {
                        here.round, here.rows, scratch);
 }
 
-// A product of `parts` parts whose results are added to the residual, which stays with the
-// program that has the columns.
+// A product of `parts` parts whose results are added to the residual, which stays in the program
+// that has its columns.
 DEVICE void residual_phase(Here& here, int parts, int from, int to) {
     u32 weights[HIDDEN_EIGHTS][MOST_PARTS][8], inputs[MOST_PARTS][HELD];
     take_all<HIDDEN_EIGHTS, MOST_PARTS / SPAN>(here.ring, here.given.heads, HIDDEN_EIGHTS,
@@ -132,7 +132,7 @@ DEVICE void residual_phase(Here& here, int parts, int from, int to) {
     }
 }
 
-// Draws a slot's code when its logits are there, and sends what the next pass begins with.
+// Draws a slot's code when its logits have arrived, and sends the inputs of the next pass.
 DEVICE void draw_phase(Here& here, int pass, int slot) {
     u32 bits[CODES], *kept = logits_at(here.given, pass, slot);
     int first = thread_index() * (CODES / 2);
@@ -149,8 +149,8 @@ DEVICE void draw_phase(Here& here, int pass, int slot) {
         send(target + i, word_of(row[i], here.round + 1));
 }
 
-// A pass: twice for each layer, and then the head, through the same code; what programs wait for
-// most would else be instructions.
+// A pass: two halves for each layer, and then the head, through the same code; otherwise programs
+// would mostly wait for instructions.
 DEVICE void make_pass(Here& here, int pass) {
     const Arguments& given = here.given;
     int count = pass ? 1 : 2, position = pass ? pass + 1 : 0;

@@ -1,15 +1,15 @@
-// A product of few rows of inputs with weights that lie in registers already.
+// A product of few rows of inputs with weights that are in registers already.
 //
 // The weights are the wide side of the tensor core's product, sixteen of its rows, and the inputs
 // its narrow side: eight rows at a time, so that one row and eight cost the same. Each warp has
-// its 64 inputs of every chunk; what the warps found is added up in shared memory.
+// its 64 inputs of every chunk; the warps' results are added up in shared memory.
 #pragma once
 
 #include <results.cuh>
 
 static_assert(TALL == EIGHT, "results of eight rows of weights and eight of inputs");
 
-// Of what a thread has: chunks, times what a warp has of them.
+// A thread's parts: chunks, times the parts of a chunk that a warp has.
 constexpr int HIDDEN_PARTS = chunks(HIDDEN) * SPAN, HIDDEN_EIGHTS = groups(HIDDEN);
 constexpr int MOST_EIGHTS = larger(larger(groups(FUSED), 2 * groups(WIDE)), groups(VOCAB));
 static_assert(larger(larger(groups(FUSED), groups(WIDE)), groups(VOCAB)) * EIGHT * EIGHT <= THREADS,
@@ -60,7 +60,7 @@ DEVICE void take_all(Ring& ring, const u16* const* heads, int count, int parts,
 }
 
 // [COUNT * EIGHT, EIGHT] of this warp's inputs, into `sums`: results by rows of weights. Columns
-// of rows that are not live hold anything.
+// of rows that are not live are undefined.
 template <int COUNT, int PARTS>
 DEVICE void multiply_all(const u32 (&weights)[COUNT][PARTS][8], const u32 (&inputs)[PARTS][HELD],
                          int live, int parts, u16 (&staged)[MOST_FEW][STAGE], float* sums) {
@@ -72,7 +72,7 @@ DEVICE void multiply_all(const u32 (&weights)[COUNT][PARTS][8], const u32 (&inpu
         narrow_side(inputs[part], live, staged, narrow_ones);
         UNROLL for (int i = 0; i < 8; i += 2) UNROLL for (int tile = 0; tile < TILES; tile++) {
             constexpr int LAST = COUNT - 1;
-            bool both = 2 * tile < LAST;  // of an odd number, there is no other
+            bool both = 2 * tile < LAST;  // the last of an odd number is alone
             const u32* upper = weights[2 * tile][part] + i;
             const u32* lower = weights[both ? 2 * tile + 1 : LAST][part] + i;
             multiply(found[tile], upper[0], both ? lower[0] : 0, upper[1], both ? lower[1] : 0,

@@ -12,9 +12,8 @@ constexpr int GROUP = HEADS / KEYS;
 constexpr int FUSED = (HEADS + 2 * KEYS) * DIM;
 constexpr int QUERIES = HEADS * DIM;
 
-// Where there are few rows, lanes have two inputs each, as they lie in memory. Where there are many,
-// a lane has those inputs that the tensor core wants of it. With an ASKER, a warp of its own asks
-// for weights.
+// With few rows, lanes have two inputs each, in the order of memory. With many, a lane has those of
+// the tensor core's layout. With an ASKER, a warp of its own loads weights.
 constexpr int MOST_FEW = 4;
 constexpr int WATCHED = FEW ? 1 : 0;  // rows from which on a warp waits for the first of its words
 constexpr int HELD = FEW ? MOST_FEW : 8;  // pairs of inputs of a thread and chunk
@@ -29,7 +28,7 @@ constexpr int EIGHT = 8;            // inputs of a tile
 constexpr int PITCH = CHUNK * 2 + (FEW ? 64 : 32);  // bytes of a row, so that banks differ
 constexpr int UNIT = TALL * PITCH;     // TALL rows of weights belong together
 
-// Groups of TALL rows that each program has of a product with so many results.
+// Groups of TALL rows that each program has of a product with `columns` results.
 DEVICE constexpr int groups(int columns, int shares = 1) {
     return columns * shares / (TALL * PROGRAMS);
 }
@@ -46,7 +45,7 @@ static_assert(GROUP == 2 && WARPS >= 4, "four warps make heads: two queries, the
 static_assert(WARPS % 4 == 0 && PACE < RING && RING <= LANES, "what a ring takes for granted");
 static_assert(ASKER || RING <= WARPS, "each warp fills a slot of the ring, or none");
 
-// What the programs tell each other, by row: words of two bf16 and the number of their round.
+// The data that programs exchange, by row: words of two bf16 and the number of their round.
 constexpr int AT_BEGIN = 0;                          // what a pass reads
 constexpr int AT_FUSED = AT_BEGIN + HIDDEN / 2;      // queries, keys, values
 constexpr int AT_ATTENDED = AT_FUSED + FUSED / 2;

@@ -1,7 +1,7 @@
-// A product of up to eight rows of inputs with weights that come while it is made.
+// A product of up to eight rows of inputs with weights that are loaded meanwhile.
 //
-// A thread has its inputs as the tensor core wants them, and keeps them; the weights pass by,
-// sixteen rows at a time. Each warp has its 64 inputs of every chunk.
+// A thread keeps its inputs in the tensor core's layout; the weights are streamed, sixteen rows
+// at a time. Each warp has its 64 inputs of every chunk.
 #pragma once
 
 #include <results.cuh>
@@ -19,8 +19,8 @@ DEVICE void columns_of(const u32 (&inputs)[PARTS][HELD], int live, u16 (&staged)
         narrow_side(inputs[part], live, staged, columns[part]);
 }
 
-// What this warp finds for `tiles` times sixteen rows of weights, into `sums` [tiles, 16, MOST_ROWS].
-// Columns of rows that are not live hold anything.
+// This warp's results for `tiles` times sixteen rows of weights, to `sums` [tiles, 16, MOST_ROWS].
+// Columns of rows that are not live are undefined.
 template <int PARTS>
 DEVICE void stream_product(Ring& ring, const u32 (&columns)[PARTS][8], int tiles, float* sums) {
     int lane = thread_index() % LANES, warp = thread_index() / LANES;

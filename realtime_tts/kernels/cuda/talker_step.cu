@@ -1,10 +1,10 @@
 // A position of the talker for up to eight rows: all layers and the last norm, in one launch.
 //
-// Programs that stay go from phase to phase, as in predictor_frame.cu, and tell each other results
-// in the same way: by words that carry the number of their round. A layer is five phases: input
-// norm and the product of queries, keys and values; attention; its product; output norm, gate and
-// up, SwiGLU; the last product. What is different: a layer's weights are 100 MB, so the launch
-// takes as long as reading them, and products take them as they come (stream.cuh); and a row
+// Programs stay resident and pass from phase to phase, as in predictor_frame.cu, and exchange
+// results in the same way: by words that carry the number of their round. A layer has five phases:
+// input norm and the product of queries, keys and values; attention; its product; output norm, gate
+// and up, SwiGLU; the last product. The differences: a layer's weights are 100 MB, so the launch
+// takes as long as reading them, and products use them as they arrive (stream.cuh); and a row
 // attends to all pages of its slot (attend_pages.cuh).
 #include <attend_pages.cuh>
 #include <stream.cuh>
@@ -22,7 +22,7 @@ struct Arguments {
     const i64* positions;  // [rows]
     u64* words;            // [ROWS, ROW_WORDS]
     u64* partials;         // [PROGRAMS, PARTIAL_WORDS]
-    u32* rounds;           // how many rounds there were
+    u32* rounds;           // number of rounds so far
     u16* queries;          // [LAYERS, ROWS, HEADS, DIM]: of layers that are watched
     u64 watched;           // a bit each
     i64 layer_stride;      // of pages
@@ -33,7 +33,7 @@ struct Arguments {
 
 constexpr int COLUMNS = groups(HIDDEN) * TALL;  // of a row, that each program has
 constexpr int HIDDEN_PARTS = chunks(HIDDEN) * SPAN;  // of what a thread has
-constexpr int BLOCK = FEW && HIDDEN_PARTS % 4 == 0 ? 4 : 2;  // parts that it asks for at once
+constexpr int BLOCK = FEW && HIDDEN_PARTS % 4 == 0 ? 4 : 2;  // parts that it loads at once
 static_assert(HIDDEN_PARTS % BLOCK == 0 && BLOCK % SPAN == 0, "whole blocks");
 constexpr int MOST_TILES = larger(groups(FUSED), 2 * groups(WIDE));
 
@@ -52,7 +52,7 @@ struct alignas(16) Memory {
 };
 
 constexpr int RING_AT = (sizeof(Memory) + 127) / 128 * 128;
-// What a launcher has to know.
+// Constants that the launcher reads.
 CONSTANT(threads, ALL_THREADS)
 CONSTANT(shared_bytes, RING_AT + RING_BYTES)
 CONSTANT(row_words, ROW_WORDS)
@@ -72,7 +72,7 @@ DEVICE void from_words(const Here& here, int from, int part, u32 round, u32 (&in
     inputs_of(here.given.words, first, round, 0, here.given.rows, BLOCK, inputs);
 }
 
-// All rows' inputs, some parts after the other.
+// All rows' inputs, some parts at a time.
 template <int PARTS>
 DEVICE void receive_all(const Here& here, int from, u32 round, u32 (&inputs)[PARTS][HELD]) {
     UNROLL for (int part = 0; part < PARTS; part += BLOCK) {
@@ -121,7 +121,7 @@ DEVICE void normed_phase(Here& here, const u16* norm, int from, int to, u32 roun
     }
 }
 
-// A product whose results are added to the residual, which stays with the program that has the
+// A product whose results are added to the residual, which stays in the program that has its
 // columns.
 template <int PARTS> DEVICE void residual_phase(Here& here, int from, int to) {
     u32 columns[PARTS][8];
@@ -142,8 +142,8 @@ template <int PARTS> DEVICE void residual_phase(Here& here, int from, int to) {
     }
 }
 
-// What a program's threads tell each other before the first layer. What the launch begins with is
-// this program's residual, as far as it has the columns.
+// Prepares the memory that a program's threads share, before the first layer. The launch's inputs
+// are this program's residual, in the columns that it has.
 DEVICE void begin(Here& here) {
     const Arguments& given = here.given;
     find_item(given.tables, given.table_stride, given.slots, given.positions, given.rows,

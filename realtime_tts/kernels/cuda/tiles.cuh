@@ -1,7 +1,7 @@
-// A product of many rows of inputs with weights that pass by, sixteen of their rows at a time.
+// A product of many rows of inputs with weights that are streamed, sixteen rows at a time.
 //
 // Each warp has its 64 inputs of every chunk, for all rows of the program, in the layout of the
-// tensor core. What the warps have found is added up in shared memory.
+// tensor core. The warps' results are added up in shared memory.
 #pragma once
 
 #include <stages.cuh>
@@ -19,16 +19,16 @@ DEVICE void widen(Pair pair, float (&x)[4]) {
 }
 DEVICE Pair narrowed(const float (&x)[4]) { return {narrow(x[0], x[1]), narrow(x[2], x[3])}; }
 
-// What each warp has found: results by rows, so that banks differ.
+// The results of each warp, by rows, so that banks differ.
 constexpr int SLICE = TALL + 4;
 using Found = float[WARPS][SHARE_ROWS][SLICE];
 
-// The rows of a program, and its number among those that have rows of their own in these columns.
+// The rows of a program, and the number of its group of programs, which share columns.
 struct Share {
     int first, live, group;
 };
 
-// Of all rows, as even as whole tiles can be.
+// A program's share of all rows, as even as whole tiles allow.
 DEVICE Share share_of(int rows, int shares) {
     int each = ((rows + EIGHT - 1) / EIGHT + shares - 1) / shares * EIGHT;
     int first = program_index() % shares * each, group = program_index() / shares;
@@ -42,7 +42,7 @@ struct Rows {
     int stride;
 };
 
-// This thread's inputs of some parts. What is not live is read as the last row that is.
+// This thread's inputs of some parts. Rows that are not live are read as the last one that is.
 template <int PARTS, int COUNT>
 DEVICE void load_parts(const Rows& rows, int live, int first, u32 (&inputs)[PARTS][COUNT][8]) {
     int lane = thread_index() % LANES, last = live > 0 ? live - 1 : 0;
@@ -60,7 +60,7 @@ DEVICE void load_parts(const Rows& rows, int live, int first, u32 (&inputs)[PART
     }
 }
 
-// A part of sixteen rows of weights, two of which follow each other, times all rows of inputs.
+// Multiplies a part of sixteen rows of weights, two of which are adjacent, by all rows of inputs.
 template <int COUNT>
 DEVICE void multiply_part(const u8* weights, const u32 (&inputs)[COUNT][8],
                           float (&found)[COUNT][4]) {
@@ -71,7 +71,7 @@ DEVICE void multiply_part(const u8* weights, const u32 (&inputs)[COUNT][8],
                  inputs[tile][k + 1]);
 }
 
-// This warp's part of the unit that is next, and on to the one after it.
+// Multiplies this warp's part of the next unit, and advances to the one after it.
 DEVICE const u8* weights_at(const Ring& ring, int part) {
     int lane = thread_index() % LANES, warp = thread_index() / LANES;
     return ring.units + ring.slot * UNIT + lane / 4 * 2 * PITCH + warp * OWN * 2 + part * 128;

@@ -1,8 +1,8 @@
-// Products of four warps together (wgmma), and what brings their matrices into shared memory.
-// Tests put another file of this name in its place, as for device.cuh.
+// Products of four warps together (wgmma), and the loading of their matrices into shared memory.
+// Tests replace this file, too, as they do device.cuh.
 //
-// A matrix is laid out by chunks of eight columns: all rows of a chunk one behind the other, 16
-// bytes each, then the next chunk. So its rows can begin at any row, without another copy.
+// A matrix is laid out by chunks of eight columns: all rows of a chunk one after the other, 16
+// bytes each, then the next chunk. So a product can begin at any row, without another copy.
 #pragma once
 
 #include <device.cuh>
@@ -15,13 +15,13 @@ constexpr int TILE_HELD = TILE_COLUMNS / 2;  // results of a thread
 constexpr int STRIP_COLUMNS = 160;
 constexpr int STRIP_HELD = STRIP_COLUMNS / 2;
 
-// A matrix whose chunks lie `pitch` rows apart, as the tensor core wants it told.
+// The tensor core's descriptor of a matrix whose chunks are `pitch` rows apart.
 DEVICE u64 matrix(const void* start, int pitch) {
     constexpr u64 EIGHT_ROWS = 8;
     u64 place = (shared_address(start) & 0x3ffff) >> 4;
     return place | u64(pitch) << 16 | EIGHT_ROWS << 32;
 }
-// The same from another row on.
+// The descriptor of the same matrix from another row on.
 DEVICE u64 from_row(u64 matrix, int row) { return matrix + row; }
 
 #define TILE_RESULTS                                                                     \
@@ -71,25 +71,25 @@ DEVICE void multiply_strip(float (&d)[STRIP_HELD], u64 a, u64 b) {
 }
 DEVICE void products_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 DEVICE void products_asked() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-// All but the last so many groups of products are done.
+// Waits until all groups of products except the last LEFT are done.
 template <int LEFT> DEVICE void products_done() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory");
 }
 
-// Of what is read again and again: it leaves the L2 cache after anything else.
+// A load of data that is read repeatedly: it leaves the L2 cache after anything else.
 DEVICE u64 keeping_policy() {
     u64 policy;
     asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
     return policy;
 }
 
-// What a thread copies piece by piece: 16 bytes each.
+// Copies by single threads, 16 bytes each.
 DEVICE void copy_piece(void* target, const void* source) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(target)),
                  "l"(__cvta_generic_to_global(source))
                  : "memory");
 }
-// This thread's pieces are there, and products may read them.
+// Waits for this thread's copies, so that products may read them.
 DEVICE void pieces_there() {
     asm volatile("cp.async.wait_all;\nfence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -110,7 +110,7 @@ DEVICE void store_columns(u8* first, int pitch, const u32 (&pairs)[4]) {
 
 DEVICE int program_count() { return gridDim.x; }
 
-// Registers change hands between groups of 128 threads, which all call this.
+// Moves registers between groups of 128 threads, all of which call this.
 template <int COUNT> DEVICE void take_registers() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT));
 }

@@ -1,8 +1,8 @@
 // Weights on their way from memory to registers, through a ring in shared memory.
 //
-// They are asked for in the order they will be used, as far ahead as the ring goes, whatever the
-// other programs do. The unit is TALL rows of a product's weights, CHUNK inputs each. What a pass
-// uses is listed once, in the order of its use.
+// They are loaded in the order of their use, as far ahead as the ring goes, whatever the other
+// programs do. The unit is TALL rows of a product's weights, CHUNK inputs each. The units of a pass
+// are listed once, in the order of their use.
 #pragma once
 
 #include <sizes.cuh>
@@ -31,7 +31,7 @@ struct Ring {
     int slot = 0;   // of the next unit
     u32 turn = 0;   // parity of the rounds through the ring
 
-    // What comes next, of the slots that a warp fills.
+    // The next unit to load, of the slots that a warp fills.
     int ahead;      // unit of the pass
     int pass = BATCH ? -1 : 0;  // a batch has a pass without a head before the others
     u32 refills = 0;

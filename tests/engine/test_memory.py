@@ -11,8 +11,8 @@ from realtime_tts.engine.memory import (
     USUAL_POSITIONS,
     Footprint,
     MemoryBudget,
-    Room,
-    room_for,
+    MemoryPlan,
+    plan_memory,
 )
 from realtime_tts.errors import ConfigError
 from realtime_tts.model.config import ModelConfig
@@ -35,11 +35,11 @@ def released(size: str) -> ModelConfig:
     return released_config(size, read_config(PARITY / "tiny-custom_voice").text)
 
 
-def room(card: int, size: str = "1.7B", slots: int | None = None) -> Room:
+def planned(card: int, size: str = "1.7B", slots: int | None = None) -> MemoryPlan:
     """On a card, or within a budget, of so many GiB with the weights of a release on it."""
     model = released(size)
     free = card * GIB - CONTEXT - 2 * PARAMETERS[size] - 6 * CODEC
-    return room_for(
+    return plan_memory(
         footprint(model, BF16, model.generation.max_new_tokens - 1),
         free,
         card * GIB,
@@ -63,20 +63,20 @@ def test_the_footprint_follows_from_the_dimensions() -> None:
     ("card", "large", "small"), [(8, 16, 32), (16, 96, 128), (24, 192, 256), (80, 512, 512)]
 )
 def test_a_card_gets_the_slots_that_find_room_on_it(card: int, large: int, small: int) -> None:
-    assert (room(card, "1.7B").slots, room(card, "0.6B").slots) == (large, small)
+    assert (planned(card, "1.7B").slots, planned(card, "0.6B").slots) == (large, small)
 
 
 @pytest.mark.parametrize("card", [131, 140])
 def test_an_h200_speaks_at_least_512_turns(card: int) -> None:
     """Its 141 GB, however they are counted."""
-    assert room(card).slots >= 512
+    assert planned(card).slots >= 512
 
 
 @pytest.mark.parametrize("card", [8, 12, 16, 24, 40, 48, 80, 140])
 def test_every_slot_finds_its_positions_the_longest_turn_too_and_something_is_left(
     card: int,
 ) -> None:
-    needs, found = footprint(released("1.7B"), BF16, 8191), room(card)
+    needs, found = footprint(released("1.7B"), BF16, 8191), planned(card)
     assert found.kv_bytes >= needs.position * USUAL_POSITIONS * found.slots
     assert found.kv_bytes >= needs.position * needs.longest
     free = card * GIB - CONTEXT - 2 * PARAMETERS["1.7B"] - 6 * CODEC
@@ -84,13 +84,13 @@ def test_every_slot_finds_its_positions_the_longest_turn_too_and_something_is_le
 
 
 def test_a_larger_card_never_gets_less() -> None:
-    cards = [room(card) for card in range(7, 140, 5)]
+    cards = [planned(card) for card in range(7, 140, 5)]
     assert [one.slots for one in cards] == sorted(one.slots for one in cards)
 
 
 def test_slots_that_were_asked_for_stay_on_whatever_card() -> None:
-    assert [room(card, slots=512).slots for card in (16, 24, 140)] == [512] * 3
-    assert room(140, slots=900).slots == 900
+    assert [planned(card, slots=512).slots for card in (16, 24, 140)] == [512] * 3
+    assert planned(140, slots=900).slots == 900
 
 
 @pytest.mark.parametrize(
@@ -122,15 +122,15 @@ def test_a_budget_larger_than_the_gpu_is_refused() -> None:
 
 def test_slots_that_cannot_fit_are_refused_with_a_hint() -> None:
     with pytest.raises(ConfigError, match="keys and values of 512 slots: .* fewer --slots"):
-        room(8, slots=512)
+        planned(8, slots=512)
 
 
 def test_a_card_on_which_nothing_fits_is_refused() -> None:
     with pytest.raises(ConfigError, match="nothing is left for keys and values of 1 slots"):
-        room(5)
+        planned(5)
 
 
 def test_a_card_too_small_for_the_longest_turn_is_left_to_the_engine_to_refuse() -> None:
     """It knows what to say of frames and memory; one slot is the least there is."""
     needs = Footprint(position=GIB // 100, slot=1, longest=10_000)
-    assert room_for(needs, 10 * GIB, 16 * GIB, 64, fit=True).slots == 1
+    assert plan_memory(needs, 10 * GIB, 16 * GIB, 64, fit=True).slots == 1

@@ -1,6 +1,6 @@
 import asyncio
 
-from realtime_tts.bench.meeting import Alone, Enough, Rounds, Share
+from realtime_tts.bench.barriers import BurstBarrier, CompletionCounter, LocalBarrier, Share
 from realtime_tts.bench.observation import clock
 
 
@@ -10,7 +10,7 @@ class Others:
     def __init__(self) -> None:
         self.arrived, self.asked = asyncio.Event(), asyncio.Event()
 
-    async def meet(self) -> float:
+    async def wait(self) -> float:
         self.asked.set()
         await self.arrived.wait()
         return clock()
@@ -21,12 +21,12 @@ def test_shares_cover_every_session_once() -> None:
     assert [list(share.of_many(range(7))) for share in shares] == [[0, 3, 6], [1, 4], [2, 5]]
 
 
-async def test_a_round_begins_for_all_or_for_nobody() -> None:
-    rounds, begun = Rounds(3, Alone()), []
+async def test_a_burst_begins_for_all_or_for_nobody() -> None:
+    bursts, begun = BurstBarrier(3, LocalBarrier()), []
 
     async def session() -> None:
         for _ in range(2):
-            begun.append(await rounds.begin())
+            begun.append(await bursts.begin())
 
     early = [asyncio.create_task(session()) for _ in range(2)]
     await asyncio.sleep(0)
@@ -36,13 +36,13 @@ async def test_a_round_begins_for_all_or_for_nobody() -> None:
     assert begun == sorted(begun)
 
 
-async def test_enough_waits_for_the_other_processes() -> None:
+async def test_completion_waits_for_the_other_processes() -> None:
     others = Others()
-    enough = Enough(2, others)
-    first = asyncio.create_task(enough.one_more())
+    completion = CompletionCounter(2, others)
+    first = asyncio.create_task(completion.one_more())
     await asyncio.sleep(0)
     assert not others.asked.is_set()
-    second = asyncio.create_task(enough.one_more())
+    second = asyncio.create_task(completion.one_more())
     await others.asked.wait()
     assert not first.done() and not second.done()
     others.arrived.set()

@@ -7,7 +7,7 @@
 `SyncRealtimeTTS` does the same without asyncio.
 
 Importing this needs neither the server nor a model; the client, and what it needs to connect, is
-imported when it is first asked for, so that an engine does without.
+imported when one of its names is first used, so that an engine does without.
 """
 
 from importlib import import_module
@@ -98,7 +98,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """A name of the client."""
+    """Import a name of the client when it is first used."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_MODULES.get(name, "realtime_tts.client")), name)

@@ -24,17 +24,17 @@ FILES = (
     "speech_tokenizer/*.json",
     "speech_tokenizer/*.safetensors",
 )
-"""What is downloaded: never pickled weights, never code."""
+"""Patterns of the files to download: never pickled weights, never code."""
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
 def ignore_progress(what: str, done: int, total: int) -> None:
-    """A Progress for callers who do not want to know."""
+    """Ignore all progress."""
 
 
 def find_checkpoint(source: str | Path, progress: Progress = ignore_progress) -> Path:
-    """The folder of a checkpoint, downloaded first if `source` is a Hub id ("owner/name").
+    """Return the folder of a checkpoint, downloaded first if `source` is a Hub id ("owner/name").
 
     A folder of that name wins. Raises CheckpointError.
     """
@@ -47,22 +47,22 @@ def find_checkpoint(source: str | Path, progress: Progress = ignore_progress) ->
 
 
 def expect_checkpoint(folder: Path) -> None:
-    """Raises CheckpointError for a folder that is none, before anything large is imported."""
+    """Raise CheckpointError for a folder without a checkpoint, before any large import."""
     if not (folder / "config.json").exists():
         raise missing(folder / "config.json")
 
 
 def missing(path: Path) -> CheckpointError:
-    """What is said of a file that every checkpoint has."""
+    """Return the error for a missing file that every checkpoint has."""
     return CheckpointError(f"{path} is missing: is {path.parent} a Qwen3-TTS checkpoint folder?")
 
 
 _SAMPLES, _SAMPLE_BYTES = 16, 4_096
-"""Places of a file of weights that are looked at: a change of training changes all of them."""
+"""Samples that are read of a file of weights, and their bytes: training changes all of them."""
 
 
 def fingerprint(folder: Path) -> str:
-    """What tells one checkpoint from another: of its settings, and of some of its weights."""
+    """Return a hash that tells checkpoints apart, of the settings and of some of the weights."""
     found = blake2b(digest_size=8)
     for path in sorted(path for pattern in FILES for path in folder.glob(pattern)):
         size = path.stat().st_size
@@ -87,10 +87,11 @@ def _download(name: str, progress: Progress) -> Path:
 
 
 def _progress_bar(what: str, progress: Progress) -> type[Any]:
-    """A silent progress bar class, as the Hub client wants one, that tells `progress`.
+    """Return the class of a silent progress bar, as the Hub client wants one, that calls
+    `progress`.
 
     Depending on its version the client makes bars that count bytes received, bytes written and
-    files. Bytes are what takes time; files are told only while there is no bar for bytes.
+    files. Bytes are what takes time; files are reported only while there is no bar for bytes.
     """
     most: dict[str, int] = {}  # unit -> furthest of its bars
 

@@ -1,7 +1,7 @@
 """A child process of ours, from both sides: how it is started, spoken to, heard and ended.
 
-Engines, the voice worker and the load generator's clients all are such children. What holds for
-every one of them is here:
+Engines, the voice worker and the load generator's clients all are such children. For every one of
+them:
 
 - It ends with its parent, whatever the parent dies of. Its standard input is a pipe, which the
   kernel closes then, and a thread of the child waits for that, also in the middle of its work.
@@ -9,8 +9,8 @@ every one of them is here:
   and SIGHUP, so that a Ctrl-C, or a signal to the whole group, still lets turns finish.
 - Both pipes carry messages and nothing else: bytes, each behind its length. What libraries print
   goes to standard error, and the parent gets it line by line.
-- Nothing is left behind: `close` kills the child and waits for its end, even if whoever closes it
-  is cancelled meanwhile.
+- Nothing is left behind: `close` kills the child and waits for its end, even if the caller of
+  `close` is cancelled meanwhile.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ class ChildProcess:
 
         `output` is called with each line that the child prints; without it, the lines go to this
         process's standard error. A `background` child has the lowest priority and computes with one
-        thread. `pass_fds`: open files that it is to have, under the same numbers. Raises OSError if
-        the machine cannot start another process.
+        thread. `pass_fds`: open files that the child gets, under the same numbers. Raises OSError
+        if the machine cannot start another process.
         """
         code = f"import sys; sys.path[:] = {sys.path!r}; from realtime_tts import child_process"
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-u", "-P", "-c"),  # -u: what is printed is told at once
+            *(sys.executable, "-u", "-P", "-c"),  # -u: what is printed arrives at once
             f"{code}; child_process.run({module!r}, {background})",
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -85,13 +85,13 @@ class ChildProcess:
 
     @property
     def running(self) -> bool:
-        """Whether the child runs still, as far as is known, and nobody has begun to close it."""
+        """Whether the child still runs, as far as is known, and is not being closed."""
         return self._process.returncode is None and self._closing is None
 
     async def send(self, *pieces: bytes) -> None:
         """Send one message, given in pieces, which are never joined here.
 
-        A child that has ended gets nothing and raises nothing: `receive` and `ended` tell.
+        A child that has ended gets nothing and raises nothing: see `receive` and `ended`.
         """
         with contextlib.suppress(ConnectionError):
             self._stdin.write(_LENGTH.pack(sum(map(len, pieces))))
@@ -100,7 +100,7 @@ class ChildProcess:
                 await self._stdin.drain()
 
     async def receive(self, most_bytes: int | None = None) -> bytes:
-        """The child's next message.
+        """Return the child's next message.
 
         Raises EOFError when the child has ended or closed its end, and ValueError for a message
         that says it is longer than `most_bytes`.
@@ -111,14 +111,14 @@ class ChildProcess:
         return await self._stdout.readexactly(size)
 
     async def ended(self) -> str:
-        """Wait for the child's end; says how it ended, as words that follow its name."""
+        """Wait for the child's end. Return how it ended, in words that follow its name."""
         status = await self._process.wait()
         if status >= 0:
             return f"ended with status {status}"
         return f"was ended by {signal.Signals(-status).name}"
 
     def kill(self) -> None:
-        """End it now, whatever it does. Idempotent."""
+        """Kill the child, whatever it does. Idempotent."""
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
@@ -141,7 +141,7 @@ class ChildProcess:
 
 
 async def _pass_on(printed: asyncio.StreamReader, output: Callable[[str], None]) -> None:
-    """What libraries print, progress bars included, and a crash's last words, line by line."""
+    """Pass on what is printed, line by line: progress bars, and a crash's last words, too."""
     rest = b""
     while data := await printed.read(_OUTPUT_BYTES):
         *lines, rest = (rest + data).replace(b"\r", b"\n").split(b"\n")
@@ -166,25 +166,25 @@ class Parent:
         os.dup2(2, 1)
 
     def receive(self) -> bytes:
-        """Wait for the next message. Not to be called once `listen` has been."""
+        """Wait for the next message and return it. Must not be called after `listen`."""
         return self._receive(lambda: None)
 
-    def listen(self, heard: Callable[[bytes], None], at_end: Callable[[], None]) -> None:
-        """Start the thread that calls `heard` with each message, and `at_end` when the parent is
-        gone, after which the process ends whatever its other threads do."""
+    def listen(self, on_message: Callable[[bytes], None], at_end: Callable[[], None]) -> None:
+        """Start the thread that calls `on_message` with each message, and `at_end` when the parent
+        is gone, after which the process ends whatever its other threads do."""
 
         def listen() -> None:
             try:
                 while True:
-                    heard(self._receive(at_end))
-            except BaseException:  # nobody would notice the parent's end any more
+                    on_message(self._receive(at_end))
+            except BaseException:  # otherwise the parent's end would go unnoticed
                 traceback.print_exc()
                 os._exit(1)
 
         threading.Thread(target=listen, name="parent", daemon=True).start()
 
     def send(self, message: bytes) -> None:
-        """Send one message. Not from two threads at once."""
+        """Send one message. Must not be called from two threads at once."""
         try:
             self._answers.write(_LENGTH.pack(len(message)))
             self._answers.write(message)
@@ -193,8 +193,8 @@ class Parent:
             os._exit(1)
 
     def check(self) -> None:
-        """End the process if the parent is gone although somebody else, whom it forked, still
-        holds its end of the pipe."""
+        """End the process if the parent is gone although another process that it forked still holds
+        its end of the pipe."""
         if os.getppid() != self._pid:
             os._exit(1)
 
@@ -210,7 +210,7 @@ class Parent:
 
 
 def run(module: str, background: bool) -> NoReturn:
-    """What a fresh child does: `main` of `module`, whose result is the exit status (None is 0)."""
+    """Run `main` of `module` in a fresh child; its result is the exit status (None is 0)."""
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         if hasattr(signal, name):  # not all are known everywhere
             signal.signal(getattr(signal, name), signal.SIG_IGN)

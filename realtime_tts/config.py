@@ -28,7 +28,7 @@ def _require_positive(name: str, value: float) -> None:
 
 
 def _check_api_key(key: str) -> None:
-    """A key travels in a header, and from browsers inside a subprotocol name."""
+    """Check a key, which travels in a header, and from browsers inside a subprotocol name."""
     if len(key) < 8 or not key.isascii() or not key.isprintable() or " " in key:
         # The key itself stays out of the message: messages end up in logs.
         raise ConfigError(
@@ -49,7 +49,7 @@ def _check_origin(origin: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SocketConfig:
-    """When a socket that misbehaves is given up. The defaults suit the open internet.
+    """When a socket that misbehaves is closed. The defaults suit the open internet.
 
     `write_stall`: seconds without progress while the peer does not read. Together with what the
     kernel buffers absorb it bounds how long a client that stopped reading is kept, so it must stay
@@ -80,7 +80,7 @@ class SocketConfig:
 
 
 class LimitsConfig(Limits, frozen=True, kw_only=True):
-    """What one client may ask for, which `ready` tells it; and what is for all of them.
+    """What one client may ask for, which `ready` announces, and limits for all clients together.
 
     `max_sessions`: None follows from what the engine can speak at once (`sessions_for`).
     `outbox_ms`: how much audio beyond its lead may wait for a slow reader before it is dropped.
@@ -104,16 +104,18 @@ class LimitsConfig(Limits, frozen=True, kw_only=True):
             )
 
     def sessions_for(self, slots: int) -> int:
-        """Most sessions of a server whose engines have so many slots: `max_sessions`, else two for
-        each slot, since in a conversation each side speaks half of the time, and 512 at least."""
+        """Return the most sessions of a server whose engines have `slots` slots: `max_sessions`,
+        else two for each slot, since in a conversation each side speaks half of the time, and 512
+        at least."""
         return max(_LEAST_SESSIONS, 2 * slots) if self.max_sessions is None else self.max_sessions
 
 
 @dataclass(frozen=True, slots=True)
 class AccessConfig:
-    """Keys of customers, beside the server's own. `keys`: the file that `realtime-tts keys` writes.
-    `usage`: the database in which their usage is recorded, as SQLAlchemy names it; None: a SQLite
-    file beside the keys. `limits_store`: Redis or Valkey, where several servers share limits."""
+    """Keys of customers, besides the server's own. `keys`: the file that `realtime-tts keys`
+    writes. `usage`: the database in which their usage is recorded, as SQLAlchemy names it; None: a
+    SQLite file beside the keys. `limits_store`: Redis or Valkey, where several servers share
+    limits."""
 
     keys: str
     usage: str | None = None
@@ -121,7 +123,7 @@ class AccessConfig:
 
     @property
     def usage_url(self) -> str:
-        """The database, in any case."""
+        """The URL of the database, also if `usage` is None."""
         return self.usage or f"sqlite:///{Path(self.keys).absolute()}.usage.db"
 
 
@@ -132,8 +134,8 @@ class AddressConfig:
     `connections_per_second`: new connections, and requests, of an address, and requests with one
     key; four times as many may come at once. `handshakes`: connections at once on which no request
     is complete. `sockets_without_key`: open at once, where the key comes with a message.
-    `trusted_proxies`: addresses and networks whose `X-Forwarded-For` tells the client's address;
-    that of others counts for nothing.
+    `trusted_proxies`: addresses and networks whose `X-Forwarded-For` is taken for the client's
+    address; that of others is ignored.
     """
 
     connections_per_second: float = 256.0
@@ -155,7 +157,7 @@ class AddressConfig:
 
     @property
     def burst(self) -> float:
-        """Connections that may come at once."""
+        """Connections that one address may open at once."""
         return max(1.0, 4 * self.connections_per_second)
 
 
@@ -175,15 +177,14 @@ class ServerConfig:
     `api_keys`: none means open to everybody who can connect. `allowed_origins`: web pages, as
     `scheme://host[:port]`, that may connect besides the server's own; `*` means all.
     `lead_seconds`: audio sent ahead of a listener at most, where a session asks for nothing else.
-    `tls`: speak https and wss only; None: http and ws only.
-    `engine_stall_seconds`: an engine whose loop has not moved for so long counts as dead.
-    `failover_seconds`: a turn whose engine failed waits so long for another one, or for the
-    restart; 0: it fails at once.
-    `turn_reserve`: the share of the capacity that is kept for turns of open sessions; new sessions
-    are refused while no more is free. None: only while the engine refuses turns.
-    `agent_port`: where HAProxy's agent check is answered; None: nowhere.
-    `marking`: what marks all sound as synthetic, beside what is said of it.
-    `tracing`: a span for every turn, by OTLP; the environment's `OTEL_*` say where to and how.
+    `tls`: speak https and wss only; None: http and ws only. `engine_stall_seconds`: an engine whose
+    loop has not moved for this time counts as dead. `failover_seconds`: a turn whose engine failed
+    waits this time for another one, or for the restart; 0: it fails at once. `turn_reserve`: the
+    share of the capacity that is kept for turns of open sessions; new sessions are refused while no
+    more is free. None: only while the engine refuses turns. `agent_port`: where HAProxy's agent
+    check is answered; None: nowhere. `marking`: what marks the sound itself as synthetic, besides
+    its metadata. `tracing`: a span for every turn, by OTLP; the environment's `OTEL_*` set where to
+    and how.
     """
 
     host: str = "127.0.0.1"

@@ -9,7 +9,7 @@ class RealtimeTTSError(Exception):
     """Base of all errors raised on purpose by this package.
 
     A subclass has a `code`, the word that goes over the wire, and may be `retryable`: the same
-    again may work; else it has its base's. An error may know better of itself.
+    request may succeed later. Otherwise it has its base's. An instance may set its own `retryable`.
     """
 
     code: ClassVar[str] = "error"
@@ -38,8 +38,8 @@ class RequestError(RealtimeTTSError, code="bad_request"):
 
 
 class OverloadedError(RealtimeTTSError, code="overloaded", retryable=True):
-    """Not now: there is no capacity, or a limit is used up. `retry_after` says when to try again,
-    in seconds; `server_code` is the code that the server gave."""
+    """The server refuses for now: there is no capacity, or a limit is used up. `retry_after`:
+    seconds to wait before another try; `server_code`: the code that the server gave."""
 
     def __init__(self, message: str, retry_after: float, server_code: str = "overloaded") -> None:
         super().__init__(message)
@@ -73,7 +73,7 @@ class HandshakeRefused(ClientError, code="handshake_refused"):
 
 
 class Unreachable(HandshakeRefused, code="unreachable"):
-    """Nobody answers at the server's address."""
+    """Nothing answers at the server's address."""
 
 
 class CertificateRefused(HandshakeRefused, code="certificate_refused"):
@@ -86,7 +86,7 @@ class CertificateRefused(HandshakeRefused, code="certificate_refused"):
 
 class TurnError(ClientError, code="turn_error"):
     """The server ended a turn with an error; `server_code` is the code it gave. `server_retryable`
-    is the same as `retryable`."""
+    equals `retryable`."""
 
     def __init__(self, message: str, server_code: str, server_retryable: bool = False) -> None:
         super().__init__(message)

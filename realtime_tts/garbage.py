@@ -1,4 +1,4 @@
-"""The garbage collector, told to leave alone what stays for good."""
+"""Keeps the garbage collector away from objects that stay for good."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ def calm_garbage_collector() -> None:
     """Keep the collector away from what stays for good. For the whole process; call it when loaded.
 
     A full collection stops all threads while it looks at every object: 60 ms with two hundred
-    sessions, and several times that with a model's modules, is a late packet for everybody. What is
-    over leaves no cycles, so little is ever found: one in some ten million new objects is often
-    enough. The collections before it look at 5,000 objects, or at most 20,000.
+    sessions, and several times that with a model's modules, is a late packet for everybody. Objects
+    that are done with leave no cycles, so little is ever found: one full collection in some ten
+    million new objects is often enough. Those before it look at 5,000 objects, or at most 20,000.
     """
     gc.collect()
     gc.freeze()

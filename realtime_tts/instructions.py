@@ -1,6 +1,6 @@
-"""The words in which a checkpoint that takes instructions is told how to speak."""
+"""The wording of the instructions to a checkpoint that takes some."""
 
 
 def manner(emotion: str) -> str:
-    """The instruction to speak like this: `sad`, `warm and slow`."""
+    """Return the instruction to speak like this: `sad`, `warm and slow`."""
     return f"Speak in this manner: {emotion}."

@@ -23,5 +23,5 @@ _NAMES = {
 
 
 def language_name(code: str) -> str | None:
-    """`english` for `en`, `en-GB` and so on; None for a code that is not known here."""
+    """Return `english` for `en`, `en-GB` and so on; None for an unknown code."""
     return _NAMES.get(code.lower().partition("-")[0])

@@ -1,9 +1,9 @@
 """Log lines: JSON or for a terminal, never a line that a client could forge, never any text.
 
-Every line goes through one handler that writes in a thread of its own: a log pipe that nobody
-empties must not stop the event loop, so lines are dropped (and counted) when 10,000 wait.
-What is spoken is never logged, only its length; query strings are cut off, because settings such
-as `instructions` travel in them.
+Every line goes through one handler that writes in a thread of its own: a log pipe that is not read
+must not stop the event loop, so lines are dropped (and counted) when 10,000 wait. What is spoken is
+never logged, only its length; query strings are cut off, because settings such as `instructions`
+travel in them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _QUEUE_LINES = 10_000
 _CLOSE_SECONDS = 1.0
 _TOGETHER_SECONDS, _TOGETHER_LINES = 0.01, 100
 _TOGETHER_BYTES = 4_096
-"""What a pipe takes in one piece: lines of several processes do not mix in it."""
+"""The most bytes that a pipe takes in one piece, so that lines of several processes do not mix."""
 _SHORT_LEVELS = {"WARNING": "WARN", "CRITICAL": "FATAL"}
 
 
@@ -113,8 +113,8 @@ class BackgroundHandler(logging.Handler):
         super().close()
 
     def _write(self) -> None:
-        """Lines that come close together are written together: a thread that wakes for each of
-        them takes the interpreter from the event loop each time."""
+        """Write lines that arrive close together in one piece: a thread that wakes for each of them
+        takes the interpreter from the event loop each time."""
         while (line := self._lines.get()) is not None:
             if self._lines.empty():
                 time.sleep(_TOGETHER_SECONDS)
@@ -159,7 +159,7 @@ def configure_logging(
     root = logging.getLogger()
     root.addHandler(handler)
     root.setLevel(level.upper())
-    # Below warning uvicorn tells the same as our own lines, and the WebSocket library every frame.
+    # Below warning uvicorn logs what our own lines have, and the WebSocket library every frame.
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     access = logging.getLogger("uvicorn.access")
     access.setLevel(logging.INFO if access_log else logging.ERROR)
@@ -173,7 +173,7 @@ def configure_logging(
 
 
 def _trace(formatter: logging.Formatter, record: logging.LogRecord) -> str | None:
-    """The record's traceback; one that comes from an engine's process is text already."""
+    """Return the record's traceback; one from an engine's process is text already."""
     return formatter.formatException(record.exc_info) if record.exc_info else record.exc_text
 
 

@@ -1,7 +1,8 @@
 """Limits that a shell or a supervisor has set on this process's memory, and what a server needs.
 
-Without memory Python, numpy and torch fail each in its own way, with a traceback or none. So what
-is surely too little is refused before they are imported, and what turns out to be is told as such.
+Without memory Python, numpy and torch fail each in its own way, with a traceback or none. So a
+limit that is surely too low is refused before they are imported, and one that proves too low is
+named in the error.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ _MIB = 2**20
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """`front` and `engine`: MiB that a server on two cores took, with tones and with the demo
-    voice, and a tenth more. More cores, slots and parameters take more."""
+    """A limit on memory. `front` and `engine`: MiB that a server on two cores took, with tones and
+    with the demo voice, and a tenth more. More cores, slots and parameters take more."""
 
     name: str
     what: str
@@ -29,7 +30,7 @@ class _Limit:
 
     @property
     def mib(self) -> float | None:
-        """What this process may have; None: as much as there is."""
+        """MiB that this process may have; None: no limit."""
         try:
             import resource
         except ImportError:  # a system without such limits
@@ -48,7 +49,7 @@ def check_memory_limits(models: Sequence[Path]) -> None:
     """Raise ConfigError if a limit is surely too low for a server with these checkpoint folders.
 
     Nothing large may be imported before. `models` is empty for an engine that loads none; folders
-    that are not there yet count as empty.
+    that do not exist yet count as empty.
     """
     weights = max((_weights(folder) for folder in models), default=0) / _MIB
     for limit in _LIMITS:
@@ -64,8 +65,8 @@ def check_memory_limits(models: Sequence[Path]) -> None:
 
 @contextlib.contextmanager
 def told_memory_limits() -> Iterator[None]:
-    """Under a limit, raise what goes wrong as a ConfigError that names it: no error of a library
-    tells reliably that memory was short."""
+    """Under a limit, raise any error as a ConfigError that names the limit: no error of a library
+    says reliably that memory was short."""
     try:
         yield
     except RealtimeTTSError:

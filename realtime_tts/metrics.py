@@ -1,4 +1,5 @@
-"""What `/metrics` shows: OpenMetrics to whom accepts that, else Prometheus' older text format.
+"""The page of `/metrics`: OpenMetrics for clients that accept it, else Prometheus' older text
+format.
 
 One registry per `Metrics`, so that two servers in one process do not share counts. Names and units
 follow OpenMetrics (docs/metrics.md lists them all); labels are few, and nothing comes from users:
@@ -17,7 +18,7 @@ from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.engine.link import EngineStatus
 
 SLO_TTFA_SECONDS = 0.3
-"""A turn meets the objective if its first sound came within so long, and no sound came late."""
+"""Seconds to the first sound of a turn that meets the objective; no sound of it is late."""
 
 _TTFA_BUCKETS = (0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 2, 4, 8)
 _STEP_BUCKETS = (0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.056, 0.08, 0.12, 0.2, 0.4, 1)
@@ -29,7 +30,7 @@ _EXECUTION = ("device", "gpu", "dtype", "programs", "kernels", "predictor", "tal
 
 
 def row_bucket(rows: int) -> int:
-    """`rows` rounded up to a power of two: few enough to be labels. 0 is a codec run alone."""
+    """Return `rows` rounded up to a power of two, for few labels. 0 is a codec run alone."""
     return 1 << (rows - 1).bit_length() if rows else 0
 
 
@@ -41,7 +42,7 @@ class Page(NamedTuple):
 
 
 def page_of_registry(registry: CollectorRegistry, accept: str) -> Page:
-    """In the newest format among the media types that the asker accepts."""
+    """Return the registry's page in the newest format among the media types accepted."""
     encode, content_type = choose_encoder(accept)
     return Page(encode(registry), content_type)
 
@@ -57,7 +58,7 @@ class Metrics:
         self._socket_metrics()
 
     def _listening_metrics(self) -> None:
-        """What listeners hear."""
+        """Make the metrics of what listeners hear."""
         self.ttfa = self._histogram(
             "tts_ttfa_seconds", "First text delta received to first packet sent.", _TTFA_BUCKETS
         )
@@ -89,7 +90,7 @@ class Metrics:
         )
 
     def _objective_metrics(self) -> None:
-        """What share of turns is as it should be; and the traces that tell of each."""
+        """Make the metrics of how many turns meet the objective, and of lost traces."""
         limit = round(SLO_TTFA_SECONDS * 1000)
         self.slo_turns = self._counter(
             "tts_slo_turns_total", "Turns that sounded, or failed by a fault of the server."
@@ -103,7 +104,7 @@ class Metrics:
         )
 
     def _engine_metrics(self) -> None:
-        """What the engine does; `step` and `guard` are called by its loop."""
+        """Make the metrics of the engine; `step` and `guard` are called by its loop."""
         self.step_seconds = self._histogram(
             "tts_engine_step_seconds", "Duration of an engine step.", _STEP_BUCKETS
         )
@@ -154,7 +155,7 @@ class Metrics:
         )
 
     def step(self, seconds: float, prefills: int, decodes: int) -> None:
-        """The engine loop has made a step of so many rows."""
+        """Count a step of the engine loop, with these numbers of rows."""
         self.step_seconds.observe(seconds)
         rows = prefills + decodes
         kind = "prefill" if prefills else "decode"
@@ -163,19 +164,19 @@ class Metrics:
         self.frames.inc(rows)
 
     def guard(self, reason: str) -> None:
-        """A guard ended a turn."""
+        """Count a turn that a guard ended."""
         self.guard_stops.labels(reason).inc()
 
     def restarted(self) -> None:
-        """An engine process has ended and is started again."""
+        """Count an engine process that has ended and is started again."""
         self.restarts.inc()
 
     def load_failed(self) -> None:
-        """An engine process has ended before it was ready."""
+        """Count an engine process that has ended before it was ready."""
         self.load_failures.inc()
 
     def watch_engine(self, status: Callable[[], EngineStatus]) -> None:
-        """Show an engine's load; `status` is asked at every scrape."""
+        """Show an engine's load; `status` is called at every scrape."""
         gauges: dict[str, tuple[str, Callable[[], float]]] = {
             "tts_active_turns": ("Turns that hold a slot.", lambda: status().active),
             "tts_held_turns": ("Turns waiting for their text.", lambda: status().held),
@@ -186,8 +187,8 @@ class Metrics:
             Gauge(name, text, registry=self.registry).set_function(value)
 
     def watch_fronts(self, fronts: Callable[[], float]) -> Counter:
-        """Show how many of several fronts take sockets; count up what is returned for each that
-        has ended and is started again."""
+        """Show how many of several fronts take sockets. Return the counter of those that have ended
+        and are started again."""
         gauge = Gauge("tts_fronts", "Front processes that take sockets.", registry=self.registry)
         gauge.set_function(fronts)
         return self._counter(
@@ -195,8 +196,8 @@ class Metrics:
         )
 
     def show_reloads(self) -> tuple[Gauge, Gauge]:
-        """Show whether the settings could be taken over the last time, and when they were: to be
-        set to a Unix time, and to 1 or 0."""
+        """Show when settings were last reloaded, and whether the last try succeeded. Return both
+        gauges, to be set to a Unix time, and to 1 or 0."""
         time = Gauge(
             "tts_config_last_reload_success_timestamp_seconds",
             "When the settings were taken over the last time.",
@@ -218,7 +219,7 @@ class Metrics:
                 self.engine_info.labels(model=info.model, **labels).info({})
 
     def render(self, accept: str = "") -> Page:
-        """The answer to a scrape that accepts these media types."""
+        """Return the answer to a scrape that accepts these media types."""
         return page_of_registry(self.registry, accept)
 
     def _counter(self, name: str, text: str, labels: list[str] | None = None) -> Counter:

@@ -1,4 +1,4 @@
-"""multipart/form-data, for all that takes files: voices, and other APIs' dictionaries."""
+"""Reads multipart/form-data, for all that takes files: voices, and other APIs' dictionaries."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import Field, File
 
 Put = Callable[[str, bytes, bool], None]
-"""Is given the name of a field, what is in it, and whether it is a file. May raise what is no
+"""Gets the name of a field, its content, and whether it is a file. May raise anything but a
 ValueError."""
 
 
 class BadForm(ValueError):
-    """The body is no form; the message says why."""
+    """The body is not a form; the message says why."""
 
 
 def read_form(body: bytes, content_type: str, put: Put, *, most_bytes: int) -> None:
-    """Give each field of a form to `put`. `most_bytes`: of files that are kept in memory.
+    """Pass each field of a form to `put`. `most_bytes`: of files that are kept in memory.
 
     Raises BadForm. A hostile form costs seconds of Python.
     """

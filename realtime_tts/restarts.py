@@ -1,4 +1,4 @@
-"""When a process that has ended is started again: soon at first, and later each time."""
+"""The delay before a process that has ended is started again: short at first, longer each time."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections import deque
 
 
 class Restarts:
-    """Of one process. All in seconds: the `first` delay is doubled with each end within `window`,
-    up to the `longest`."""
+    """The ends of one process, in seconds: the `first` delay is doubled with each end within
+    `window`, up to the `longest`."""
 
     def __init__(self, first: float, longest: float, window: float) -> None:
         self._first, self._longest, self._window = first, longest, window
@@ -16,11 +16,11 @@ class Restarts:
 
     @property
     def ends(self) -> int:
-        """How often it has ended within the window."""
+        """How often the process has ended within the window."""
         return len(self._ends)
 
     def ended(self) -> float:
-        """It has ended, once more; how long to wait before the next start."""
+        """Note that the process has ended once more. Return the delay before its next start."""
         now = time.monotonic()
         self._ends.append(now)
         while self._ends[0] < now - self._window:

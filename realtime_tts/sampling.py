@@ -40,7 +40,7 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def checked(sampling: Sampling) -> Sampling:
-    """The same settings. Raises RequestError, which names the field, if one is out of range."""
+    """Return the settings. Raises RequestError, which names the field, if one is out of range."""
     try:
         return msgspec.convert(msgspec.to_builtins(sampling), Sampling)
     except msgspec.ValidationError as error:

@@ -10,25 +10,25 @@ from pathlib import Path
 _UNFINISHED = ".unfinished-"
 _ABANDONED_SECONDS = 3600.0
 _SETTLED_SECONDS = 2.0
-"""A folder that changed less long ago may change again without another time stamp."""
+"""Seconds for which a folder that has changed may change again without another time stamp."""
 
 
 def unfinished_in(folder: Path) -> Path:
-    """Choose where to write a file before it is linked. Makes the folder, and removes what a server
-    that died left unfinished there. Raises OSError."""
+    """Choose where to write a file before it is linked. Makes the folder, and removes files that a
+    server left unfinished when it died. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.glob(_UNFINISHED + "*"):
         try:
             if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
                 path.unlink()
         except FileNotFoundError:
-            continue  # another server sweeps, too
+            continue  # another server removes them, too
     return folder / f"{_UNFINISHED}{secrets.token_hex(8)}"
 
 
 def write(unfinished: Path, data: bytes) -> None:
-    """Write a file before it is linked. Once it is acknowledged, it is there after a power cut. Who
-    may read it is what the process's umask says, for every file alike. Raises OSError."""
+    """Write a file before it is linked. Once this returns, it survives a power cut. The process's
+    umask decides who may read it, as for every file. Raises OSError."""
     with unfinished.open("xb") as file:
         file.write(data)
         file.flush()
@@ -50,6 +50,6 @@ def link(unfinished: Path, place: Path) -> None:
 
 
 def settled(stamp: int) -> int | None:
-    """The time stamp of a folder that was listed (nanoseconds), if the next change will give it
-    another one; else None."""
+    """Return the time stamp of a folder that was listed (nanoseconds), if the next change will give
+    it another one; otherwise None."""
     return stamp if time.time_ns() - stamp > _SETTLED_SECONDS * 1e9 else None

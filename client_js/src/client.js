@@ -136,7 +136,7 @@ export class RealtimeTTS {
     /** @type {any} */
     let error = this.#connection.lost;
     for (let ms = FIRST_WAIT_MS; ; ms *= 2) {
-      // Half by chance, lest all come at once.
+      // Half by chance, so that not all come at once.
       const wait = (Math.min(ms, LONGEST_WAIT_MS) * (1 + Math.random())) / 2;
       await new Promise((resolve) => {
         this.#timer = setTimeout(resolve, Math.max(error.retryAfterMs ?? 0, wait));

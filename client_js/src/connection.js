@@ -15,6 +15,7 @@ import {
 /** @import * as wire from "../types/messages.js" */
 /** @import { Turn } from "./turn.js" */
 
+/** One socket, with its session. */
 export class Connection {
   /** @type {ConnectionLost | null} */
   lost = null;
@@ -63,7 +64,7 @@ export class Connection {
   }
 
   /**
-   * A server that gives no answer in time is given up.
+   * Ends the connection if there is no answer in time.
    * @template T @param {Promise<T>} answer @param {string} missing @param {number} [timeoutMs]
    */
   async within(answer, missing, timeoutMs = this.#options.replyTimeoutMs) {
@@ -110,7 +111,7 @@ export class Connection {
         if (turn) turn.wordsExact = message.exact === true;
         break;
       case "turn.state":
-        turn?.told(message);
+        turn?.state(message);
         break;
       case "turn.interrupted":
         turn?.interrupted(message);
@@ -139,7 +140,7 @@ export class Connection {
     if (!message.turn_id && !this.#refuse(error) && !fatal) this.#options.onWarning(message);
   }
 
-  /** Whoever waited. @param {Error} error */
+  /** Rejects the next waiter. @param {Error} error */
   #refuse(error) {
     const waiter = this.#waiters.shift();
     waiter?.reject(error);

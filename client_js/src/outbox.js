@@ -6,7 +6,7 @@ const RATE_SHARE = 0.9;
 const BURST_SHARE = 0.5;
 const MOST_BYTES_PER_UNIT = 8;
 
-/** Sends messages no faster than the server allows. Text that has to wait is joined. */
+/** Sends messages no faster than the server allows. Text that waits is joined. */
 export class Outbox {
   #write;
   #now;
@@ -46,7 +46,7 @@ export class Outbox {
     this.#arm();
   }
 
-  /** Past everything that waits. @param {wire.ClientMessage} message */
+  /** Sends ahead of the queue. @param {wire.ClientMessage} message */
   sendNow(message) {
     this.#tokens -= 1;
     this.#write(JSON.stringify(message));

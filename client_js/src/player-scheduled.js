@@ -11,8 +11,8 @@ const FADE = 0.004;
 const SETTLE = 0.01; // as devices are ahead
 
 /**
- * The worklet's node where browsers have none, as over plain http. The same processor makes blocks
- * ahead of the device; what it reports counts when it is heard.
+ * Replaces the worklet's node where browsers have none, as over plain http. The same processor makes
+ * blocks ahead of the device; its reports count when they are heard.
  */
 export class Scheduled {
   port = {

@@ -19,7 +19,7 @@ export function worklet(scope = globalThis) {
   const HALF = 8; // taps on each side
   const FINE = 512; // steps between two samples
 
-  /** For all turns that come over one network. */
+  /** Shared by all turns. */
   class Refill {
     constructor() {
       this.samples = START;
@@ -65,12 +65,12 @@ export function worklet(scope = globalThis) {
       this.buffered += samples.length;
     }
 
-    /** What there is, is played at once. */
+    /** Plays the rest at once. */
     end() {
       this.ended = true;
     }
 
-    /** Only fade out: how much will have been played then. */
+    /** Fades out; returns what is played then. */
     clear() {
       this.ended = true;
       this.buffered = Math.min(this.buffered, this.fade);

@@ -5,7 +5,7 @@ import { SAMPLE_RATE, deferred } from "./protocol.js";
 /** @import * as api from "../types/api.js" */
 /** @import * as internal from "../types/internal.js" */
 
-const TELL_SECONDS = 0.25;
+const REPORT_SECONDS = 0.25;
 const CLEAR_MS = 100;
 
 /** @implements {api.Playback} */
@@ -14,7 +14,7 @@ class Playback {
   #done = deferred();
   /** @type {internal.WorkletReport} */
   #at = { id: 0, state: "waiting", played: 0, underruns: 0, buffered: 0, time: 0 };
-  #toldAt = 0;
+  #reportedAt = 0;
   #player;
   /** @type {(samples: number) => void} */
   cleared = () => {};
@@ -55,8 +55,8 @@ class Playback {
     const { state, played, underruns, time } = report;
     if (underruns > before.underruns) this.#player.emit("underrun", { playback: this, underruns });
     if (state !== before.state) this.#player.emit("state", { playback: this, state });
-    else if (time < this.#toldAt + TELL_SECONDS) return;
-    this.#toldAt = time;
+    else if (time < this.#reportedAt + REPORT_SECONDS) return;
+    this.#reportedAt = time;
     this.turn.played({ playedSamples: played });
   }
 
@@ -90,7 +90,7 @@ export class Player extends EventTarget {
     const { signal } = this.#closing;
     const unlock = () => {
       // What the page itself suspended later stays so.
-      if (!this.#unlocked || this.#interrupted) this.unlock().catch(() => {}); // play() tells why
+      if (!this.#unlocked || this.#interrupted) this.unlock().catch(() => {}); // play() rejects
     };
     for (const gesture of ["click", "keydown", "touchend"]) {
       addEventListener(gesture, unlock, { capture: true, signal });
@@ -113,7 +113,7 @@ export class Player extends EventTarget {
     if (!this.#analyser) {
       const analyser = (this.#analyser = this.context.createAnalyser());
       const connected = this.#load().then((node) => node.connect(analyser));
-      connected.catch(() => {}); // play() tells why
+      connected.catch(() => {}); // play() rejects
     }
     return this.#analyser;
   }
@@ -202,12 +202,12 @@ export class Player extends EventTarget {
       const { reason } = await turn.done;
       if (reason === "interrupted") await this.#clear(id); // by other means than bargeIn()
     } catch {
-      // What came is played, then `done` tells.
+      // Plays what was received; `done` rejects.
     }
     port.postMessage({ id, end: true });
   }
 
-  /** How many samples were played. @param {number} id @returns {Promise<number>} */
+  /** Returns the samples played. @param {number} id @returns {Promise<number>} */
   async #clear(id) {
     const playback = this.#playbacks.get(id);
     if (!playback) return 0;

@@ -3,9 +3,9 @@
 
 const CODES_AT_ONCE = 64;
 
-/** What another session needs to go on with a turn, behind the packets that came. */
+/** What another session needs to go on with a turn, behind the packets received. */
 export class Progress {
-  /** @type {wire.TurnState | null} its packet has not come */
+  /** @type {wire.TurnState | null} before its packet */
   #next = null;
   /** @type {wire.TurnState | null} */
   #last = null;
@@ -19,11 +19,11 @@ export class Progress {
   }
 
   /** @param {wire.TurnState} message */
-  told(message) {
+  state(message) {
     this.#next = message;
   }
 
-  packetCame() {
+  packet() {
     const { part, codes } = (this.#last = this.#next ?? this.#last) ?? {};
     if (!this.#next) return;
     this.#next = null;

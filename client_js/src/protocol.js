@@ -7,7 +7,7 @@ export const KEY_SUBPROTOCOL_PREFIX = "realtime-tts.key.";
 export const SAMPLE_RATE = 24_000;
 export const PACKET_BYTES = 4_096;
 
-/** Needed of each message, by example. @type {Record<string, object>} */
+/** The fields that each message needs, by example. @type {Record<string, object>} */
 export const SHAPES = {
   ready: {
     voices: [""],
@@ -86,7 +86,7 @@ export class ConnectionLost extends RealtimeTTSError {}
 export function deferred() {
   const made = /** @type {any} */ ({});
   made.promise = new Promise((resolve, reject) => Object.assign(made, { resolve, reject }));
-  made.promise.catch(() => {}); // nobody need be waiting
+  made.promise.catch(() => {}); // there may be no waiter
   return made;
 }
 
@@ -104,7 +104,7 @@ export function onWire({ playedMs, playedSamples }) {
   return { played_ms: playedMs, played_samples: playedSamples && Math.round(playedSamples) };
 }
 
-/** By estimate. @param {string} text @param {number} samples @param {number} all 0: unknown */
+/** An estimate. @param {string} text @param {number} samples @param {number} all 0: unknown */
 export function split(text, samples, all) {
   const heard = Math.ceil(samples * (all ? text.length / all : CHARACTERS_PER_SAMPLE));
   const cut = heard < text.length ? text.slice(0, heard).search(/\S*$/) : text.length;

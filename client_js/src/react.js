@@ -50,13 +50,13 @@ export function useSpeech(server, options = {}) {
 
   useEffect(() => {
     const made = (voice.current = new Voice(server, wanted.current));
-    made.session().catch(() => {}); // speak() tells why
+    made.session().catch(() => {}); // speak() shows why
     setView(IDLE);
     return () => {
       voice.current = null;
       void made.close();
     };
-    // eslint-disable-next-line react-hooks/exhaustive-deps -- `key` stands for both
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- `key` has both
   }, [key]);
 
   const speak = useCallback(async (/** @type {api.TextSource} */ text) => {

@@ -40,7 +40,7 @@ export class Turn {
   /** Characters before each flush. @type {number[]} */
   #flushes = [];
   #progress = new Progress();
-  /** It began with. @type {object | undefined} */
+  /** The session's when it began. @type {object | undefined} */
   #settings;
   /** @type {Promise<api.Interrupted> | null} */
   #interrupting = null;
@@ -123,7 +123,7 @@ export class Turn {
 
   /** @param {"flush" | "turn.end" | "played"} type @param {wire.Position} [at] */
   #send(type, at) {
-    // What is played may be told when no more comes.
+    // Positions count when it is over, too.
     if (!this.text || this.#interrupting || (this.over && !at)) return;
     this.#connection?.outbox.send({ type, turn_id: this.turnId, ...at });
   }
@@ -198,7 +198,7 @@ export class Turn {
 
   /* From the connection */
 
-  /** What was sent goes out, behind what came. @param {Connection} connection */
+  /** Sends its text again, behind what was received. @param {Connection} connection */
   attach(connection) {
     if (this.over) return;
     const { turnId: turn_id, text } = this;
@@ -233,8 +233,8 @@ export class Turn {
   }
 
   /** @param {wire.TurnState} message */
-  told(message) {
-    this.#progress.told(message);
+  state(message) {
+    this.#progress.state(message);
   }
 
   /** @param {Error} error */
@@ -250,7 +250,7 @@ export class Turn {
   /** @param {ArrayBuffer} data */
   packet(data) {
     this.samplesReceived += data.byteLength / 2;
-    this.#progress.packetCame();
+    this.#progress.packet();
     if (!this.#interrupting) this.#packets.push(new Uint8Array(data));
     this.#wake();
   }

@@ -1,6 +1,6 @@
 /**
- * What the client gives to its user and is given: the documentation of every class, method and
- * option, which editors show. It is written apart from the code, so that browsers need not load it
+ * The client's public interface, with the documentation of every class, method and option, which
+ * editors show. It is written apart from the code, so that browsers need not load it
  * and nothing has to be built; `npm run types` proves that the code does what it says.
  */
 
@@ -8,7 +8,7 @@ import type { Ready, ServerError, Warning, Word } from "./messages.js";
 
 /* Connecting ------------------------------------------------------------------------------- */
 
-/** A session with a server; after a loss, the next one with the same settings. */
+/** A session with a server. When it is lost, another one with the same settings replaces it. */
 export declare class RealtimeTTS {
   private constructor();
 
@@ -18,7 +18,7 @@ export declare class RealtimeTTS {
    * @param server ws(s) or http(s) URL, or host:port; without a path `/v1/tts`
    * @throws {HandshakeRefused} if there is no session, for a reason a page cannot see
    * @throws {OverloadedError} if the server says when to try again
-   * @throws {RequestError} for settings that the server cannot do
+   * @throws {RequestError} for settings that the server cannot apply
    * @throws {ClientError} for an address, key or option that cannot be used
    */
   static connect(
@@ -33,8 +33,8 @@ export declare class RealtimeTTS {
   get connected(): boolean;
 
   /**
-   * Change settings for turns that begin from now on. If the server cannot, all stays as it was. If
-   * the connection is lost, it waits for the next one.
+   * Change settings for turns that begin from now on. If the server cannot apply them, all stays as
+   * it was. If the connection is lost, the change waits for the next one.
    *
    * @throws {RequestError}
    * @throws {ConnectionLost} if there will be no other connection
@@ -42,8 +42,8 @@ export declare class RealtimeTTS {
   configure(options: SessionOptions): Promise<void>;
 
   /**
-   * A new turn. It is spoken after those before it. If the connection is lost, it waits for the
-   * next one.
+   * Begin a new turn. It is spoken after those before it. If the connection is lost, the turn waits
+   * for the next one.
    *
    * @throws {ClientError} for a `turnId` that cannot be used
    * @throws {ConnectionLost} if there will be no other connection
@@ -51,7 +51,7 @@ export declare class RealtimeTTS {
   turn(options?: TurnOptions): Turn;
 
   /**
-   * Speak a text, or text deltas as they come. Iterate over the turn for its packets. If `text`
+   * Speak a text, or text deltas as they arrive. Iterate over the turn for its packets. If `text`
    * throws, so does the turn.
    *
    * @throws {ConnectionLost} if there will be no other connection
@@ -64,22 +64,23 @@ export declare class RealtimeTTS {
 
 export type TextSource = string | Iterable<string> | AsyncIterable<string>;
 
-/** temperature 0 is greedy; topK 0 and topP 1 mean no limit. */
+/** How codes are drawn: temperature 0 is greedy; topK 0 and topP 1 mean no limit. */
 export interface PredictorOptions {
   temperature?: number | null | undefined;
   topK?: number | null | undefined;
   topP?: number | null | undefined;
 }
+/** Sampling of the first code of a frame, and of the others in `predictor`. */
 export interface SamplingOptions extends PredictorOptions {
   repetitionPenalty?: number | null | undefined;
   predictor?: PredictorOptions | null | undefined;
 }
 /**
- * Settings of a session; what is left out is the server's choice, and `null` makes it so again. See
- * `session.start`.
+ * Settings of a session. The server chooses what is left out, and `null` resets a setting to that.
+ * See `session.start`.
  */
 export interface SessionOptions {
-  /** One of those the server has loaded, if there are several; else the voice picks. */
+  /** One of the server's checkpoints, if it has several; otherwise the voice decides. */
   model?: string | null | undefined;
   voice?: string | null | undefined;
   language?: string | null | undefined;
@@ -101,15 +102,15 @@ export interface SessionOptions {
   trimSilence?: "on" | "off" | null | undefined;
   /** Bring every voice and turn to -16 LUFS (off). */
   loudness?: "on" | "off" | null | undefined;
-  /** How much text is spoken as one where it comes slowly; auto: as its pace wants it (auto). */
+  /** How much text is spoken as one where it arrives slowly; auto: by its pace (auto). */
   pacing?: "auto" | "token" | "clause" | "sentence" | null | undefined;
   /** 0.7 to 1.4: 1.2 says in five seconds what takes six, at the same pitch (1). */
   speed?: number | null | undefined;
-  /** How much audio may be sent ahead of the listener (3000). */
+  /** Milliseconds of audio that may be sent ahead of the listener (3000). */
   leadMs?: number | null | undefined;
-  /** The W3C `traceparent` of the span that turns are children of, where the server traces them. */
+  /** The W3C `traceparent` of the parent of the turns' spans, where the server traces them. */
   traceparent?: string | null | undefined;
-  /** Say when which word is spoken: `Turn.words` (off). */
+  /** Report when each word is spoken: `Turn.words` (off). */
   wordTimes?: "on" | "off" | null | undefined;
   /**
    * Turns whose socket is lost go on in another session, at the next sample. It takes 6 % more bytes
@@ -119,24 +120,24 @@ export interface SessionOptions {
 }
 export interface ConnectOptions {
   /**
-   * Or a short-lived token; a function gives one for each connection that is opened. If it fails
-   * after a loss, it is called again.
+   * An API key or a short-lived token, or a function that returns one for each connection that is
+   * opened. If it fails after a connection was lost, it is called again.
    */
   apiKey?: string | (() => string | Promise<string>) | undefined;
-  /** By default the global one, which Node has since version 22; before, that of the package `ws`. */
+  /** By default the global one, which Node has since version 22; before, pass that of `ws`. */
   WebSocket?: (new (url: string, protocols: string[]) => Socket) | undefined;
-  /** Until the server is ready (10,000). */
+  /** Time to wait until the server is ready (10,000). */
   connectTimeoutMs?: number | undefined;
-  /** Until it answers settings or an interrupt (10,000). */
+  /** Time to wait for the answer to settings or an interrupt (10,000). */
   replyTimeoutMs?: number | undefined;
   /**
-   * How long to try to connect again after a loss (30,000). After that, the next turn or `configure`
-   * tries again; with 0 only those do, once.
+   * Time to try to connect again after a connection was lost (30,000). After that, the next turn or
+   * `configure` tries again; with 0 only those do, once.
    */
   giveUpAfterMs?: number | undefined;
-  /** Hears every warning, and errors that are about nothing in particular. */
+  /** Called with every warning, and with errors that concern neither a turn nor a request. */
   onWarning?: ((notice: Warning | ServerError) => void) | undefined;
-  /** Hears when the connection is lost (false) and when there is one again (true). */
+  /** Called when the connection is lost (false) and when there is one again (true). */
   onConnected?: ((connected: boolean) => void) | undefined;
 }
 
@@ -156,7 +157,7 @@ export interface TurnOptions {
 }
 
 export interface SendOptions {
-  /** No more text after this one. */
+  /** Whether this is the last text. */
   end?: boolean;
 }
 
@@ -171,22 +172,22 @@ export declare class Turn {
   readonly turnId: string;
   /** All text sent so far. */
   readonly text: string;
-  /** Nothing more will come. */
+  /** Whether the turn has ended, so that nothing more comes. */
   readonly over: boolean;
   /** `streaming` or `full_text`, once audio began. */
   readonly layout: string | null;
-  /** Samples that came, whether or not they were read. */
+  /** Samples received, whether or not they were read. */
   readonly samplesReceived: number;
-  /** How often its socket was lost and it went on in another session. */
+  /** How often the turn went on in another session, because its socket was lost. */
   readonly resumes: number;
-  /** What the server warned about. */
+  /** The server's warnings about the turn. */
   readonly warnings: readonly Warning[];
   /**
-   * With `wordTimes`: the words in the packets so far, each with the white space before it. Those
-   * with an `end_ms` up to a position, joined, are what a listener has heard who is there.
+   * With `wordTimes`: the words in the packets so far, each with the white space before it. Joined,
+   * those with an `end_ms` up to a position are what a listener at that position has heard.
    */
   readonly words: readonly Word[];
-  /** Whether the model told when it speaks the words that came; else their times are estimated. */
+  /** Whether the model reported when it speaks the words; otherwise their times are estimates. */
   readonly wordsExact: boolean;
 
   /** How the turn ended. Rejects with what iterating would throw. */
@@ -200,10 +201,10 @@ export declare class Turn {
    */
   send(delta: string, options?: SendOptions): void;
 
-  /** Speak what was sent so far to its end, and stay in the turn. */
+  /** Have the text sent so far spoken to its end; the turn goes on. */
   flush(): void;
 
-  /** No more text. A turn without any is over at once. Idempotent. */
+  /** Report that no more text comes. A turn without any is over at once. Idempotent. */
   end(): void;
 
   /**
@@ -213,41 +214,41 @@ export declare class Turn {
    */
   played(position: Played): void;
 
-  /** Send a text, or text deltas as they come, in the background, and end the turn. */
+  /** Send a text, or text deltas as they arrive, in the background, and end the turn. */
   feed(source: TextSource): this;
 
   /**
-   * The packets until the turn is over: 24 kHz, mono, 16 bit little-endian, at most 4,096 bytes.
+   * Yields packets until the turn is over: 24 kHz, mono, 16 bit little-endian, at most 4,096 bytes.
    * Then throws what ended the turn early: `TurnError`, `OverloadedError` or `ConnectionLost`.
    * Leaving the loop early interrupts the turn.
    */
   [Symbol.asyncIterator](): AsyncGenerator<Uint8Array<ArrayBuffer>, void>;
 
   /**
-   * Stop speaking. From this call on not one more packet comes out of the turn. Without a position
+   * Stop speaking. From this call on no further packet comes out of the turn. Without a position
    * the server estimates what was heard; without the server the client does. Works on a turn that is
-   * done, too, while its listener still hears it. Called again it gives the first answer.
+   * done, too, while its listener still hears it. A second call has the first answer.
    */
   interrupt(position?: Played): Promise<Interrupted>;
 }
 
-/** How a turn ended, by the server's measure. */
+/** How a turn ended, as the server measured it. */
 export interface TurnResult {
   turnId: string;
-  /** complete, interrupted, idle, max_length, or a guard's. */
+  /** Why it ended: complete, interrupted, idle, max_length, or a guard's reason. */
   reason: string;
-  /** At 24 kHz, sent. */
+  /** Samples sent, at 24 kHz. */
   samples: number;
-  /** From the first text at the server to the first packet. */
+  /** Time from the first text at the server to the first packet. */
   ttfaMs: number | null;
   /** Packets that were sent too late. */
   underruns: number;
-  /** How long speech waited for text. */
+  /** Time that speech waited for text. */
   heldMs: number;
-  /** How often the listener may have heard it wait in the middle of a word. */
+  /** How often the listener may have heard speech wait in the middle of a word. */
   heldInsideWord: number;
   textChars: number;
-  /** How often another engine went on with it, because its own had failed. */
+  /** How often another engine went on with the turn, because its own had failed. */
   moves: number;
 }
 
@@ -263,7 +264,7 @@ export interface Interrupted {
   textRemaining: string;
 }
 
-/** How much the listener has heard; samples count if both are given. */
+/** How much the listener has heard; if both are given, the samples count. */
 export interface Played {
   playedMs?: number;
   playedSamples?: number;
@@ -271,17 +272,17 @@ export interface Played {
 
 /* Errors ------------------------------------------------------------------------------------- */
 
-/** What this package throws on purpose. */
+/** Base of all errors that this package throws on purpose. */
 export declare class RealtimeTTSError extends Error {
-  /** The word on the wire, where there is one. */
+  /** The error's code on the wire, if it has one. */
   readonly code: string;
-  /** Whether the same again may work. */
+  /** Whether the same request may succeed later. */
   readonly retryable: boolean;
-  /** How long to wait before that; 0: the server does not say. */
+  /** Time to wait before that; 0: the server does not say. */
   readonly retryAfterMs: number;
-  /** Of a lost turn: its text up to where it was heard, by estimate. */
+  /** The text of a lost turn up to where it was heard, by estimate. */
   readonly textSpoken: string;
-  /** Of a lost turn: the rest of its text. */
+  /** The rest of a lost turn's text. */
   readonly textRemaining: string;
 
   constructor(
@@ -290,55 +291,55 @@ export declare class RealtimeTTSError extends Error {
   );
 }
 
-/** Used in a way that cannot work. */
+/** The client was used in a way that cannot work. */
 export declare class ClientError extends RealtimeTTSError {}
 
-/** A message that no such server sends. */
+/** The server sent a message that no realtime-tts server sends. */
 export declare class ProtocolError extends RealtimeTTSError {}
 
-/** No session, and the reason cannot be seen from here. */
+/** There is no session, for a reason that cannot be seen from here. */
 export declare class HandshakeRefused extends RealtimeTTSError {}
 
 /** The server cannot do what was asked. */
 export declare class RequestError extends RealtimeTTSError {}
 
-/** No capacity now; says when to try again. */
+/** The server has no capacity now; `retryAfterMs` says when to try again. */
 export declare class OverloadedError extends RealtimeTTSError {}
 
 /** The server ended a turn with an error. */
 export declare class TurnError extends RealtimeTTSError {}
 
-/** The socket went away. */
+/** The socket was lost. */
 export declare class ConnectionLost extends RealtimeTTSError {}
 
 /* The player --------------------------------------------------------------------------------- */
 
 /**
- * Plays turns in a browser, one after the other. Events: `state`, `underrun` and `packet`, whose
+ * Plays turns in a browser, one after another. Events: `state`, `underrun` and `packet`, whose
  * `detail` has the `playback`.
  */
 export declare class Player extends EventTarget {
   constructor(options?: PlayerOptions);
 
-  /** Made at the first use. Runs at 24 kHz, or at the device's rate where a browser refuses. */
+  /** Made at the first use: at 24 kHz, or at the device's rate where a browser refuses that. */
   get context(): AudioContext;
 
-  /** What is playing, for a waveform. */
+  /** An analyser of what is playing, for a waveform. */
   get analyser(): AnalyserNode;
 
-  /** Browsers allow sound after a gesture: call it in one. The first on the page is used, too. */
+  /** Allow sound. Browsers require a gesture: call it in one. The page's first one does, too. */
   unlock(): Promise<void>;
 
   /** Play a turn, after those before it. */
   play(turn: Turn): Playback;
 
   /**
-   * The listener speaks: silence, and everything that was to be played is dropped. Reports what was
-   * heard of the turn that played; null if there was none.
+   * Fall silent because the listener speaks, and drop everything not yet played. Resolves with what
+   * was heard of the turn that played; null if there was none.
    */
   bargeIn(): Promise<Interrupted | null>;
 
-  /** Stop, and give the audio device back. */
+  /** Stop, and release the audio device. */
   close(): Promise<void>;
 }
 
@@ -346,29 +347,29 @@ export declare class Player extends EventTarget {
 export interface Playback {
   readonly turn: Turn;
 
-  /** When all was played or cleared; rejects with what ended the turn early. */
+  /** Resolves when all was played or cleared; rejects with what ended the turn early. */
   get done(): Promise<TurnResult>;
 
-  /** How far it is, at this moment. */
+  /** Return how far playback is at this moment. */
   stats(): PlaybackStats;
 }
 
-/** waiting for sound, playing, or done. */
+/** Waiting for sound, playing, or done. */
 export type PlaybackState = "waiting" | "playing" | "done";
 export interface PlayerOptions {
-  /** By default one of 24 kHz of the player's own. */
+  /** The audio context to use; by default the player makes one of 24 kHz. */
   context?: AudioContext | undefined;
-  /** Where `player-worklet.js` is, for pages whose policy allows no worklet from a `blob:`. */
+  /** The URL of `player-worklet.js`, for pages whose policy allows no worklet from a `blob:`. */
   workletUrl?: string | URL | undefined;
 }
 export interface PlaybackStats {
-  /** Given to the audio device. */
+  /** Seconds given to the audio device. */
   playedSeconds: number;
-  /** Of that, what has reached the listener. */
+  /** Seconds of that which have reached the listener. */
   heardSeconds: number;
-  /** Received and not yet played. */
+  /** Seconds received and not yet played. */
   leadSeconds: number;
-  /** Of that, what has reached the audio thread. */
+  /** Seconds of that which have reached the audio thread. */
   bufferedSeconds: number;
   underruns: number;
   state: PlaybackState;

@@ -1,4 +1,4 @@
-/** What the client's own files hand to each other. */
+/** Types that the client's own files share. */
 
 import type { PlaybackState } from "./api.js";
 import type { ServerError, SessionStart, TurnDone, Warning } from "./messages.js";
@@ -9,7 +9,7 @@ export interface Deferred<T> {
   reject: (reason: unknown) => void;
 }
 
-/** Who waits for an answer to `session.start`; null: nobody, and other settings follow at once. */
+/** Waits for the answer to `session.start`; null: none does, as other settings follow at once. */
 export type Waiter = Deferred<unknown> | null | undefined;
 
 /** The part of `ConnectOptions` that is needed after the first connection. */
@@ -20,13 +20,13 @@ export interface Defaulted {
   onConnected: (connected: boolean) => void;
 }
 
-/** What `turn.done` says; of a turn that the server never heard of, the client says it. */
+/** The content of `turn.done`; for a turn that the server never had, the client makes it. */
 export type Done = Omit<TurnDone, "type">;
 
 /** Makes a connection with a session that has these settings. */
 export type Opener<Connection> = (settings: SessionStart) => Promise<Connection>;
 
-/** A turn, or settings, until there is a connection. */
+/** A turn, or settings, that wait for a connection. */
 export interface Waiting<Connection> {
   attach(connection: Connection): void;
   fail(error: Error): void;
@@ -39,7 +39,7 @@ export interface ErrorDetails {
   cause?: unknown;
 }
 
-/** What the player tells the worklet. */
+/** An order of the player to the worklet. */
 export interface WorkletOrder {
   id: number;
   begin?: true;
@@ -48,7 +48,7 @@ export interface WorkletOrder {
   clear?: true;
 }
 
-/** What the worklet reports. */
+/** A report of the worklet to the player. */
 export interface WorkletReport {
   id: number;
   /** The answer to `clear`: how many samples will have been played, exactly. */
@@ -57,6 +57,6 @@ export interface WorkletReport {
   played: number;
   underruns: number;
   buffered: number;
-  /** On the context's clock. */
+  /** Seconds on the context's clock. */
   time: number;
 }

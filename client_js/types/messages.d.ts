@@ -11,7 +11,7 @@ export interface Sampling extends Predictor {
   repetition_penalty?: number | null;
   predictor?: Predictor | null;
 }
-/** What is left out stays; null resets. */
+/** Settings of the session: what is left out stays, and null resets. */
 export interface SessionStart {
   type: "session.start";
   model?: string | null;
@@ -66,7 +66,7 @@ export type ClientMessage =
 
 /* Server -> client ------------------------------------------------------------------------- */
 
-/** Characters are Unicode code points. */
+/** The server's limits. Characters are Unicode code points. */
 export interface Limits {
   max_message_bytes: number;
   max_text_chars: number;
@@ -94,10 +94,10 @@ export interface TurnStarted {
   type: "turn.started";
   turn_id: string;
   layout: string;
-  /** Where it is not 24 kHz `pcm_s16le`, which is all that this client asks for. */
+  /** The format, if it is not 24 kHz `pcm_s16le`, which is all that this client asks for. */
   audio?: Record<string, string | number | null>;
 }
-/** A word as it was sent, and between which positions of the turn's audio it is spoken. */
+/** A word as it was sent, and the positions in the turn's audio between which it is spoken. */
 export interface Word {
   text: string;
   start_ms: number;
@@ -107,10 +107,10 @@ export interface TurnWords {
   type: "turn.words";
   turn_id: string;
   words: Word[];
-  /** The model told; else the times are an estimate. */
+  /** Whether the model reported the times; otherwise they are estimates. */
   exact?: boolean;
 }
-/** What another session needs to go on behind the next packet; it counts once that has come. */
+/** What another session needs to go on behind the next packet; valid once that has arrived. */
 export interface TurnState {
   type: "turn.state";
   turn_id: string;

@@ -15,14 +15,14 @@ export {
 } from "./api.js";
 
 export declare const SUBPROTOCOL: string;
-/** Before an API key: a browser cannot set headers. */
+/** Precedes an API key in a subprotocol, since a browser cannot set headers. */
 export declare const KEY_SUBPROTOCOL_PREFIX: string;
 export declare const SAMPLE_RATE: number;
-/** Of the largest packet. */
+/** Bytes of the largest packet. */
 export declare const PACKET_BYTES: number;
 
 /**
- * A text frame of the server's; null for a type that only newer servers send.
+ * Parse a text frame of the server; null for a type that only newer servers send.
  *
  * @throws {ProtocolError} for what no such server sends
  */

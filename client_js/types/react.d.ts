@@ -2,10 +2,10 @@
 
 import type { ConnectOptions, Interrupted, SessionOptions, TextSource, TurnResult } from "./api.js";
 
-/** What `RealtimeTTS.connect` takes. Another value makes another session. */
+/** The options of `RealtimeTTS.connect`. Another value makes another session. */
 export type SpeechOptions = SessionOptions & ConnectOptions;
 
-/** How things stand, for what is shown. */
+/** The state of speech, to be shown. */
 export interface SpeechView {
   /** `waiting` for the first sound, `speaking`, or neither. */
   state: "idle" | "waiting" | "speaking";
@@ -15,12 +15,12 @@ export interface SpeechView {
   interrupted: Interrupted | null;
 }
 
-/** What `useSpeech` gives. `speak` and `interrupt` stay the same from one render to the next. */
+/** What `useSpeech` returns. `speak` and `interrupt` stay the same from one render to the next. */
 export interface Speech extends SpeechView {
   /**
-   * Speak a text, or text deltas as they come; call it in a click or key press, where browsers let
-   * sound begin. What was being said is interrupted. Resolves with how the turn ended once all of
-   * it was heard; null if it could not be spoken, and then `error` says why.
+   * Speak a text, or text deltas as they arrive; call it in a click or key press, where browsers
+   * let sound begin. Speech that has not ended is interrupted. Resolves with how the turn ended
+   * once all of it was heard; null if it could not be spoken, and then `error` says why.
    */
   speak(text: TextSource): Promise<TurnResult | null>;
   /** Fall silent at once. Resolves with what was heard; null if nothing was being said. */

@@ -1,1 +1,1 @@
-"""Voice-agent frameworks over the client, a module for each: none is imported unless asked for."""
+"""TTS plugins for voice-agent frameworks, on the client. Each is imported only if asked for."""

@@ -1,6 +1,6 @@
-"""The client on which speech begins, with its settings; and older ones that finish what they have.
+"""The client on which speech begins, with its settings; and older clients that finish their speech.
 
-A session that was refused for a setting does not exist: then another client takes over.
+A session that was refused for a setting does not exist: then another client replaces it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from realtime_tts.errors import ConfigError, RequestError
 
 
 class Link:
-    """The client on which a service's speech begins, and those before it, which finish what they
-    have.
+    """The client on which a service's speech begins, and those before it, which finish their
+    speech.
 
-    `make` gives a client for a session's options; `connect_seconds` bounds its first effort.
+    `make` returns a client for a session's options; `connect_seconds` bounds its first attempts.
     """
 
     def __init__(
@@ -33,15 +33,15 @@ class Link:
         self.client = make(options)
 
     async def connect(self) -> None:
-        """Raises what `RealtimeTTS.connect` raises."""
+        """Connect the client. Raises what `RealtimeTTS.connect` raises."""
         await self.client.connect(retry_for=self._connect_seconds)
 
     async def change(self, options: dict[str, Any]) -> None:
         """Let speech begin with `options` from now on.
 
-        Raises RequestError or ConfigError for what the server cannot do: it is for the caller to
-        `renew` with other options if then there is no connection. Raises ConnectionLost and the
-        like when they could not be tried: they count for the next connection.
+        Raises RequestError or ConfigError for what the server cannot apply: if there is no
+        connection then, the caller must `renew` with other options. Raises ConnectionLost and the
+        like if they could not be tried: they count for the next connection.
         """
         if not self.client.connected:
             self.renew(options)
@@ -57,18 +57,18 @@ class Link:
         self._options = options
 
     def renew(self, options: dict[str, Any]) -> None:
-        """Use another client. Raises ConfigError, and then keeps the one there is."""
+        """Use another client. Raises ConfigError, and then keeps the present one."""
         client = self._make(options)
         self._retired.append(self.client)
         self.client, self._options = client, options
 
     async def close_retired(self) -> None:
-        """Close the clients that nothing begins on any more."""
+        """Close the older clients, on which nothing begins any more."""
         retired, self._retired = self._retired, []
         for client in retired:
             await client.close()
 
     async def close(self) -> None:
-        """Close all of them; turns that still run end with ConnectionLost."""
+        """Close all clients; turns that still run end with ConnectionLost."""
         await self.close_retired()
         await self.client.close()

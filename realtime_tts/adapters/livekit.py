@@ -2,7 +2,7 @@
 
 Needs the extra `livekit`: `pip install '.[livekit]'` in a checkout, or
 `pip install 'realtime-tts-server[livekit]'`. Text goes to the server as the language model writes
-it: no sentence tokenizer in between, for the server begins to speak with the first words.
+it: no sentence tokenizer in between, since the server begins to speak with the first words.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class TTS(tts.TTS[Never]):
     Args:
         server: ws(s) or http(s) URL, or host:port.
         api_key: sent as a bearer token.
-        options: voice, language and so on, see SessionOptions. `word_times` is on if not set
-            otherwise: for an AgentSession with `use_tts_aligned_transcript=True`.
+        options: voice, language and so on, see SessionOptions. `word_times` is on by default,
+            for an AgentSession with `use_tts_aligned_transcript=True`.
 
     Raises ConfigError for an address or option that cannot be used.
     """
@@ -70,7 +70,7 @@ class TTS(tts.TTS[Never]):
 
     @property
     def model(self) -> str:
-        """The checkpoint: as set, else as the server said; "unknown" before the first session."""
+        """The checkpoint: the one set, else the server's; "unknown" before the first session."""
         return str(self._options.get("model", self._model))
 
     @property
@@ -81,8 +81,8 @@ class TTS(tts.TTS[Never]):
     def update_options(self, **options: Unpack[SessionOptions]) -> None:
         """Change settings for the streams that begin from now on.
 
-        None leaves a setting to the server again. Raises ConfigError; what only the server can
-        tell, such as an unknown voice, fails the next stream.
+        None resets a setting to the server's default. Raises ConfigError; what only the server can
+        find wrong, such as an unknown voice, fails the next stream.
         """
         session_start(options)
         if options.get("audio") is not None:
@@ -93,7 +93,7 @@ class TTS(tts.TTS[Never]):
     def prewarm(self) -> None:
         """Connect now, in the background, so that the first reply does not have to wait for it.
 
-        To be called in the event loop; a failure is logged, and the first stream tries again.
+        Must be called in the event loop; a failure is logged, and the first stream tries again.
         """
         if self._prewarming is None and not self._pool.in_use:
             self._prewarming = asyncio.create_task(self._prewarm(), name="realtime-tts prewarm")
@@ -101,7 +101,7 @@ class TTS(tts.TTS[Never]):
     def stream(
         self, *, conn_options: APIConnectOptions = DEFAULT_API_CONNECT_OPTIONS
     ) -> SynthesizeStream:
-        """A stream for one reply: text deltas in, audio out."""
+        """Return a stream for one reply: text deltas in, audio out."""
         stream = SynthesizeStream(tts=self, conn_options=conn_options)
         self._streams.add(stream)
         return stream
@@ -137,7 +137,7 @@ class TTS(tts.TTS[Never]):
 
     @property
     def _asked(self) -> dict[str, Any]:
-        """The settings of a session: with the times of words, unless that was said otherwise."""
+        """The settings of a session: with word times, unless they are set otherwise."""
         return {"word_times": "on"} | self._options
 
     def _know(self, session: Session) -> None:
@@ -150,7 +150,7 @@ class TTS(tts.TTS[Never]):
         emitter: tts.AudioEmitter,
         options: APIConnectOptions,
     ) -> AsyncIterator[Attempt]:
-        """A session for a stream's attempt; all that goes wrong in the block is an APIError."""
+        """Yield an attempt of a stream, with a session. All errors in the block are APIErrors."""
         try:
             began = time.perf_counter()
             async with asyncio.timeout(options.timeout):
@@ -196,7 +196,7 @@ class SynthesizeStream(tts.SynthesizeStream):
     async def _feed(
         self, pushed: AsyncIterable[Any], utterance: Utterance, attempt: Attempt
     ) -> None:
-        """Hand on what is pushed, which in each attempt is another channel."""
+        """Pass on what is pushed, which in each attempt is another channel."""
         begun = False
         async for delta in pushed:
             if isinstance(delta, str):

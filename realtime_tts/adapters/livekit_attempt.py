@@ -23,14 +23,14 @@ from realtime_tts.errors import (
 from realtime_tts.protocol.messages import SAMPLE_RATE
 
 _SILENCE = bytes(2 * SAMPLE_RATE // 10)
-"""Sound of a text with nothing to speak: the framework takes a stream without any for a failure."""
+"""Sound for a text with nothing to speak: the framework expects some of every stream."""
 
 
 class Attempt:
     """One attempt to speak a text: from a session to the framework's emitter.
 
-    While the text goes on the server may be silent for as long as it likes; once the text has
-    ended, each packet must come within `timeout` seconds.
+    While text still arrives the server may be silent for any time; once the text has ended, each
+    packet must arrive within `timeout` seconds.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Attempt:
         self._silent = True
 
     def begin(self, *, streaming: bool) -> None:
-        """Tell the framework what will come; its ids are the turn's in the server's logs."""
+        """Set the emitter up; the framework's ids are the turn's in the server's logs."""
         self._emitter.initialize(
             request_id=self._turn_id,
             sample_rate=SAMPLE_RATE,
@@ -58,13 +58,13 @@ class Attempt:
             self._emitter.start_segment(segment_id=self._turn_id)
 
     async def speak(self, utterance: Utterance) -> None:
-        """Speak it all. Raises what the client raises; TimeoutError at the deadline."""
+        """Speak the utterance. Raises what the client raises; TimeoutError at the deadline."""
         async for packet in utterance.packets(self._speech):
             self._silent = False
             self._emitter.push(packet)
-            self._tell_words(utterance)
+            self._push_words(utterance)
             self._wait_on()
-        self._tell_words(utterance)
+        self._push_words(utterance)
 
     def text_ended(self) -> None:
         """Note that the text has ended: from now on the server owes audio."""
@@ -74,7 +74,7 @@ class Attempt:
     def end(self, text: str) -> None:
         """Note that all has been spoken.
 
-        If that was nothing, the framework still wants some audio, and the text for its transcript.
+        If that was nothing, the framework still needs some audio, and the text for its transcript.
         """
         if self._silent and text.strip():
             self._emitter.push(_SILENCE)
@@ -82,11 +82,11 @@ class Attempt:
                 self._push_timed(text, 0.0, len(_SILENCE) / 2 / SAMPLE_RATE)
 
     def _speech(self, text: TextSource) -> Speech:
-        """A turn of its own, with an id of the framework's."""
+        """Begin a turn of its own, with an id of the framework's."""
         turn_id, self._turn_id = self._turn_id, utils.shortuuid("tts_")
         return Speech(partial(self._client.turn, turn_id, traceparent=self._traceparent), text)
 
-    def _tell_words(self, utterance: Utterance) -> None:
+    def _push_words(self, utterance: Utterance) -> None:
         for word in utterance.take_words():
             self._push_timed(word.text, word.start_ms / 1000, word.end_ms / 1000)
 
@@ -99,7 +99,7 @@ class Attempt:
 
 
 def api_error(error: RealtimeTTSError) -> APIError:
-    """The framework's error, by whose `retryable` it tries again or turns to another TTS."""
+    """Return the framework's error, whose `retryable` has it try again or change the TTS."""
     message = str(error)
     match error:
         case OverloadedError():

@@ -4,9 +4,9 @@
         server="ws://127.0.0.1:8000", settings=RealtimeTTSService.Settings(voice="ava")
     )
 
-The language model's tokens go to the server as they come. One LLM response, or one TTSSpeakFrame,
-is one audio context of Pipecat's and one turn of the server's, or several, where one has failed
-before it was heard (utterance.py). All turns of a service share one socket.
+The language model's tokens go to the server as they arrive. One LLM response, or one TTSSpeakFrame,
+is one audio context in Pipecat and one turn at the server, or several, where one has failed before
+it was heard (utterance.py). All turns of a service share one socket.
 """
 
 from __future__ import annotations
@@ -44,33 +44,34 @@ except ImportError as error:
     ) from error
 
 _TURNS_AT_THE_SERVER = 2
-"""One turn speaks and one waits, so that speech follows on speech without a gap. The others wait
-here: the server takes only so many (`limits.max_queued_turns`)."""
+"""Turns at the server: one speaks and one waits, so that speech follows on speech without a gap.
+The others wait here, as the server takes a limited number (`limits.max_queued_turns`)."""
 
 _CONTEXT_SECONDS = 120.0
-"""When Pipecat gives up an audio context in which nothing happens. Its own default of 3 s would cut
-a reply whose language model pauses, to call a tool for example. The server ends every turn, after
-60 s without text, and so does the loss of its socket; this is for a server that breaks its word."""
+"""Seconds after which Pipecat gives up an audio context in which nothing happens. Its own default
+of 3 s would cut a reply whose language model pauses, to call a tool for example. The server ends
+every turn after 60 s without text, and so does the loss of its socket; this is for a server that
+fails to."""
 
 _SILENCE = bytes(2 * SAMPLE_RATE // 50)
-"""20 ms that are heard of a text with nothing to speak, such as one emoji: Pipecat takes a context
-without any audio for a failure, and three in a row for a service that is broken for good."""
+"""20 ms of sound for a text with nothing to speak, such as one emoji: Pipecat counts a context
+without audio as a failure, and a service with three in a row as broken for good."""
 
 _ANSWER_SECONDS = 1.0
-"""How long the end of a pipeline waits for what the server says of an interruption."""
+"""Seconds that the end of a pipeline waits for the server's answer to an interruption."""
 
 
 class RealtimeTTSService(ContextService):
-    """Text-to-speech by a realtime-tts server, which it is connected to when its pipeline starts.
+    """Text-to-speech by a realtime-tts server, to which it connects when its pipeline starts.
 
     Args:
         server: ws(s) or http(s) URL, or host:port.
         api_key: one of the server's, where it has any.
         sample_rate: Hz of the audio frames; by default the pipeline's. The server's is 24000,
             anything else is resampled from it.
-        text_aggregation_mode: TOKEN sends text as it comes, SENTENCE by the sentence.
-        word_times: TTSTextFrames by the word, in time with the sound; else by the sentence, as
-            soon as its text is at the server.
+        text_aggregation_mode: TOKEN sends text as it arrives, SENTENCE by the sentence.
+        word_times: TTSTextFrames by the word, in time with the sound; otherwise by the sentence,
+            as soon as its text is at the server.
         backoff: waits between attempts to connect, and how long to go on.
         settings: `RealtimeTTSService.Settings(voice=..., ...)`; the server's where not given.
         **kwargs: for TTSService.
@@ -78,10 +79,10 @@ class RealtimeTTSService(ContextService):
     Raises ConfigError for an address or a setting that cannot be used.
 
     Event handlers, besides those of every TTSService:
-        on_speech_interrupted: an interruption was answered by the server: the service, and an
-            `Interrupted` with `text_spoken` and `text_remaining`, an estimate to about a word.
+        on_speech_interrupted: the server has answered an interruption; called with the service and
+            an `Interrupted` with `text_spoken` and `text_remaining`, an estimate to about a word.
 
-    Pipecat gets a TTSTextFrame for each word, when it is heard by the server's estimate; so after
+    Pipecat gets a TTSTextFrame for each word when, by the server's estimate, it is heard; so after
     an interruption the LLM's context holds what was heard.
     """
 
@@ -120,27 +121,27 @@ class RealtimeTTSService(ContextService):
             **kwargs,
         )
         self._last: tuple[str, Utterance] | None = None
-        self._room = asyncio.Semaphore(_TURNS_AT_THE_SERVER)
+        self._turn_limit = asyncio.Semaphore(_TURNS_AT_THE_SERVER)
         self._interrupts: set[asyncio.Task[None]] = set()
         self._register_event_handler("on_speech_interrupted")
 
     def can_generate_metrics(self) -> bool:
-        """TTFB, TTFA and usage."""
+        """Return True: the service reports TTFB, TTFA and usage."""
         return True
 
     @property
     def supports_processing_metrics(self) -> bool:
-        """False: `run_tts` hands the text over and returns."""
+        """False, since `run_tts` hands the text over and returns."""
         return False
 
     def language_to_service_language(self, language: Language) -> str | None:
-        """The server's name for it, such as `english` for en-GB; None: passed on as it is."""
+        """Return the server's name of a language, such as `english` for en-GB; None: unknown."""
         return language_name(str(language))
 
     # The pipeline's frames
 
     async def stop(self, frame: EndFrame) -> None:
-        """Speak what there is, then disconnect."""
+        """Speak all text there is, then disconnect."""
         for context_id in self.get_audio_contexts():
             await self.flush_audio(context_id)
         await super().stop(frame)
@@ -149,7 +150,7 @@ class RealtimeTTSService(ContextService):
         await self._disconnect()
 
     async def process_frame(self, frame: Frame, direction: FrameDirection) -> None:
-        """What every TTSService does."""
+        """Process a frame as every TTSService does."""
         if isinstance(frame, InterruptionFrame):
             self._cut_the_last()
         await super().process_frame(frame, direction)
@@ -157,13 +158,13 @@ class RealtimeTTSService(ContextService):
     # Text in
 
     async def on_turn_context_created(self, context_id: str) -> None:
-        """Text will come: be connected by then."""
+        """Connect, since text will follow."""
         if self.is_usable and not self._link.client.connected:
             self._spawn(self._connect(report=False), "connect")
 
     @traced_tts
     async def run_tts(self, text: str, context_id: str) -> AsyncGenerator[Frame | None, None]:
-        """Hand the text over; its audio goes to the context by itself."""
+        """Pass the text to its utterance, whose audio goes to the context by itself."""
         utterance = self._utterances.get(context_id)
         if utterance is None:
             utterance = self._utterances[context_id] = Utterance(Playback(self._listener))
@@ -180,7 +181,7 @@ class RealtimeTTSService(ContextService):
         yield None
 
     async def flush_audio(self, context_id: str | None = None) -> None:
-        """The text of this context, by default the current one, is complete."""
+        """Note that the text of this context, by default the current one, is complete."""
         context_id = context_id or self.get_active_audio_context_id()
         if context_id is None:
             return
@@ -191,7 +192,7 @@ class RealtimeTTSService(ContextService):
             await self._close_context(context_id)
 
     def _span_of(self, context_id: str) -> str | None:
-        """Pipecat's own span of the context, which is not the current one; without, that."""
+        """Return the parent of the turn's span: Pipecat's span of the context, if it has one."""
         entry = getattr(self, "_tts_spans", {}).get(context_id)  # `traced_tts` keeps it there
         return current_traceparent() if entry is None else traceparent_of(entry["span"])
 
@@ -204,15 +205,15 @@ class RealtimeTTSService(ContextService):
         after: asyncio.Task[None] | None,
         span: str | None,
     ) -> None:
-        """An utterance from its first text to its last audio, `after` settings that come first."""
+        """Speak an utterance to its last audio, `after` settings that were changed before."""
         resampler = Resampler(SAMPLE_RATE, self.sample_rate)
         try:
             if after is not None:
                 await asyncio.wait([after])
-            async with self._room:
+            async with self._turn_limit:
                 speak = partial(self._link.client.speak, traceparent=span)
                 async for packet in utterance.packets(speak):
-                    self._give(utterance, packet)
+                    self._note_packet(utterance, packet)
                     await self._append(context_id, resampler.push(packet))
                     await self._append_words(context_id, utterance)
             await self._append_words(context_id, utterance)
@@ -226,7 +227,7 @@ class RealtimeTTSService(ContextService):
         except Exception as error:  # whatever it is, the context has to be closed
             if not utterance.stopped:
                 await self._report(error)
-        # Text that still comes for this context belongs to what was just spoken, or failed.
+        # Text that still arrives for this context belongs to what was just spoken, or failed.
         await utterance.wait_ended()
         if not utterance.stopped:
             await self._close_context(context_id)
@@ -237,44 +238,44 @@ class RealtimeTTSService(ContextService):
     # Interruptions
 
     async def on_audio_context_interrupted(self, context_id: str) -> None:
-        """Stop the turn: not one packet more from here on, and the server is told."""
+        """Stop the turn: no further packet is played, and the server is notified."""
         await super().on_audio_context_interrupted(context_id)
         utterance = self._utterances.pop(context_id, None)
         if utterance is not None:
             self._interrupt(context_id, utterance)
 
     async def on_audio_context_completed(self, context_id: str) -> None:
-        """All audio was passed on; or Pipecat gave the context up, which stops the turn."""
+        """Stop the turn if Pipecat gave the context up before all audio was passed on."""
         await super().on_audio_context_completed(context_id)
         if context_id in self._utterances:
             await self.on_audio_context_interrupted(context_id)
 
     def _cut_the_last(self) -> None:
-        """Let the server know of a barge-in into audio that all went out but is still heard."""
+        """Notify the server of a barge-in into audio that was all sent but is still heard."""
         if self._last is None:
             return
         context_id, utterance = self._last
         heard = self._bot_speaking or self.audio_context_available(context_id)
-        if heard and context_id not in self._utterances:  # else Pipecat says so itself
+        if heard and context_id not in self._utterances:  # otherwise Pipecat calls that itself
             self._last = None
             self._interrupt(context_id, utterance)
 
     def _is_interruptible(self, context_id: str) -> bool:
-        """False for a TTSSpeakFrame that is to be heard in spite of interruptions."""
+        """Return False for a TTSSpeakFrame that must be heard in spite of interruptions."""
         context = self._tts_contexts.get(context_id)
         return bool(getattr(context, "interruptible", True))  # pipecat-ai 1.12 has no such frames
 
     def _interrupt(self, context_id: str, utterance: Utterance) -> None:
         utterance.stop()
         self._drop(utterance)
-        task = self._spawn(self._tell_of_interrupt(utterance), f"interrupt {context_id}")
+        task = self._spawn(self._report_interrupt(utterance), f"interrupt {context_id}")
         self._interrupts.add(task)
         task.add_done_callback(self._interrupts.discard)
 
-    async def _tell_of_interrupt(self, utterance: Utterance) -> None:
+    async def _report_interrupt(self, utterance: Utterance) -> None:
         try:
             report = await utterance.interrupt()
-        except ClientError as error:  # no audio of it comes any more, so nothing is lost
+        except ClientError as error:  # no more audio of it follows, so nothing is lost
             logger.warning(f"{self}: what was heard is not known: {error}")
             return
         if report is not None and report.text_remaining:

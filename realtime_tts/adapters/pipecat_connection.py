@@ -29,7 +29,7 @@ from realtime_tts.errors import (
 from realtime_tts.languages import language_name
 
 OPTIONS = frozenset(SessionOptions.__annotations__)
-"""The settings that the server has; Pipecat's classes may come to have more."""
+"""The settings that the server has; Pipecat's classes may get more."""
 
 
 def _not_given() -> Any:
@@ -38,11 +38,11 @@ def _not_given() -> Any:
 
 @dataclass
 class RealtimeTTSSettings(TTSSettings):
-    """Settings of the speech that begins from now on. What is None is left to the server.
+    """Settings of the speech that begins from now on. None leaves one to the server.
 
-    Besides `model`, `voice` and `language` (a Pipecat `Language`, or one of `ready.languages`),
-    everything of `realtime_tts.client.SessionOptions` but `word_times`, which is the service's, and
-    `audio`, which is the pipeline's. In an update `sampling` changes the fields it has and keeps
+    Besides `model`, `voice` and `language` (a Pipecat `Language`, or one of `ready.languages`), it
+    has all of `realtime_tts.client.SessionOptions` except `word_times`, which the service sets, and
+    `audio`, which the pipeline sets. In an update `sampling` changes the fields it has and keeps
     the others.
     """
 
@@ -64,13 +64,13 @@ class RealtimeTTSSettings(TTSSettings):
 
     @classmethod
     def unset(cls) -> RealtimeTTSSettings:
-        """Everything left to the server."""
+        """Return settings that leave everything to the server."""
         names = [each.name for each in dataclasses.fields(cls) if each.name != "extra"]
         return cls(**dict.fromkeys(names))
 
 
 def session_options(settings: TTSSettings) -> dict[str, Any]:
-    """The options of `RealtimeTTS` that are set."""
+    """Return the options of `RealtimeTTS` that are set."""
     given = {name: getattr(settings, name, None) for name in OPTIONS}
     options = {name: value for name, value in given.items() if value is not None}
     if isinstance(options.get("language"), str):
@@ -79,7 +79,7 @@ def session_options(settings: TTSSettings) -> dict[str, Any]:
 
 
 def with_all_sampling(settings: TTSSettings, delta: TTSSettings) -> TTSSettings:
-    """`delta` with the sampling that results, where it changes some of it."""
+    """Return `delta` with all of the sampling that results, if it changes some of it."""
     new = getattr(delta, "sampling", NOT_GIVEN)
     old = getattr(settings, "sampling", None)
     if not is_given(new) or not new or not old:
@@ -88,9 +88,9 @@ def with_all_sampling(settings: TTSSettings, delta: TTSSettings) -> TTSSettings:
 
 
 class ConnectedService(TTSService):
-    """Connects when its pipeline starts; disconnects, and ends its tasks, when that is over.
+    """A service that connects when its pipeline starts, and disconnects when that is over.
 
-    The end by an EndFrame is the subclass's: it calls `_disconnect` when all is spoken.
+    An EndFrame is handled by the subclass: it calls `_disconnect` when all is spoken.
     """
 
     _settings: RealtimeTTSSettings
@@ -104,7 +104,7 @@ class ConnectedService(TTSService):
         self._applying: asyncio.Task[None] | None = None
 
     async def start(self, frame: StartFrame) -> None:
-        """Begin to connect; what is spoken meanwhile waits."""
+        """Begin to connect; text that arrives meanwhile waits."""
         await super().start(frame)
         self._spawn(self._connect(), "connect")
 
@@ -157,7 +157,7 @@ class ConnectedService(TTSService):
         earlier: list[Utterance],
         before: asyncio.Task[None] | None,
     ) -> None:
-        """Give the server the changed `options`, when `earlier` has begun with the old ones."""
+        """Send the server the changed `options`, when `earlier` has begun with the old ones."""
         if before is not None:
             await asyncio.wait([before])
         for utterance in earlier:
@@ -167,13 +167,13 @@ class ConnectedService(TTSService):
             await self._link.close_retired()
 
     async def _change(self, options: dict[str, Any], previous: dict[str, Any]) -> None:
-        """Give the server changed options; the settings go back to `previous` if it refuses."""
+        """Send the server changed options; the settings go back to `previous` if it refuses."""
         try:
             await self._link.change(options)
         except (RequestError, ConfigError) as error:
             self._restore(options, previous)
-            said = f"the settings stay as they were: {error}"
-            await self.push_error(said, error, category=ErrorCategory.APPLICATION)
+            message = f"the settings stay as they were: {error}"
+            await self.push_error(message, error, category=ErrorCategory.APPLICATION)
         except RealtimeTTSError as error:
             await self._report(error)
 
@@ -202,7 +202,7 @@ class ConnectedService(TTSService):
 
 
 def category(error: Exception) -> ErrorCategory | None:
-    """The category of one of our errors, None for others.
+    """Return the category of one of our errors, None for others.
 
     INVALID_REQUEST and a refused key are permanent: Pipecat gives the service no more work until
     its settings change.
@@ -218,4 +218,4 @@ def category(error: Exception) -> ErrorCategory | None:
             return ErrorCategory.SERVER
         case ConnectionLost() | HandshakeRefused(status=0):
             return ErrorCategory.CONNECTIVITY
-    return None  # a refused handshake has its HTTP status, by which Pipecat knows
+    return None  # Pipecat judges a refused handshake by its HTTP status

@@ -27,11 +27,11 @@ from realtime_tts.errors import ClientError
 from realtime_tts.protocol.messages import SAMPLE_RATE
 
 _PAUSE = re.compile(r"<break\s[^>]*>")
-"""Pipecat matches words with its text, and takes markup for what nobody reports."""
+"""A pause tag. It is left out of words, since Pipecat expects no markup in them."""
 
 _BEGINNING_SECONDS = 0.5
-"""The transport says that it begins to play, but not what. An utterance of which more has been
-heard goes on after a gap, and does not begin."""
+"""Seconds heard, up to which an utterance is only beginning when the transport reports that it
+begins to play; with more, it goes on after a gap."""
 
 _UNSPACED = ("CJK ", "HIRAGANA ", "KATAKANA ", "THAI ", "LAO ", "KHMER ", "MYANMAR ")
 
@@ -41,18 +41,18 @@ class ContextService(ConnectedService):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._texts: dict[str, _ContextText] = {}  # of the contexts whose words are told
+        self._texts: dict[str, _ContextText] = {}  # of the contexts whose words are reported
         self._listener, self._bot_speaking = Listener(), False
-        self._given: list[Utterance] = []  # to the transport, and perhaps not yet heard
+        self._at_transport: list[Utterance] = []  # perhaps not yet heard
 
     def _note_text(self, context_id: str, text: str) -> None:
-        """Note text that goes to the server for the context; its words will come back."""
+        """Note text that goes to the server for the context; its words will be reported."""
         if not self._is_streaming_tokens and is_unspaced(text[::-1]):
             text = text.rstrip()  # a space that Pipecat puts between sentences
         self._texts.setdefault(context_id, _ContextText()).add(text)
 
     async def process_frame(self, frame: Frame, direction: FrameDirection) -> None:
-        """What every TTSService does; and notes whether the bot is heard."""
+        """Process a frame as every TTSService does, and note whether the bot is heard."""
         if isinstance(frame, BotStartedSpeakingFrame | BotStoppedSpeakingFrame):
             self._bot_speaking = isinstance(frame, BotStartedSpeakingFrame)
             self._note_playback(begins=self._bot_speaking)
@@ -61,13 +61,13 @@ class ContextService(ConnectedService):
     async def push_frame(
         self, frame: Frame, direction: FrameDirection = FrameDirection.DOWNSTREAM
     ) -> None:
-        """What every TTSService does; words have the spaces of their text."""
+        """Push a frame as every TTSService does; words get the spaces of their text."""
         if isinstance(frame, TTSTextFrame) and frame.context_id in self._texts:
             self._texts[frame.context_id].space(frame)
         await super().push_frame(frame, direction)
 
     async def on_audio_context_interrupted(self, context_id: str) -> None:
-        """Forget the context's text: no word of it comes any more."""
+        """Forget the context's text: no more of its words arrive."""
         await super().on_audio_context_interrupted(context_id)
         self._texts.pop(context_id, None)
 
@@ -82,9 +82,9 @@ class ContextService(ConnectedService):
             await self.append_to_audio_context(context_id, frame)
 
     async def _append_words(self, context_id: str, utterance: Utterance) -> None:
-        """Pipecat passes each on when it is heard, by the clock: later than its place in the sound
-        where there were gaps. What is no word, such as an emoji, goes along with the next or the
-        last one: by itself it would be told twice."""
+        """Append the words that have arrived. Pipecat passes each on when it is heard, by the
+        clock: later than its position in the sound where there were gaps. What is no word, such as
+        an emoji, goes along with the next or the last one: by itself it would be reported twice."""
         for word in utterance.take_words():
             text = _PAUSE.sub("", word.text).strip()
             if any(map(str.isalnum, text)):
@@ -92,7 +92,7 @@ class ContextService(ConnectedService):
                 await self.add_word_timestamps([(text, heard_at)], context_id)
 
     async def _append_unspoken(self, context_id: str) -> None:
-        """The text had nothing to speak. It is told all the same, before the reply is closed."""
+        """Append a text that had nothing to speak: it is reported before the reply is closed."""
         if context_id in self._texts and (text := self._texts[context_id].text.strip()):
             await self.add_word_timestamps([(text, 0.0)], context_id)
 
@@ -102,59 +102,59 @@ class ContextService(ConnectedService):
 
     # What the listener hears
 
-    def _give(self, utterance: Utterance, packet: bytes) -> None:
+    def _note_packet(self, utterance: Utterance, packet: bytes) -> None:
         """Note a packet that goes to the transport, which plays it behind what it has."""
         if not utterance.playback.seconds:
-            self._given.append(utterance)
+            self._at_transport.append(utterance)
         utterance.playback.give(len(packet) / 2 / SAMPLE_RATE, time.monotonic())
 
     def _drop(self, utterance: Utterance) -> None:
-        """Note that the transport throws the rest of it away."""
+        """Note that the transport drops the rest of the utterance."""
         self._listener.drop()
-        self._given = [each for each in self._given if each is not utterance]
+        self._at_transport = [each for each in self._at_transport if each is not utterance]
 
     def _note_playback(self, *, begins: bool) -> None:
-        """The transport begins to play, or has played all: tell the server how far that is."""
+        """Note that the transport begins to play, or has played all; report the position."""
         now = time.monotonic()
-        while len(self._given) > 1 and self._given[0].playback.over(now):
-            del self._given[0]
-        if self._given:
-            utterance = self._given[0]
+        while len(self._at_transport) > 1 and self._at_transport[0].playback.over(now):
+            del self._at_transport[0]
+        if self._at_transport:
+            utterance = self._at_transport[0]
             if begins and utterance.playback.heard(now) < _BEGINNING_SECONDS:
                 utterance.playback.begins(now)
-            self._spawn(self._tell_played(utterance), "played")
+            self._spawn(self._report_played(utterance), "played")
 
-    async def _tell_played(self, utterance: Utterance) -> None:
+    async def _report_played(self, utterance: Utterance) -> None:
         try:
-            await utterance.tell_played()
-        except ClientError as error:  # whoever speaks the utterance reports it
+            await utterance.report_played()
+        except ClientError as error:  # `_speak` reports it
             logger.debug(f"{self}: the server cannot be told what was heard: {error}")
 
 
 class _ContextText:
-    """The `text` of an audio context, and how far Pipecat has told its words.
+    """The `text` of an audio context, and how far its words were pushed.
 
-    Pipecat takes the white space off each word. Between two frames it puts a space, unless both say
-    that they bring their own; so a word that touches another one, as in a script without spaces,
-    is given back the white space before it and says so.
+    Pipecat takes the white space off each word. Between two frames it puts a space, unless both
+    declare that they bring their own; so a word that touches another one, as in a script without
+    spaces, gets the white space before it back and declares so.
     """
 
     def __init__(self) -> None:
         self.text = ""
-        self._told = 0
+        self._pushed = 0
 
     def add(self, text: str) -> None:
         self.text += text
 
     def space(self, frame: TTSTextFrame) -> None:
         """Make the next word, or words, fit behind those before."""
-        start = self.text.find(frame.text, self._told)
+        start = self.text.find(frame.text, self._pushed)
         if start < 0:
             return  # not from this text: a word between spaces
-        before = self.text[self._told : start]
-        self._told = start + len(frame.text)
+        before = self.text[self._pushed : start]
+        self._pushed = start + len(frame.text)
         touches_before = start > 0 and not self.text[start - 1].isspace()
-        behind = self.text[self._told : self._told + 1]
+        behind = self.text[self._pushed : self._pushed + 1]
         touches_next = bool(behind) and not behind.isspace()
         if not (touches_before or touches_next):
             return
@@ -166,21 +166,21 @@ class _ContextText:
 
 
 def is_unspaced(text: str) -> bool:
-    """Whether the script of the text puts no spaces between words."""
+    """Return whether the script of the text puts no spaces between words."""
     letters = (unicodedata.name(char, "") for char in text if char.isalnum())
     return next(letters, "").startswith(_UNSPACED)
 
 
 class Resampler:
-    """Brings one stretch of mono s16le audio to another rate, without seams and with nothing lost.
+    """Brings one stretch of mono s16le audio to another rate, without clicks and with nothing lost.
 
     Pipecat's own resampler forgets its state after a pause of 0.2 s, which clicks, and its oldest
-    supported version cannot give back what is still in its filter at the end.
+    supported version cannot return what is still in its filter at the end.
     """
 
     def __init__(self, rate_in: int, rate_out: int) -> None:
         self.used = False
-        """Whether any audio came."""
+        """Whether any audio arrived."""
         self._stream = (
             None
             if rate_in == rate_out
@@ -188,12 +188,12 @@ class Resampler:
         )
 
     def push(self, pcm: bytes) -> bytes:
-        """What is ready after `pcm`, whole samples; may be empty at first."""
+        """Return what is ready after `pcm`, whole samples; may be empty at first."""
         self.used = self.used or bool(pcm)
         return self._resampled(pcm, last=False) if pcm else b""
 
     def end(self) -> bytes:
-        """The rest; the stretch is over."""
+        """Return the rest; the stretch is over."""
         return self._resampled(b"", last=True)
 
     def _resampled(self, pcm: bytes, *, last: bool) -> bytes:

@@ -18,12 +18,12 @@ from realtime_tts.client.client import Backoff, RealtimeTTS
 from realtime_tts.client.options import changes
 
 _LOST = Backoff(give_up_after=5.0)
-"""For speech that goes on when its socket is lost. About the first attempt, and those for what was
-not heard yet, whoever takes a session decides, and bounds the time."""
+"""For speech that goes on when its socket is lost. The user of a session decides about the first
+attempt, and about those for speech not yet heard, and bounds their time."""
 
 _NO_BOUND = 60.0
 _IDLE_SECONDS = 300.0
-"""An unused session counts against the server's limit; after so long only one is kept."""
+"""Seconds after which only one unused session is kept: each counts against the server's limit."""
 
 
 @dataclass(eq=False, slots=True)
@@ -35,7 +35,7 @@ class Session:
     reused: bool = False
     idle_since: float = 0.0
     broken: bool = False
-    """Set by whoever had it: the server does not answer, so nobody else shall have it."""
+    """Whether the server does not answer in this session, so that it must not be used again."""
 
 
 class SessionPool:
@@ -45,7 +45,7 @@ class SessionPool:
     """
 
     def __init__(self, server: str, api_key: str | None) -> None:
-        websocket_url(server)  # refuse it now, not when the first reply is to be spoken
+        websocket_url(server)  # refuse it now, not with the first reply
         self._server = server
         self._api_key = api_key
         self._idle: list[Session] = []
@@ -54,14 +54,15 @@ class SessionPool:
 
     @property
     def in_use(self) -> bool:
-        """Whether there is a session already."""
+        """Whether there are sessions already."""
         return bool(self._idle or self._busy)
 
     async def acquire(self, options: Mapping[str, Any]) -> Session:
-        """A session with these settings, for one turn at a time. Give it back with `release`.
+        """Return a session with these settings, for one turn at a time. Give it back with
+        `release`.
 
         Raises HandshakeRefused, OverloadedError, ConnectionLost, or RequestError for settings that
-        the server cannot do.
+        the server cannot apply.
         """
         session = self._idle_session()
         if session is None:
@@ -97,7 +98,7 @@ class SessionPool:
         await asyncio.gather(*self._closing)
 
     def _idle_session(self) -> Session | None:
-        """The session that was used last and is still connected."""
+        """Return the session that was used last and is still connected, if there is one."""
         while self._idle:
             session = self._idle.pop()
             if session.client.connected:
@@ -135,6 +136,6 @@ async def _configure(session: Session, options: Mapping[str, Any]) -> None:
     try:
         await session.client.configure(**changes(session.options, options))
     except asyncio.CancelledError:
-        session.broken = True  # which settings it has now nobody knows
+        session.broken = True  # its settings are not known now
         raise
     session.options = dict(options)

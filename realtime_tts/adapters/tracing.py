@@ -1,4 +1,4 @@
-"""The span around a framework's call, for the server's spans to be a part of its trace."""
+"""The span around a framework's call, so that the server's spans are a part of its trace."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 
 def current_traceparent() -> str | None:
-    """That of the current span. None without one, and in a process that does not trace: whoever has
-    a span has imported OpenTelemetry."""
+    """Return the traceparent of the current span. None without one, and in a process that does not
+    trace: a program with a span has imported OpenTelemetry."""
     api = sys.modules.get("opentelemetry.trace")
     return None if api is None else traceparent_of(api.get_current_span())
 
 
 def traceparent_of(span: Any) -> str | None:
-    """A span of OpenTelemetry as in the W3C header; None for one that is none."""
+    """Return a span of OpenTelemetry as in the W3C header; None for an invalid one."""
     context = span.get_span_context()
     if not context.is_valid:
         return None

@@ -1,9 +1,9 @@
-"""An utterance: text deltas pushed in as they come, packets out, whatever happens in between.
+"""An utterance: text deltas pushed in as they arrive, packets out, whatever happens in between.
 
-`RealtimeTTS.speak` pulls its text from an iterator and is one turn. A framework pushes text, from a
-place where it cannot wait, and counts on hearing all of it. So an utterance keeps its text, and
-begins another turn with it where that is safe: when a turn failed before any of it was heard, or
-when one was over before its text: the text paused for too long, or the model ended by itself.
+`RealtimeTTS.speak` pulls its text from an iterator and is one turn. A framework pushes text, from
+where it cannot wait, and expects to hear all of it. So an utterance keeps its text, and begins
+another turn with it where that is safe: when a turn failed before any of it was heard, or when one
+was over before its text: the text paused for too long, or the model ended by itself.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from realtime_tts.errors import ConnectionLost, OverloadedError, RealtimeTTSErro
 
 
 class Listener:
-    """Hears one utterance after the other. `free_at`: when all that was given has been heard."""
+    """Hears one utterance after another. `free_at`: when it has heard all sound sent so far."""
 
     def __init__(self) -> None:
         self.free_at = 0.0
 
     def drop(self) -> None:
-        """What was given and not heard is thrown away, because the listener speaks."""
+        """Note that sound not yet heard is dropped, because the listener speaks."""
         self.free_at = 0.0
 
 
 class Playback:
-    """One utterance at the listener. `seconds`: of sound given; `gaps`: of silence between, because
-    sound came late."""
+    """The playback of one utterance. `seconds`: of sound sent; `gaps`: seconds of silence in
+    between, because sound was late."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
@@ -39,7 +39,7 @@ class Playback:
         self.gaps = 0.0
 
     def give(self, seconds: float, now: float) -> None:
-        """Sound goes to the framework, which plays it behind what it has."""
+        """Note that sound goes to the framework, which plays it behind what it has."""
         free_at = self._listener.free_at
         if self.seconds:
             self.gaps += max(0.0, now - free_at)
@@ -47,15 +47,15 @@ class Playback:
         self._ends_at = self._listener.free_at = max(now, free_at) + seconds
 
     def begins(self, now: float) -> None:
-        """The framework begins to play now, and not when the first sound was given."""
+        """Note that the framework begins to play now, and not when the first sound was sent."""
         self._ends_at = self._listener.free_at = now + self.seconds
 
     def heard(self, now: float) -> float:
-        """Seconds of its sound that have been heard."""
+        """Return how many seconds of the utterance have been heard."""
         return max(0.0, self.seconds - max(0.0, self._ends_at - now))
 
     def over(self, now: float) -> bool:
-        """Whether all that was given of it has been heard."""
+        """Return whether all of the utterance that was sent has been heard."""
         return now >= self._ends_at
 
 
@@ -65,14 +65,15 @@ _PAUSE = 0.25
 """Seconds before another attempt, where the server names no time. The client's backoff, which
 waits for a connection, comes on top."""
 _LONGEST_PAUSE = 30.0
-"""A key that has used up its day is told to come back tomorrow."""
+"""The longest such wait. A server tells a key that has used up its day to come back tomorrow."""
 
 
 class Utterance:
-    """One stretch of speech. `add` and `end` never wait; `packets` is to be read once.
+    """One stretch of speech. `add` and `end` never wait; `packets` can be read once.
 
-    `playback`: how far its listener is, for whom tells it what goes to the listener, and when.
-    `attempts`: turns that may fail, if nothing of them was heard, before it fails, too.
+    `playback`: how far its listener is, if the caller notes there what goes to the listener, and
+    when. `attempts`: turns that may fail before any of them was heard; then the utterance fails,
+    too.
     """
 
     def __init__(self, playback: Playback | None = None, attempts: int = 3) -> None:
@@ -80,48 +81,48 @@ class Utterance:
         self._attempts = attempts
         self._text = ""
         self._ended = False
-        self._taken = 0  # characters that earlier turns have dealt with
+        self._taken = 0  # characters that earlier turns took
         self._speech: Speech | None = None
-        self._words: list[Word] = []  # that nobody has taken yet
-        self._counted = 0  # words of the speech that are or were in there
-        self._before_ms = 0.0  # of audio before the speech
-        self._cut_ms: float | None = None  # heard of the turn when it was stopped
+        self._words: list[Word] = []  # not taken yet: see `take_words`
+        self._counted = 0  # words of the present turn that went in there
+        self._before_ms = 0.0  # audio before the present turn
+        self._cut_ms: float | None = None  # how much of the turn was heard when it was stopped
         self._changed = asyncio.Event()
         self._begun = asyncio.Event()
         self.stopped = False
-        """Whether it was interrupted, so that no packet comes any more."""
+        """Whether it was interrupted, so that no more packets come."""
         self.complete = False
-        """The server spoke all that can be spoken of it, which may be nothing."""
+        """Whether the server spoke all of it that can be spoken, which may be nothing."""
 
     # Text in
 
     def add(self, delta: str) -> None:
-        """Take more text, as it came. It is dropped after `end` or an interrupt."""
+        """Add text as it arrived. It is dropped after `end` or an interrupt."""
         if not (self._ended or self.stopped):
             self._text += delta
             self._changed.set()
 
     def end(self) -> None:
-        """Say that no more text comes. Idempotent."""
+        """Note that no more text comes. Idempotent."""
         self._ended = True
         self._changed.set()
 
     async def wait_ended(self) -> None:
-        """Return when there will be no more text."""
+        """Return when no more text will come."""
         while not (self._ended or self.stopped):
             await self._wait()
 
     async def wait_begun(self) -> None:
-        """Return when the server has its first text, or will not get any."""
+        """Return when the server has the first text, or will not get any."""
         await self._begun.wait()
 
     # Packets out
 
     async def packets(self, speak: Callable[[TextSource], Speech]) -> AsyncGenerator[bytes, None]:
-        """PCM packets as they come: 24 kHz, mono, s16le. `speak`: as the client's.
+        """Yield PCM packets as they arrive: 24 kHz, mono, s16le. `speak`: as the client's.
 
         Raises what the client raises: at once if something was heard already or trying again is
-        pointless, else after the last attempt. Leaving early interrupts the turn.
+        pointless, otherwise after the last attempt. Leaving early interrupts the turn.
         """
         attempt, heard = 1, False
         try:
@@ -158,8 +159,9 @@ class Utterance:
             self._begun.set()
 
     def take_words(self) -> list[Word]:
-        """The words that came since the last call, if the session has `word_times`. Their times
-        count from the first sound of the utterance. The last come when the packets have ended."""
+        """Return the words that arrived since the last call, if the session has `word_times`. Their
+        times count from the first sound of the utterance. The last arrive when the packets have
+        ended."""
         self._note_words()
         words, self._words = self._words, []
         return words
@@ -167,7 +169,7 @@ class Utterance:
     # Stopping
 
     def stop(self) -> None:
-        """Give not one packet more from this call on, without telling the server yet."""
+        """Yield no more packets from this call on, without notifying the server yet."""
         if not self.stopped:
             self._cut_ms = self._played_ms()
         self.stopped = True
@@ -175,7 +177,8 @@ class Utterance:
         self._begun.set()
 
     async def interrupt(self) -> Interrupted | None:
-        """Stop, and learn from the server what was heard; None if it has nothing of the text.
+        """Stop, and return the server's report of what was heard; None if it has nothing of the
+        text.
 
         Works on an utterance that is over as well, as its listener may still hear it. Raises
         ConnectionLost.
@@ -186,8 +189,8 @@ class Utterance:
         report = await self._speech.interrupt(self._cut_ms)
         return report if report.turn_id else None
 
-    async def tell_played(self) -> None:
-        """Tell the server how much has been heard. Raises ConnectionLost."""
+    async def report_played(self) -> None:
+        """Report to the server how much has been heard. Raises ConnectionLost."""
         played_ms = self._played_ms()
         turn = self._speech.turn if self._speech is not None else None
         if turn is not None and played_ms is not None and not self.stopped:
@@ -196,7 +199,7 @@ class Utterance:
     # Steps
 
     def _played_ms(self) -> float | None:
-        """How much of the turn's sound has been heard; None if its playback is not known."""
+        """Return how many ms of the turn have been heard; None if that is not known."""
         if not self.playback.seconds:
             return None
         heard_ms = self.playback.heard(time.monotonic()) * 1000
@@ -212,7 +215,7 @@ class Utterance:
         self._counted = len(turn.words)
 
     def _goes_on(self, result: TurnResult) -> bool:
-        """Whether text that the turn did not take is to be spoken in another one.
+        """Return whether text that the turn did not take must be spoken in another one.
 
         A turn may be complete before its text is: nothing keeps a model from ending by itself.
         """
@@ -221,7 +224,7 @@ class Utterance:
         return result.reason == "idle" or (result.reason == "complete" and result.text_chars > 0)
 
     async def _has_text(self) -> bool:
-        """Wait for text that no turn has taken. False: there will be none."""
+        """Wait for text that no turn has taken. Return False if there will be none."""
         while len(self._text) == self._taken:
             if self._ended or self.stopped:
                 return False
@@ -234,7 +237,7 @@ class Utterance:
             while at < len(self._text) and not self.stopped:
                 piece, at = self._text[at:], len(self._text)
                 yield piece
-                self._begun.set()  # who asks for the next piece has sent this one
+                self._begun.set()  # the reader asks for the next piece when this one is sent
             if self._ended or self.stopped:
                 return
             await self._wait()
@@ -246,7 +249,8 @@ class Utterance:
 
 
 def _pause(error: RealtimeTTSError) -> float | None:
-    """Seconds before the same again may work, None if it will not, or nobody waits for so long.
+    """Return the seconds before the same may work again; None if it will not, or only after too
+    long.
 
     What has no answer within the client's backoff is final here: it has been tried for long enough.
     """

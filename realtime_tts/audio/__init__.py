@@ -1,1 +1,1 @@
-"""Samples to bytes, and bytes to packets."""
+"""Turns samples into bytes, and bytes into packets."""

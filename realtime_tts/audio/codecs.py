@@ -1,9 +1,9 @@
 """Compressed formats, by FFmpeg: mp3, opus in Ogg and WebM, aac, flac.
 
-They come with the extra `codecs` (PyAV). A compressed format carries state from packet to packet,
-so one of these lives as long as its stream: files glued together from pieces play for a fraction of
-their length. The settings are chosen so that what goes in soon comes out: pages, headers and tags
-that would wait for more sound are switched off.
+They need the extra `codecs` (PyAV). A compressed format carries state from packet to packet, so a
+`CodecBody` lives as long as its stream: files joined from separately encoded pieces play for a
+fraction of their length. The settings keep the delay short: pages, headers and tags that would wait
+for more sound are switched off.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from realtime_tts.audio.formats import SYNTHETIC, AudioFormat
 
 
 def _codecs() -> Any:
-    """PyAV, or None: then `encoders.require` says to whoever asks that the extra is missing.
+    """Return PyAV, or None if it is missing: `encoders.require` then says which extra to install.
 
-    Imported now and not when first needed: it takes a third of a second, and nobody's packets
-    may wait for that.
+    It is imported now and not when first needed, because that takes a third of a second, for which
+    no packet may wait.
     """
     try:
         found = importlib.import_module("av")
     except ImportError:
         return None
     # FFmpeg's filters, which cut a stream into its codec's frames, would start a thread for each
-    # core, sixteen at most, in every stream, and give them nothing to do. PyAV passes no number on.
+    # core, at most sixteen, in every stream, and leave them idle. PyAV has no option for their
+    # number.
     graph = importlib.import_module("av.filter.graph")
     ctypes.CDLL(str(graph.__file__)).av_cpu_force_count(1)
     return found
@@ -41,14 +42,14 @@ av = _codecs()
 
 @dataclass(frozen=True, slots=True)
 class _Setup:
-    """What FFmpeg calls it."""
+    """FFmpeg's names and options for a format."""
 
     container: str
     codec: str
     sample_format: str
     options: dict[str, str] = field(default_factory=dict)
     block_ms: int | None = None
-    """How much sound goes into a block, where that is free to choose."""
+    """Milliseconds of sound in a block, where the codec leaves the choice."""
 
 
 _SETUPS = {
@@ -68,9 +69,10 @@ _SETUPS = {
 
 
 class CodecBody:
-    """Samples (s16le at the format's rate) in, the format's bytes out. Needs `close` at the end.
+    """Encodes samples (s16le at the format's rate) into the format's bytes. Needs `close` at the
+    end.
 
-    `position`: samples, at the format's rate, that the bytes given out hold.
+    `position`: samples, at the format's rate, in the bytes returned so far.
     """
 
     def __init__(self, audio_format: AudioFormat) -> None:
@@ -108,19 +110,19 @@ class CodecBody:
         return self._out.take()
 
     def close(self) -> None:
-        """Idempotent. Not left to the garbage collector: before version 18, PyAV writes to its
-        file while that is collected, and takes the process with it."""
+        """Free the encoder. Idempotent. Not left to the garbage collector: before version 18, PyAV
+        writes to its file while that is collected, and crashes the process."""
         self._container.close()
 
     def _mux(self, frame: Any) -> None:
         for packet in self._stream.encode(frame):
-            # A codec's first packets tell of the time before the sound, with a negative one.
+            # A codec's first packets may have negative times, those before the sound.
             self.position = max(self.position, packet.pts + packet.duration)
             self._container.mux(packet)
 
 
 class _Collected:
-    """A file that only takes: what was written since the last `take`. FFmpeg cannot seek in it."""
+    """A write-only file without seeking. `take` returns what was written since the last call."""
 
     def __init__(self) -> None:
         self._written = bytearray()

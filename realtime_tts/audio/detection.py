@@ -1,8 +1,8 @@
-"""Detection: whether speech has the mark of `marking.py`, wherever it was cut, and where.
+"""Finds out whether speech has the mark of `marking.py`, however it was cut, and where.
 
 The energy of each band in each cell is compared with its neighbours, which leaves the pattern and
-what speech itself does from one cell to the next. Correlated with the pattern at each place where
-that may begin, what speech does adds up to a few standard deviations, and the pattern to many.
+the speech's own changes from one cell to the next. Correlated with the pattern at each offset where
+that may begin, the speech's changes add up to a few standard deviations, and the pattern to many.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from realtime_tts.audio.marking import (
 )
 
 THRESHOLD = 6.0
-"""Standard deviations from which speech counts as marked."""
-_RATE = 8_000  # all that is needed of the sound
+"""Standard deviations from which on speech counts as marked."""
+_RATE = 8_000  # in hertz: the mark is below 4 kHz
 _HOP = round(HOP_SECONDS * _RATE)
 _SPANS = (4.0, 8.0, 16.0, 32.0)
-"""Seconds that are looked at as one: a turn has its own beginning of the pattern."""
+"""Seconds of sound that are searched as one: in each turn the pattern begins anew."""
 _QUIET = 1e-4
-"""Of the loudest cell's energy: what is softer says nothing."""
+"""Cells with less than this share of the loudest cell's energy are ignored."""
 _MOST_DB = 3.0
-"""That a cell may differ from its neighbours: what differs by more is speech."""
+"""Decibels by which a cell may differ from its neighbours: more is speech, and is clipped."""
 
 Grid = NDArray[np.float64]
 
@@ -45,7 +45,7 @@ class Detection:
     """Where the mark is clearest, in seconds, and how clear it is there."""
 
     score: float
-    """In standard deviations of speech that is not marked."""
+    """How clear the mark is, in standard deviations of speech that is not marked."""
     begins: float
     ends: float
 
@@ -69,7 +69,7 @@ def detect(samples: NDArray[np.floating], sample_rate: int) -> Detection:
 
 
 def _energies(sound: NDArray[np.float64]) -> Grid:
-    """[windows, BANDS]"""
+    """Return the energy of each band in each window: [windows, BANDS]."""
     if len(sound) < 2 * _HOP:
         return np.zeros((0, BANDS))
     windows = np.lib.stride_tricks.sliding_window_view(sound, 2 * _HOP)[::_HOP]
@@ -80,7 +80,7 @@ def _energies(sound: NDArray[np.float64]) -> Grid:
 
 
 def _spans(windows: int) -> Iterator[tuple[int, int]]:
-    """Beginnings and ends of what is looked at as one."""
+    """Yield the beginning and end of each stretch of windows that is searched as one."""
     for seconds in _SPANS:
         size = round(seconds / HOP_SECONDS)
         for begin in range(0, max(1, windows - size // 2), size // 2):
@@ -88,10 +88,10 @@ def _spans(windows: int) -> Iterator[tuple[int, int]]:
 
 
 def _score(energies: Grid) -> float:
-    """The best correlation with the pattern, over all places where it may begin."""
+    """Return the best correlation with the pattern, over all offsets where it may begin."""
     best = 0.0
-    # Not of the pattern's differences: a sum with random signs is as good as normally distributed,
-    # whatever has those signs (Hoeffding), so that a score has a probability.
+    # With the pattern, not its differences: a sum with random signs is close to normally
+    # distributed, whatever has those signs (Hoeffding), so that a score has a probability.
     spectrum = np.fft.fft(PATTERN, axis=0)
     for offset in range(CELL):
         count = (len(energies) - offset) // CELL
@@ -105,7 +105,7 @@ def _score(energies: Grid) -> float:
 
 
 def _folded(cells: Grid) -> Grid:
-    """How cells differ from their neighbours, added up by their place in the pattern."""
+    """Return how cells differ from their neighbours, summed by their place in the pattern."""
     total = cells.sum(axis=1)
     levels = 10 * np.log10(cells + 1e-12 * total.max() + 1e-30)
     differences = np.clip(_differences(levels), -_MOST_DB, _MOST_DB)
@@ -117,7 +117,7 @@ def _folded(cells: Grid) -> Grid:
 
 
 def _differences(grid: Grid) -> Grid:
-    """From the other bands, and from the cells before and behind."""
+    """Return the differences from the other bands, and from the cells before and behind."""
     level = grid - grid.mean(axis=1, keepdims=True)
     around: Grid = (np.roll(level, 1, axis=0) + np.roll(level, -1, axis=0)) / 2
     differences: Grid = level - around

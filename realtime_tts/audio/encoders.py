@@ -1,8 +1,8 @@
-"""Encoders: the engine's PCM of one stream in, bytes of another format out.
+"""Encoders turn the engine's PCM of one stream into bytes of another format.
 
-An encoder is made for an `AudioFormat`: the stages that the stream asks for, the change of rate, if
-there is one, and what turns samples into the format's bytes. It lives as long as its stream, and
-the bytes that come out do not depend on the pieces in which the sound went in.
+An encoder is made for an `AudioFormat`: it has the stages that the stream asks for, a resampler if
+the rate is another, and a body that turns samples into the format's bytes. It lives as long as its
+stream, and its bytes do not depend on the pieces in which the sound arrives.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from realtime_tts.extras import install
 
 
 class Encoder:
-    """`encode` takes whole samples (s16le, 24 kHz, mono) and gives what can be sent, maybe nothing.
+    """Encodes one stream: `encode` takes whole samples (s16le, 24 kHz, mono) and returns what can
+    be sent, maybe nothing.
 
-    `finish` gives the rest; nothing but `close` may follow it. Call `close` in any case.
-    RequestError if this installation lacks what the format needs. `chain`: what the sound goes
-    through first.
+    `finish` returns the rest; only `close` may follow it. Call `close` in any case. Raises
+    RequestError if this installation lacks what the format needs. `chain`: the stages that the
+    sound passes first.
     """
 
     def __init__(self, audio_format: AudioFormat, chain: Chain = NO_STAGES) -> None:
@@ -42,7 +43,7 @@ class Encoder:
 
     @property
     def given_samples(self) -> int:
-        """How many of the samples taken are in the bytes given out; at the end it is all of them.
+        """Samples taken that are in the bytes returned so far; at the end it is all of them.
 
         For a compressed format this is right within 60 ms, for others exact.
         """
@@ -65,7 +66,7 @@ class Encoder:
         return encoded + self._body.finish()
 
     def close(self) -> None:
-        """What the encoder holds is dropped. Idempotent."""
+        """Drop what the encoder holds. Idempotent."""
         self._body.close()
 
     def _encode(self, pcm: bytes) -> bytes:
@@ -83,10 +84,10 @@ class Resampler:
     """Changes the sample rate of one stream. Feed with `push`, then `finish` once.
 
     soxr's polyphase filter ("HQ", 20 bits) carries its state from piece to piece, so that pieces
-    give exactly what the whole gives. It needs some sound to come before it can tell a sample: of
-    the first 80 ms, 61 to 69 leave at once, and the rest follows with later pieces. What comes out
-    is aligned with what went in: nothing is delayed, only held. Of n samples in,
-    round(n * to_rate / from_rate) come out.
+    give exactly what the whole gives. Each sample needs some later sound: of the first 80 ms, from
+    61 to 69 leave at once, and the rest follows with later pieces. What comes out is aligned with
+    what went in: nothing is delayed, only held. Of n samples in, round(n * to_rate / from_rate)
+    come out.
     """
 
     def __init__(self, from_rate: int, to_rate: int) -> None:
@@ -94,12 +95,12 @@ class Resampler:
         self._stream = soxr.ResampleStream(from_rate, to_rate, 1, dtype="float32", quality="HQ")
 
     def push(self, samples: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Take `samples` [n]; give what can now be told of the sound at the new rate."""
+        """Take `samples` [n]; return the sound at the new rate that is ready."""
         out: NDArray[np.float32] = self._stream.resample_chunk(samples)
         return out
 
     def finish(self) -> NDArray[np.float32]:
-        """Give the rest of the sound at the new rate."""
+        """Return the rest of the sound at the new rate."""
         out: NDArray[np.float32] = self._stream.resample_chunk(
             np.zeros(0, dtype=np.float32), last=True
         )
@@ -107,7 +108,7 @@ class Resampler:
 
 
 def available() -> tuple[str, ...]:
-    """The encodings that this installation can make."""
+    """Return the encodings that this installation can make."""
     formats = (audio_format(encoding) for encoding in ENCODINGS)
     return tuple(each.encoding for each in formats if not each.needs_codec or codecs.av is not None)
 
@@ -122,7 +123,7 @@ def require(audio_format: AudioFormat) -> None:
 
 
 class _SampleBody:
-    """Samples as bytes, each by itself, perhaps behind a WAV header; used like `CodecBody`."""
+    """Converts samples to bytes one by one, perhaps behind a WAV header; used like `CodecBody`."""
 
     def __init__(self, audio_format: AudioFormat) -> None:
         self._header = wav_header(audio_format) if audio_format.container == "wav" else b""
@@ -145,7 +146,7 @@ class _SampleBody:
 
 
 class _FloatBody(_SampleBody):
-    """Floats in [-1, 1]. Resampled sound gets here without being rounded to 16 bits first."""
+    """Converts samples to floats in [-1, 1], after resampling without rounding to 16 bits first."""
 
     def encode_floats(self, samples: NDArray[np.float32]) -> bytes:
         self.position += len(samples)

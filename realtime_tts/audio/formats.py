@@ -1,8 +1,8 @@
-"""AudioFormat: what a client wants its sound to be, checked and complete.
+"""AudioFormat: the format that a client wants its sound in, checked and complete.
 
-The names other APIs use (`ulaw_8000`, `mp3_44100_64`) are read by `parse_format`; our own protocol
-gives the parts to `audio_format`. What makes the bytes is in encoders.py, what cuts them into
-packets in packets.py. Light: the command line imports it where the server's packages are missing.
+`parse_format` reads the names that other APIs use (`ulaw_8000`, `mp3_44100_64`); our own protocol
+gives the parts to `audio_format`. encoders.py makes the bytes, and packets.py cuts them into
+packets. Light: the command line imports it where the server's packages are missing.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from msgspec import Meta
 from realtime_tts.errors import RequestError
 
 ENGINE_RATE = 24_000
-"""What the engine makes, in hertz: signed 16 bit, mono."""
+"""Sample rate of the engine's sound in hertz; its samples are signed 16 bit, mono."""
 
 DIGITAL_SOURCE_TYPE = "trainedAlgorithmicMedia"
-"""What all sound is, in IPTC's words."""
+"""IPTC's term for the source of all sound made here."""
 _SOURCE_TYPES = "http://cv.iptc.org/newscodes/digitalsourcetype/"
 SYNTHETIC = f"Synthetic speech: {_SOURCE_TYPES}{DIGITAL_SOURCE_TYPE}"
-"""What files say of themselves, where they have room for a comment."""
+"""The comment in files whose format has room for one."""
 
 PACKET_BYTES = 4_096
-"""The largest packet of the engine's own format."""
+"""The largest packet of the engine's own format, in bytes."""
 
 RATES = (8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
 PACKET_MS = (10, 1_000)
-"""The shortest and the longest packet."""
+"""The shortest and the longest packet, in milliseconds."""
 _TELEPHONY_MS = 20  # what a telephone network puts into one RTP packet
-_FRAME_MS = 80  # what the engine makes at once
+_FRAME_MS = 80  # one frame of the engine
 
 # MPEG-1, MPEG-2 and MPEG-2.5 layer III, by their lowest sample rates; kbit/s.
 _MP3_KBPS = {
@@ -45,16 +45,16 @@ _MP3_KBPS = {
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What one encoding can be. `sample_bytes`: of one sample, where samples are simply bytes."""
+    """The choices of one encoding. `sample_bytes`: bytes of a sample that is stored as it is."""
 
     media_types: dict[str, str]
-    """By container; the first is the usual one."""
+    """The media type by container; the first is the usual one."""
     sample_rate: int = ENGINE_RATE
     rates: tuple[int, ...] = RATES
     sample_bytes: int | None = None
     bit_rate: int | None = None
     codec: bool = False
-    """Needs the extra `codecs`."""
+    """Whether the encoding needs the extra `codecs`."""
 
 
 def _samples(sample_bytes: int, raw: str, sample_rate: int = ENGINE_RATE) -> _Kind:
@@ -78,11 +78,11 @@ _KINDS = {
     "flac": _Kind({"flac": "audio/flac"}, codec=True),
 }
 ENCODINGS = tuple(_KINDS)
-"""Every encoding there is, whether or not this installation can make it."""
+"""Every encoding that is known, whether or not this installation can make it."""
 MEDIA_TYPES = sorted({each for kind in _KINDS.values() for each in kind.media_types.values()})
-"""What sound can be labelled as, over HTTP."""
+"""The media types of all encodings, for HTTP."""
 
-# What other APIs call them: encoding and container.
+# Encoding and container by the names that other APIs use.
 _NAMES: dict[str, tuple[str, str | None]] = {
     **{name: (name, None) for name in _KINDS},
     "pcm": ("pcm_s16le", None),
@@ -109,11 +109,11 @@ _PacketMs = Annotated[int, Meta(ge=1, le=60_000, description="a whole number of 
 
 
 class AudioFormat(msgspec.Struct, frozen=True):
-    """A format that there is. Made by `audio_format` and `parse_format`, which check.
+    """A format of sound. `audio_format` and `parse_format` make it, and check it.
 
     `bit_rate` is in bits a second, None where samples are stored. `packet_ms` is how much sound a
     packet of raw samples holds; None: 4,096 bytes in the engine's own format, and whatever the
-    encoder gives where there is a container.
+    encoder makes where there is a container.
     """
 
     encoding: _Name = "pcm_s16le"
@@ -133,7 +133,7 @@ class AudioFormat(msgspec.Struct, frozen=True):
 
     @property
     def packet_bytes(self) -> int | None:
-        """The largest packet, whole samples; None where packets are as the encoder gives them."""
+        """Bytes of the largest packet, whole samples; None where the encoder decides."""
         if self.container != "raw":
             return None
         if self.packet_ms is None:
@@ -143,12 +143,12 @@ class AudioFormat(msgspec.Struct, frozen=True):
 
     @property
     def needs_codec(self) -> bool:
-        """Whether the extra `codecs` makes it."""
+        """Whether the format needs the extra `codecs`."""
         return _KINDS[self.encoding].codec
 
 
 ENGINE_FORMAT = AudioFormat()
-"""What the engine makes, in packets of 4,096 bytes."""
+"""The engine's own format, in packets of 4,096 bytes."""
 
 
 def audio_format(
@@ -158,9 +158,9 @@ def audio_format(
     bit_rate: int | None = None,
     packet_ms: int | None = None,
 ) -> AudioFormat:
-    """The format with these parts; None leaves a part to the encoding.
+    """Return the format with these parts; None leaves a part to the encoding.
 
-    Raises RequestError, which says what there is instead.
+    Raises RequestError, which says what is possible instead.
     """
     kind = _KINDS.get(encoding)
     if kind is None:
@@ -185,10 +185,10 @@ def audio_format(
 
 
 def parse_format(name: str) -> AudioFormat:
-    """The format that APIs name so: an encoding, then perhaps hertz, then perhaps kbit/s.
+    """Return the format of an API's name: an encoding, then perhaps hertz, then perhaps kbit/s.
 
-    Such as `pcm`, `pcm_16000`, `pcm_f32le_44100`, `ulaw_8000`, `wav_16000`, `mp3_44100_64`,
-    `opus_48000_32` or `webm`. Raises RequestError.
+    Names are such as `pcm`, `pcm_16000`, `pcm_f32le_44100`, `ulaw_8000`, `wav_16000`,
+    `mp3_44100_64`, `opus_48000_32` or `webm`. Raises RequestError.
     """
     parts = _NAME.fullmatch(name)
     if parts is None or parts["kind"] not in _NAMES:

@@ -1,9 +1,9 @@
 """G.711: 16-bit samples to the eight bits of µ-law and A-law, by table.
 
 ITU-T G.711 (11/1988): table 2a for µ-law, whose input has 14 bits, table 1a for A-law, whose input
-has 13. How 16 bits become so few is not in the standard: the lowest are cut off, rounding down, as
-in Sun's g711.c and in Python's audioop, which was. A table has an entry for each 16-bit sample, so
-that encoding is one look-up.
+has 13. How 16 bits are reduced to these is not in the standard: the lowest are cut off, rounding
+down, as in Sun's g711.c and in Python's former audioop. A table has an entry for each 16-bit
+sample, so that encoding is one look-up.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _MULAW, _ALAW = (np.roll(table, -32_768) for table in (_mulaw_table(), _alaw_tab
 
 
 def mulaw(pcm: bytes) -> bytes:
-    """One byte for each sample of `pcm` (s16le)."""
+    """Encode `pcm` (s16le) as µ-law, one byte for each sample."""
     codes: Table = _MULAW[np.frombuffer(pcm, dtype="<u2")]
     return codes.tobytes()
 
 
 def alaw(pcm: bytes) -> bytes:
-    """One byte for each sample of `pcm` (s16le)."""
+    """Encode `pcm` (s16le) as A-law, one byte for each sample."""
     codes: Table = _ALAW[np.frombuffer(pcm, dtype="<u2")]
     return codes.tobytes()

@@ -10,38 +10,39 @@ from realtime_tts.audio.loudness import HIGHEST_PEAK
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE, from_s16le, to_s16le
 
 SOFTEST, LOUDEST = 0.0, 4.0
-"""Factors: silence, and four times as loud (12 dB)."""
+"""The range of factors: silence, to four times as loud (12 dB)."""
 _RAMP = ENGINE_RATE // 200
 """Samples (5 ms) over which the gain goes from one factor to the next."""
 
 
 class Gain:
-    """A stage. Feed with `push`, then `finish` once; `change` says what holds for later sound.
+    """The stage that changes the volume. Feed with `push`, then `finish` once; `change` sets the
+    factor of later sound.
 
-    Pieces give what the whole gives, bit for bit. Sound that was never to be louder goes through
-    without a delay; from the first that is, peaks are limited, and `limiter.HELD_SAMPLES` may wait.
+    Pieces give what the whole gives, bit for bit. Until sound is made louder, all of it passes
+    without delay; from then on peaks are limited, and `limiter.HELD_SAMPLES` may wait.
     """
 
     def __init__(self) -> None:
         self.last = 1.0
-        """The factor of the sound that comes last."""
-        self._came = 0  # samples
+        """The factor of the last change."""
+        self._received = 0  # samples
         self._from, self._to, self._changed_at = 1.0, 1.0, -_RAMP
-        self._changes: list[tuple[int, float]] = []  # that are still to come, by the sample
+        self._changes: list[tuple[int, float]] = []  # changes still to come, by their sample
         self._limiter: Limiter | None = None
 
     def change(self, at: int, factor: float) -> None:
-        """From sample `at` of the stream on, which has not come, sound is so many times as loud."""
+        """Scale sound by `factor` from sample `at` of the stream on, not pushed so far."""
         self.last = factor
         self._changes.append((at, factor))
 
     def push(self, pcm: bytes) -> bytes:
-        """Take more of the stream; give what can now be told, maybe nothing."""
+        """Take more of the stream; return what is ready, maybe nothing."""
         count = len(pcm) // BYTES_PER_SAMPLE
-        end, out = self._came + count, []
+        end, out = self._received + count, []
         while self._changes and self._changes[0][0] < end:
             at, factor = self._changes.pop(0)
-            size = (at - self._came) * BYTES_PER_SAMPLE
+            size = (at - self._received) * BYTES_PER_SAMPLE
             out.append(self._scaled(pcm[:size]))
             pcm = pcm[size:]
             self._from, self._to, self._changed_at = self._to, factor, at
@@ -51,13 +52,13 @@ class Gain:
         return b"".join(out)
 
     def finish(self) -> bytes:
-        """Give the rest."""
+        """Return the rest."""
         return b"" if self._limiter is None else to_s16le(self._limiter.finish())
 
     def _scaled(self, pcm: bytes) -> bytes:
-        """Sound without a change in it."""
-        before = self._came
-        self._came += len(pcm) // BYTES_PER_SAMPLE
+        """Scale sound that has no change of the factor in it."""
+        before = self._received
+        self._received += len(pcm) // BYTES_PER_SAMPLE
         changing = before < self._changed_at + _RAMP
         plain = self._to == 1.0 and not changing
         if not pcm or (plain and self._limiter is None):
@@ -68,7 +69,7 @@ class Gain:
         return to_s16le(samples if self._limiter is None else self._limiter.push(samples))
 
     def _factors(self, first: int, count: int) -> Wave:
-        """Of so many samples from `first` on."""
+        """Return the factors of `count` samples, beginning with sample `first` of the stream."""
         done = (np.arange(first, first + count) - self._changed_at + 1) / _RAMP
         factors = self._from + (self._to - self._from) * np.minimum(done, 1.0)
         line: Wave = factors.astype(np.float32)

@@ -1,4 +1,4 @@
-"""Limiter: no peak of the sound, between samples neither, is above a ceiling.
+"""A limiter: no peak of the sound, nor any between samples, is above a ceiling.
 
 True peaks are those of the wave that the samples stand for: ITU-R BS.1770-5, annex 2, finds them in
 four times as many samples. The gain falls in a straight line over the 20 samples before a peak, and
@@ -17,18 +17,19 @@ from realtime_tts.audio.formats import ENGINE_RATE
 Wave = NDArray[np.float32]
 
 _BLOCK = 20
-"""Samples that have one peak, and over which the gain changes in a straight line."""
+"""Samples of a block, which has one peak and over which the gain changes in a straight line."""
 _REACH = 6
-"""Samples on either side from which a value between two samples is made."""
+"""Samples on either side from which a value between two samples is computed."""
 HELD_SAMPLES = 2 * _BLOCK - 1 + _REACH
-"""The most of what came that waits for more to come: 1.9 ms."""
+"""The most samples that are held until more arrive: 1.9 ms."""
 _RELEASE = 1 - exp(-_BLOCK / ENGINE_RATE / 0.08)  # of what is missing from 1; 80 ms
 _AS_GOOD_AS_ONE = 0.9999
 _BETWEEN = (0.25, 0.5, 0.75)  # where values between two samples are looked at
 
 
 def _weights(place: float) -> Wave:
-    """Of the samples around, for the value at `place` between two of them: a windowed sinc."""
+    """Return the weights of the samples around, for the value at `place` between two of them: a
+    windowed sinc."""
     distance = np.arange(1 - _REACH, _REACH + 1) - place
     window = np.cos(np.pi / 2 * distance / (_REACH + 0.5)) ** 2
     weights = np.sinc(distance) * window
@@ -38,25 +39,25 @@ def _weights(place: float) -> Wave:
 
 _FILTERS = [_weights(place) for place in _BETWEEN]
 _MOST = max(float(np.abs(weights).sum()) for weights in _FILTERS)
-"""A value between samples is at most so many times as large as the largest sample around."""
+"""The most times that a value between samples can exceed the largest sample around it."""
 
 
 class Limiter:
-    """Feed with `push`, then `finish` once. Pieces give what the whole gives, bit for bit, and as
-    many samples come out as went in; at most `HELD_SAMPLES` wait.
+    """Limits the peaks of a stream. Feed with `push`, then `finish` once. Pieces give what the
+    whole gives, bit for bit, and as many samples come out as went in; at most `HELD_SAMPLES` wait.
 
-    `ceiling`: of the peaks; 1 is full scale.
+    `ceiling`: the highest peak; 1 is full scale.
     """
 
     def __init__(self, ceiling: float) -> None:
         self._ceiling = ceiling
-        # What was not given, behind as much of the past as a filter needs: silence at first.
+        # Sound not returned yet, behind as much of the past as a filter needs: silence at first.
         self._sound: Wave = np.zeros(_REACH, dtype=np.float32)
-        self._gains: list[float] = []  # that blocks not yet given need, as far as is known
+        self._gains: list[float] = []  # that blocks not yet returned need, as far as is known
         self._gain = 1.0  # where the next block begins
 
     def push(self, samples: Wave) -> Wave:
-        """Take `samples` [n]; give those whose gain can now be told."""
+        """Take `samples` [n]; return those whose gain is known."""
         self._sound = np.concatenate([self._sound, samples])
         known = (len(self._sound) - 2 * _REACH) // _BLOCK
         if known > len(self._gains):
@@ -64,12 +65,12 @@ class Limiter:
         return self._give(len(self._gains) - 1)
 
     def finish(self) -> Wave:
-        """Give the rest."""
+        """Return the rest."""
         left = len(self._sound) - _REACH
         return self.push(np.zeros(HELD_SAMPLES + 1, dtype=np.float32))[:left]
 
     def _needed(self, first: int, end: int) -> list[float]:
-        """The gains under which blocks from `first` to `end` have no peak above the ceiling."""
+        """Return the gains by which blocks from `first` to `end` stay below the ceiling."""
         around = self._sound[first * _BLOCK : end * _BLOCK + 2 * _REACH]
         if float(np.abs(around).max()) * _MOST <= self._ceiling:
             return [1.0] * (end - first)
@@ -84,7 +85,7 @@ class Limiter:
         return [min(1.0, self._ceiling / peak) if peak else 1.0 for peak in peaks]
 
     def _give(self, blocks: int) -> Wave:
-        """So many blocks: of the one behind them it must be known what it needs."""
+        """Return the next blocks, with their gain; that of the block behind must be known."""
         if blocks <= 0:
             return np.zeros(0, dtype=np.float32)
         size = blocks * _BLOCK
@@ -93,14 +94,14 @@ class Limiter:
         self._sound = self._sound[size:]
         if self._gain == 1.0 and min(gains) == 1.0:
             return given
-        self._gain = min(self._gain, gains[0])  # of the first block there ever is
+        self._gain = min(self._gain, gains[0])  # for the very first block
         ends = np.array(self._ends(gains), dtype=np.float32)[:, None]
         ramp = np.arange(_BLOCK, dtype=np.float32) / np.float32(_BLOCK)
         lines = ends[:-1] + (ends[1:] - ends[:-1]) * ramp
         return given * lines.reshape(-1)
 
     def _ends(self, gains: list[float]) -> list[float]:
-        """The gain where each block begins, and behind the last."""
+        """Return the gain where each block begins, and behind the last."""
         ends = [self._gain]
         for here, following in zip(gains, gains[1:], strict=False):
             back = self._gain + (1.0 - self._gain) * _RELEASE

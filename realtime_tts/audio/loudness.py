@@ -1,9 +1,9 @@
-"""Loudness: every voice and turn at -16 LUFS, by a slow gain and a limiter of true peaks.
+"""Brings every voice and turn to -16 LUFS, by a slow gain and a limiter of true peaks.
 
 Loudness is that of ITU-R BS.1770-5: K-weighted energy in blocks of 400 ms that overlap by three
-quarters, gated at -70 LUFS and at 10 LU below what the others have. The gain of a moment rests on
-what came before it alone, so that nothing waits for it. What was learned of a voice
-(`VoiceLevels`) is what its next turn begins with.
+quarters, gated at -70 LUFS and at 10 LU below what the others have. The gain at any moment depends
+only on earlier sound, so that nothing waits for it. A voice's next turn begins with what was
+learned of the voice (`VoiceLevels`).
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ TARGET_LUFS = -16.0
 CEILING_DBTP = -1.0
 _MARGIN_DB = 0.5  # for what four times as many samples do not show
 HIGHEST_PEAK = 10 ** ((CEILING_DBTP - _MARGIN_DB) / 20)
-"""Of full scale: what the limiter is told."""
+"""The limiter's ceiling, as a share of full scale."""
 _UNKNOWN_LUFS = -20.0
-"""Of a voice that was never heard: rather a loud one, since too loud is worse than too soft."""
+"""Assumed loudness of an unknown voice: rather loud, since too loud is worse than too soft."""
 _MOST_DB = 30.0
-"""Of gain, either way: the noise of what is much softer would be heard."""
+"""The most gain, either way: with more, the noise of very soft sound would be heard."""
 
 _STEP = ENGINE_RATE // 10
-"""Samples (100 ms) between two measurements, and over which the gain changes in a line."""
+"""Samples (100 ms) between two measurements, over which the gain changes in a line."""
 _STEPS = 4  # in a block of 400 ms
 _FIRST_STEPS = 2  # in the first block of a stream, which is as soft as its first syllable begins
 _FAST_DB, _SLOW_DB = 6.0, 0.3
-"""Most change of the gain in a step, while little of the voice was heard, and later."""
+"""The most change of the gain in a step, while little of the voice was heard, and later."""
 _FAR = 4
-"""… or, later, this part of what is missing, if that is more."""
+"""A later step may also correct 1/`_FAR` of what is missing, if that is more than `_SLOW_DB`."""
 _LEARNT = 10
-"""Blocks after which the gain is slow."""
+"""Blocks after which the gain changes slowly."""
 _PRIOR = 30
-"""Blocks that earlier turns count for, at most, beside those of the turn itself."""
+"""The most blocks that earlier turns count for, besides those of the turn itself."""
 _ENOUGH = 600
 """Blocks of a voice after which its level stays as it is, so that its turns all begin alike."""
 _VOICES = 1_000
@@ -50,11 +50,11 @@ _LEVELS = _LOWEST + _WIDTH * (np.arange(_CLASSES) + 0.5)
 _ENERGIES = 10.0 ** (_LEVELS / 10)
 
 Counts = NDArray[np.float64]
-"""How many blocks were as loud as each of `_LEVELS`."""
+"""Number of blocks at each of `_LEVELS`."""
 
 
 def _k_weights() -> NDArray[np.float64]:
-    """What each frequency of a step counts: BS.1770's two filters, as they are before sampling."""
+    """Return the weight of each frequency of a step: BS.1770's two filters, before sampling."""
     s = 2j * np.pi * np.fft.rfftfreq(_STEP, 1 / ENGINE_RATE)
     shelf_at, low_at = 2 * np.pi * 1_681.974, 2 * np.pi * 38.135
     high, q = 10 ** (3.99984 / 20), 0.7071752
@@ -72,7 +72,7 @@ _K_WEIGHTS = _k_weights()
 
 
 def _integrated(counts: Counts) -> float | None:
-    """The loudness in LUFS of so many blocks of each level; None of none."""
+    """Return the loudness in LUFS of the blocks counted at each level; None without blocks."""
     blocks = counts.sum()
     if blocks == 0:
         return None
@@ -82,13 +82,13 @@ def _integrated(counts: Counts) -> float | None:
 
 
 class VoiceLevels:
-    """How loud each voice is by itself: blocks of all its turns here, counted by their level."""
+    """The loudness of each voice without gain: blocks of its turns, counted by their level."""
 
     def __init__(self) -> None:
         self._counts: OrderedDict[Hashable, Counts] = OrderedDict()  # the latest last
 
     def of(self, voice: Hashable) -> Counts:
-        """The counts of a voice, to be added to; later callers get the same."""
+        """Return the counts of a voice, which all callers share and add to."""
         counts = self._counts.pop(voice, None)
         self._counts[voice] = counts = np.zeros(_CLASSES) if counts is None else counts
         if len(self._counts) > _VOICES:
@@ -97,26 +97,26 @@ class VoiceLevels:
 
 
 class Loudness:
-    """Brings one stream to `TARGET_LUFS`. Feed with `push`, then `finish` once; takes and gives
+    """Brings one stream to `TARGET_LUFS`. Feed with `push`, then `finish` once; takes and returns
     whole samples (s16le, 24 kHz, mono).
 
     Pieces give what the whole gives, bit for bit, and as many samples come out as went in; at most
-    `limiter.HELD_SAMPLES` wait. `heard`: of the voice, from `VoiceLevels`; what the stream tells is
-    added to it.
+    `limiter.HELD_SAMPLES` wait. `heard`: the voice's counts, from `VoiceLevels`, to which those of
+    the stream are added.
     """
 
     def __init__(self, heard: Counts) -> None:
         self._heard = heard
-        self._counts: Counts | None = None  # of the voice before, and of the stream so far
+        self._counts: Counts | None = None  # of the voice's earlier turns, and of the stream so far
         self._limiter = Limiter(HIGHEST_PEAK)
-        self._step = np.zeros(_STEP)  # samples that came of the step
-        self._came = 0
+        self._step = np.zeros(_STEP)  # samples of the step that were received
+        self._received = 0
         self._latest: deque[float] = deque(maxlen=_STEPS)  # energies of steps
         self._gain = 0.0  # dB, at the end of the step
         self._line = np.zeros(0, dtype=np.float32)  # gain of each sample of the step
 
     def push(self, pcm: bytes) -> bytes:
-        """Take more of the stream; give what can now be told."""
+        """Take more of the stream; return what is ready."""
         if not pcm:
             return b""
         samples = from_s16le(pcm)
@@ -125,34 +125,34 @@ class Loudness:
         louder = np.empty_like(samples)
         at = 0
         while at < len(samples):
-            taken = samples[at : at + _STEP - self._came]
-            line = self._line[self._came :][: len(taken)]
+            taken = samples[at : at + _STEP - self._received]
+            line = self._line[self._received :][: len(taken)]
             np.multiply(taken, line, out=louder[at : at + len(taken)])
-            self._step[self._came :][: len(taken)] = taken
-            self._came += len(taken)
+            self._step[self._received :][: len(taken)] = taken
+            self._received += len(taken)
             at += len(taken)
-            if self._came == _STEP:
+            if self._received == _STEP:
                 self._measure()
                 self._next_line()
         return to_s16le(self._limiter.push(louder))
 
     def finish(self) -> bytes:
-        """Give the rest."""
+        """Return the rest."""
         return to_s16le(self._limiter.finish())
 
     def _begin(self) -> None:
-        """With what is known of the voice by now."""
+        """Begin with what is known of the voice by now."""
         blocks = self._heard.sum()
         self._counts = self._heard * min(1.0, _PRIOR / blocks) if blocks else self._heard.copy()
         self._gain = self._wanted()
         self._line = np.full(_STEP, 10 ** (self._gain / 20), dtype=np.float32)
 
     def _measure(self) -> None:
-        """Count the block that ends with the step. The first two are as short as what there is."""
+        """Count the block that ends with the step. The stream's first two blocks are shorter."""
         spectrum = np.fft.rfft(self._step)
         power = spectrum.real**2 + spectrum.imag**2
         self._latest.append(float((power * _K_WEIGHTS).sum()))
-        self._came = 0
+        self._received = 0
         if len(self._latest) < _FIRST_STEPS:
             return
         energy = sum(self._latest) / len(self._latest)

@@ -1,10 +1,10 @@
-"""Marking: a watermark that says of speech that it was made, by a pattern in its spectrum.
+"""A watermark that marks speech as synthetic, by a pattern in its spectrum.
 
 Between 300 and 3,300 Hz, bands of 200 Hz are made louder or softer by half a decibel, for 15 ms at
-a time, by a pattern that everybody knows. The ear does not hear it, since speech changes by far
-more; over some seconds, `detection.py` finds it, behind a telephone or a codec as well. Patterns in
-time and frequency for this: Kirovski and Malvar, "Spread-spectrum watermarking of audio signals",
-IEEE Transactions on Signal Processing 51(4), 2003.
+a time, by a pattern that is public. The ear does not hear it, since speech changes by far more;
+over some seconds, `detection.py` finds it, behind a telephone or a codec as well. Patterns in time
+and frequency for this: Kirovski and Malvar, "Spread-spectrum watermarking of audio signals", IEEE
+Transactions on Signal Processing 51(4), 2003.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from realtime_tts.audio.formats import ENGINE_RATE
 from realtime_tts.audio.pcm import from_s16le, to_s16le
 
 HOP_SECONDS = 0.005
-"""Between windows; they are twice as long, so that bins are 100 Hz wide."""
+"""Seconds between windows, which are twice as long, so that bins are 100 Hz wide."""
 FIRST_BIN, BINS, BANDS = 3, 2, 15
-"""Where the bands begin, how many bins each has, and how many there are."""
+"""The bin where the bands begin, the bins of each band, and the number of bands."""
 CELL = 3
-"""Windows for which a band is louder or softer."""
+"""Windows of a cell, in which a band stays louder or softer."""
 CELLS = 128
-"""Of the pattern: it begins again every 1.92 s."""
+"""Cells of the pattern, which begins again every 1.92 s."""
 _DECIBELS = 0.5
 
 _HOP = round(HOP_SECONDS * ENGINE_RATE)
 _WINDOW = 2 * _HOP
 HELD_SAMPLES = _WINDOW - 1
-"""The most of what came that waits for more to come: 10 ms."""
+"""The most samples that are held until more arrive: 10 ms."""
 
 
 def window(length: int) -> NDArray[np.float32]:
-    """What sound is weighed with before its spectrum is taken, and again behind it."""
+    """Return the weights of sound before its spectrum is taken, and again behind it: [length]."""
     return np.sin(np.pi * (np.arange(length) + 0.5) / length).astype(np.float32)
 
 
@@ -51,12 +51,12 @@ PATTERN = _pattern()
 _WEIGHTS = window(_WINDOW)
 _BANDS = slice(FIRST_BIN, FIRST_BIN + BINS * BANDS)
 _CHANGES = (10 ** (_DECIBELS / 20 * PATTERN) - 1).repeat(CELL, axis=0).repeat(BINS, axis=1)
-"""What is added of each bin, window by window."""
+"""The share of each bin that is added to it, window by window."""
 
 
 class Marking:
-    """Marks one stream. Feed with `push`, then `finish` once; takes and gives whole samples (s16le,
-    24 kHz, mono).
+    """Marks one stream. Feed with `push`, then `finish` once; takes and returns whole samples
+    (s16le, 24 kHz, mono).
 
     Pieces give what the whole gives, bit for bit, and as many samples come out as went in; at most
     `HELD_SAMPLES` wait.
@@ -65,16 +65,16 @@ class Marking:
     def __init__(self) -> None:
         # The first window begins one hop before the sound, so that all sound is in two of them.
         self._sound = np.zeros(_HOP, dtype=np.float32)
-        self._added = np.zeros(_HOP, dtype=np.float32)  # to its beginning, by the window before
+        self._added = np.zeros(_HOP, dtype=np.float32)  # to its beginning, by the last window
         self._windows = 0
-        self._before = _HOP  # samples before the stream that are yet to be left out
+        self._before = _HOP  # samples before the stream that must still be left out
 
     def push(self, pcm: bytes) -> bytes:
-        """Take more of the stream; give what can now be told."""
+        """Take more of the stream; return what is ready."""
         return to_s16le(self._push(from_s16le(pcm))) if pcm else b""
 
     def finish(self) -> bytes:
-        """Give the rest."""
+        """Return the rest."""
         left = len(self._sound) - self._before
         return to_s16le(self._push(np.zeros(_WINDOW, dtype=np.float32))[:left])
 
@@ -92,7 +92,8 @@ class Marking:
         return marked
 
     def _change(self, sound: NDArray[np.float32], count: int) -> NDArray[np.float32]:
-        """What so many windows add to the sound, up to where the last is joined by another."""
+        """Return what `count` windows add to the sound, up to where the last overlaps with the
+        next."""
         windows = np.lib.stride_tricks.sliding_window_view(sound, _WINDOW)[::_HOP]
         spectra = np.fft.rfft(windows * _WEIGHTS)
         changes = np.zeros_like(spectra)

@@ -1,12 +1,12 @@
 """Packets of one turn in the format its session asked for, each with the speech it holds.
 
 A packet is its bytes and the number of the engine's samples (24 kHz) in it: positions, leads and
-interrupts count in those, whatever the format. Two ways to cut, chosen by `packets_in`:
+interrupts count in those, whatever the format. `packets_in` chooses one of two ways to cut:
 
 - raw samples by duration: 20 ms of µ-law are 160 bytes;
-- formats with a container: what the encoder gives at a time is a packet.
+- formats with a container: what the encoder returns at a time is a packet.
 
-Other APIs (`FramedPackets`) get raw samples like those with a container.
+For other APIs, `FramedPackets` cuts raw samples like formats with a container.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.audio.stages import NO_STAGES, Chain
 
 Packet = tuple[bytes, int]
-"""Bytes to send, and how many of the engine's samples they hold."""
+"""Bytes to send, and the number of the engine's samples that they hold."""
 
 
 def packets_in(audio_format: AudioFormat, chain: Chain = NO_STAGES) -> Packets:
-    """One turn's packets, of what comes out of the `chain`. RequestError if this installation lacks
-    what the format needs."""
+    """Make the packets of one turn, whose sound passes the `chain` first. Raises RequestError if
+    this installation lacks what the format needs."""
     raw = audio_format.packet_bytes is not None
     return (RawPackets if raw else EncodedPackets)(audio_format, chain)
 
@@ -36,8 +36,8 @@ class PcmFramer:
     exactly full, the last one holds the rest. So a listener hears the start a few milliseconds
     earlier, and afterwards the number of messages depends on the seconds of speech alone.
 
-    `sample_bytes`: of one sample, which is never cut. A turn that is interrupted needs no call:
-    drop the framer, and what it holds is never sent.
+    `sample_bytes`: bytes of one sample, which is never cut. An interrupted turn needs no call: drop
+    the framer, and what it holds is never sent.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class PcmFramer:
         self._started = False
 
     def push(self, pcm: bytes) -> list[bytes]:
-        """Take whole samples; give the packets that are due."""
+        """Take whole samples; return the packets that are due."""
         assert len(pcm) % self._sample_bytes == 0, f"half a sample: {len(pcm)} bytes"
         self._pending += pcm
         packets = []
@@ -62,7 +62,7 @@ class PcmFramer:
         return packets
 
     def cut(self) -> list[bytes]:
-        """The last packet, if anything is left; what is pushed after it begins like a turn."""
+        """Return the last packet, if anything is left. Later sound begins like a turn."""
         self._started = False
         return [self._packet()] if self._pending else []
 
@@ -73,34 +73,36 @@ class PcmFramer:
 
 
 class Packets(abc.ABC):
-    """Feed with `push`, then `finish`; or `drop` what is held, at any moment.
+    """The packets of one turn. Feed with `push`, then `finish`; or `drop` what is held, at any
+    time.
 
-    Together the packets count exactly the samples pushed (if those are not so few that another rate
-    has none at all)."""
+    Together the packets count exactly the samples pushed, unless these are too few to make one at
+    another rate.
+    """
 
     def __init__(self, audio_format: AudioFormat, chain: Chain = NO_STAGES) -> None:
         self._encoder = Encoder(audio_format, chain)
-        self._given = 0  # the engine's samples
+        self._given = 0  # the engine's samples in the packets returned
 
     @abc.abstractmethod
     def push(self, pcm: bytes) -> list[Packet]:
-        """Take whole samples (s16le, 24 kHz); give the packets that are due."""
+        """Take whole samples (s16le, 24 kHz); return the packets that are due."""
 
     def cut(self) -> list[Packet]:
-        """What is held, where packets may be cut: sound that follows begins like a turn's first."""
+        """Return what is held, where packets may be cut. Later sound begins like a turn's."""
         return []
 
     @abc.abstractmethod
     def finish(self) -> list[Packet]:
-        """The last packets, if anything is left."""
+        """Return the last packets, if anything is left."""
 
     def drop(self) -> None:
-        """Give up what is held: nothing of it will be sent. Idempotent, also after `finish`."""
+        """Drop what is held: none of it will be sent. Idempotent, also after `finish`."""
         self._encoder.close()
 
 
 class RawPackets(Packets):
-    """Raw samples, all packets of one duration but the first and last."""
+    """Packets of raw samples, all of one duration except the first and last."""
 
     def __init__(self, audio_format: AudioFormat, chain: Chain = NO_STAGES) -> None:
         assert audio_format.packet_bytes is not None and audio_format.sample_bytes is not None
@@ -113,7 +115,7 @@ class RawPackets(Packets):
         return self._counted(self._framer.push(self._encoder.encode(pcm)))
 
     def cut(self) -> list[Packet]:
-        return self._counted(self._framer.cut())  # what resampling holds comes with the rest
+        return self._counted(self._framer.cut())  # what the resampler holds follows later
 
     def finish(self) -> list[Packet]:
         packets = self._counted(self._framer.push(self._encoder.finish()) + self._framer.cut())
@@ -134,8 +136,8 @@ class RawPackets(Packets):
 
 
 class EncodedPackets(Packets):
-    """What the encoder gives, as it gives it; but bytes without sound (a header, or the silence
-    with which MP3 begins) wait for those with some, or playback would seem to have begun."""
+    """Packets as the encoder makes them. Bytes without sound (a header, or the silence with which
+    MP3 begins) wait for bytes with sound, or playback would seem to have begun."""
 
     def __init__(self, audio_format: AudioFormat, chain: Chain = NO_STAGES) -> None:
         super().__init__(audio_format, chain)
@@ -148,7 +150,7 @@ class EncodedPackets(Packets):
         return self._packet() if self._encoder.given_samples > self._given else []
 
     def finish(self) -> list[Packet]:
-        """Give the last packets. A turn without sound has none: a header alone is not worth one."""
+        """Return the last packets. A turn without sound has none: it needs no header either."""
         if not self._begun:
             self._encoder.close()
             return []
@@ -169,8 +171,8 @@ class EncodedPackets(Packets):
 
 
 class FramedPackets(EncodedPackets):
-    """The same, of speech cut like the engine's own format: so the number of packets depends on the
-    seconds of speech alone, and not on how they came."""
+    """Packets of speech that is first cut like the engine's own format, so that their number
+    depends on the seconds of speech alone, not on how it arrived."""
 
     def __init__(self, audio_format: AudioFormat, chain: Chain = NO_STAGES) -> None:
         super().__init__(audio_format, chain)

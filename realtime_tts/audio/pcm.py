@@ -17,7 +17,7 @@ BYTES_PER_SAMPLE = 2
 
 
 def quantised(samples: NDArray[np.float32]) -> NDArray[np.int16]:
-    """Little-endian int16 of `samples` (any shape, finite, nominally in [-1, 1]; else clipped)."""
+    """Return `samples` (any shape, finite, clipped to [-1, 1]) as little-endian int16."""
     scaled = np.clip(samples, -1.0, 1.0)
     scaled *= FULL_SCALE
     np.rint(scaled, out=scaled)
@@ -25,10 +25,10 @@ def quantised(samples: NDArray[np.float32]) -> NDArray[np.int16]:
 
 
 def to_s16le(samples: NDArray[np.float32]) -> bytes:
-    """PCM of `samples` (shape [n], finite, nominally in [-1, 1]; louder ones are clipped)."""
+    """Return the PCM of `samples` (shape [n], finite, nominally in [-1, 1]; louder is clipped)."""
     return quantised(samples).tobytes()
 
 
 def from_s16le(pcm: bytes) -> NDArray[np.float32]:
-    """The floats that `to_s16le` would turn into `pcm`; whole samples only."""
+    """Return the floats that `to_s16le` would turn into `pcm`; whole samples only."""
     return np.frombuffer(pcm, dtype="<i2").astype(np.float32) / np.float32(FULL_SCALE)

@@ -1,8 +1,8 @@
-"""Stages: what is done to the sound of a stream before it is in anybody's format.
+"""Stages change the sound of a stream before it is converted to a client's format.
 
-A stage takes and gives whole samples (s16le, 24 kHz, mono). As many come out as went in, in
-pieces or as a whole, bit for bit; it may hold some back until more comes. Stages follow one another
-in a chain, and a stream that asks for none has an empty one.
+A stage takes and returns whole samples (s16le, 24 kHz, mono). As many come out as went in, in
+pieces or as a whole, bit for bit; it may hold some back until more arrive. Stages follow one
+another in a chain, and a stream that asks for none has an empty one.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 
 
 class Stage(Protocol):
-    """Feed with `push`, then `finish` once; one that is given up needs no call."""
+    """One change of sound. Feed with `push`, then `finish` once; dropping it needs no call."""
 
     def push(self, pcm: bytes) -> bytes:
-        """Take more of the stream; give what can now be told, maybe nothing."""
+        """Take more of the stream; return what is ready, maybe nothing."""
 
     def finish(self) -> bytes:
-        """Give the rest."""
+        """Return the rest."""
 
 
 class Chain:
-    """Stages in a row, used as one is. `gain`: the one of them that changes the volume."""
+    """Stages in a row, used like a single one. `gain`: the one that changes the volume."""
 
     def __init__(self, *stages: Stage, gain: Gain | None = None) -> None:
         self._stages = stages
         self._gain = gain
-        self._came = 0  # samples
+        self._received = 0  # samples
 
     def set_volume(self, factor: float) -> None:
-        """What is pushed from now on is to be so many times as loud."""
+        """Multiply the sound that is pushed from now on by `factor`."""
         if self._gain is not None and factor != self._gain.last:
-            self._gain.change(self._came, factor)
+            self._gain.change(self._received, factor)
 
     def push(self, pcm: bytes) -> bytes:
-        self._came += len(pcm) // BYTES_PER_SAMPLE
+        self._received += len(pcm) // BYTES_PER_SAMPLE
         for stage in self._stages:
             pcm = stage.push(pcm)
         return pcm
@@ -53,11 +53,11 @@ class Chain:
 
 
 NO_STAGES = Chain()
-"""Sound goes through as it is, whatever its volume is said to be."""
+"""A chain that leaves sound as it is, whatever volume is set."""
 
 
 class Stages:
-    """Makes the chain of each stream of a server, and keeps what one stream leaves to the next."""
+    """Makes the chains of a server's streams, and keeps what one stream learns for the next."""
 
     def __init__(self) -> None:
         self.marks = False
@@ -65,7 +65,7 @@ class Stages:
         self._levels = VoiceLevels()
 
     def chain(self, voice: Hashable, *, loudness: bool) -> Chain:
-        """For one stream of a voice."""
+        """Make the chain for one stream of a voice."""
         stages: list[Stage] = []
         if loudness:
             stages.append(Loudness(self._levels.of(voice)))

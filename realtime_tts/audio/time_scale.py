@@ -1,11 +1,12 @@
-"""TimeScale: sound at another speed, with its pitch.
+"""Changes the speed of sound and keeps its pitch.
 
 WSOLA (Verhelst and Roelands, "An overlap-add technique based on waveform similarity for high
 quality time-scale modification of speech", ICASSP 1993) that copies for as long as it can. Blocks
-of the output are the input as it goes on, sample by sample, until that has drifted from its place
-in time; then the output jumps, in a crossfade, to where the sound is most alike, which in a voice
-is some periods of the pitch away. It jumps early where both sides are nearly equal, and late where
-they are not: so a transient, which is like nothing near it, is neither heard twice nor left out.
+of the output are copied from the input, sample by sample, until the output has drifted from its
+position in time; then it jumps, in a crossfade, to where the sound is most similar, which in a
+voice is some periods of the pitch away. It jumps early where both sides are nearly equal, and late
+where they are not: so a transient, which is like nothing near it, is neither heard twice nor left
+out.
 """
 
 from __future__ import annotations
@@ -19,40 +20,41 @@ from numpy.typing import NDArray
 from realtime_tts.audio.speed import FASTEST, LOOKAHEAD, SLOWEST, Speed
 
 _BLOCK = 240
-"""Samples at 24 kHz (10 ms) that are given at a time: the length of a crossfade."""
+"""Samples of a block at 24 kHz (10 ms): the length of a crossfade."""
 _AHEAD, _BEHIND = LOOKAHEAD - _BLOCK, 360
-"""How far the output may be from its place in the input. What is ahead must have come."""
+"""Samples that the output may be ahead of or behind its position in time; those ahead must be
+here."""
 _PAST = 360
-"""Samples before a jump that are compared, beside those of the crossfade."""
-_SHORTEST = 60  # jump: a period of 400 Hz
+"""Samples before a jump that are compared, besides those of the crossfade."""
+_SHORTEST = 60  # samples of a jump: a period of 400 Hz
 _COARSE = 4  # samples that are added up for the first search
 _ALIKE, _LESS_ALIKE = 0.97, 0.7
-"""How alike both sides of a jump must be while there is time; from first to last."""
+"""How similar both sides of a jump must be: at first, and when it becomes urgent."""
 _SOON, _LATEST = 0.7, 2.0
-"""How urgent it is to jump where nothing is alike; and where something would be lost."""
+"""The urgency to jump where nothing is similar, and where a burst would be repeated or lost."""
 _CELL = 60  # samples
 _BURST = 20.0  # times the usual power
 _QUIET = 8.0**2
-"""Mean square of sound (16 bits) that is alike whatever it is."""
+"""Mean square of sound (16 bits) so quiet that it counts as similar to anything."""
 
 Wave = NDArray[np.float64]
-"""Samples as 16-bit numbers: sums of their products are exact, in whatever order they are made."""
+"""Samples as 16-bit numbers: sums of their products are exact, in whatever order they are added."""
 
 
 class Place(NamedTuple):
-    """Where an output stands, between two blocks: it has given `given` samples, and goes on with
+    """The state of an output between two blocks: it has `given` samples so far, and goes on with
     sample `next` of the input."""
 
     given: int = 0
     next: int = 0
 
     def is_of(self, speed: Speed) -> bool:
-        """Whether an output at this speed may stand here."""
+        """Return whether an output at this speed may be in this state."""
         return -2 * _BEHIND <= self.next - int(self.given * speed) <= 2 * _AHEAD
 
 
 class _Jump(NamedTuple):
-    """The output goes on at `to`, after a crossfade of so many samples."""
+    """The output goes on at sample `to` of the input, after a crossfade of `fade` samples."""
 
     to: int
     fade: int
@@ -61,17 +63,17 @@ class _Jump(NamedTuple):
 class TimeScale:
     """Changes the speed of one utterance. Feed it with `push`, then `finish` once.
 
-    Takes and gives whole samples (s16le, 24 kHz, mono). Pieces give what the whole gives, bit for
-    bit. What comes out is in time with what went in within 20 ms, and at most `Speed.lookahead` are
-    held (7 ms more for a moment, where a burst must not be repeated); in all, `Speed.played` of the
-    samples that came are given.
+    Takes and returns whole samples (s16le, 24 kHz, mono). Pieces give what the whole gives, bit for
+    bit. The output is in time with the input within 20 ms, and at most `Speed.lookahead` samples
+    are held (7 ms more for a moment, where a burst must not be repeated); in all, `Speed.played` of
+    the samples received are returned.
 
-    `place`: an output that stands there is gone on with; the first sample pushed is number `begins`
-    of the input, and what follows is the same if it is at least `HISTORY` before the place.
+    `place`: the state of an output to go on with; the first sample pushed is number `begins` of the
+    input, and the output goes on unchanged if that is at least `HISTORY` before the place.
     """
 
     HISTORY = 1_200
-    """Samples of the input that matter to what follows."""
+    """Samples of past input that later output depends on."""
 
     def __init__(self, speed: Speed, place: Place | None = None, begins: int = 0) -> None:
         assert SLOWEST <= speed <= FASTEST, speed
@@ -81,7 +83,7 @@ class TimeScale:
         # Before the beginning there was silence.
         self._input: Wave = np.zeros(self.HISTORY)
         self._start = begins - self.HISTORY  # number of the first sample of `_input`
-        self._came = begins
+        self._received = begins
 
     @property
     def place(self) -> Place:
@@ -89,11 +91,11 @@ class TimeScale:
 
     @property
     def came(self) -> int:
-        """Samples of the input that came."""
-        return self._came
+        """Samples of the input received so far."""
+        return self._received
 
     def push(self, pcm: bytes) -> bytes:
-        """Take more of the input; give what can now be told of the output, maybe nothing."""
+        """Take more of the input; return the output that is ready, maybe nothing."""
         self._take(pcm)
         blocks = []
         while (block := self._block()) is not None:
@@ -102,22 +104,22 @@ class TimeScale:
         return _pcm(blocks)
 
     def finish(self) -> bytes:
-        """Give the rest: its last sample is the input's last."""
-        length = self._speed.played(self._came) - self._given
-        start = self._came - length
+        """Return the rest: its last sample is the input's last."""
+        length = self._speed.played(self._received) - self._given
+        start = self._received - length
         self._given, tail = self._given + length, self._at(start, length).copy()
         fade = min(_BLOCK, length)
         if start != self._next and fade:
             onward = np.zeros(fade)
-            there = self._at(self._next, min(fade, self._came - self._next))
+            there = self._at(self._next, min(fade, self._received - self._next))
             onward[: len(there)] = there
             tail[:fade] = onward + _fade(fade)[:fade] * (tail[:fade] - onward)
-        self._next = self._came
+        self._next = self._received
         return _pcm([tail])
 
     def _take(self, pcm: bytes) -> None:
         more = np.frombuffer(pcm, dtype="<i2")
-        self._came += len(more)
+        self._received += len(more)
         self._input = np.concatenate((self._input, more))
 
     def _forget(self) -> None:
@@ -131,16 +133,16 @@ class TimeScale:
         return self._input[first : first + length]
 
     def _block(self) -> Wave | None:
-        """The next block of the output; None if not enough of the input came."""
-        due = int(self._given * self._speed)  # its place in time
+        """Return the next block of the output; None if not enough of the input is here."""
+        due = int(self._given * self._speed)  # its position in time
         drift = self._next - due
         drifts_by = round(_BLOCK - _BLOCK * self._speed)  # with each block that is copied
         jumps = drift * drifts_by > 0 and abs(drift) >= _SHORTEST
-        # Nor is more given than there is in all, if no more comes.
+        # Nor is more returned than there is in all, if no more arrives.
         needed = max(self._next + _BLOCK, int((self._given + _BLOCK) * self._speed) + 1)
         if jumps:
             needed = max(needed, due + _AHEAD + _BLOCK)
-        if needed > self._came:
+        if needed > self._received:
             return None
         block = self._at(self._next, _BLOCK)
         jump = _Jump(self._next, _BLOCK)
@@ -152,7 +154,7 @@ class TimeScale:
         return block
 
     def _back(self, due: int, drifts_by: int) -> _Jump:
-        """Where a slower output goes on, which is ahead of its time: something is repeated."""
+        """Find where a slower output goes on, which is ahead of its time: something is repeated."""
         here = self._next
         first, last = due - _BEHIND, min(here - _SHORTEST, due + _AHEAD - drifts_by)
         urgency = (here - due) / (_AHEAD - drifts_by)
@@ -162,7 +164,7 @@ class TimeScale:
         burst = self._burst(first, max(due + _AHEAD, here) + _BLOCK)
         if burst is None:
             return _Jump(to if urgency >= _SOON else here, _BLOCK)
-        if burst < here + _BLOCK:  # it is heard: what is repeated begins behind it
+        if burst < here + _BLOCK:  # it was played: what is repeated begins behind it
             first = max(first, burst + 2 * _CELL)
             if first > last:
                 return _Jump(to if urgency > _LATEST else here, _BLOCK)
@@ -170,7 +172,7 @@ class TimeScale:
         return _Jump(to, _BLOCK)
 
     def _forth(self, due: int, drifts_by: int) -> _Jump:
-        """Where a faster output goes on, which is behind its time: something is left out."""
+        """Find where a faster output goes on, which is behind its time: something is left out."""
         here = self._next
         first, last = max(here + _SHORTEST, due - _BEHIND - drifts_by), due + _AHEAD
         urgency = (due - here) / (_BEHIND + drifts_by)
@@ -185,7 +187,7 @@ class TimeScale:
         return _Jump(to if urgency > _LATEST else here, _BLOCK)
 
     def _burst(self, first: int, end: int) -> int | None:
-        """Where something short and loud begins in this stretch, if there is anything."""
+        """Return where something short and loud begins in this stretch, if there is anything."""
         cells = self._at(first, (end - first) // _CELL * _CELL).reshape(-1, _CELL)
         power = np.einsum("cn,cn->c", cells, cells) / _CELL
         loudest = int(np.argmax(power))
@@ -193,8 +195,8 @@ class TimeScale:
         return first + max(0, loudest - 1) * _CELL if is_burst else None
 
     def _most_alike(self, here: int, first: int, last: int) -> tuple[int, float]:
-        """The sample from `first` to `last` where the sound is most like that at `here`, and how
-        much: 1 is the same, 0 is something else."""
+        """Return the sample from `first` to `last` where the sound is most similar to that at
+        `here`, and the similarity: 1 is the same, 0 is something else."""
         length = _PAST + _BLOCK
         wanted = self._at(here - _PAST, length)
         there = self._at(first - _PAST, last - first + length)
@@ -205,21 +207,21 @@ class TimeScale:
 
 
 def _wanted(urgency: float) -> float:
-    """How alike both sides of a jump must be to take it."""
+    """Return how similar both sides of a jump must be to take it."""
     return _ALIKE - (_ALIKE - _LESS_ALIKE) * min(urgency, 1.0)
 
 
 @cache
 def _fade(length: int) -> Wave:
-    """The share of what comes behind a jump in each sample of a block."""
+    """Return the share of the sound behind a jump in each sample of a block."""
     place = (np.arange(_BLOCK) + 0.5) / length
     weights: Wave = 0.5 - 0.5 * np.cos(np.pi * np.minimum(place, 1.0))
     return weights
 
 
 def _best(wanted: Wave, there: Wave) -> tuple[int, float]:
-    """Where in `there` a piece is most like `wanted`: the one with the least squared difference,
-    as a share of what both have."""
+    """Return where in `there` a piece is most similar to `wanted`, and the similarity: the squared
+    difference is least, as a share of what both have."""
     products = np.correlate(there, wanted)
     squares = np.concatenate(((0.0,), np.cumsum(there * there)))
     quiet = _QUIET * len(wanted)

@@ -1,4 +1,4 @@
-"""What stands around the samples of a WAV file or stream."""
+"""The bytes around the samples of a WAV file or stream."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from realtime_tts.audio.formats import SYNTHETIC, AudioFormat
 
 _TAGS = {"pcm_s16le": 1, "pcm_f32le": 3, "pcm_alaw": 6, "pcm_mulaw": 7}
 _UNKNOWN = 0xFFFFFFFF
-_LONGEST = _UNKNOWN - 128  # leaves room for what stands before the samples
+_LONGEST = _UNKNOWN - 128  # leaves room for the header
 
 
 def _info(comment: str) -> bytes:
@@ -18,19 +18,19 @@ def _info(comment: str) -> bytes:
 
 
 WAV_END = _info(SYNTHETIC)
-"""What stands behind the samples of a file, and their padding. Before them it would surprise
-programs that leave out 44 bytes without looking at them, and a stream has no end."""
+"""The bytes behind the samples of a file, and their padding. Before them they would confuse
+programs that skip 44 bytes without looking at them, and a stream has no end."""
 
 
 def wav_header(
     audio_format: AudioFormat, data_bytes: int | None = None, end_bytes: int = 0
 ) -> bytes:
-    """What stands before `data_bytes` bytes of samples; for one format it always has one length.
-    `end_bytes`: behind them, and their padding.
+    """Return the header for `data_bytes` bytes of samples; its length depends on the format only.
+    `end_bytes`: the bytes behind the samples and their padding.
 
-    None: nobody knows yet. Players take 0xFFFFFFFF as "until the end", and that is how streams of
-    WAV are sent; more than 4 GiB, which the header has no room to say, gets it as well. What is not
-    integer PCM says so in a longer `fmt ` and in `fact`. An odd number of bytes is to be padded.
+    None: not known yet. Players take 0xFFFFFFFF as "until the end", and that is how streams of WAV
+    are sent; more than 4 GiB, which the header cannot hold, gets it as well. Formats other than
+    integer PCM have a longer `fmt ` and a `fact`. An odd number of bytes must be padded.
     """
     width = audio_format.sample_bytes
     assert width is not None, "only samples go into WAV here"

@@ -37,7 +37,7 @@ _COMMANDS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command. Returns the exit status; errors are told on standard error."""
+    """Run one command. Returns the exit status; errors are printed on standard error."""
     _mend_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     try:
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return ExitStatus.INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has left (`… | head`): no reason for a traceback, and none for
+        # The reader of our output has gone (`… | head`): no reason for a traceback, and none for
         # Python to complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitStatus.FAILED
@@ -59,8 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _mend_streams() -> None:
-    """A stream that was closed reads and writes nothing; a character that a terminal does not have
-    is shown by its number."""
+    """Replace a closed stream by the null device, and show a character that a terminal lacks by its
+    number."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # takes the lowest number: the closed one's
@@ -69,7 +69,7 @@ def _mend_streams() -> None:
 
 
 def _complete() -> None:
-    """Tell the shell what may follow, and end."""
+    """Print for the shell what may follow, and end."""
     import argcomplete
 
     from realtime_tts.cli.completion import words_to_complete
@@ -79,7 +79,7 @@ def _complete() -> None:
 
 
 def _parsed(words: list[str]) -> argparse.Namespace:
-    """Ends the program for a command line that is wrong, with the usage of its command."""
+    """Parse the command line. A wrong one ends the program, with the usage of its command."""
     parser = command_parser(words)
     arguments, unknown = parser.parse_known_args(words, argparse.Namespace(words=words))
     if unknown:
@@ -93,7 +93,7 @@ def _parsed(words: list[str]) -> argparse.Namespace:
 
 
 def _nearest(word: str, there_are: Iterable[str]) -> str:
-    """A question, if one of them is like the word; else nothing."""
+    """Return a question if one of them is like the word; otherwise nothing."""
     found = difflib.get_close_matches(word.partition("=")[0], list(there_are), n=1)
     return f"; did you mean {found[0]}?" if found else ""
 
@@ -102,7 +102,7 @@ _LONG_USAGE = 6
 
 
 class _Parser(argparse.ArgumentParser):
-    """Where there are many flags, an error is not told below a page of them."""
+    """A parser that does not print an error below a page of flags."""
 
     def error(self, message: str) -> NoReturn:
         usage, more = self.format_usage(), ""

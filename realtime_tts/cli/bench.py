@@ -138,7 +138,7 @@ async def _run(arguments: argparse.Namespace, levels: list[Level]) -> BenchResul
 
 @contextlib.asynccontextmanager
 async def _server(arguments: argparse.Namespace, console: Console) -> AsyncIterator[str]:
-    """The address of the server that is measured: one for this run alone if that was asked for."""
+    """Yield the address of the server to measure, which is started for this run if asked for."""
     if arguments.start is None and arguments.random_weights is None:
         yield arguments.url
         return
@@ -154,7 +154,7 @@ async def _server(arguments: argparse.Namespace, console: Console) -> AsyncItera
 
 
 def _server_flags(given: str, arguments: argparse.Namespace) -> list[str]:
-    """Flags of `serve`."""
+    """Return the flags of `serve`."""
     random = arguments.random_weights
     return quoted_flags(given) + (["--random-weights", random] if random else [])
 
@@ -162,7 +162,7 @@ def _server_flags(given: str, arguments: argparse.Namespace) -> list[str]:
 def _engine(
     flags: Sequence[str], options: SessionOptions
 ) -> contextlib.AbstractAsyncContextManager[Target]:
-    """An engine in this process, as `serve` with these flags would have it."""
+    """Make an engine in this process, as `serve` with these flags would have it."""
     from realtime_tts.bench.in_process import engine_target
     from realtime_tts.cli import serve
 
@@ -176,7 +176,7 @@ def _quiet_client() -> Iterator[None]:
     """Keep the client's warnings that speech ended early out of the terminal.
 
     The noise of random weights has a fixed length and ends before a long text does. Such turns are
-    counted; they need not be told one by one.
+    counted; they need no warning each.
     """
     log = logging.getLogger("realtime_tts.client")
     before = log.level

@@ -99,7 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_level_arguments(group: argparse._ArgumentGroup) -> None:
-    """What is measured, one level after the other."""
+    """Add the flags for the levels, which are measured one after another."""
     group.add_argument(
         "--mode",
         choices=[mode.value for mode in Mode],
@@ -138,7 +138,7 @@ def _add_level_arguments(group: argparse._ArgumentGroup) -> None:
 
 
 def _add_turn_arguments(group: argparse._ArgumentGroup) -> None:
-    """When turns begin, and which are cut off."""
+    """Add the flags for when turns begin, and which are cut off."""
     add_number_arguments(group, _SETTINGS, _TURNS)
     group.add_argument(
         "--think", type=float, default=1.5, help="agents: mean seconds of thought (default: 1.5)"
@@ -184,7 +184,7 @@ def _add_text_arguments(group: argparse._ArgumentGroup) -> None:
 
 
 def levels_of(arguments: argparse.Namespace) -> list[Level]:
-    """The levels on the command line. Raises ConfigError."""
+    """Return the levels on the command line. Raises ConfigError."""
     if arguments.suite:
         if arguments.mode is not None:
             raise ConfigError("--suite has levels of every mode: give either it or --mode")
@@ -200,7 +200,7 @@ def levels_of(arguments: argparse.Namespace) -> list[Level]:
 
 
 def feeds_at_once(arguments: argparse.Namespace) -> int:
-    """How many feeds `--feeds` measures at once. Raises ConfigError for what it cannot be with."""
+    """Return how many feeds `--feeds` measures at once. Raises ConfigError with other flags."""
     others = {"--suite": arguments.suite, "--mode": arguments.mode, "--rate": arguments.rate}
     others |= {"--in-process": arguments.in_process is not None, "--png": arguments.png}
     for flag, given in others.items():
@@ -220,7 +220,7 @@ def _two(text: str) -> tuple[float, float]:
 
 
 def bench_settings(arguments: argparse.Namespace, url: str) -> BenchSettings:
-    """The settings on the command line. Raises ConfigError."""
+    """Return the settings on the command line. Raises ConfigError."""
     timing = DeltaTiming(
         DeltaKind(arguments.deltas), **{name: getattr(arguments, name) for name in _TIMING}
     )

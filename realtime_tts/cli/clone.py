@@ -27,7 +27,6 @@ Clone only voices whose owners agreed to it.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of `clone`."""
     parser.epilog = EXAMPLES
     parser.add_argument(
         "recording", help="WAV, FLAC, MP3 or OGG, 1 to 60 s (10 to 20 s are best) of one speaker"
@@ -74,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _hear_it(arguments: argparse.Namespace, voice: str) -> str:
-    """The command to type next."""
+    """Return the command to type next."""
     if arguments.model is not None:
         where = f" --voices-dir {quote(arguments.voices_dir)}" if arguments.voices_dir else ""
         return f"realtime-tts serve --model {quote(arguments.model)}{where}"
@@ -84,7 +83,7 @@ def _hear_it(arguments: argparse.Namespace, voice: str) -> str:
 
 
 def _read(path: Path) -> bytes:
-    """Raises OSError, or ConfigError for a file that no server takes."""
+    """Read a recording. Raises OSError, or ConfigError for a file that no server takes."""
     with path.open("rb") as file:
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:

@@ -1,4 +1,4 @@
-"""`realtime-tts completion`: what makes a shell complete commands and flags."""
+"""`realtime-tts completion`: the code with which a shell completes commands and flags."""
 
 from __future__ import annotations
 
@@ -20,19 +20,18 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The shell."""
     parser.epilog = _EXAMPLES
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell to complete in")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what the shell is to read. Returns the exit status."""
+    """Print the code for the shell. Returns the exit status."""
     sys.stdout.write(shellcode(["realtime-tts"], shell=arguments.shell) + "\n")
     return ExitStatus.OK
 
 
 def words_to_complete() -> list[str]:
-    """What has been typed so far behind the name of the program, as the shell says."""
+    """Return what has been typed behind the name of the program, by the shell's variables."""
     line = os.environ.get("COMP_LINE", "")
     try:
         return shlex.split(line)[1:]

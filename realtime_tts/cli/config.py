@@ -28,7 +28,7 @@ the flags of `serve` and the environment count here, too; FILE may be -, standar
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of `config`, and those of `serve`."""
+    """Add the flags of `config`, and those of `serve`."""
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument(
         "--check", metavar="FILE", help="say all that is wrong with a configuration file"
@@ -74,7 +74,7 @@ def _check(sources: Sources) -> int:
 
 
 def _building() -> Callable[[argparse.Namespace], None]:
-    """Makes all that `serve` makes of its settings before it loads anything."""
+    """Return a function that makes all that `serve` makes of its settings before it loads."""
     from realtime_tts.engine.devices import look_up
     from realtime_tts.server.tls import server_context
 

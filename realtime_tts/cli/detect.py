@@ -11,18 +11,17 @@ from realtime_tts.cli.failures import ExitStatus
 from realtime_tts.errors import RequestError
 
 _SLOWEST = 8_000
-"""Hertz: with fewer there is no room for the mark."""
+"""The lowest sample rate, in hertz, that has room for the mark."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of `detect`."""
     parser.add_argument("file", type=Path, help="a recording: .wav, .mp3, .opus, .ogg, .flac")
     parser.add_argument("--json", action="store_true", help="for programs")
     parser.epilog = "The exit status is 0 if the mark was found, and 1 if it was not."
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Say what was found. Returns the exit status. Raises RequestError for what is no recording."""
+    """Print what was found. Returns the exit status. Raises RequestError if it is no recording."""
     import soundfile
 
     from realtime_tts.audio.detection import THRESHOLD, detect
@@ -31,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         with file.open("rb") as opened:
             samples, rate = soundfile.read(opened, dtype="float32", always_2d=True)
-    except OSError as error:  # not status 1, which says something of a recording
+    except OSError as error:  # not status 1, which means that a recording has no mark
         raise RequestError(f"{file}: {error.strerror}") from None
     except soundfile.LibsndfileError as error:
         why = error.error_string

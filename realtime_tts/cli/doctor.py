@@ -1,4 +1,4 @@
-"""`realtime-tts doctor`: can this machine speak, and what to send to somebody who is to help."""
+"""`realtime-tts doctor`: whether this machine can speak, and what to send with a bug report."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _speak(flags: list[str]) -> list[Finding]:
 
 
 def _settings(file: str | None) -> Settings:
-    """What `serve` would use, from the environment and this file. Raises Faults."""
+    """Return what `serve` would use, from the environment and this file. Raises Faults."""
     from realtime_tts.cli.serve_settings import Sources
 
     return Sources(["--config", file] if file else []).read()

@@ -31,7 +31,7 @@ class ExitStatus(IntEnum):
 
 
 def explain(error: Exception) -> tuple[ExitStatus, str]:
-    """The exit status and the message for an error. What is nobody's mistake is raised again."""
+    """Return the exit status and the message for an error. A bug of our own is raised again."""
     match error:
         case ConfigError() | RequestError():
             return ExitStatus.USAGE, str(error)
@@ -59,7 +59,7 @@ def explain(error: Exception) -> tuple[ExitStatus, str]:
 
 
 def check_writable(*files: Path | None) -> None:
-    """Raise ConfigError for files that could not be written, before anybody has waited for them."""
+    """Raise ConfigError for files that could not be written, before a long run ends in that."""
     for file in files:
         if file is not None and (why := _obstacle(file)):
             raise ConfigError(f"{file} cannot be written: {why}")

@@ -1,4 +1,4 @@
-"""Where the speech of `realtime-tts say` is kept: files, and standard output."""
+"""Sinks for the speech of `realtime-tts say` that keep it: files, and standard output."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ _SUFFIXES = {
     ".aac": ("aac", "adts"),
     ".flac": ("flac", "flac"),
 }
-"""What a file's name says: the usual encoding, and the container."""
+"""The usual encoding, and the container, by the suffix of a file."""
 
 
 def format_for(output: str | None, name: str | None) -> AudioFormat:
-    """What `--output` and `--format` ask for together: of a file, the suffix is the container.
+    """Return the format that `--output` and `--format` give together: of a file, the suffix is the
+    container.
 
     Raises ConfigError for what does not fit together, RequestError for a name of no format.
     """
@@ -57,12 +58,12 @@ def format_for(output: str | None, name: str | None) -> AudioFormat:
 
 
 class Sink:
-    """Takes the packets of one piece of speech; here it does nothing with them."""
+    """A receiver of the packets of one speech: a player, a file or a pipe."""
 
     name: str
 
     async def open(self) -> None:
-        """Begin; nothing comes before. Raises PlayerFailed."""
+        """Prepare for the first packet. Raises PlayerFailed."""
 
     async def write(self, packet: bytes) -> None:
         """Take one packet; may wait while the sink is full. Raises PlayerFailed."""
@@ -76,12 +77,12 @@ class Sink:
 
     @property
     def played_seconds(self) -> float | None:
-        """How much of the speech was heard so far; None where nobody listens."""
+        """Seconds of the speech heard so far; None where it is not played."""
         return None
 
 
 class FileSink(Sink):
-    """A sink that writes bytes into a file as they come."""
+    """A sink that writes bytes into a file as they arrive."""
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
@@ -98,7 +99,7 @@ class FileSink(Sink):
 
 
 class WavSink(FileSink):
-    """Raw samples of `samples` into a WAV file, whose header knows at the end how many they are."""
+    """A sink for raw samples in a WAV file, whose header gets their number at the end."""
 
     def __init__(self, path: Path, samples: AudioFormat = ENGINE_FORMAT) -> None:
         super().__init__(path)
@@ -130,7 +131,7 @@ class StdoutSink(Sink):
     name = "standard output"
 
     async def write(self, packet: bytes) -> None:
-        # In a thread: a pipe that nobody empties must not stop the event loop.
+        # In a thread: a pipe that is not read must not stop the event loop.
         await asyncio.to_thread(sys.stdout.buffer.write, packet)
         await self.finish()
 

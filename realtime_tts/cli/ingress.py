@@ -30,7 +30,6 @@ each server runs with --agent-port, and with --trusted-proxy for the ingress's a
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of `ingress`."""
     parser.epilog = _EXAMPLES
     _add_members(parser)
     _add_haproxy(parser)
@@ -46,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_members(parser: argparse.ArgumentParser) -> None:
-    """Who the servers are."""
+    """Add the flags that name the servers."""
     members = parser.add_mutually_exclusive_group(required=True)
     members.add_argument(
         "--member",
@@ -74,7 +73,7 @@ def _add_members(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_haproxy(parser: argparse.ArgumentParser) -> None:
-    """What HAProxy does."""
+    """Add the flags of HAProxy itself."""
     parser.add_argument(
         "--bind", default=_DEFAULTS.bind, help="where clients connect (default: %(default)s)"
     )
@@ -103,7 +102,7 @@ def _add_haproxy(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Until SIGTERM or SIGINT. Returns the exit status."""
+    """Run HAProxy until SIGTERM or SIGINT. Returns the exit status."""
     config = ingress_config(arguments)
     file: Path | None = arguments.members_file
     members = read_members(file) if file else tuple(map(parse_member, arguments.member or ()))
@@ -115,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def ingress_config(arguments: argparse.Namespace) -> IngressConfig:
-    """What the flags say. Raises ConfigError."""
+    """Return the settings that the flags give. Raises ConfigError."""
     port, _, agent_port = arguments.dns_ports.partition("/")
     if not (port.isdecimal() and agent_port.isdecimal()):
         raise ConfigError(f"--dns-ports is PORT/AGENT_PORT, got {arguments.dns_ports!r}")
@@ -156,17 +155,17 @@ async def _serve(
 
 
 async def _follow(ingress: Ingress, file: Path) -> None:
-    """The file says who is a member; what cannot be read changes nothing."""
-    told = ""
+    """Take members over from the file when it changes, unless it cannot be read."""
+    reported = ""
 
     async def look() -> None:
-        nonlocal told
+        nonlocal reported
         try:
             await ingress.change(await asyncio.to_thread(read_members, file))
-            told = ""
+            reported = ""
         except ConfigError as error:
-            if str(error) != told:
-                told = str(error)
-                event(log, logging.ERROR, "fleet.members_file", why=told)
+            if str(error) != reported:
+                reported = str(error)
+                event(log, logging.ERROR, "fleet.members_file", why=reported)
 
     await repeat("fleet.members", _LOOK_SECONDS, look)

@@ -38,7 +38,6 @@ _LIMITS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of `keys`."""
     parser.epilog = _EXAMPLES
     what = parser.add_subparsers(metavar="WHAT", required=True, dest="what")
     create = what.add_parser("create", help="make a key, and print its secret: it is shown once")
@@ -90,12 +89,12 @@ def _add_rights(create: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Do what was asked. Returns the exit status."""
     file = KeyFile(arguments.keys)
-    told = Console(stderr=True, highlight=False, markup=False)
+    messages = Console(stderr=True, highlight=False, markup=False)
     match arguments.what:
         case "create":
             key, secret = _made(arguments)
             file.change(lambda keys: _add(keys, key))
-            told.print(f"created {key.name} ({key.id}); the key is not shown again:")
+            messages.print(f"created {key.name} ({key.id}); the key is not shown again:")
             print(secret)
         case "list":
             Console(highlight=False, markup=False).print(_table(list(file.read().values())))
@@ -103,12 +102,12 @@ def run(arguments: argparse.Namespace) -> int:
             print(_rotated(file, arguments.key))
         case _:
             file.change(lambda keys: _revoke(keys, arguments.key))
-            told.print(f"revoked {arguments.key}")
+            messages.print(f"revoked {arguments.key}")
     return ExitStatus.OK
 
 
 def _made(arguments: argparse.Namespace) -> tuple[Key, str]:
-    """A new key, and what to show for it. Raises ConfigError."""
+    """Return a new key and its secret. Raises ConfigError."""
     if not 1 <= len(arguments.name) <= 64:
         raise ConfigError("a key's name has 1 to 64 characters")
     limits = {name: getattr(arguments, name) for name in _LIMITS}
@@ -137,7 +136,8 @@ def _made(arguments: argparse.Namespace) -> tuple[Key, str]:
 
 
 def _when(text: str, now: float) -> float:
-    """`90d` from now on, or the beginning of a day in UTC. Raises ConfigError."""
+    """Return `90d` from now on, or the beginning of a day in UTC, in seconds since 1970. Raises
+    ConfigError."""
     if found := re.fullmatch(r"(\d{1,6})([mhd])", text):
         return round(now + int(found[1]) * _SECONDS[found[2]], 3)
     try:

@@ -27,7 +27,6 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of `lexicons`."""
     parser.epilog = _EXAMPLES
     what = parser.add_subparsers(metavar="WHAT", required=True, dest="what")
     add = what.add_parser("add", help="store a file as a lexicon, or as its next version")
@@ -64,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _stored(client: LexiconClient, name: str, path: Path) -> dict[str, Any]:
-    """A file stored, as what its name says that it is. Raises ConfigError if it cannot be read."""
+    """Store a file, which is read as its suffix says. Raises ConfigError if it cannot be read."""
     try:
         data = path.read_bytes()
         if path.suffix.lower() in (".pls", ".xml"):
@@ -95,8 +94,8 @@ def _table(lexicons: list[dict[str, Any]]) -> Table:
         table.add_column(name, justify="right" if name == "entries" else "left")
     for each in lexicons:
         versions = each["versions"]
-        told = f"{versions[0]} to {versions[-1]}" if len(versions) > 1 else str(versions[0])
+        shown = f"{versions[0]} to {versions[-1]}" if len(versions) > 1 else str(versions[0])
         table.add_row(
-            each["id"], each["ref"], str(each["count"]), each["created"], told, each["title"]
+            each["id"], each["ref"], str(each["count"]), each["created"], shown, each["title"]
         )
     return table

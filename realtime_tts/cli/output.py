@@ -25,7 +25,7 @@ from realtime_tts.cli.playback import (
 
 FALLBACK_FILE = Path("speech.wav")
 _HEARD_ENOUGH = 1.0
-"""Seconds after which a player that fails is not replaced: nobody wants the start again."""
+"""Seconds heard after which a player that fails is not replaced, as another begins at the start."""
 
 SinkMaker = Callable[[], Sink]
 
@@ -33,7 +33,7 @@ SinkMaker = Callable[[], Sink]
 class Output:
     """Writes packets to the first sink that works; the sink is opened with the first packet.
 
-    `on_failure` is told in words about each player that did not work.
+    `on_failure` is called with a message for each player that did not work.
     """
 
     def __init__(self, makers: Iterator[SinkMaker], on_failure: Callable[[str], None]) -> None:
@@ -43,16 +43,16 @@ class Output:
         self._sink: Sink | None = None
         self._stopped = False
         self.failures = 0
-        """Players that did not work."""
+        """Number of players that did not work."""
 
     @property
     def name(self) -> str | None:
-        """The name of where the speech went; None if there was none."""
+        """The name of the sink that has the speech; None if there is none."""
         return self._sink.name if self._sink else None
 
     @property
     def played_seconds(self) -> float | None:
-        """Speech heard so far; None where nobody listens, or nothing has come."""
+        """Seconds of speech heard so far; None where it is not played, or before it begins."""
         return self._sink.played_seconds if self._sink else None
 
     async def write(self, packet: bytes) -> None:
@@ -90,7 +90,7 @@ class Output:
             self._sink.stop()
 
     async def _open(self) -> None:
-        """Open the next sink that takes everything that has come so far."""
+        """Open the next sink that takes all packets so far."""
         for make in self._makers:
             try:
                 sink = make()
@@ -108,7 +108,7 @@ class Output:
 
     @property
     def _replaceable(self) -> bool:
-        """Another sink could still take over from the start; files never need that."""
+        """Whether another sink could still take over from the start; files never need that."""
         played = self.played_seconds
         return played is not None and played <= _HEARD_ENOUGH
 
@@ -121,9 +121,9 @@ class Output:
 
 
 def sink_makers(output: str | None, audio_format: AudioFormat) -> Iterator[SinkMaker]:
-    """What to try for `--output`: a path, `-`, or None for a player and at last a file.
+    """Yield the sinks to try for `--output`: a path, `-`, or None for players and lastly a file.
 
-    A WAV file is given raw samples; everything else is given what it shall hold.
+    A WAV file is given raw samples; everything else is given the bytes that it will hold.
     """
     if output == "-":
         yield StdoutSink
@@ -150,10 +150,10 @@ _LOOK_AGAIN_SECONDS = 0.05
 
 
 class PipeSink(Sink):
-    """A sink that writes bytes into a named pipe as they come; `header` goes before the first.
+    """A sink that writes bytes into a named pipe as they arrive; `header` goes before the first.
 
-    Its reader may come late, read slowly, or never come. Opening and writing wait for it without
-    blocking the event loop, so that `stop` always finds somebody to listen.
+    Its reader may open it late, read slowly, or never open it. Opening and writing wait for that
+    without blocking the event loop, so that `stop` takes effect at any time.
     """
 
     def __init__(self, path: Path, header: bytes = b"") -> None:
@@ -166,7 +166,7 @@ class PipeSink(Sink):
         self._wake = asyncio.Event()  # there is room in the pipe, or nothing to wait for any more
 
     async def write(self, packet: bytes) -> None:
-        """Raises OSError if the pipe cannot be opened, or its reader has left."""
+        """Write a packet. Raises OSError if the pipe cannot be opened, or its reader has gone."""
         left, self._header = memoryview(self._header + packet), b""
         self._writing = True
         try:
@@ -187,12 +187,12 @@ class PipeSink(Sink):
             self._close()
 
     async def _write_some(self, data: memoryview) -> int:
-        """Write what there is room for, or wait for room. Gives the bytes written."""
+        """Write as much as fits, or wait until something does. Returns the bytes written."""
         if self._descriptor is None:
             try:
                 self._descriptor = os.open(self._path, os.O_WRONLY | os.O_NONBLOCK)
             except OSError as error:
-                if error.errno != errno.ENXIO:  # what it says while nobody reads
+                if error.errno != errno.ENXIO:  # the error while the pipe has no reader
                     raise
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._wake.wait(), _LOOK_AGAIN_SECONDS)

@@ -1,4 +1,4 @@
-"""A server in the process of a command, for that command alone: what `say --local` speaks with."""
+"""A server in the process of a command, for that command alone: `say --local` speaks with it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from realtime_tts.server.engine_host import EngineHost
 
 Use = Callable[[str, str], Awaitable[int]]
-"""Is given the server's address and its key; returns the exit status."""
+"""Gets the server's URL and its key; returns the exit status."""
 
 _FOR_OTHERS = (
     "config",
@@ -41,16 +41,16 @@ _FOR_OTHERS = (
     "tls_self_signed",
 )
 _FEW_SLOTS = 2
-"""One utterance and the one that goes on after it: the fewer, the shorter the warm-up."""
+"""Slots for one utterance and the one that goes on after it: the fewer, the shorter the warm-up."""
 _POLL_SECONDS = 0.05
 
 
 def with_own_server(flags: Sequence[str], console: Console, use: Use) -> int:
-    """Start a server with these flags of `serve`, let `use` have it, and stop it. Returns what
-    `use` does. Nobody else on this machine has its key.
+    """Start a server with these flags of `serve`, run `use` with it, and stop it. Returns what
+    `use` does. Only `use` has the server's key.
 
-    `serve`'s variables of the environment are not read. Progress is shown on a terminal. Raises
-    ConfigError for flags that cannot be meant, EngineError if the engine does not load.
+    The environment's variables for `serve` are not read. Progress is shown on a terminal. Raises
+    ConfigError for flags that make no sense here, EngineError if the engine does not load.
     """
     arguments = _arguments(flags)
     with LoadingProgress(console) as progress, _log(arguments, progress.log):
@@ -69,7 +69,7 @@ def with_own_server(flags: Sequence[str], console: Console, use: Use) -> int:
 
 
 def _import(engines: Sequence[EngineConfig]) -> None:
-    """What takes seconds to import, here, where Ctrl-C ends it at once, and ImportError is told."""
+    """Import what takes seconds, where Ctrl-C ends it at once and an ImportError is reported."""
     import realtime_tts.server.run  # noqa: F401
 
     if any(engine.kind == "inline" for engine in engines):
@@ -103,8 +103,8 @@ async def _served(
 
 
 def _leave(status: int) -> NoReturn:
-    """End now: the engine's thread loads a large checkpoint, say, cannot be ended, and Python would
-    wait for it."""
+    """End now. Python would wait for the engine's thread, which cannot be ended while it loads, for
+    example, a large checkpoint."""
     error = sys.exc_info()[1]
     if isinstance(error, Exception):
         status, message = explain(error)
@@ -115,7 +115,7 @@ def _leave(status: int) -> NoReturn:
 
 
 async def _until_ready(engine: EngineHost) -> None:
-    """Raises EngineError."""
+    """Wait until the engine is ready. Raises EngineError if it does not load."""
     while engine.not_ready() is not None:
         if engine.load_failure is not None:
             raise EngineError(engine.load_failure)
@@ -123,7 +123,7 @@ async def _until_ready(engine: EngineHost) -> None:
 
 
 def _arguments(flags: Sequence[str]) -> argparse.Namespace:
-    """Raises ConfigError for flags of a server that others use."""
+    """Parse the flags. Raises ConfigError for those of a server that others use."""
     parser = argparse.ArgumentParser(prog="realtime-tts say --start", add_help=False)
     serve.add_arguments(parser)
     parser.usage, parser.epilog = "%(prog)s 'FLAGS OF SERVE'", None
@@ -141,8 +141,8 @@ def _arguments(flags: Sequence[str]) -> argparse.Namespace:
 
 @contextlib.contextmanager
 def _log(arguments: argparse.Namespace, stream: TextIO) -> Iterator[None]:
-    """For the block: what goes wrong is told by an exception, so there is no log if nobody asked
-    for one."""
+    """Set the log up for the block. There is none unless one was asked for, since an exception says
+    what goes wrong."""
     if arguments.log_level is not None:
         from realtime_tts.logs import configure_logging
 
@@ -153,7 +153,7 @@ def _log(arguments: argparse.Namespace, stream: TextIO) -> Iterator[None]:
             undo()
         return
     arguments.log_level = "error"
-    nowhere = logging.NullHandler()  # else Python has one of its own
+    nowhere = logging.NullHandler()  # otherwise Python uses one of its own
     logging.getLogger().addHandler(nowhere)
     try:
         yield

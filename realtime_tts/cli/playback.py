@@ -1,7 +1,7 @@
 """Players for the speech of `realtime-tts say`.
 
-A sink takes packets as they come; those that keep speech are in files.py. Players are given raw
-PCM on their standard input, so the first packet sounds while the rest is still being made.
+A sink takes packets as they arrive; those that keep speech are in files.py. Players get raw PCM on
+their standard input, so the first packet is heard while the rest is still being made.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PLAYER_COMMANDS: tuple[tuple[str, ...], ...] = (
     ("paplay", "--raw", "--format=s16le", "--rate=24000", "--channels=1"),
     ("pw-cat", "-p", "--format", "s16", "--rate", "24000", "--channels", "1", "-"),
     ("play", "-q", "-t", "raw", "-r", "24000", "-e", "signed", "-b", "16", "-c", "1", "-"),
-    # Raw PCM is mono for ffplay unless told otherwise; the flag that says so changed its name.
+    # ffplay takes raw PCM as mono by default; its flag for that changed its name.
     tuple("ffplay -loglevel error -nodisp -autoexit -f s16le -ar 24000 -i -".split()),
 )
 """Players that read raw 24 kHz s16le mono from standard input, in order of preference."""
@@ -37,13 +37,13 @@ class PlayerFailed(RealtimeTTSError, code="player_failed"):
 
 
 class Player(Sink):
-    """A sink that somebody listens to, who has heard what time has played of what was given."""
+    """A sink that is listened to: what was heard follows from the packets written and the time."""
 
     def __init__(self) -> None:
         self._playback = Playback(ENGINE_RATE)
         self._stopped = False
 
-    def gave(self, packet: bytes) -> None:
+    def note_sent(self, packet: bytes) -> None:
         """Note that a packet goes to the player."""
         self._playback.sent(len(packet) // 2, time.monotonic())
 
@@ -61,7 +61,7 @@ class _Program:
 
     @classmethod
     async def start(cls, command: Sequence[str], stdin: int) -> Self:
-        """Raises PlayerFailed."""
+        """Start the program. Raises PlayerFailed."""
         said = tempfile.TemporaryFile()
         try:
             process = await asyncio.create_subprocess_exec(
@@ -69,7 +69,8 @@ class _Program:
                 stdin=stdin,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=said,
-                # Ctrl-C in the terminal must reach us alone: we tell the server what was heard.
+                # Ctrl-C in the terminal must reach us alone: we report to the server what was
+                # heard.
                 start_new_session=True,
             )
         except OSError as error:
@@ -78,7 +79,7 @@ class _Program:
         return cls(command[0], process, said)
 
     async def ended(self) -> None:
-        """Wait for its end. Raises PlayerFailed, with its last words, if it failed by itself."""
+        """Wait until the program ends. Raises PlayerFailed, with its last line, if it failed."""
         status = await self.process.wait()
         if status == 0 or self._stopped:
             self._said.close()
@@ -91,7 +92,7 @@ class _Program:
         raise PlayerFailed(f"{self._name} ended {how}{last}")
 
     def stop(self) -> None:
-        """End it at once. Idempotent."""
+        """End the program at once. Idempotent."""
         self._stopped = True
         with contextlib.suppress(ProcessLookupError):
             self.process.kill()
@@ -114,7 +115,7 @@ class ProcessSink(Player):
         if self._stopped:
             return
         self._pipe.write(packet)
-        self.gave(packet)
+        self.note_sent(packet)
         try:
             await self._pipe.drain()
         except (BrokenPipeError, ConnectionResetError):
@@ -132,7 +133,7 @@ class ProcessSink(Player):
 
 
 class SoundDeviceSink(Player):
-    """The `sounddevice` package, where it is installed: the least delay of all players."""
+    """A sink that plays with the `sounddevice` package: the least delay of all players."""
 
     name = "sounddevice"
 
@@ -149,7 +150,7 @@ class SoundDeviceSink(Player):
 
     async def write(self, packet: bytes) -> None:
         if not self._stopped:
-            self.gave(packet)
+            self.note_sent(packet)
             await asyncio.to_thread(self._stream.write, packet)
 
     async def finish(self) -> None:
@@ -163,7 +164,7 @@ class SoundDeviceSink(Player):
 
 
 class AfplaySink(Sink):
-    """A sink for macOS's own player, which reads files only: it sounds when all speech has come."""
+    """A sink for macOS's own player, which reads files only: it begins when speech ends."""
 
     name = "afplay"
 
@@ -198,5 +199,5 @@ class AfplaySink(Sink):
 
 
 def find_players() -> list[tuple[str, ...]]:
-    """The player commands this machine has, best first."""
+    """Return the player commands this machine has, best first."""
     return [command for command in PLAYER_COMMANDS if shutil.which(command[0])]

@@ -31,7 +31,7 @@ measured here.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of `profile`: those of `serve` that choose a model, and what to measure."""
+    """Add the flags of `profile`: those of `serve` that choose a model, and what to measure."""
     parser.epilog = _EXAMPLES
     parser.add_argument("--model", default="demo", help="as for `serve` (default: demo)")
     parser.add_argument("--device", default="auto", help="as for `serve` (default: auto)")
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def rows_of(text: str) -> list[int]:
-    """The numbers of rows on the command line. Raises ConfigError."""
+    """Return the numbers of rows on the command line. Raises ConfigError."""
     rows = numbers(text, int)
     if min(rows) < 1:
         raise ConfigError(f"rows must be at least 1, got {min(rows)}")
@@ -69,7 +69,7 @@ def rows_of(text: str) -> list[int]:
 
 
 def profile_config(arguments: argparse.Namespace, rows: Sequence[int]) -> EngineConfig:
-    """The engine to measure, as `serve` would load it. Raises ConfigError."""
+    """Return the engine to measure, as `serve` would load it. Raises ConfigError."""
     from realtime_tts.cli import serve
     from realtime_tts.profiler.stages import frames_needed
 
@@ -83,7 +83,7 @@ def profile_config(arguments: argparse.Namespace, rows: Sequence[int]) -> Engine
 
 
 def _measure(
-    arguments: argparse.Namespace, rows: Sequence[int], tell: Callable[[str], None]
+    arguments: argparse.Namespace, rows: Sequence[int], report: Callable[[str], None]
 ) -> Profile:
     from realtime_tts.bench.machine import describe_machine
     from realtime_tts.engine.load import engine_loader
@@ -94,15 +94,15 @@ def _measure(
     from realtime_tts.profiler.stages import time_stages
 
     config = profile_config(arguments, rows)
-    engine = engine_loader(config)(lambda what, done, total: tell(what))
+    engine = engine_loader(config)(lambda what, done, total: report(what))
     assert isinstance(engine, ModelEngine), "only engines over a model have stages"
     model = engine.model
     dtypes = model.talker.dtype, model.slot_codec_dtype
-    tell("measuring the machine")
+    report("measuring the machine")
     limits = measure_limits(model.talker.device, tuple(dict.fromkeys(dtypes)))
     buckets, widths = [], Widths.of(model)
     for count in rows:
-        tell(f"{count} rows")
+        report(f"{count} rows")
         times = time_stages(engine, count, arguments.context, arguments.repeat)
         buckets.append(bucket(model.config, times, dtypes, limits, widths))
     return Profile(

@@ -1,4 +1,4 @@
-"""Bars on a terminal for what takes long."""
+"""Progress bars on a terminal."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from rich.progress import (
 
 
 def progress_bars(console: Console) -> Progress:
-    """Bars that are taken away at the end, each with how much is done and the time it took."""
+    """Make bars that are removed at the end, each with how much is done and the time it took."""
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
     return Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
 
 
 class _AboveBars(io.TextIOBase):
-    """What is written here appears above the bars, in lines as long as they are. Rich's stand-in
-    for standard error breaks them at the edge of the terminal."""
+    """A stream whose text appears above the bars, in lines as long as they are. Rich's replacement
+    of standard error breaks them at the edge of the terminal."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -41,7 +41,7 @@ class _AboveBars(io.TextIOBase):
 class LoadingProgress:
     """Shows how far a checkpoint is downloaded, loaded and warmed up, with a bar for each stage.
 
-    `update` may be called from any thread. Nothing is shown where the output is no terminal.
+    `update` may be called from any thread. Nothing is shown if the output is not a terminal.
 
     Use as a context manager, so that the terminal is left clean whatever happens.
     """
@@ -52,7 +52,7 @@ class LoadingProgress:
         self._lock = threading.Lock()
         self._open = console.is_terminal  # elsewhere rich leaves an empty line
         self.log: TextIO = _AboveBars(console) if self._open else sys.stderr  # type: ignore[assignment]
-        """Where a log goes, during the progress and after it."""
+        """The stream for a log, during the progress and after it."""
 
     def __enter__(self) -> LoadingProgress:
         if self._open:
@@ -64,7 +64,7 @@ class LoadingProgress:
         self.close()
 
     def update(self, what: str, done: int, total: int) -> None:
-        """Stage `what` has come to `done` of `total`."""
+        """Show that stage `what` has reached `done` of `total`."""
         with self._lock:
             if not self._open:
                 return
@@ -75,7 +75,7 @@ class LoadingProgress:
             self._progress.update(self._tasks[what], completed=done, total=total)
 
     def close(self) -> None:
-        """Take the bars away. Idempotent."""
+        """Remove the bars. Idempotent."""
         with self._lock:
             if self._open:
                 self._open = False

@@ -17,13 +17,12 @@ around voices works with it: `realtime-tts clone`, /v1/voices, and the recorder 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of `random-checkpoint`."""
     parser.epilog = _EPILOG
     parser.add_argument("folder", type=Path, help="where to write it: a new folder")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write it, and say what to type next. Returns the exit status."""
+    """Write the checkpoint, and print what to type next. Returns the exit status."""
     from realtime_tts.model.random_checkpoint import write_random_checkpoint
 
     folder: Path = arguments.folder

@@ -116,14 +116,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _local_flags(arguments: argparse.Namespace) -> list[str]:
-    """The flags of `serve` that those of `say` mean."""
+    """Return the flags of `serve` that those of `say` mean."""
     named = {"--model": arguments.model, "--device": arguments.device}
     flags = [word for pair in named.items() if pair[1] is not None for word in pair]
     return flags + quoted_flags(arguments.start)
 
 
 def _session_audio(audio_format: AudioFormat, output: str | None) -> AudioOptions:
-    """What the server is to send; nothing for what it sends anyway."""
+    """Return the format to ask the server for; nothing for the one that it sends anyway."""
     if audio_format.container == "wav" and output != "-":  # the file's header is made here
         audio_format = replace(audio_format, container="raw")
     if audio_format == ENGINE_FORMAT:
@@ -133,7 +133,7 @@ def _session_audio(audio_format: AudioFormat, output: str | None) -> AudioOption
 
 
 class _Saying:
-    """One text while it is spoken to a listener."""
+    """One text that is being spoken to a listener."""
 
     def __init__(
         self,
@@ -161,9 +161,9 @@ class _Saying:
                 self._output.stop()
                 raise
             if self._interrupting is not None:
-                self._tell_heard(await self._interrupting)
+                self._print_heard(await self._interrupting)
                 return ExitStatus.INTERRUPTED
-        self._tell_figures()
+        self._print_figures()
         return ExitStatus.OK
 
     async def _deltas(self) -> AsyncGenerator[str, None]:
@@ -181,21 +181,21 @@ class _Saying:
             await self._output.finish()
 
     def _interrupt(self) -> None:
-        """Ctrl-C: silence first, then ask the server what was heard."""
+        """Handle Ctrl-C: silence first, then ask the server what was heard."""
         if self._interrupting is None:
             played = self._output.played_seconds
             self._output.stop()
             interrupt = self._speech.interrupt(None if played is None else played * 1000)
             self._interrupting = asyncio.create_task(interrupt)
 
-    def _tell_heard(self, report: Interrupted) -> None:
+    def _print_heard(self, report: Interrupted) -> None:
         if report.text_spoken:
             self._console.print(f"[bold]heard[/bold] {escape(report.text_spoken)}")
         if report.text_remaining:
             self._console.print(f"[bold]not heard[/bold] {escape(report.text_remaining)}")
         self._console.print(f"interrupted after {report.played_ms / 1000:.2f} s")
 
-    def _tell_figures(self) -> None:
+    def _print_figures(self) -> None:
         if self._first_packet_at is None:
             self._console.print("the text had nothing to speak", style="yellow")
             return
@@ -246,7 +246,7 @@ _READ_BYTES = 4096
 
 
 def text_from(descriptor: int = 0) -> AsyncGenerator[str, None]:
-    """The text of a file descriptor, in the pieces in which it comes, decoded from UTF-8.
+    """Return the text of a file descriptor, in the pieces in which it arrives, decoded from UTF-8.
 
     A character cut by a read is kept until it is whole; bytes that are no UTF-8 become U+FFFD.
     """

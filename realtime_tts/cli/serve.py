@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         def greet(port: int, link: EngineLink) -> None:
             progress.close()
-            # Where nobody watches, standard error is the log: JSON lines and nothing else.
+            # Without a terminal, standard error is the log: JSON lines and nothing else.
             where = console if console.is_terminal else Console()
             welcome(where, config, engines, port, self_signed=arguments.tls_self_signed)
             _show_choices(where, config, engines, link)
@@ -90,7 +90,8 @@ def _serve(
     greet: Callable[[int, EngineLink], None],
     source: RunningSettings,
 ) -> int:
-    """In this process, or in one for each front. `greet` gets the port once turns can be taken."""
+    """Run one front in this process, or a supervisor with a process for each front. `greet` gets
+    the port once turns can be taken."""
     from realtime_tts.metrics import Metrics
 
     metrics = Metrics()
@@ -130,7 +131,7 @@ def _serve(
 
 
 def voice_library(engines: Sequence[EngineConfig]) -> VoiceLibrary | None:
-    """The registered voices that these engines share; None: they have none."""
+    """Return the registered voices that these engines share; None if they have none."""
     from realtime_tts.engine.load import voice_maker_loader
     from realtime_tts.voices.library import VoiceLibrary
 
@@ -148,7 +149,7 @@ def _start_log(
     *,
     watched: bool,
 ) -> None:
-    """Set the log up, and tell it what there is to tell before anything is loaded."""
+    """Set the log up, and log what is known before anything is loaded."""
     from realtime_tts.logs import configure_logging
 
     configure_logging(
@@ -156,14 +157,14 @@ def _start_log(
     )
     log_warnings(settings)
     log_reasons(choice)
-    if not watched:  # nobody sees how far it is
+    if not watched:  # there are no progress bars
         log_start(engines)
 
 
 def _show_choices(
     console: Console, config: ServerConfig, engines: Sequence[EngineConfig], link: EngineLink
 ) -> None:
-    """What was chosen for this machine, and how many conversations that is."""
+    """Print what was chosen for this machine, and how many conversations that is."""
     info = link.info
     sessions = config.limits.sessions_for(info.slots)
     capacity = link.status().capacity
@@ -172,7 +173,7 @@ def _show_choices(
 
 
 def checkpoint_folders(arguments: argparse.Namespace) -> list[Path]:
-    """Of the checkpoints, whether they are there or not."""
+    """Return the folders of the checkpoints, whether they exist or not."""
     if arguments.engine == "fake":
         return []
     models: list[str] = arguments.model or [demo_voice.NAME]
@@ -192,7 +193,7 @@ def allow_open_files() -> None:
 def server_config(
     arguments: argparse.Namespace, *, terminal: bool, tls: TlsConfig | None = None
 ) -> ServerConfig:
-    """The front's settings. Raises ConfigError."""
+    """Return the front's settings. Raises ConfigError."""
     from realtime_tts.config import ServerConfig
 
     return ServerConfig(
@@ -218,7 +219,7 @@ def server_config(
 
 
 def access_config(arguments: argparse.Namespace) -> AccessConfig | None:
-    """Of the customers' keys. Raises ConfigError where the flags do not go together."""
+    """Return the settings for customers' keys. Raises ConfigError if flags contradict."""
     from realtime_tts.config import AccessConfig
 
     keys, usage, store = arguments.keys, arguments.usage_database, arguments.limits_store
@@ -228,7 +229,7 @@ def access_config(arguments: argparse.Namespace) -> AccessConfig | None:
 
 
 def tls_files(arguments: argparse.Namespace) -> TlsConfig | None:
-    """The certificate that the flags name, if they name one. Raises ConfigError."""
+    """Return the certificate that the flags name, if they name one. Raises ConfigError."""
     from realtime_tts.config import TlsConfig
 
     certificate, key = arguments.tls_cert, arguments.tls_key
@@ -241,7 +242,8 @@ def tls_files(arguments: argparse.Namespace) -> TlsConfig | None:
 
 @contextlib.contextmanager
 def tls_config(arguments: argparse.Namespace) -> Iterator[TlsConfig | None]:
-    """What the flags say, for the block: a certificate made for it is deleted afterwards.
+    """Yield the certificate that the flags ask for. One that is made here is deleted after the
+    block.
 
     Raises ConfigError.
     """
@@ -268,7 +270,8 @@ def welcome(
     """Print where the server is, for other machines too, if they reach it, and three ways to talk
     to it, with KEY for one of its keys.
 
-    `self_signed`: clients have to be told to trust the certificate of `config`."""
+    `self_signed`: clients need a flag to trust the certificate of `config`.
+    """
     host = EVERYWHERE.get(config.host, config.host)
     authority = url_authority(host, port)
     http, ws = ("https", "wss") if config.tls else ("http", "ws")
@@ -292,7 +295,7 @@ def welcome(
 
 
 def _for_others(config: ServerConfig, http: str, port: int) -> Iterator[str]:
-    """Lines for those at other machines; none if only this one reaches the server."""
+    """Yield lines for users of other machines; none if only this one reaches the server."""
     from realtime_tts.server.auth import is_loopback
 
     if is_loopback(config.host):

@@ -23,8 +23,8 @@ RELOADED = frozenset(
     {"api_key", "connection_rate", "drain_seconds", "log_level", "max_sessions", "tls_cert"}
     | {"tls_key", "turn_reserve", *ADDRESSES, *SESSIONS}
 )
-"""What a running server takes over from its file, by the names in the namespace; the parts that do
-are those of `Front.reloads`."""
+"""Options that a running server reloads from its file, by their names in the namespace; the parts
+in `Front.reloads` apply them."""
 
 SCHEDULING = {
     "min_start_tokens": "text tokens to wait for before speech begins",
@@ -46,7 +46,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of `serve`. Each group is a table of the configuration file."""
+    """Add the flags of `serve`. Each group is a table of the configuration file."""
     parser.epilog = _EXAMPLES
     parser.add_argument(
         "--config",
@@ -95,7 +95,7 @@ def _add_model_arguments(group: argparse._ArgumentGroup) -> None:
 
 
 def add_computing_arguments(group: argparse._ActionsContainer) -> None:
-    """What computes: --random-weights, --dtype, --eager and --threads."""
+    """Add the flags for what computes: --random-weights, --dtype, --eager and --threads."""
     group.add_argument(
         "--random-weights",
         choices=("1.7B", "0.6B", "demo"),
@@ -180,7 +180,8 @@ def _add_scheduler_arguments(group: argparse._ArgumentGroup) -> None:
 
 
 def _add_server_arguments(group: argparse._ArgumentGroup) -> None:
-    """Where clients come in, and how turns outlive what ends."""
+    """Add the flags for where clients connect, and for what becomes of turns when something
+    ends."""
     group.add_argument(
         "--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)"
     )
@@ -221,7 +222,7 @@ def _add_server_arguments(group: argparse._ArgumentGroup) -> None:
 
 
 def _add_access_arguments(group: argparse._ArgumentGroup) -> None:
-    """Which clients come in."""
+    """Add the flags for which clients may connect."""
     group.add_argument(
         "--api-key",
         action="append",

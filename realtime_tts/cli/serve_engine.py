@@ -1,4 +1,4 @@
-"""The engine that the flags of `serve` describe, and what of it the start shows."""
+"""The engine that the flags of `serve` describe, and what `serve` prints and logs about it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 def device_choice(
     arguments: argparse.Namespace, look_up: Callable[[], Machine] | None = None
 ) -> Choice:
-    """The devices that `--device` or `--devices` names, or this machine has.
+    """Return the devices that `--device` or `--devices` names, or those of this machine.
 
-    `look_up` tells about the machine, if it is asked; `devices.look_up` if not given.
+    `look_up` describes the machine, if that is needed; `devices.look_up` if not given.
     """
     from realtime_tts.engine import devices
 
@@ -40,7 +40,7 @@ def device_choice(
 def engine_configs(
     arguments: argparse.Namespace, choice: Choice | None = None
 ) -> tuple[EngineConfig, ...]:
-    """The settings of an engine for each --model. Raises ConfigError."""
+    """Return the settings of an engine for each --model. Raises ConfigError."""
     models = arguments.model or ["demo"]
     if len(set(models)) < len(models):
         raise ConfigError(f"a --model is given twice: {', '.join(models)}")
@@ -49,7 +49,7 @@ def engine_configs(
 
 
 def engine_config(arguments: argparse.Namespace, choice: Choice | None = None) -> EngineConfig:
-    """The settings of the one engine, where there cannot be several. Raises ConfigError."""
+    """Return the settings of the one engine, where there cannot be several. Raises ConfigError."""
     found = engine_configs(arguments, choice)
     if len(found) > 1:
         raise ConfigError("only `serve` takes several --model")
@@ -107,8 +107,8 @@ def _scheduler_config(arguments: argparse.Namespace) -> SchedulerConfig:
 
 
 def _voices_dir(arguments: argparse.Namespace) -> str | None:
-    """The fake engine's voices are worth nothing, so they stay out of the user's own folder.
-    Raises ConfigError for a store that nobody here can speak to."""
+    """Return where registered voices are kept. The fake engine's are worth nothing, so they stay
+    out of the user's own folder. Raises ConfigError for a store that cannot be used here."""
     from realtime_tts.voices.stored import check_location
 
     if arguments.voices_dir is not None:
@@ -126,7 +126,8 @@ _SLOTS_OF_A_FRONT, _CORES_OF_A_FRONT, _MOST_FRONTS = 64, 2, 8
 def front_count(
     asked: int | None, engines: Sequence[EngineConfig], cores: int | None = None
 ) -> int:
-    """How many processes hold the clients' sockets. `cores`: those of the machine, if not given.
+    """Return how many processes hold the clients' sockets. `cores`: those of the machine, if not
+    given.
 
     Raises ConfigError.
     """
@@ -143,7 +144,8 @@ def front_count(
 def chosen_lines(
     info: EngineInfo, capacity: int, config: SchedulerConfig, sessions: int
 ) -> tuple[str, str, str]:
-    """What was chosen and for how many conversations that is, once the engine is ready.
+    """Return lines about what was chosen and how many conversations that is, once the engine is
+    ready.
 
     `capacity`: turns that the machine can speak at the same time, as warm-up has measured.
     """
@@ -164,13 +166,13 @@ def chosen_lines(
 
 
 def _queue_length(info: EngineInfo, config: SchedulerConfig) -> int:
-    """Of all devices of one model."""
+    """Return the queue length of one model, over all its devices."""
     devices = max(1, len(info.executions))
     return devices * replace(config, slots=max(1, info.slots // devices)).queue_length
 
 
 def log_reasons(choice: Choice) -> None:
-    """Say why a device that is there was not chosen."""
+    """Log why a device that exists was not chosen."""
     from realtime_tts.logs import event
 
     for reason in choice.reasons:
@@ -178,7 +180,7 @@ def log_reasons(choice: Choice) -> None:
 
 
 def log_start(engines: Sequence[EngineConfig]) -> None:
-    """Say what is loaded: it may take a while."""
+    """Log what is being loaded: it may take a while."""
     from realtime_tts.logs import event
     from realtime_tts.version import __version__
 

@@ -1,4 +1,4 @@
-"""The flags of `serve` that say how much clients may have: a flag for each limit there is."""
+"""The flags of `serve` that limit clients: one for each limit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SESSIONS = {
     "turn_idle_ms": "milliseconds without text after which the input of a turn is ended",
     "outbox_ms": "milliseconds of audio beyond the lead that may wait for a slow reader",
 }
-"""Fields of LimitsConfig; it computes the others."""
+"""Fields of LimitsConfig that are flags of the same name; it computes the others."""
 
 ADDRESSES = {
     "handshakes": "connections of one address on which no request is complete",
@@ -51,7 +51,7 @@ SOCKETS = {
 
 
 def add_limit_arguments(group: argparse._ArgumentGroup) -> None:
-    """How many clients there may be, and what each may ask for."""
+    """Add the flags for how many clients there may be, and what each may ask for."""
     group.add_argument(
         "--max-sessions", type=int, help="open sockets (default: twice the slots, at least 512)"
     )
@@ -76,18 +76,18 @@ def add_limit_arguments(group: argparse._ArgumentGroup) -> None:
 
 
 def add_socket_arguments(group: argparse._ArgumentGroup) -> None:
-    """When a socket that misbehaves is given up."""
+    """Add the flags for when a socket that misbehaves is closed."""
     add_number_arguments(group, SocketConfig(), SOCKETS)
 
 
 def limits_config(arguments: argparse.Namespace) -> LimitsConfig:
-    """What the flags say. Raises ConfigError."""
+    """Return the limits that the flags give. Raises ConfigError."""
     given = {name: getattr(arguments, name) for name in SESSIONS}
     return LimitsConfig(max_sessions=arguments.max_sessions, **given)
 
 
 def address_config(arguments: argparse.Namespace) -> AddressConfig:
-    """What the flags say. Raises ConfigError."""
+    """Return the limits of addresses that the flags give. Raises ConfigError."""
     return AddressConfig(
         connections_per_second=arguments.connection_rate,
         trusted_proxies=tuple(arguments.trusted_proxy or ()),
@@ -96,5 +96,5 @@ def address_config(arguments: argparse.Namespace) -> AddressConfig:
 
 
 def socket_config(arguments: argparse.Namespace) -> SocketConfig:
-    """What the flags say. Raises ConfigError."""
+    """Return the limits of sockets that the flags give. Raises ConfigError."""
     return SocketConfig(**{name: getattr(arguments, name) for name in SOCKETS})

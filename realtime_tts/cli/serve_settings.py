@@ -1,5 +1,5 @@
-"""The settings of `serve` from all that says some: flags, the environment and a file. And what a
-running server takes over when they change."""
+"""The settings of `serve` from flags, the environment and a file, and what a running server reloads
+when they change."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _FILE_VARIABLE = f"{PREFIX}CONFIG"
 
 @cache
 def serve_options() -> tuple[Option, ...]:
-    """All of `serve`."""
+    """Return all options of `serve`."""
     parser = argparse.ArgumentParser()
     add_arguments(parser)
     return options_of(parser, {"api_key": KEYS_VARIABLE})
 
 
 class Sources:
-    """All that says what `serve` is to do. `words`: of the command line, behind the command."""
+    """All sources of the settings of `serve`. `words`: the command line behind the command."""
 
     def __init__(
         self,
@@ -54,15 +54,16 @@ class Sources:
         parser = argparse.ArgumentParser()
         add(parser)
         dests = [option.dest for option in serve_options()]
-        # What is there already is no default to argparse: only what was given is not None.
+        # For argparse an attribute that exists needs no default, so only what was given is not
+        # None.
         given = parser.parse_args(words, argparse.Namespace(**dict.fromkeys([*dests, "config"])))
         self._flags = {dest: getattr(given, dest) for dest in dests}
         self.file: str | None = given.config or self._environment.get(_FILE_VARIABLE)
         self.files: tuple[Path, ...] = ()
-        """Those that were read for the settings the last time, whether they could be or not."""
+        """The files that were read for the settings the last time, whether they could be or not."""
 
     def read(self) -> Settings:
-        """What they say now. Raises Faults, with all that is wrong."""
+        """Return the settings as they are now. Raises Faults, with all that is wrong."""
         options = serve_options()
         contents = FileContents()
         if self.file is not None:
@@ -79,8 +80,9 @@ class Sources:
 
 
 class RunningSettings:
-    """What a server runs with, and what it is to take over: a `Source`. `build` makes its config of
-    a namespace, and raises ConfigError. Raises ConfigError for what cannot be read again."""
+    """The settings of a running server, and those that it must reload: a `Source`. `build` makes
+    the server's config of a namespace, and raises ConfigError. Raises ConfigError for standard
+    input, which cannot be read again."""
 
     def __init__(
         self,
@@ -96,14 +98,14 @@ class RunningSettings:
 
     @property
     def files(self) -> Iterable[Path]:
-        """A change of these may change the settings."""
+        """The files whose change may change the settings."""
         return self._sources.files
 
     def read(self) -> Fresh:
-        """What the server is to take over now. Raises ConfigError."""
+        """Return what the server must reload now. Raises ConfigError."""
         settings = self._sources.read()
-        told = vars(settings.namespace())
-        taken = vars(self._now) | {dest: told[dest] for dest in self._reloaded(told)}
+        current = vars(settings.namespace())
+        taken = vars(self._now) | {dest: current[dest] for dest in self._reloaded(current)}
         if self._now.api_key and not taken["api_key"]:
             raise ConfigError(
                 "access.api-key: no key is left, which would let everybody in; a server that has "
@@ -119,18 +121,18 @@ class RunningSettings:
         return Fresh(
             config,
             changed=[places[dest] for dest in before if taken[dest] != before[dest]],
-            needs_restart=[places[dest] for dest in before if told[dest] != taken[dest]],
+            needs_restart=[places[dest] for dest in before if current[dest] != taken[dest]],
             accept=accept,
         )
 
-    def _reloaded(self, told: Mapping[str, object]) -> frozenset[str]:
-        """A socket that speaks TLS goes on to, and one that does not never will."""
-        turned = bool(told["tls_cert"]) != bool(self._now.tls_cert)
+    def _reloaded(self, current: Mapping[str, object]) -> frozenset[str]:
+        """Return the options that may be reloaded. TLS is never turned on or off by that."""
+        turned = bool(current["tls_cert"]) != bool(self._now.tls_cert)
         return RELOADED - {"tls_cert", "tls_key"} if turned else RELOADED
 
 
 def faults_in(settings: Settings, build: Callable[[argparse.Namespace], object]) -> list[str]:
-    """What is wrong with values that are each of the right type, told with their places.
+    """Return what is wrong with values that are each of the right type, with their locations.
 
     `build` makes use of a namespace and raises ConfigError. Where it does, the settings are given
     to it one after another, and those that it does not take are left out.
@@ -165,6 +167,6 @@ def faults_in(settings: Settings, build: Callable[[argparse.Namespace], object])
 
 
 def log_warnings(settings: Settings) -> None:
-    """Say what is possible and unwise."""
+    """Log what is possible and unwise."""
     for warning in settings.warnings:
         event(log, logging.WARNING, "config.unwise", why=warning)

@@ -41,8 +41,8 @@ _HELP = {
     "lead_ms": "how far ahead of the listener the server may send, in milliseconds",
 }
 _NO_FLAG = ("audio", "word_times", "resume", "traceparent")
-"""A format is `--format`; nothing shows the times of words; the client resumes by itself; and a
-shell has no span."""
+"""Settings without a flag: the format is `--format`; nothing shows the times of words; the client
+resumes by itself; and a shell has no span."""
 
 _FLAGS = {name: path for name, path in QUERY_FIELDS.items() if path[0] not in _NO_FLAG}
 
@@ -50,7 +50,7 @@ _FLAGS = {name: path for name, path in QUERY_FIELDS.items() if path[0] not in _N
 def add_server_arguments(
     parser: argparse.ArgumentParser,
 ) -> argparse._MutuallyExclusiveGroup:
-    """--url, --api-key and --tls-ca. What is added to the result excludes --url."""
+    """Add --url, --api-key and --tls-ca. A flag that is added to the result excludes --url."""
     group = parser.add_argument_group("server")
     place = group.add_mutually_exclusive_group()
     place.add_argument(
@@ -75,7 +75,7 @@ def add_server_arguments(
 
 
 def server_flags(url: str, *, keyed: bool, tls_ca: str | None) -> str:
-    """The same flags in a command to type, as far as they are needed; a key is not shown."""
+    """Return these flags for a command to type, where they are needed, and KEY for a key."""
     flags = "" if url == DEFAULT_SERVER else f" --url {shlex.quote(url)}"
     if tls_ca is not None:
         flags += f" --tls-ca {shlex.quote(tls_ca)}"
@@ -83,8 +83,8 @@ def server_flags(url: str, *, keyed: bool, tls_ca: str | None) -> str:
 
 
 def add_voice_arguments(parser: argparse.ArgumentParser, **helps: str) -> None:
-    """--voice, --language and the rest of the session's settings: a flag for each. `helps`: what
-    else than usual some mean."""
+    """Add --voice, --language and the rest of the session's settings: a flag for each. `helps`:
+    texts that replace the usual ones."""
     group = parser.add_argument_group("voice")
     for name, path in _FLAGS.items():
         flag = f"--{name.replace('_', '-')}"
@@ -103,18 +103,19 @@ def add_voice_arguments(parser: argparse.ArgumentParser, **helps: str) -> None:
 def add_number_arguments(
     group: argparse._ArgumentGroup, defaults: object, helps: Mapping[str, str]
 ) -> None:
-    """A flag for each of these fields of `defaults`, whose values say the type and the default."""
-    for name, told in helps.items():
+    """Add a flag for each of these fields of `defaults`, whose values give the type and the
+    default."""
+    for name, meaning in helps.items():
         default = getattr(defaults, name)
-        told += (
+        meaning += (
             f" (default: {default:g})" if isinstance(default, float) else f" (default: {default})"
         )
         flag = f"--{name.replace('_', '-')}"
-        group.add_argument(flag, type=type(default), default=default, help=told)
+        group.add_argument(flag, type=type(default), default=default, help=meaning)
 
 
 def numbers(text: str, kind: type[_Number]) -> list[_Number]:
-    """The numbers of a flag that takes several, as in 1,2,4. Raises ConfigError."""
+    """Return the numbers of a flag that takes several, as in 1,2,4. Raises ConfigError."""
     try:
         return [kind(part) for part in text.split(",")]
     except ValueError as error:
@@ -122,7 +123,7 @@ def numbers(text: str, kind: type[_Number]) -> list[_Number]:
 
 
 def quoted_flags(text: str) -> list[str]:
-    """The flags of another command that came as one word. Raises ConfigError."""
+    """Return the flags of another command that were given as one word. Raises ConfigError."""
     try:
         return shlex.split(text)
     except ValueError as error:
@@ -130,7 +131,7 @@ def quoted_flags(text: str) -> list[str]:
 
 
 def session_options(arguments: argparse.Namespace) -> SessionOptions:
-    """The client's options for the flags that were given."""
+    """Return the client's options for the flags that were given."""
     options: dict[str, Any] = {}
     for name, path in _FLAGS.items():
         if (value := getattr(arguments, name)) is not None:
@@ -143,7 +144,7 @@ def session_options(arguments: argparse.Namespace) -> SessionOptions:
 
 
 def _kind(struct: type[msgspec.Struct], path: Sequence[str]) -> dict[str, Any]:
-    """What argparse is told of a setting: its choices, or its type."""
+    """Return what argparse needs to know of a setting: its choices, or its type."""
     if len(path) > 1:
         return _kind(nested(struct)[path[0]], path[1:])
     hint = get_type_hints(struct)[path[0]]
@@ -175,5 +176,5 @@ _KEY = re.compile(r"(--ap\S*?[ =]+)('[^']*'|[^\s']+)")
 
 
 def shown_command(words: Sequence[str]) -> str:
-    """What was typed, without keys: they do not belong into a file that is passed around."""
+    """Return the command without keys, which do not belong in a file that is passed around."""
     return _KEY.sub(r"\1***", shlex.join(["realtime-tts", *words]))

@@ -1,4 +1,4 @@
-"""`realtime-tts voices`: what a server can speak with, and the end of a registered voice."""
+"""`realtime-tts voices`: lists what a server can speak with, or deletes a registered voice."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from realtime_tts.protocol.messages import Ready
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of `voices`."""
     add_server_arguments(parser)
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--json", action="store_true", help="for programs")
@@ -27,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """List, or delete. Returns the exit status."""
+    """List the voices, or delete one. Returns the exit status."""
     access = {"api_key": arguments.api_key, "tls_ca": arguments.tls_ca}
     client = VoiceClient(arguments.url, timeout=30.0, **access)
     if arguments.delete is not None:

@@ -1,4 +1,4 @@
-"""The server's address: from what a user types to the URLs that are used."""
+"""The server's address: from what a user types to the URLs that the client uses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SCHEMES = {"ws": "ws", "wss": "wss", "http": "ws", "https": "wss"}
 
 
 def websocket_url(server: str) -> str:
-    """The WebSocket URL of `server`, which is a ws(s) or http(s) URL or just `host:port`.
+    """Return the WebSocket URL of `server`, which is a ws(s) or http(s) URL or just `host:port`.
 
     A URL without a path gets `/v1/tts`. Raises ConfigError if `server` names no host.
     """
@@ -32,7 +32,7 @@ def websocket_url(server: str) -> str:
 
 
 def with_query(url: str, **parameters: str) -> str:
-    """The same URL with these parameters, but those that it has."""
+    """Return the URL with these query parameters added, except for those that it has."""
     parts = urlsplit(url)
     has = dict(parse_qsl(parts.query, keep_blank_values=True))
     more = {name: value for name, value in parameters.items() if name not in has}
@@ -41,14 +41,14 @@ def with_query(url: str, **parameters: str) -> str:
 
 
 def http_url(server: str, path: str) -> str:
-    """The URL of `path` (such as `/readyz`) on the same server."""
+    """Return the URL of `path` (such as `/readyz`) on the same server."""
     parts = urlsplit(websocket_url(server))
     scheme = "https" if parts.scheme == "wss" else "http"
     return urlunsplit((scheme, parts.netloc, path, "", ""))
 
 
 def is_loopback(url: str) -> bool:
-    """Whether `url` leads to this machine, where no proxy has any business."""
+    """Return whether `url` leads to this machine, for which no proxy is used."""
     host = urlsplit(url).hostname or ""
     if host == "localhost" or host.endswith(".localhost"):
         return True

@@ -1,4 +1,4 @@
-"""The client for programs that are not asynchronous: the same, with calls that wait.
+"""The client for programs that are not asynchronous: the asyncio client, with blocking calls.
 
 Each client has a thread with an event loop, in which its asyncio client lives. It may be used from
 any thread, also from several: one that sends text, another that plays, a third that interrupts.
@@ -36,7 +36,7 @@ class _Loop:
         begun.wait()
 
     def wait(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """What comes of it. A wait that is interrupted (Ctrl-C) cancels the work."""
+        """Run `work` and return its result. An interrupted wait (Ctrl-C) cancels the work."""
         if not self._thread.is_alive():
             work.close()
             raise ClientError("this client is closed; make a new one")
@@ -48,7 +48,7 @@ class _Loop:
             raise
 
     def packets(self, source: AsyncGenerator[bytes, None]) -> Iterator[bytes]:
-        """The same packets; leaving the loop early closes their source."""
+        """Yield the packets of `source`. Leaving the loop early closes it."""
         reading = asyncio.Lock()
 
         async def following() -> bytes | None:
@@ -56,18 +56,18 @@ class _Loop:
                 return await anext(source, None)
 
         async def close() -> None:
-            async with reading:  # a wait that Ctrl-C ended is cancelled, and not over yet
+            async with reading:  # a read that Ctrl-C cancelled may not be over yet
                 await source.aclose()
 
         try:
             while (packet := self.wait(following())) is not None:
                 yield packet
         finally:
-            with contextlib.suppress(ClientError):  # the client is closed, and so are they
+            with contextlib.suppress(ClientError):  # the client is closed, and so is the source
                 self.wait(close())
 
     def close(self) -> None:
-        """End the thread, and what still waits in it. Idempotent."""
+        """End the thread, and calls that still wait in it. Idempotent."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._over.set)
             self._thread.join()
@@ -81,7 +81,7 @@ class _Loop:
 class SyncRealtimeTTS:
     """A session with a server: `with SyncRealtimeTTS(...) as tts`.
 
-    Arguments, options and errors are those of `RealtimeTTS`, and so is what each method does.
+    Arguments, options, errors and methods are as in `RealtimeTTS`.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class SyncRealtimeTTS:
 
     @property
     def url(self) -> str:
-        """Of the server's WebSocket."""
+        """URL of the server's WebSocket."""
         return self._client.url
 
     @property
@@ -149,12 +149,12 @@ class SyncRealtimeTTS:
         self._loop.wait(self._client.configure(**options))
 
     def turn(self, turn_id: str | None = None, *, traceparent: str | None = None) -> SyncTurn:
-        """A new turn. Connects first where needed."""
+        """Begin a new turn. Connects first where needed."""
         turn = self._client.turn(turn_id, traceparent=traceparent)
         return SyncTurn(self._loop.wait(turn), self._loop)
 
     def speak(self, text: str | Iterable[str], *, traceparent: str | None = None) -> SyncSpeech:
-        """Speak a text, or text deltas as they come; iterate over the result for the packets.
+        """Speak a text, or text deltas as they arrive; iterate over the result for the packets.
 
         An iterable, such as the stream of a language model's answer, is read in a thread of its
         own: text goes out and packets come in at the same time.
@@ -187,11 +187,11 @@ class SyncTurn(TurnView):
         self._loop.wait(self._turn.send(delta, end=end))
 
     def flush(self) -> None:
-        """Speak what was sent so far to its end, and stay in the turn."""
+        """Have the text sent so far spoken to its end; the turn goes on."""
         self._loop.wait(self._turn.flush())
 
     def end(self) -> None:
-        """Say that no more text comes. Idempotent."""
+        """Report that no more text comes. Idempotent."""
         self._loop.wait(self._turn.end())
 
     def __iter__(self) -> Iterator[bytes]:
@@ -211,7 +211,7 @@ class SyncTurn(TurnView):
         self._loop.wait(self._turn.played(played_ms))
 
     def interrupt(self, played_ms: float | None = None) -> TurnInterrupted:
-        """Stop speaking, from any thread: not one more packet comes out of the turn."""
+        """Stop speaking, from any thread: no further packet comes out of the turn."""
         return self._loop.wait(self._turn.interrupt(played_ms))
 
     def abandon(self, error: BaseException | None = None, played_ms: float | None = None) -> None:
@@ -224,10 +224,11 @@ class SyncTurn(TurnView):
 
 
 class SyncSpeech:
-    """What `SyncRealtimeTTS.speak` returns. Iterate over it once for the packets.
+    """A text that is being spoken, from `SyncRealtimeTTS.speak`. Iterate over it once for the
+    packets.
 
-    Leaving the loop early interrupts the turn. So does an error in the text source, which then
-    comes out of the loop as it is.
+    Leaving the loop early interrupts the turn. So does an error in the text source, which the loop
+    then raises as it is.
     """
 
     def __init__(self, speech: Speech, loop: _Loop) -> None:
@@ -235,22 +236,22 @@ class SyncSpeech:
 
     @property
     def turn(self) -> SyncTurn | None:
-        """The turn behind it, once iteration began."""
+        """The turn that speaks the text, once iteration has begun."""
         turn = self._speech.turn
         return None if turn is None else SyncTurn(turn, self._loop)
 
     @property
     def result(self) -> TurnDone | None:
-        """How it ended, once the server has said so."""
+        """How the turn ended, once the server has reported it."""
         return self._speech.result
 
     @property
     def interrupted(self) -> TurnInterrupted | None:
-        """What was heard, if it was interrupted and the server's answer came."""
+        """What was heard, if the turn was interrupted and the server has answered."""
         return self._speech.interrupted
 
     def interrupt(self, played_ms: float | None = None) -> TurnInterrupted:
-        """Stop speaking, from another thread than the one that listens; its loop ends quietly."""
+        """Stop speaking, from another thread than the one that listens; its loop just ends."""
         return self._loop.wait(self._speech.interrupt(played_ms))
 
     def __iter__(self) -> Iterator[bytes]:

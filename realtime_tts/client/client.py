@@ -39,10 +39,10 @@ class Backoff:
             )
 
     def delay(self, attempt: int, random: float) -> float:
-        """Seconds before attempt number `attempt` (the first retry is 1).
+        """Return the seconds before attempt number `attempt` (the first retry is 1).
 
-        `random` in [0, 1) spreads the delay over its upper half, so that the clients of a
-        restarted server do not all come back in the same moment.
+        `random` in [0, 1) spreads the delay over its upper half, so that the clients of a restarted
+        server do not all reconnect at the same moment.
         """
         # The exponent is bounded: 2.0 ** 5000 would overflow long before a user gives up.
         whole = min(self.longest, self.first * self.factor ** min(attempt - 1, 64))
@@ -128,7 +128,7 @@ class RealtimeTTS:
 
         `retry_for`: seconds to keep trying while nothing answers, for a server that is starting.
         Raises HandshakeRefused, CertificateRefused, OverloadedError, ConnectionLost, or
-        RequestError for settings that the server cannot do.
+        RequestError for settings that the server cannot apply.
         """
         await self._connected(retry_for)
 
@@ -142,8 +142,8 @@ class RealtimeTTS:
     async def configure(self, **options: Unpack[SessionOptions]) -> None:
         """Change settings for the turns that begin from now on, also after connecting again.
 
-        None resets a setting to the server's default. Raises RequestError if the server cannot do
-        them, then all stays as it was; ConfigError; ConnectionLost.
+        None resets a setting to the server's default. Raises RequestError if the server cannot
+        apply them, and then all stays as it was; ConfigError; ConnectionLost.
         """
         start = session_start(options)
         async with self._beginning:
@@ -152,11 +152,12 @@ class RealtimeTTS:
             self._options = merged(self._options, options)
 
     async def turn(self, turn_id: str | None = None, *, traceparent: str | None = None) -> Turn:
-        """A new turn. Connects first where needed, so call it as early as you know of a reply.
+        """Begin a new turn. Connects first where needed, so call it as early as you know of a
+        reply.
 
         `turn_id`: 1 to 64 printable ASCII characters, new for this session; by default a number.
-        `traceparent`: the span that the turn's is a child of, as in the W3C header.
-        Raises what `connect` raises.
+        `traceparent`: the parent of the turn's span, as in the W3C header. Raises what `connect`
+        raises.
         """
         await self._connected(self._backoff.give_up_after)
         self._turns += 1
@@ -167,7 +168,7 @@ class RealtimeTTS:
         )
 
     def speak(self, text: TextSource, *, traceparent: str | None = None) -> Speech:
-        """Speak a text, or text deltas as they come; iterate over the result for the packets.
+        """Speak a text, or text deltas as they arrive; iterate over the result for the packets.
 
         `text` is a string, an iterable or an async iterable of strings. Sending and receiving go on
         at the same time. See Speech. `traceparent`: as in `turn`.

@@ -1,4 +1,4 @@
-"""One socket: sends messages, and one task that reads and hands everything to its turn."""
+"""One socket: sends messages, and reads in one task, which gives everything to its turn."""
 
 from __future__ import annotations
 
@@ -34,14 +34,15 @@ _GOING_AWAY = "going_away"
 _UNKNOWN_TURN = "unknown_turn"
 _CLOSED = "closed"
 
-_RATE_SHARE = 0.9  # messages bunch up on the way, and the server's clock is another
+_RATE_SHARE = 0.9  # messages bunch up on the way, and the server has its own clock
 _BURST_SHARE = 0.5  # the rest stays for what must never wait: interrupts and ends of turns
 
 
 def send_rate(limits: Limits) -> TokenBucket:
-    """What keeps a client below the rate beyond which the server ends its session.
+    """Return the bucket that keeps a client below the rate beyond which the server ends its
+    session.
 
-    A fast language model sends more deltas a second than that for a while. Speech takes twelve
+    For a while, a fast language model sends more deltas a second than that. Speech takes twelve
     tokens a second, so waiting a few milliseconds before a delta costs nothing.
     """
     burst = max(1.0, limits.message_burst * _BURST_SHARE)
@@ -50,8 +51,8 @@ def send_rate(limits: Limits) -> TokenBucket:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where to connect, whom to trust there (wss:// only), and how long to wait, in seconds, for it
-    and for each answer."""
+    """Where to connect, which certificates to trust there (wss:// only), and how many seconds to
+    wait for the connection and for each answer."""
 
     url: str
     api_key: str | None = field(default=None, repr=False)
@@ -59,7 +60,7 @@ class Target:
     reply_timeout: float = 10.0
     trust: ssl.SSLContext | None = field(default=None, repr=False)
     resume: bool = False
-    """Ask for what lets turns go on in another session, unless the session's settings say more."""
+    """Whether to ask for what lets turns go on in another session, unless the settings say more."""
 
     def __post_init__(self) -> None:
         if self.connect_timeout <= 0 or self.reply_timeout <= 0:
@@ -68,7 +69,7 @@ class Target:
 
 
 class Connection:
-    """A socket with one session. `ready` is the server's latest word on settings and limits."""
+    """A socket with one session. `ready` has the server's latest settings and limits."""
 
     def __init__(self, target: Target, socket: ClientConnection) -> None:
         self.url = target.url
@@ -76,7 +77,7 @@ class Connection:
         self.lost: ConnectionLost | None = None
         self._lost_for_good = True
         self.leaving = False
-        """The server finishes the turns it has and takes no new ones."""
+        """Whether the server finishes the turns it has and takes no new ones."""
         self._ready: m.Ready | None = None
         self._socket = socket
         # Weak: a turn that its caller dropped needs no inbox, and one that is done keeps its own
@@ -93,8 +94,8 @@ class Connection:
     async def open(cls, target: Target, start: m.SessionStart) -> Connection:
         """Connect and set the session up.
 
-        Raises HandshakeRefused, OverloadedError, ConnectionLost, or RequestError for settings
-        which the server cannot do.
+        Raises HandshakeRefused, OverloadedError, ConnectionLost, or RequestError for settings that
+        the server cannot apply.
         """
         url = with_query(target.url, resume="on") if target.resume else target.url
         socket = await open_socket(url, target.api_key, target.connect_timeout, target.trust)
@@ -110,20 +111,20 @@ class Connection:
 
     @property
     def ready(self) -> m.Ready:
-        """The server's latest `ready`."""
+        """The server's latest `ready` message."""
         assert self._ready is not None, "open() returns after the first ready"
         return self._ready
 
     async def configure(self, start: m.SessionStart) -> None:
-        """Change the settings of later turns. Raises RequestError if the server cannot."""
+        """Change the settings of later turns. Raises RequestError if the server refuses."""
         waiter = self._expect_ready()
         await self.send(start)
         await self._await_ready(waiter)
 
     @contextlib.asynccontextmanager
     async def settings(self, wanted: SessionSettings | None) -> AsyncIterator[None]:
-        """Turns that begin meanwhile have these settings, as far as this server can do them. That
-        the socket is lost, turns are told elsewhere."""
+        """Let turns that begin within the block have the settings `wanted`, as far as this server
+        can apply them. A lost socket is not raised here: turns get it from `Inbox.lost`."""
         usual = self.ready.settings
         if wanted is None or wanted == usual:
             yield
@@ -135,8 +136,8 @@ class Connection:
             await self.configure(all_of(usual))
 
     def join(self, inbox: Inbox) -> None:
-        """Hand what comes for this turn to `inbox` from now on; also that the socket is lost, if
-        it was since the caller was given this connection."""
+        """Give what arrives for this turn to `inbox` from now on. If the socket was lost meanwhile,
+        `inbox` is notified of that."""
         if self.lost is None:
             self._inboxes[inbox.turn_id] = inbox
         else:
@@ -144,7 +145,7 @@ class Connection:
             asyncio.get_running_loop().call_soon(lost)
 
     async def send(self, message: m.Message, *, urgent: bool = False) -> None:
-        """Send a message, in time with the server's rate limit unless it is urgent.
+        """Send a message, as late as the server's rate limit requires unless it is urgent.
 
         Raises ConnectionLost.
         """
@@ -157,7 +158,7 @@ class Connection:
             raise self._lost(error) from error
 
     def send_later(self, message: m.Message) -> None:
-        """Send from where nothing can be awaited; a lost connection is no news there."""
+        """Send from where nothing can be awaited; a lost connection is ignored."""
 
         async def sending() -> None:
             with contextlib.suppress(ConnectionLost):
@@ -169,16 +170,17 @@ class Connection:
 
     @property
     def resumes(self) -> bool:
-        """The server says what lets turns go on in another session."""
+        """Whether the server sends the states with which turns go on in another session."""
         return self._ready is not None and self._ready.settings.resume == "on"
 
     @property
     def _for_good(self) -> bool:
-        """Whoever comes back is refused again."""
+        """Whether reconnecting is pointless: the server ended the session with a fatal error that
+        is not retryable."""
         return self._fatal is not None and not self._fatal.retryable
 
     async def give_up(self, reason: str) -> None:
-        """Drop the socket because the server does not keep its promises: another may."""
+        """Drop the socket, because the server did not keep a promise: another socket may do."""
         self._end(ConnectionLost(f"{self.url}: {reason}"), for_good=not self.resumes)
         await self.close()
 
@@ -196,7 +198,7 @@ class Connection:
         try:
             while True:
                 data = await self._socket.recv()
-                # Between turns there is no audio; a server that sends some has nobody to play it.
+                # Between turns there is no audio; if a server sends some, no turn can play it.
                 if isinstance(data, bytes):
                     if self._on_air is not None:
                         self._on_air.packet(data)
@@ -230,7 +232,7 @@ class Connection:
                     inbox.words_exact = message.exact
             case m.TurnState():
                 if (inbox := self._inboxes.get(message.turn_id)) is not None:
-                    inbox.resume.told(message)
+                    inbox.resume.store(message)
             case m.TurnInterrupted():
                 if (inbox := self._inboxes.get(message.turn_id)) is not None:
                     inbox.was_interrupted(message)
@@ -269,7 +271,7 @@ class Connection:
         if inbox is not None:
             inbox.refuse(turn_error(message))
             return
-        # What is about a turn that nobody holds any more is no answer to settings.
+        # An error about a turn that was dropped is no answer to settings.
         waiters = [] if message.turn_id else self._take_waiters()
         for waiter in waiters:
             waiter.set_exception(session_error(message))
@@ -304,7 +306,7 @@ class Connection:
     # The end
 
     def _lost(self, error: ConnectionClosed) -> ConnectionLost:
-        """What to tell the caller about a closed socket."""
+        """Return the error to raise for a closed socket."""
         if self.lost is not None:
             return self.lost
         if self._fatal is not None:
@@ -330,6 +332,6 @@ class Connection:
 
 
 def _seen(waiter: asyncio.Future[m.Ready]) -> None:
-    """Nobody may be waiting any more when an answer is an error; asyncio would complain."""
+    """Retrieve an error that nobody may wait for any more; asyncio would log it."""
     if not waiter.cancelled():
         waiter.exception()

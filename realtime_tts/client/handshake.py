@@ -1,4 +1,4 @@
-"""Opening the socket, and every way in which that can be refused, as errors with advice."""
+"""Opens the socket; every way in which that can fail is an error with advice."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ from realtime_tts.protocol.messages import SUBPROTOCOL
 from realtime_tts.version import __version__
 
 PING_SECONDS = 10.0
-"""A dead peer is noticed after at most twice this."""
+"""Seconds between pings. A dead peer is noticed after at most twice this."""
 
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024
-"""`turn.interrupted` carries the whole text of a turn, six bytes a character when escaped."""
+"""The largest message accepted: `turn.interrupted` has the whole text of a turn, six bytes a
+character when escaped."""
 
 
 async def open_socket(
-    url: str, api_key: str | None, patience: float, trust: ssl.SSLContext | None = None
+    url: str, api_key: str | None, timeout_s: float, trust: ssl.SSLContext | None = None
 ) -> ClientConnection:
-    """Connect to `url` with our subprotocol, within `patience` seconds.
+    """Connect to `url` with our subprotocol, within `timeout_s` seconds.
 
-    `trust` is for wss:// addresses (trust.py). Raises HandshakeRefused (of status 0 if there was no
-    answer of HTTP; Unreachable if there was none at all), CertificateRefused, OverloadedError where
-    the server says when to try again, or ConfigError for a key that cannot be sent.
+    `trust` is for wss:// addresses (trust.py). Raises HandshakeRefused (of status 0 if no HTTP was
+    answered; Unreachable if nothing was), CertificateRefused, OverloadedError if the server says
+    when to try again, or ConfigError for a key that cannot be sent.
     """
     headers = key_header(api_key)
     try:
@@ -43,7 +44,7 @@ async def open_socket(
             user_agent_header=f"realtime-tts/{__version__}",
             # The system's proxy settings often forget to except the machine itself.
             proxy=None if is_loopback(url) else True,
-            open_timeout=patience,
+            open_timeout=timeout_s,
             close_timeout=2.0,
             ping_interval=PING_SECONDS,
             ping_timeout=PING_SECONDS,
@@ -55,7 +56,7 @@ async def open_socket(
     except (InvalidHandshake, InvalidURI, EOFError) as error:
         raise misunderstood(url, "a WebSocket server", error) from error
     except TimeoutError as error:
-        raise no_answer(url, patience) from error
+        raise no_answer(url, timeout_s) from error
     except OSError as error:
         raise unanswered(url, error) from error
     if socket.subprotocol != SUBPROTOCOL:

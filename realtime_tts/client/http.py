@@ -1,4 +1,4 @@
-"""A server's own routes over plain HTTP, blocking: what voices and lexicons have in common."""
+"""A blocking client of a server's own routes over plain HTTP, for voices and lexicons."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _MAX_ANSWER = 16 * 1024 * 1024
 
 
 class HttpClient:
-    """Asks for what is at `path` and below it.
+    """Makes requests to `path` and the paths below it.
 
     `server`, `api_key` and `tls_ca` are as `RealtimeTTS` takes them; `timeout` is in seconds.
 
-    Every method raises RequestError for what the server refuses, OverloadedError where it says when
-    to try again, HandshakeRefused if it lets nobody in or does not answer. A key that cannot be
-    sent is a ConfigError at once.
+    Every method raises RequestError for what the server refuses, OverloadedError if it says when to
+    try again, HandshakeRefused if it does not let the client in or does not answer. A key that
+    cannot be sent is a ConfigError at once.
     """
 
     path: ClassVar[str]
@@ -83,5 +83,5 @@ class HttpClient:
 
 
 def quoted(name: str) -> str:
-    """A name as a part of a path."""
+    """Escape a name for use in a path."""
     return quote(name, safe="", errors="replace")

@@ -1,9 +1,9 @@
-"""What has come from the server for one turn, until the caller takes it.
+"""What the server has sent for one turn, until the caller takes it.
 
-No I/O: the connection's reader puts in, the turn's consumer takes out. Putting never waits, so
-a consumer that stops reading delays neither its own turn's control messages nor another turn.
-What piles up meanwhile is bounded by the server, which sends at most `lead_ms` more than real
-time has consumed, and ends a turn after `max_turn_audio_ms`.
+No I/O: the connection's reader puts it in, the turn's consumer takes it out. Putting never waits,
+so a consumer that stops reading delays neither its own turn's control messages nor another turn.
+What piles up meanwhile is bounded by the server, which sends at most `lead_ms` more than real time
+has consumed, and ends a turn after `max_turn_audio_ms`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from realtime_tts.protocol.settings import SessionSettings
 
 _SAMPLE_BYTES = {"pcm_s16le": 2, "pcm_f32le": 4, "pcm_mulaw": 1, "pcm_alaw": 1}
 _ALREADY_DONE = "turn_already_done"
-"""Warning in place of a report, when the server no longer knows what it said."""
+"""The warning in place of a report, when the server has already forgotten the turn."""
 
 
 class Inbox:
@@ -44,7 +44,7 @@ class Inbox:
         self.resume = ResumeState(turn_id)
         self.resumes = 0
         self.goes_on: Callable[[ConnectionLost], None] | None = None
-        """Told of a lost socket where the turn goes on in another session."""
+        """Called when the socket is lost, where the turn can go on in another session."""
         self._refused: RealtimeTTSError | None = None
         self._packets: deque[bytes] = deque()
         self._silenced = False
@@ -52,12 +52,12 @@ class Inbox:
 
     @property
     def over(self) -> bool:
-        """Nothing more will come from the server for this turn."""
+        """Whether the turn has ended, so that the server sends nothing more for it."""
         return self.result is not None or self.failure is not None
 
     @property
     def samples_received(self) -> int:
-        """Raw samples that came, at the turn's sample rate; 0 for what only a decoder can count."""
+        """Raw samples received, at the turn's sample rate; 0 where only a decoder can count."""
         sample_bytes = _SAMPLE_BYTES.get(self.audio.encoding)
         if sample_bytes is None or self.audio.container != "raw":
             return 0
@@ -86,7 +86,7 @@ class Inbox:
             self.forget()
 
     def forget(self) -> None:
-        """The server no longer knows this turn and will not report on it."""
+        """Note that the server has forgotten this turn and will not report on it."""
         self.forgotten = True
         self._changed.set()
 
@@ -96,14 +96,14 @@ class Inbox:
             self._refused = error
 
     def done(self, result: m.TurnDone) -> None:
-        """Take `turn.done`. It fails the turn if the speech is not all that was asked for."""
+        """Take `turn.done`. The turn fails if the speech is not all that was asked for."""
         self.result = result
         if self.failure is None:
             self.failure = self._shortfall(result.reason)
         self._changed.set()
 
     def lost(self, error: ConnectionLost, *, for_good: bool) -> None:
-        """The socket is gone; unless it is for good, the turn may go on in another session."""
+        """Note that the socket is lost; unless `for_good`, the turn may go on elsewhere."""
         if self.goes_on is None or for_good:
             self.fail(turn_lost(error, self))
         else:
@@ -111,7 +111,7 @@ class Inbox:
             self.goes_on(error)
 
     def fail(self, error: BaseException) -> None:
-        """The turn cannot go on; the consumer gets `error` after the packets that are here.
+        """Fail the turn: the consumer gets `error` after the packets that are here.
 
         Only the first failure counts, and none after the end: later ones are consequences.
         """
@@ -122,13 +122,13 @@ class Inbox:
     # For the consumer
 
     def silence(self) -> None:
-        """Drop what is here and what still comes: not one more packet reaches the consumer."""
+        """Drop the packets that are here and all later ones: none reaches the consumer any more."""
         self._silenced = True
         self._packets.clear()
         self._changed.set()
 
     async def next(self) -> bytes | None:
-        """The next packet; None when there are no more. Raises the failure, if there was one."""
+        """Return the next packet, None when there are no more. Raises the turn's failure."""
         while True:
             if self._packets:
                 return self._packets.popleft()
@@ -139,7 +139,7 @@ class Inbox:
             await self._wait()
 
     async def wait_interrupted(self) -> m.TurnInterrupted | None:
-        """The answer to an interrupt, None if the turn is forgotten.
+        """Return the answer to an interrupt, None if the turn is forgotten.
 
         Raises the failure if there will be no answer, because the connection is gone.
         """
@@ -152,7 +152,7 @@ class Inbox:
         return self.interrupted
 
     async def wait_over(self) -> None:
-        """Return when `turn.done` has come or the turn failed."""
+        """Return when `turn.done` has arrived or the turn has failed."""
         while not self.over:
             await self._wait()
 
@@ -175,7 +175,7 @@ class Inbox:
 
 
 def turn_lost(error: ConnectionLost, inbox: Inbox) -> ConnectionLost:
-    """Give `error` again, with how far this turn had come."""
+    """Return `error` with the amount of this turn's speech that was received."""
     samples = inbox.samples_received
     if samples == 0 and inbox.bytes_received > 0:
         came = f"{inbox.bytes_received} bytes"

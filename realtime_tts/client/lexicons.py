@@ -18,15 +18,15 @@ class LexiconClient(HttpClient):
     path = "/v1/lexicons"
 
     def lexicons(self) -> list[dict[str, Any]]:
-        """The newest version of each, without its entries."""
+        """Return the newest version of each lexicon, without its entries."""
         return list(self._json("GET", "")["lexicons"])
 
     def get(self, ref: str) -> dict[str, Any]:
-        """One version, with its `entries`."""
+        """Return one version, with its `entries`."""
         return self._json("GET", f"/{quoted(ref)}")
 
     def pls(self, ref: str) -> bytes:
-        """The same as a PLS file."""
+        """Return one version as a PLS file."""
         return self._request("GET", f"/{quoted(ref)}?format=pls")
 
     def put(
@@ -37,13 +37,13 @@ class LexiconClient(HttpClient):
         title: str | None = None,
     ) -> dict[str, Any]:
         """Store a lexicon, or its next version: words and what to say for them, or entries with
-        `word`, `say` and, if it is to be for these letters only, `case_sensitive`."""
+        `word`, `say` and, if case matters, `case_sensitive`."""
         asked: dict[str, Any] = {"entries": entries} | ({"title": title} if title else {})
         body = json.dumps(asked).encode()
         return self._json("PUT", f"/{quoted(name)}", body, "application/json")
 
     def put_pls(self, name: str, file: bytes) -> dict[str, Any]:
-        """The same with the entries of a PLS file."""
+        """Store a lexicon, or its next version, with the entries of a PLS file."""
         return self._json("PUT", f"/{quoted(name)}", file, "application/pls+xml")
 
     def delete(self, ref: str) -> None:

@@ -39,7 +39,7 @@ class SamplingOptions(TypedDict, total=False):
 
 
 class AudioOptions(TypedDict, total=False):
-    """The format of the packets; what is left out is the encoding's own.
+    """The format of the packets; what is left out is the encoding's default.
 
     `encoding`: pcm_s16le, pcm_f32le, pcm_mulaw, pcm_alaw, mp3, opus, aac or flac. `sample_rate` in
     hertz, `bit_rate` in bits per second, `packet_ms` for raw samples. `container`: raw or wav for
@@ -54,23 +54,22 @@ class AudioOptions(TypedDict, total=False):
 
 
 class SessionOptions(TypedDict, total=False):
-    """What a session can set; what is left out is the server's choice, and None makes it so again.
+    """The settings of a session. The server chooses what is left out, and None resets one to that.
     True and False stand for "on" and "off".
 
-    `model` is one of `ready.models`, if there are several; else the voice picks. `seed` makes
-    speech repeatable. `instructions` describe the manner, where the checkpoint takes
-    any. `text_filter`: whether markdown, emoji, URLs, tags and stage directions are left unspoken.
+    `model` is one of `ready.models`, if there are several; otherwise the voice decides. `seed`
+    makes speech repeatable. `instructions` describe how to speak, where the checkpoint takes any.
+    `text_filter`: whether markdown, emoji, URLs, tags and stage directions are left unspoken.
     `text_normalization`: whether numbers and abbreviations become words first. `lexicon`: words,
     and what to say for them; `lexicons`: stored ones, by name. `trim_silence`: whether the silence
     that the model begins with is left out. `loudness`: whether every voice and turn is brought to
-    -16 LUFS. `pacing`: how much text is spoken as one where it comes slowly. `speed`: 0.7 to 1.4;
-    1.2 says in five seconds what takes six, at the same pitch.
-    `resume`: whether the server sends what lets a turn go on when its socket is lost.
-    `lead_ms`: how far ahead of the listener the server may send.
-    `word_times`: whether the server says when it speaks which word (`Turn.words`).
-    `traceparent`: the span that turns are children of, where the server traces them and the turn
-    has none of its own (`RealtimeTTS.turn`).
-    `audio`: a format other than 24 kHz s16le. Lexicon and format are replaced as a whole.
+    -16 LUFS. `pacing`: how much text is spoken as one where it arrives slowly. `speed`: 0.7 to 1.4;
+    at 1.2 speech that takes six seconds takes five, at the same pitch. `resume`: whether the server
+    sends what lets a turn go on when its socket is lost. `lead_ms`: how far ahead of the listener
+    the server may send. `word_times`: whether the server reports when it speaks each word
+    (`Turn.words`). `traceparent`: the parent of the turns' spans, where the server traces them and
+    the turn has none of its own (`RealtimeTTS.turn`). `audio`: a format other than 24 kHz s16le.
+    Lexicon and format are replaced as a whole.
     """
 
     model: str | None
@@ -96,11 +95,11 @@ class SessionOptions(TypedDict, total=False):
 
 
 _WHOLE = ("audio", "lexicon")
-"""What is replaced as a whole; the fields of `sampling` change one by one."""
+"""Options that are replaced as a whole; the fields of `sampling` change one by one."""
 
 
 def session_start(options: Mapping[str, Any]) -> SessionStart:
-    """The message for `options`, where None resets. Raises ConfigError."""
+    """Return the message for `options`, where None resets one. Raises ConfigError."""
     unknown = sorted(set(options) - set(SessionOptions.__annotations__))
     if unknown:
         known = ", ".join(SessionOptions.__annotations__)
@@ -109,31 +108,31 @@ def session_start(options: Mapping[str, Any]) -> SessionStart:
     try:
         return convert({**said, "type": "session.start"}, SessionStart)
     except BadMessage as error:
-        told = str(error).removeprefix("session.start: ")
-        raise ConfigError(f"a session option cannot be used: {told}") from error
+        reason = str(error).removeprefix("session.start: ")
+        raise ConfigError(f"a session option cannot be used: {reason}") from error
 
 
 @cache
 def _switches() -> frozenset[str]:
-    """The options for which a boolean may stand."""
+    """Return the options that also take a boolean."""
     hints = get_type_hints(SessionOptions)
     return frozenset(name for name, hint in hints.items() if bool in get_args(hint))
 
 
 def _said(name: str, value: object) -> object:
-    """The value as the server takes it."""
+    """Return the value as the server takes it."""
     if isinstance(value, bool) and name in _switches():
         return "on" if value else "off"
     return value
 
 
 def all_of(settings: SessionSettings) -> SessionStart:
-    """The message that makes a session's settings these, whatever they are."""
+    """Return the message that sets all of a session's settings to these."""
     return session_start(msgspec.to_builtins(settings))
 
 
 def merged(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """`options` as the server has them after `changes`; what None resets is not in the result."""
+    """Return `options` as the server has them after `changes`, without those that None resets."""
     result = {name: value for name, value in options.items() if value is not None}
     for name, value in changes.items():
         if value is None:
@@ -146,7 +145,7 @@ def merged(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
 
 
 def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """What makes the options `new` of `old`: `merged(old, changes(old, new)) == new`."""
+    """Return what changes the options `old` into `new`: `merged(old, changes(old, new)) == new`."""
     result: dict[str, Any] = dict.fromkeys(name for name in old if name not in new)
     for name, value in new.items():
         before = old.get(name)

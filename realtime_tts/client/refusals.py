@@ -1,4 +1,4 @@
-"""What a server refuses, as errors: said in a message, or in an answer of HTTP."""
+"""Makes errors of what a server refuses, in a message or in an HTTP answer."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _ADVICE = {
 }
 
 _RETRY_AFTER_MS = 1_000
-"""How long to wait where the server has no capacity, and names no time."""
+"""Milliseconds to wait where the server has no capacity and names no time."""
 
 
 def turn_error(said: ErrorMessage) -> RealtimeTTSError:
-    """The error for a turn which the server ended with one."""
+    """Return the error for a turn that the server ended with one."""
     text = f"{said.code}: {said.message}"
     return _not_now(said, text) or TurnError(text, said.code, said.retryable)
 
 
 def session_error(said: ErrorMessage) -> RealtimeTTSError:
-    """The error for settings, or a whole session, which the server refused."""
+    """Return the error for settings, or a whole session, that the server refused."""
     text = f"{said.code}: {said.message}"
     return _not_now(said, text) or _request_error(said, text)
 
@@ -40,8 +40,8 @@ def session_error(said: ErrorMessage) -> RealtimeTTSError:
 def http_error(
     url: str, status: int, body: bytes | bytearray, *, request: bool = False
 ) -> RealtimeTTSError:
-    """The error for an answer of HTTP in place of a WebSocket, or that is none of 2xx. `request`:
-    it may be about what was asked for, and not only about who asks."""
+    """Return the error for an HTTP answer in place of a WebSocket, or with a status other than 2xx.
+    `request`: it may be about the request, and not only about who makes it."""
     said = _said(body)
     reason = _ADVICE.get(status, "the server refused")
     reason = f"{reason}: {said.message}" if said is not None else reason
@@ -55,7 +55,7 @@ def http_error(
 
 
 def _not_now(said: ErrorMessage, text: str) -> OverloadedError | None:
-    """The error where the server says when to try again, or has no capacity."""
+    """Return the error if the server says when to try again, or has no capacity."""
     wait_ms = said.retry_after_ms
     if wait_ms is None and said.code == OverloadedError.code:
         wait_ms = _RETRY_AFTER_MS
@@ -69,7 +69,7 @@ def _request_error(said: ErrorMessage, text: str) -> RequestError:
 
 
 def _said(body: bytes | bytearray) -> ErrorMessage | None:
-    """The `error` message in the body of a refusal, if it is one of ours."""
+    """Return the `error` message in the body of a refusal, if it is one of ours."""
     try:
         message = parse_server_message(body.decode())
     except (ProtocolError, UnicodeDecodeError):

@@ -13,13 +13,13 @@ from realtime_tts.protocol import messages as m
 from realtime_tts.protocol.settings import Limits
 
 _BYTES_PER_CHAR = 8
-"""No character takes more in JSON."""
+"""The most bytes that a character takes in JSON."""
 _CODES_BYTES = 32_768
-"""Of codes in one message, well below what a server takes."""
+"""The most bytes of codes in one message, well below what a server takes."""
 
 
 class ResumeState:
-    """What the server says of a turn beside its packets: `told`, then the `packet`."""
+    """The states of a turn that the server sends before its packets: `store` one, then `packet`."""
 
     def __init__(self, turn_id: str) -> None:
         self._turn_id = turn_id
@@ -29,12 +29,12 @@ class ResumeState:
         self._codes: list[str] = []
         self._spoken: list[tuple[int, int]] = []  # samples, and characters spoken by then
 
-    def told(self, state: m.TurnState) -> None:
-        """It counts once the next packet has come."""
+    def store(self, state: m.TurnState) -> None:
+        """Store a state. It takes effect when the next packet arrives."""
         self._next = state
 
     def packet(self) -> None:
-        """A packet came."""
+        """Note that a packet has arrived, so that the state stored before it takes effect."""
         state, self._next = self._next, None
         if state is None:
             return
@@ -46,17 +46,17 @@ class ResumeState:
             self._codes.append(state.codes)
 
     def socket_lost(self) -> None:
-        """What was told without its packet does not count."""
+        """Drop a stored state whose packet has not arrived."""
         self._next = None
 
     @property
     def samples(self) -> int:
-        """Of the turn that came, at 24 kHz."""
+        """Samples of the turn that were received, at 24 kHz."""
         return 0 if self._last is None else self._last.samples
 
     def messages(self, words: Iterable[m.Word], traceparent: str | None = None) -> list[m.Message]:
-        """What goes before the turn's text in another session; nothing for a turn without sound.
-        `words`: all that came. `traceparent`: the turn's."""
+        """Return the messages that go before the turn's text in another session; none for a turn
+        without sound. `words`: all words received. `traceparent`: the turn's."""
         if self._last is None:
             return []
         bunches: list[list[str]] = [[]]
@@ -79,8 +79,8 @@ class ResumeState:
         return [*(m.TurnCodes(turn_id=self._turn_id, codes=tuple(b)) for b in bunches), resume]
 
     def report(self, text: str, played_ms: float | None) -> m.TurnInterrupted:
-        """What was heard of the turn's text, where no server can be asked: in so much of its sound;
-        None: in all that came."""
+        """Return what was heard of the turn's text by `played_ms` of its sound, where no server can
+        be asked; None: by all sound received."""
         came_ms = self.samples * 1000 / m.SAMPLE_RATE
         played_ms = came_ms if played_ms is None else min(played_ms, came_ms)
         played = played_ms * m.SAMPLE_RATE / 1000
@@ -95,12 +95,12 @@ class ResumeState:
 
 
 def most_chars(limits: Limits) -> int:
-    """Characters of text that always fit one message."""
+    """Return how many characters of text always fit one message."""
     return min(limits.max_text_chars, limits.max_message_bytes // _BYTES_PER_CHAR)
 
 
 def joined(script: Iterable[m.Message], most: int) -> list[m.Message]:
-    """The same messages, with texts in a row joined to at most so many characters."""
+    """Return the messages, with texts in a row joined to at most `most` characters."""
     result: list[m.Message] = []
     for message in script:
         last = result[-1] if result else None
@@ -121,7 +121,7 @@ def joined(script: Iterable[m.Message], most: int) -> list[m.Message]:
 
 
 def all_heard(turn_id: str, text: str, samples: int, played_ms: float | None) -> m.TurnInterrupted:
-    """The report about a turn that nobody knows anything else of."""
+    """Return a report that all of a turn's text was heard, if nothing else is known of the turn."""
     return m.TurnInterrupted(
         turn_id=turn_id,
         samples_sent=samples,
@@ -132,7 +132,7 @@ def all_heard(turn_id: str, text: str, samples: int, played_ms: float | None) ->
 
 
 def done_here(turn_id: str, reason: str, samples: int, text_chars: int) -> m.TurnDone:
-    """The end of a turn that no server has told of."""
+    """Return the end of a turn whose end no server has reported."""
     return m.TurnDone(
         turn_id=turn_id,
         reason=reason,
@@ -145,7 +145,8 @@ def done_here(turn_id: str, reason: str, samples: int, text_chars: int) -> m.Tur
 
 
 def weakly(method: Callable[[ConnectionLost], None]) -> Callable[[ConnectionLost], None]:
-    """The same, which does nothing once its object is gone: a turn that its caller dropped."""
+    """Wrap a bound method without keeping its object alive. The call does nothing once the object
+    is gone: a turn that its caller dropped."""
     reference = WeakMethod(method)
 
     def call(error: ConnectionLost) -> None:

@@ -1,4 +1,4 @@
-"""Speech: text from anywhere in, packets out, sent and received at the same time."""
+"""Speaks text from any source: text is sent and packets are received at the same time."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ TextSource = str | Iterable[str] | AsyncIterable[str]
 
 
 class Speech:
-    """What `RealtimeTTS.speak` returns. Iterate over it once for the packets.
+    """A text that is being spoken, from `RealtimeTTS.speak`. Iterate over it once for the packets.
 
     Leaving the loop early (`break`, an exception, a cancelled task) interrupts the turn. So does an
-    error in the text source, which then comes out of the loop as it is.
+    error in the text source, which the loop then raises as it is.
     """
 
     def __init__(self, open_turn: Callable[[], Awaitable[Turn]], text: TextSource) -> None:
@@ -35,17 +35,17 @@ class Speech:
 
     @property
     def turn(self) -> Turn | None:
-        """The turn behind it, once iteration began."""
+        """The turn that speaks the text, once iteration has begun."""
         return self._turn
 
     @property
     def result(self) -> TurnDone | None:
-        """How it ended, once the server has said so."""
+        """How the turn ended, once the server has reported it."""
         return self._turn.result if self._turn else None
 
     @property
     def interrupted(self) -> TurnInterrupted | None:
-        """What was heard, if it was interrupted and the server's answer came."""
+        """What was heard, if the turn was interrupted and the server has answered."""
         return self._turn.interrupted if self._turn else None
 
     def __aiter__(self) -> AsyncGenerator[bytes, None]:
@@ -56,7 +56,7 @@ class Speech:
         return self._packets()
 
     async def interrupt(self, played_ms: float | None = None) -> TurnInterrupted:
-        """Stop speaking, from another task than the one that listens; its loop ends quietly.
+        """Stop speaking, from another task than the one that listens; its loop just ends.
 
         See `Turn.interrupt`.
         """
@@ -81,7 +81,7 @@ class Speech:
             await asyncio.wait([feeder])
 
     async def _feed(self, turn: Turn) -> None:
-        """Send all text. Never raises: what goes wrong comes out of the turn."""
+        """Send all text. Never raises: an error fails the turn, which raises it."""
         try:
             await self._send_all(turn)
         except Exception as error:

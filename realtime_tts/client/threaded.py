@@ -1,4 +1,4 @@
-"""Text whose source makes its reader wait, read in a thread: asyncio goes on meanwhile."""
+"""Reads text in a thread, if its source blocks: asyncio goes on meanwhile."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _WAITING = 64  # pieces read ahead at most
 
 
 async def read_in_a_thread(pieces: Iterable[str]) -> AsyncGenerator[str, None]:
-    """The pieces, as they come. An error of the source comes out of here.
+    """Yield the pieces as they arrive. Raises an error of the source.
 
-    The thread is a daemon, because nothing can wake a read when the user has had enough.
+    The thread is a daemon, because nothing can end a read that blocks.
     """
     loop = asyncio.get_running_loop()
     queue: asyncio.Queue[str | Exception | None] = asyncio.Queue(_WAITING)
     given_up = threading.Event()
 
     def put(item: str | Exception | None) -> bool:
-        """Whether more is wanted."""
+        """Queue the item. Return whether more is wanted."""
         try:
             asyncio.run_coroutine_threadsafe(queue.put(item), loop).result()
         except (RuntimeError, CancelledError):
@@ -45,5 +45,5 @@ async def read_in_a_thread(pieces: Iterable[str]) -> AsyncGenerator[str, None]:
             yield item
     finally:
         given_up.set()
-        while not queue.empty():  # a thread that waits for room shall end
+        while not queue.empty():  # so that a thread that waits for a place ends
             queue.get_nowait()

@@ -1,4 +1,4 @@
-"""Trust, both ways: whose certificate the client accepts, and the API key that it shows."""
+"""Trust, both ways: the certificates that the client accepts, and the API key that it shows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from realtime_tts.errors import CertificateRefused, ConfigError
 
 
 def trust_for(url: str, tls_ca: str | None) -> ssl.SSLContext | None:
-    """The TLS settings for `url`, or None where it is not encrypted.
+    """Return the TLS settings for `url`, or None where it is not encrypted.
 
     `tls_ca`: a PEM file of the certificates to trust; None: what the machine trusts, which the
     environment's SSL_CERT_FILE names if it is set. Raises ConfigError.
@@ -29,7 +29,7 @@ def trust_for(url: str, tls_ca: str | None) -> ssl.SSLContext | None:
 
 
 def refused_certificate(url: str, error: object) -> CertificateRefused | None:
-    """The error for a handshake that failed at the server's certificate; None for any other."""
+    """Return the error for a handshake that failed at the certificate; None for any other."""
     if not isinstance(error, ssl.SSLCertVerificationError):
         return None
     return CertificateRefused(
@@ -46,7 +46,7 @@ def http_opener(url: str, trust: ssl.SSLContext | None) -> OpenerDirector:
 
 
 def key_header(api_key: str | None) -> dict[str, str]:
-    """The header that shows the key, if there is one. Raises ConfigError for what no key can be."""
+    """Return the header with the key, if there is one. Raises ConfigError for an impossible key."""
     if not api_key:
         return {}
     if not api_key.isascii() or not api_key.isprintable() or " " in api_key:

@@ -16,7 +16,7 @@ from realtime_tts.protocol import messages as m
 T = TypeVar("T")
 
 _MOST_IN_VAIN = 8
-"""A turn under which so many sessions end without a packet is perhaps the reason for it."""
+"""Sessions in a row without a packet before a turn fails, which may be the reason for it."""
 
 
 class Turn(TurnView):
@@ -25,7 +25,7 @@ class Turn(TurnView):
     Send text and read packets at the same time, from two tasks, or use `RealtimeTTS.speak`.
     Iterating yields packets (24 kHz, mono, s16le, at most 4,096 bytes, if the session asked for no
     other format) until the turn is over, and then raises what ended it early: TurnError or
-    OverloadedError from the server, ConnectionLost, nothing after an interrupt. Packets wait here.
+    OverloadedError from the server, ConnectionLost, nothing after an interrupt. Packets are queued.
 
     Leaving the loop early (`break`, an exception, a cancelled task) interrupts the turn, and so
     does leaving `async with await tts.turn() as turn` before it is over.
@@ -41,26 +41,26 @@ class Turn(TurnView):
         traceparent: str | None = None,
     ) -> None:
         """`beginning`: held while a turn begins in a session, so that turns begin in their order.
-        `goes_on`: in another session, when its socket is lost. `traceparent`: the span that it is
-        a part of."""
+        `goes_on`: whether it goes on in another session when its socket is lost. `traceparent`: the
+        parent of its span."""
         super().__init__(Inbox(turn_id), [])
         self._connect = connect
         self._traceparent = traceparent
         self._beginning = beginning or asyncio.Lock()
         self._connection: Connection | None = None
         self._script: list[m.Message] = []  # text, flushes and the end
-        self._told = 0  # of them, in the present session
-        self._telling = asyncio.Lock()
-        self._between = False  # sessions
-        self._in_vain = 0  # sessions in which nothing came of it
+        self._script_sent = 0  # how many of them, in the present session
+        self._sending = asyncio.Lock()
+        self._between = False  # two sessions: the socket was lost
+        self._in_vain = 0  # sessions in a row without a new packet
         self._going_on: asyncio.Task[None] | None = None
         if goes_on:
             self._inbox.goes_on = weakly(self._lost)
         self._ended = False
         self._stopped = False
-        self._abandoned = False  # and the server asked for what was heard, without a position
-        self._played_ms: float | None = None  # when it was stopped
-        self._samples_before = -1  # when it went on last
+        self._abandoned = False  # the server was asked for what was heard, without a position
+        self._played_ms: float | None = None  # how much was heard when it was stopped
+        self._samples_before = -1  # samples received when it last went on
 
     # Text in
 
@@ -68,7 +68,7 @@ class Turn(TurnView):
         """Send a text delta, as it came from the language model: no trimming, no joining.
 
         `end` ends the text with it, which lets the server see short texts whole. Once the turn is
-        over or was interrupted this does nothing, for a sender cannot know that in time. Raises
+        over or was interrupted this does nothing, since a sender cannot know that in time. Raises
         ClientError after `end()`, ConnectionLost, and on the first delta what `connect` raises.
         """
         if self._ended and not (self._stopped or self.over):
@@ -82,7 +82,7 @@ class Turn(TurnView):
                 await self.end()
             return
         connection = await self._opened()
-        if self._stopped:  # while it connected: the server shall not hear of this turn
+        if self._stopped:  # while it connected: the server must not get this turn
             return
         self._ended = end
         self._sent.append(delta)
@@ -93,20 +93,20 @@ class Turn(TurnView):
             parent = None if self._script else self._traceparent
             text = m.Text(text=piece, turn_id=self.turn_id, end=last, traceparent=parent)
             self._script.append(text)
-        if self._told:
-            await self._tell_script()
+        if self._script_sent:
+            await self._send_script()
             return
         async with self._beginning:  # the session's settings are its own now
-            await self._tell_script()
+            await self._send_script()
 
     async def flush(self) -> None:
-        """Speak what was sent so far to its end, and stay in the turn."""
+        """Have the text sent so far spoken to its end; the turn goes on."""
         if not (self._connection is None or self._ended or self._stopped or self.over):
             self._script.append(m.Flush(turn_id=self.turn_id))
-            await self._tell_script()
+            await self._send_script()
 
     async def end(self) -> None:
-        """Say that no more text comes. A turn without any text is over at once. Idempotent."""
+        """Report that no more text comes. A turn without any text is over at once. Idempotent."""
         if self._ended or self._stopped:
             return
         self._ended = True
@@ -114,7 +114,7 @@ class Turn(TurnView):
             self._finish_here("complete")
         elif not self.over:
             self._script.append(m.TurnEnd(turn_id=self.turn_id))
-            await self._tell_script()
+            await self._send_script()
 
     # Packets out
 
@@ -136,7 +136,7 @@ class Turn(TurnView):
     async def played(self, played_ms: float) -> None:
         """Report how much the listener has heard, for a better schedule and `text_spoken`."""
         if self._connection is not None and not (self._stopped or self._between):
-            await self._tell(m.Played(turn_id=self.turn_id, played_ms=played_ms))
+            await self._submit(m.Played(turn_id=self.turn_id, played_ms=played_ms))
 
     # Stopping
 
@@ -148,11 +148,11 @@ class Turn(TurnView):
             self.abandon()
 
     async def interrupt(self, played_ms: float | None = None) -> m.TurnInterrupted:
-        """Stop speaking. From this call on not one more packet comes out of the turn.
+        """Stop speaking. From this call on no further packet comes out of the turn.
 
         `played_ms`: how much the listener has heard; without it the server estimates. Works on a
-        turn that is done as well, as long as its listener still hears it. Raises ConnectionLost
-        if the connection breaks or the server does not answer.
+        turn that is done as well, while its listener still hears it. Raises ConnectionLost if the
+        connection breaks or the server does not answer.
         """
         self._stopped = True
         self._inbox.silence()
@@ -168,7 +168,7 @@ class Turn(TurnView):
                 self._inbox.interrupted = None  # ask again, now that more is known
         if self._inbox.interrupted is None:
             self._abandoned, self._played_ms = False, played_ms
-            await self._tell(m.Interrupt(turn_id=self.turn_id, played_ms=played_ms), urgent=True)
+            await self._submit(m.Interrupt(turn_id=self.turn_id, played_ms=played_ms), urgent=True)
         report = await self._answer(self._inbox.wait_interrupted())
         await self._answer(self._inbox.wait_over())
         return report or estimate or self._heard_all(played_ms)
@@ -177,9 +177,9 @@ class Turn(TurnView):
         """Stop speaking without waiting for an answer; callable where nothing can be awaited.
 
         With `error`, reading from the turn raises it. `played_ms`: as in `interrupt`. Does nothing
-        more where the turn was stopped before.
+        more if the turn was stopped before.
         """
-        told, self._stopped = self._stopped, True
+        was_stopped, self._stopped = self._stopped, True
         self._inbox.silence()
         if error is not None:
             self._inbox.fail(error)
@@ -187,7 +187,7 @@ class Turn(TurnView):
             self._finish_here("interrupted")
         elif self._between:
             self._interrupted_here(played_ms)
-        elif self._inbox.result is None and not told:
+        elif self._inbox.result is None and not was_stopped:
             self._abandoned = played_ms is None
             self._connection.send_later(m.Interrupt(turn_id=self.turn_id, played_ms=played_ms))
 
@@ -204,28 +204,28 @@ class Turn(TurnView):
                     self._inbox.settings = connection.ready.settings
         return self._connection
 
-    async def _tell(self, message: m.Message, *, urgent: bool = False) -> None:
+    async def _submit(self, message: m.Message, *, urgent: bool = False) -> None:
         assert self._connection is not None, "a turn reaches the server with its first text"
         try:
             await self._connection.send(message, urgent=urgent)
         except ConnectionLost:
             if self._between or (self._inbox.goes_on is not None and self._inbox.failure is None):
-                return  # whatever it was is said again, or answered here
+                return  # it is sent again in the next session, or answered here
             # The inbox knows more than the socket: how far this turn had come.
             raise self._inbox.failure or self._connection.lost or ConnectionLost("lost") from None
 
-    async def _tell_script(self) -> None:
-        """Tell the server what it has not been told; between two sessions, the next one will be."""
-        async with self._telling:
-            while self._told < len(self._script) and not self._between:
-                message = self._script[self._told]
-                self._told += 1
-                await self._tell(message)
+    async def _send_script(self) -> None:
+        """Send what the server has not got yet; between two sessions, the next one gets it."""
+        async with self._sending:
+            while self._script_sent < len(self._script) and not self._between:
+                message = self._script[self._script_sent]
+                self._script_sent += 1
+                await self._submit(message)
 
     # Going on
 
     def _lost(self, error: ConnectionLost) -> None:
-        """The socket is gone, in the middle of the turn."""
+        """Handle the loss of the socket in the middle of the turn."""
         self._between = True
         if self._stopped:
             self._interrupted_here(self._played_ms)
@@ -233,7 +233,7 @@ class Turn(TurnView):
             self._going_on = asyncio.create_task(self._go_on(error), name="realtime-tts resuming")
 
     async def _go_on(self, error: ConnectionLost) -> None:
-        """Say it all again in another session, with what came of it."""
+        """Send everything again in another session, with the state that the turn had reached."""
         samples = self._inbox.resume.samples
         self._in_vain = 0 if samples > self._samples_before else self._in_vain + 1
         self._samples_before = samples
@@ -250,18 +250,18 @@ class Turn(TurnView):
                 self._connection, self._between = connection, False
                 connection.join(self._inbox)
                 async with connection.settings(self._inbox.settings):
-                    async with self._telling:
+                    async with self._sending:
                         most = most_chars(connection.ready.limits)
-                        self._script, self._told = joined(self._script, most), 0
+                        self._script, self._script_sent = joined(self._script, most), 0
                         resume = self._inbox.resume
                         for message in resume.messages(self._inbox.words, self._traceparent):
-                            await self._tell(message)
-                    await self._tell_script()
+                            await self._submit(message)
+                    await self._send_script()
         except RealtimeTTSError:
             self._inbox.fail(turn_lost(error, self._inbox))
 
     def _interrupted_here(self, played_ms: float | None) -> None:
-        """There is no socket: what the server has said of the sound is the answer."""
+        """Answer an interrupt without a socket, by the states that the server has sent."""
         if self.over:
             return
         report = self._inbox.resume.report(self.text, played_ms)
@@ -278,11 +278,11 @@ class Turn(TurnView):
             raise self._connection.lost or ConnectionLost("lost") from None
 
     def _finish_here(self, reason: str, samples: int = 0) -> None:
-        """The turn is over without the server having said so."""
+        """End the turn without the server having reported its end."""
         if not self.over:
             self._inbox.done(done_here(self.turn_id, reason, samples, len(self.text)))
 
     def _heard_all(self, played_ms: float | None) -> m.TurnInterrupted:
-        """The report about a turn so old that the server has forgotten it, or one without text."""
+        """Return the report about a turn that the server has forgotten, or without text."""
         samples = 0 if self.result is None else self.result.samples
         return all_heard(self.turn_id, self.text, samples, played_ms)

@@ -1,4 +1,4 @@
-"""TurnView: what is known of a turn, for those who wait for nothing."""
+"""TurnView: what can be read of a turn without waiting."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from realtime_tts.protocol import messages as m
 
 
 class TurnView:
-    """What a turn and a blocking turn show alike. `sent`: the deltas of its text."""
+    """The properties of a turn and a blocking turn. `sent`: the deltas of its text."""
 
     def __init__(self, inbox: Inbox, sent: list[str]) -> None:
         self._inbox, self._sent = inbox, sent
@@ -26,22 +26,22 @@ class TurnView:
 
     @property
     def over(self) -> bool:
-        """Nothing more will come for this turn."""
+        """Whether the turn has ended, so that nothing more comes for it."""
         return self._inbox.over
 
     @property
     def result(self) -> m.TurnDone | None:
-        """How the turn ended, once the server has said so."""
+        """How the turn ended, once the server has reported it."""
         return self._inbox.result
 
     @property
     def interrupted(self) -> m.TurnInterrupted | None:
-        """The server's answer to `interrupt`, once it came."""
+        """The server's answer to `interrupt`, once it has arrived."""
         return self._inbox.interrupted
 
     @property
     def resumes(self) -> int:
-        """How often it went on in another session, because its socket was lost."""
+        """How often the turn went on in another session, because its socket was lost."""
         return self._inbox.resumes
 
     @property
@@ -51,16 +51,16 @@ class TurnView:
 
     @property
     def samples_received(self) -> int:
-        """Samples that came, whether or not they were read, at the rate in `audio`.
+        """Samples received, whether or not they were read, at the rate in `audio`.
 
-        0 for a format that is not raw samples: only its decoder can count those.
+        They are 0 for a format that is not raw samples: only its decoder can count those.
         """
         return self._inbox.samples_received
 
     @property
     def last_audio_at(self) -> float | None:
-        """When the last packet came, by `time.perf_counter`; None before the first. Packets that an
-        interrupt keeps from you count as well: it tells how long audio went on coming."""
+        """When the last packet arrived, by `time.perf_counter`; None before the first. Packets that
+        an interrupt keeps from you count as well, so this shows how long audio went on arriving."""
         return self._inbox.last_audio_at
 
     @property
@@ -70,29 +70,28 @@ class TurnView:
 
     @property
     def warnings(self) -> tuple[m.WarningMessage, ...]:
-        """What the server warned about, such as text with nothing to speak."""
+        """Warnings of the server, such as of text with nothing to speak."""
         return tuple(self._inbox.warnings)
 
     @property
     def words(self) -> tuple[m.Word, ...]:
-        """The words that are spoken in the packets so far, and when.
+        """The words that are spoken in the packets received, and when.
 
-        With the option `word_times="on"`; without it there are none. Joined they are the text, as
-        far as it was spoken. A packet's words come right behind it. `words_exact` says how good
-        their times are.
+        Only the option `word_times="on"` brings them. Joined they are the text, as far as it was
+        spoken. A packet's words come right behind it. `words_exact` says how good their times are.
         """
         return tuple(self._inbox.words)
 
     @property
     def words_exact(self) -> bool:
-        """Whether the model has told when it speaks the words that came: their times are good to a
-        frame of 80 ms. Else the times are the server's estimate."""
+        """Whether the model reported when it speaks the words, so that times are good to a frame of
+        80 ms. Otherwise they are the server's estimate."""
         return self._inbox.words_exact
 
     def heard(self, played_ms: float) -> str:
-        """The beginning of the text that a listener has heard who has played so much of the audio.
+        """Return the beginning of the text that a listener has heard by `played_ms` of the audio.
 
-        From `words`. Whoever interrupts gets the server's own answer, which may know better,
+        It is taken from `words`. An interrupt gets the server's own answer, which may know better,
         in `interrupt(played_ms).text_spoken`. Raises ClientError where no words were asked for.
         """
         settings, words = self._inbox.settings, self._inbox.words

@@ -1,4 +1,4 @@
-"""The errors for a connection that came to nothing, the same for WebSockets and plain HTTP."""
+"""Errors for a connection that failed, the same for WebSockets and plain HTTP."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from realtime_tts.errors import HandshakeRefused, Unreachable
 
 
 def shown(url: str) -> str:
-    """The URL as its owner knows it: without what the client has put behind it."""
+    """Return the URL as its owner knows it: without the query that the client has added."""
     return url.partition("?")[0]
 
 
 def unanswered(url: str, error: OSError) -> HandshakeRefused:
-    """The error for a connection that failed like this."""
+    """Return the error for a connection that failed with `error`."""
     if (refused := refused_certificate(shown(url), error)) is not None:
         return refused
     if isinstance(error, ssl.SSLError):
@@ -29,13 +29,13 @@ def unanswered(url: str, error: OSError) -> HandshakeRefused:
     return Unreachable(f"no server answers at {shown(url)}: {why}")
 
 
-def no_answer(url: str, patience: float) -> Unreachable:
-    """The error for a connection that came to nothing in time."""
-    return Unreachable(f"no answer from {shown(url)} within {patience:g} s")
+def no_answer(url: str, timeout_s: float) -> Unreachable:
+    """Return the error for a connection that was not answered in time."""
+    return Unreachable(f"no answer from {shown(url)} within {timeout_s:g} s")
 
 
 def misunderstood(url: str, what: str, error: Exception) -> HandshakeRefused:
-    """The error for an answer in another protocol than `what`."""
+    """Return the error for an answer in another protocol than `what`."""
     secure = {"ws": "wss", "http": "https"}.get(url.partition(":")[0])
     hint = f"; does it want {secure}://?" if secure else ""
     return HandshakeRefused(f"{shown(url)} did not answer as {what}: {str(error).strip()}{hint}")

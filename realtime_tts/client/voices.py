@@ -9,8 +9,9 @@ from typing import Any
 
 from realtime_tts.client.http import HttpClient, quoted
 
-_PATIENCE = 900.0
-"""Seconds; the first recording may wait until the server has downloaded its encoder."""
+_TIMEOUT_S = 900.0
+"""Seconds to wait by default: for the first recording, the server may have to download its
+encoder."""
 
 
 class VoiceClient(HttpClient):
@@ -24,12 +25,12 @@ class VoiceClient(HttpClient):
         *,
         api_key: str | None = None,
         tls_ca: str | None = None,
-        timeout: float = _PATIENCE,
+        timeout: float = _TIMEOUT_S,
     ) -> None:
         super().__init__(server, api_key=api_key, tls_ca=tls_ca, timeout=timeout)
 
     def voices(self) -> dict[str, Any]:
-        """What the server speaks with: `model`, `voices` (names), `details` (of each), …"""
+        """Return what the server speaks with: `model`, `voices` (names), `details` (of each), …"""
         return self._json("GET", "")
 
     def clone(
@@ -43,7 +44,8 @@ class VoiceClient(HttpClient):
     ) -> dict[str, Any]:
         """Register a voice from a WAV, FLAC, MP3 or OGG file of 1 to 60 s.
 
-        With `text`, what the recording says word for word, the voice keeps the speaker's manner.
+        With `text`, what the recording says word for word, the voice keeps the speaker's way to
+        speak.
         """
         fields = {"name": name, "append_silence": "true" if append_silence else "false"}
         fields |= {"text": text} if text else {}
@@ -66,7 +68,7 @@ class VoiceClient(HttpClient):
         return self._json("POST", "", json.dumps(asked).encode(), "application/json")
 
     def embedding(self, name: str) -> dict[str, Any]:
-        """A registered voice's `embedding`, with `name`, `model` and `language`."""
+        """Return a registered voice's `embedding`, with `name`, `model` and `language`."""
         return self._json("GET", f"/{quoted(name)}/embedding")
 
     def delete(self, name: str) -> None:
@@ -75,7 +77,7 @@ class VoiceClient(HttpClient):
 
 
 def _form(fields: dict[str, str], recording: bytes) -> tuple[bytes, str]:
-    """A multipart body and its content type."""
+    """Return a multipart body and its content type."""
     boundary = secrets.token_hex(16)
     parts = [
         f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'

@@ -1,4 +1,4 @@
-"""Speech into a WAV file, for scripts that are not asynchronous."""
+"""Writes speech into a WAV file, for scripts that are not asynchronous."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from realtime_tts.protocol.messages import SAMPLE_RATE, TurnDone
 
 
 def wav_writer(path: str | PathLike[str], sample_rate: int = SAMPLE_RATE) -> wave.Wave_write:
-    """A WAV file that takes packets (s16le) by `writeframes`; close it, or use it in `with`."""
+    """Open a WAV file for packets (s16le) by `writeframes`; close it, or use it in `with`."""
     file = wave.open(fspath(path), "wb")
     file.setnchannels(1)
     file.setsampwidth(2)
@@ -31,10 +31,10 @@ def speak_to_wav(
     api_key: str | None = None,
     **options: Unpack[SessionOptions],
 ) -> TurnDone:
-    """Speak `text` into a WAV file. Not to be called while an event loop runs in this thread.
+    """Speak `text` into a WAV file. Must not be called while an event loop runs in this thread.
 
     Of `audio` it takes `sample_rate` alone; ConfigError for the rest. Raises what RealtimeTTS
-    raises; the file then holds what had come.
+    raises; the file then holds the speech that was received.
     """
     audio = options.get("audio") or {}
     samples = audio.get("encoding", ENGINE_FORMAT.encoding) == ENGINE_FORMAT.encoding

@@ -1,2 +1,2 @@
-"""Where settings come from: flags, the environment and a file, of one definition; and how a running
-server takes new ones over."""
+"""Settings, each defined once: from flags, the environment and a file, and reloaded by a running
+server."""

@@ -19,7 +19,7 @@ STANDARD_INPUT = "-"
 
 @dataclass(frozen=True)
 class FileContents:
-    """What a file says of the options, and all that is wrong with it."""
+    """The options that a file sets, and all that is wrong with it."""
 
     layer: Layer = field(default_factory=dict)
     faults: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class FileContents:
 
 
 def read_file(name: str, options: Sequence[Option], environment: Mapping[str, str]) -> FileContents:
-    """The file of that name; `-` is standard input."""
+    """Read the file of that name; `-` is standard input."""
     files = () if name == STANDARD_INPUT else (Path(name),)
     try:
         text = _text(name)
@@ -55,7 +55,7 @@ def read_file(name: str, options: Sequence[Option], environment: Mapping[str, st
 
 
 def _text(name: str) -> str:
-    """Raises ConfigError."""
+    """Read the file's text. Raises ConfigError."""
     try:
         if name == STANDARD_INPUT:
             return sys.stdin.read()
@@ -67,7 +67,7 @@ def _text(name: str) -> str:
 
 
 def _unknown(tables: Mapping[str, object], options: Sequence[Option]) -> Iterator[str]:
-    """What the file says that no option is for."""
+    """Yield what the file has that is no option."""
     known: dict[str, list[str]] = {}
     for option in options:
         known.setdefault(option.table, []).append(option.name)
@@ -83,7 +83,7 @@ def _unknown(tables: Mapping[str, object], options: Sequence[Option]) -> Iterato
 
 
 def _meant(name: str, options: Sequence[Option]) -> str:
-    """The option that somebody may have meant who wrote this name."""
+    """Return a hint at the option that was perhaps meant by this name."""
     places = {option.name: option.place for option in options}
     near = difflib.get_close_matches(name.replace("_", "-"), places, 1, cutoff=0.5)
     if near:
@@ -92,7 +92,7 @@ def _meant(name: str, options: Sequence[Option]) -> str:
 
 
 def _rivals(layer: Layer, options: Sequence[Option]) -> Iterator[str]:
-    """Options that the file gives although only one of them can hold."""
+    """Yield options that the file sets although only one of them can be set."""
     given = [option for option in options if option.dest in layer]
     for index, option in enumerate(given):
         for other in given[index + 1 :]:
@@ -101,11 +101,11 @@ def _rivals(layer: Layer, options: Sequence[Option]) -> Iterator[str]:
 
 
 def _too_open(*groups: Sequence[Path]) -> Iterator[str]:
-    """Files with secrets that everybody on the machine can read."""
+    """Yield a warning for each file with secrets that everybody on the machine can read."""
     for path in (path for group in groups for path in group):
         try:
             mode = path.stat().st_mode
         except OSError:
-            continue  # told elsewhere, or gone
+            continue  # reported elsewhere, or gone
         if stat.S_ISREG(mode) and mode & stat.S_IROTH:
             yield f"{path} holds secrets, and everybody on this machine can read it: chmod o-r"

@@ -1,5 +1,5 @@
-"""Following: a running server takes new settings over when it is told to, and when a file that its
-settings come from changes."""
+"""Reloading: a running server applies new settings on a signal, and when a file that they come from
+changes."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from realtime_tts.config import ServerConfig
 from realtime_tts.errors import ConfigError
 from realtime_tts.logs import event
 
-if TYPE_CHECKING:  # numpy comes with it, which a look at the memory limits must not wait for
+if TYPE_CHECKING:  # it imports numpy, for which the check of memory limits must not wait
     from realtime_tts.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 1.0
 Stamp = tuple[int, int, int] | None
-"""What changes with a file: inode, time in nanoseconds and size; None: it cannot be looked at."""
+"""A file's inode, time in nanoseconds and size, which change with it; None: it cannot be read."""
 
 
 @dataclass(frozen=True)
 class Fresh:
-    """What a server is to take over. `changed`: options that are different then.
-    `needs_restart`: options that are different in the file, and cannot be taken over. `accept`: to
-    be called when it has been taken over."""
+    """New settings for a server. `changed`: options that will be different. `needs_restart`:
+    options that are different in the file, and cannot be reloaded. `accept` must be called when the
+    settings have been applied."""
 
     config: ServerConfig
     changed: list[str]
@@ -42,24 +42,25 @@ class Fresh:
 
 
 class Source(Protocol):
-    """Where the settings of a running server come from."""
+    """The source of the settings of a running server."""
 
     @property
     def files(self) -> Iterable[Path]:
-        """A change of these may change the settings."""
+        """The files whose change may change the settings."""
 
     def read(self) -> Fresh:
-        """What is to be taken over now; called in a thread. Raises ConfigError."""
+        """Return what must be applied now; called in a thread. Raises ConfigError."""
 
 
 Apply = Callable[[ServerConfig], Awaitable[None]]
-"""Has a server take settings over, all its processes or none. Raises ConfigError, and then nothing
+"""Applies settings in a server, in all its processes or none. Raises ConfigError, and then nothing
 has changed."""
 
 
 class Follower:
-    """Lives on the event loop. Every second it looks at the files, and takes over what they say
-    once they have not changed for that long: an editor may write a file in several pieces."""
+    """Watches the files, on the event loop. It looks at them every second, and applies their
+    settings once they have not changed for that long: an editor may write a file in several
+    pieces."""
 
     def __init__(self, source: Source, apply: Apply, metrics: Metrics) -> None:
         self._source = source
@@ -69,11 +70,11 @@ class Follower:
         self._note(True)
 
     def ask(self) -> None:
-        """Take over what the source says now."""
+        """Apply the settings of the source now."""
         self._asked.set()
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Watch until cancelled."""
         seen = before = await self._stamps()
         while True:
             asked = await self._asked_within(_LOOK_SECONDS)
@@ -93,7 +94,7 @@ class Follower:
         return asked
 
     async def _stamps(self) -> dict[Path, Stamp]:
-        """In a thread: a file may be on a disk that does not answer."""
+        """Look at all files, in a thread: one may be on a disk that does not answer."""
         return await asyncio.to_thread(lambda: {path: _stamp(path) for path in self._source.files})
 
     async def _reload(self) -> None:
@@ -134,10 +135,10 @@ def _stamp(path: Path) -> Stamp:
 async def following(
     source: Source | None, apply: Apply, metrics: Metrics, drain: Callable[[], None]
 ) -> AsyncIterator[None]:
-    """In this block SIGHUP, and a change of the files, have new settings taken over. None: nothing
-    follows anything, and signals are left alone.
+    """Reload the settings in this block, at SIGHUP and when the files change. `source` None:
+    nothing is reloaded, and signals are left alone.
 
-    `drain` is called by a SIGHUP that says that the terminal has gone.
+    `drain` is called by a SIGHUP that means that the terminal has gone.
     """
     if source is None:
         yield

@@ -1,4 +1,4 @@
-"""The options of a command, as its flags define them: what a file and the environment may say."""
+"""The options of a command, as its flags define them, for a file and the environment to set."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WANTED = {bool: "true or false", int: "an integer", float: "a number", str: "a 
 
 
 def secret(text: str) -> str:
-    """The `type` of a flag whose value nobody else is to see."""
+    """Return the text. This is the `type` of flags whose value must not be shown."""
     return text
 
 
@@ -47,25 +47,25 @@ class Option:
 
     @property
     def place(self) -> str:
-        """Where it is in a file, as messages name it."""
+        """The option in a file, as messages name it."""
         return f"{self.table}.{self.name}"
 
     @property
     def wanted(self) -> str:
-        """What a value has to be, in words."""
+        """What a value must be, in words."""
         if self.choices:
             return "one of " + ", ".join(map(str, self.choices))
         return "a list of texts" if self.many else _WANTED[self.kind]
 
     def from_text(self, text: str) -> object:
-        """The value that a variable's text is; of several, they are separated by commas. Raises
+        """Return the value of a variable's text; several are separated by commas. Raises
         ConfigError."""
         if self.many:
             return [self._read(part) for part in split(text)]
         return self._read(text.strip())
 
     def from_toml(self, value: object) -> object:
-        """The value that a file says. Raises ConfigError."""
+        """Return the value that a file gives. Raises ConfigError."""
         if not self.many:
             return self._checked(value)
         if not isinstance(value, list):
@@ -96,15 +96,15 @@ class Option:
 
 
 def split(text: str) -> list[str]:
-    """The parts of a text that are separated by commas or are on lines of their own."""
+    """Return the parts of a text that are separated by commas or are on lines of their own."""
     return [part.strip() for part in text.replace("\n", ",").split(",") if part.strip()]
 
 
 def options_of(
     parser: argparse.ArgumentParser, more_variables: Mapping[str, str] | None = None
 ) -> tuple[Option, ...]:
-    """The options in the parser's groups, in their order. `more_variables`: of some options, by
-    `dest`, one that is looked at before its own."""
+    """Return the options in the parser's groups, in their order. `more_variables`: for some
+    options, by `dest`, a variable that is looked at before their own."""
     rivals = {
         action.dest: frozenset(other.dest for other in group._group_actions if other is not action)
         for group in parser._mutually_exclusive_groups

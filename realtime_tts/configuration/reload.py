@@ -1,5 +1,5 @@
-"""New settings for a process of a running server: all its parts take them over, or none does. First
-all get ready, which may fail; a server with several fronts waits for that of every front."""
+"""Applies new settings in a process of a running server: all its parts do, or none. First all
+prepare, which may fail; a server with several fronts waits until every front has."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from realtime_tts.config import ServerConfig
 
 
 class Reloadable(Protocol):
-    """A part of a running server that can take new settings over. Give it to `Reloads.add`."""
+    """A part of a running server that can apply new settings. Give it to `Reloads.add`."""
 
     def prepare(self, config: ServerConfig) -> Callable[[], None]:
-        """What takes `config` over: it is called on the event loop, and cannot fail.
+        """Return what applies `config`: it is called on the event loop, and cannot fail.
 
         Called in a thread, so it may read files and compute. Changes nothing itself. Raises
         ConfigError if the settings, or the files that they name, cannot be used.
@@ -23,20 +23,20 @@ class Reloadable(Protocol):
 
 
 class Reloads:
-    """The parts of one server process that can take new settings over."""
+    """The parts of one server process that can apply new settings."""
 
     def __init__(self) -> None:
         self._parts: list[Reloadable] = [LogLevel()]
         self._preparing = asyncio.Lock()
 
     def add(self, part: Reloadable) -> None:
-        """From now on it gets new settings, too."""
+        """Add a part, which gets new settings from now on."""
         self._parts.append(part)
 
     async def prepare(self, config: ServerConfig) -> Callable[[], None]:
-        """What has all parts take `config` over, on the event loop; nothing has changed before, and
-        then nothing can fail. Raises ConfigError if a part cannot."""
-        async with self._preparing:  # what comes last is what holds
+        """Return what applies `config` in all parts, on the event loop; nothing changes before, and
+        then nothing can fail. Raises ConfigError if a part cannot apply it."""
+        async with self._preparing:  # the settings that come last are those that hold
             ready = await asyncio.to_thread(lambda: [part.prepare(config) for part in self._parts])
 
         def take_over() -> None:
@@ -46,12 +46,12 @@ class Reloads:
         return take_over
 
     async def apply(self, config: ServerConfig) -> None:
-        """Have all parts take `config` over. Raises ConfigError, and then none has."""
+        """Apply `config` in all parts. Raises ConfigError, and then none has changed."""
         (await self.prepare(config))()
 
 
 class LogLevel:
-    """The level of the process's log."""
+    """The level of the process's log, as a part that is reloaded."""
 
     def prepare(self, config: ServerConfig) -> Callable[[], None]:
         """See `Reloadable`."""

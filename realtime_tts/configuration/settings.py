@@ -1,5 +1,5 @@
-"""Settings: for each option its value, and where that came from. What comes first wins: the command
-line, the environment, the file, the default."""
+"""Settings: the value of each option, and where it comes from. The first of these that sets it
+wins: the command line, the environment, the file, the default."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OF_KUBERNETES = re.compile(r"(tcp|udp|sctp)://")
 
 @dataclass(frozen=True)
 class Given:
-    """A value and its origin. `shown`: what a file would say, where secrets are references."""
+    """A value and its origin. `shown`: as a file has it, where secrets are references."""
 
     value: Any
     origin: str
@@ -28,11 +28,11 @@ class Given:
 
 
 Layer = Mapping[str, Given]
-"""What one source says, by `Option.dest`."""
+"""The values from one source, by `Option.dest`."""
 
 
 class Faults(ConfigError):
-    """All that is wrong with the settings: a line each."""
+    """All that is wrong with the settings, a line each."""
 
     def __init__(self, faults: Iterable[str]) -> None:
         self.faults = tuple(faults)
@@ -41,8 +41,8 @@ class Faults(ConfigError):
 
 @dataclass(frozen=True)
 class Settings:
-    """`given` has every option. `file`: where some come from; None: there is none. `warnings`: what
-    is possible and unwise."""
+    """All settings: `given` has every option. `file`: where some come from, if there is a file.
+    `warnings`: what is possible and unwise."""
 
     options: tuple[Option, ...]
     given: Layer
@@ -50,15 +50,15 @@ class Settings:
     warnings: tuple[str, ...] = ()
 
     def namespace(self, **other: object) -> argparse.Namespace:
-        """As if all had been flags, and some `other` values."""
+        """Return a namespace as if all had been flags, with some `other` values."""
         return argparse.Namespace(**{dest: one.value for dest, one in self.given.items()} | other)
 
     def is_given(self, option: Option) -> bool:
-        """Whether its value is not merely the default."""
+        """Return whether the option's value is not merely the default."""
         return self.given[option.dest].origin != DEFAULT
 
     def place(self, option: Option) -> str:
-        """The option as its source names it."""
+        """Return the option as its source names it."""
         origin = self.given[option.dest].origin
         if origin == FILE:
             return f"{self.file}: {option.place}"
@@ -68,8 +68,8 @@ class Settings:
 
 
 def resolved(options: Sequence[Option], *layers: Layer) -> dict[str, Given]:
-    """Every option's value: of the first layer that has it, or else the default. An option that a
-    layer gives also hides the rivals that later layers give."""
+    """Return every option's value: of the first layer that has it, or else the default. An option
+    in a layer also hides its rivals in later layers."""
     found: dict[str, Given] = {}
     for layer in layers:
         above = frozenset(found)
@@ -82,7 +82,7 @@ def resolved(options: Sequence[Option], *layers: Layer) -> dict[str, Given]:
 
 
 def command_line_layer(options: Sequence[Option], values: Mapping[str, object]) -> Layer:
-    """`values` of the flags that were given; None: it was not."""
+    """Return the layer of `values`, those of the flags; None: the flag was not given."""
     return {
         option.dest: Given(value, COMMAND_LINE, _hidden(option) if option.secret else value)
         for option in options
@@ -93,7 +93,7 @@ def command_line_layer(options: Sequence[Option], values: Mapping[str, object]) 
 def environment_layer(
     options: Sequence[Option], environment: Mapping[str, str]
 ) -> tuple[Layer, list[str]]:
-    """What the variables say, and what is wrong with them. An empty one says nothing."""
+    """Return the layer of the variables, and what is wrong with them. An empty one sets nothing."""
     layer: dict[str, Given] = {}
     faults = []
     for option in options:
@@ -113,8 +113,8 @@ def environment_layer(
 
 
 def _hidden(option: Option) -> object:
-    """What stands in a file for a secret that is not shown: whoever reads the file without having
-    put the secret there is told so."""
+    """Return what a file has in place of a secret that is not shown: a reference, which is an error
+    if the secret was not put there."""
     return _reference(option, {"env": option.variables[-1]})
 
 
@@ -123,7 +123,7 @@ def _reference(option: Option, reference: dict[str, str]) -> object:
 
 
 class Reading:
-    """Takes values from a file: finds secrets that are elsewhere, and notes what was read."""
+    """Takes values from a file: looks up secrets that are elsewhere, and notes what was read."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
@@ -131,7 +131,7 @@ class Reading:
         self.literal_secrets = False
 
     def given(self, option: Option, value: object) -> Given:
-        """What the file says of an option. Raises ConfigError."""
+        """Return what the file sets an option to. Raises ConfigError."""
         if not option.secret:
             checked = option.from_toml(value)
             return Given(checked, FILE, checked)

@@ -1,4 +1,4 @@
-"""Settings as TOML: those that hold, with their origins, and an example with all there are."""
+"""Settings as TOML: the present ones, with their origins, and an example with all options."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WIDTH = 100
 
 
 def toml_value(value: object) -> str:
-    """A text, a number, a truth value, a list or a table as TOML (v1.0.0)."""
+    """Return a text, a number, a truth value, a list or a table as TOML (v1.0.0)."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -31,16 +31,16 @@ def toml_value(value: object) -> str:
 
 
 def settings_as_toml(settings: Settings) -> str:
-    """All of them, with where each came from. Secrets are references."""
+    """Return all settings, with where each came from. Secrets are references."""
 
     def lines(option: Option) -> Iterator[str]:
         given = settings.given[option.dest]
-        if given.shown is None or (given.origin == DEFAULT and option.rivals & told):
+        if given.shown is None or (given.origin == DEFAULT and option.rivals & given_options):
             yield f"# {option.name} is not set"
         else:
             yield f"{option.name} = {toml_value(given.shown)}  # {_origin(option, given)}"
 
-    told = {option.dest for option in settings.options if settings.is_given(option)}
+    given_options = {option.dest for option in settings.options if settings.is_given(option)}
     where = f", {FILE}: {settings.file}" if settings.file else ""
     return _tables([f"# The settings of `realtime-tts serve`{where}"], settings.options, lines)
 
@@ -51,14 +51,14 @@ def _origin(option: Option, given: Given) -> str:
 
 
 def example(options: Sequence[Option], reloaded: Collection[str]) -> str:
-    """A file that says nothing, with every option as a comment. `reloaded`: which options a
-    running server takes over, by `dest`."""
+    """Return a file that sets nothing, with every option as a comment. `reloaded`: the options that
+    a running server reloads, by `dest`."""
 
     def lines(option: Option) -> Iterator[str]:
-        told = f"{option.help} [{option.variables[0]}{_reload(option, reloaded)}]"
+        text = f"{option.help} [{option.variables[0]}{_reload(option, reloaded)}]"
         yield ""
         yield from textwrap.wrap(
-            told, _WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False
+            text, _WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False
         )
         yield f"#{option.name} = {_sample(option)}"
 

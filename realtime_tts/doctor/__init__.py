@@ -1,1 +1,1 @@
-"""What `realtime-tts doctor` looks at: the machine, the packages, and a sentence as a test."""
+"""What `realtime-tts doctor` checks: the machine, the packages, and a sentence as a test."""

@@ -1,4 +1,4 @@
-"""A file to send to somebody who is to help: figures and versions, never a text or a key.
+"""A file to send with a bug report: figures and versions, never a text or a key.
 
 Nothing is searched for secrets: only what is known to hold none is taken. Of a setting or a line of
 the log that is a number, a truth value or one of a few known words; of the environment, names.
@@ -57,7 +57,7 @@ def write_bundle(
 
 
 def setting_lines(settings: Settings) -> Iterator[str]:
-    """Each option that is given: its value where that cannot be a secret."""
+    """Yield each option that is given, with its value where that cannot be a secret."""
     for option in settings.options:
         if settings.is_given(option):
             value = settings.given[option.dest].value
@@ -66,7 +66,7 @@ def setting_lines(settings: Settings) -> Iterator[str]:
 
 
 def log_line(line: str) -> dict[str, object]:
-    """What may leave of a line of the log; nothing of one that is not a JSON object."""
+    """Return what may be shown of a line of the log; nothing of one that is not a JSON object."""
     try:
         said = json.loads(line)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What there is to say about a machine before a server runs on it: a finding for each question."""
+"""Checks of a machine before a server runs on it, with a finding for each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LEAST_FOR_VOICES, _LEAST_FOR_MODELS = 1.0, 10.0
 
 
 class Verdict(StrEnum):
-    """How a finding is judged. A server cannot speak, or not in time, with a FAILED one."""
+    """The judgement of a finding. A server cannot speak, or not in time, with a FAILED one."""
 
     OK = "ok"
     WARNING = "warning"
@@ -31,7 +31,7 @@ class Verdict(StrEnum):
 class Finding:
     """One line of the report. `advice`: what to do about it; empty where nothing is wrong.
 
-    `quoted`: more for the terminal alone, since it may repeat what somebody has typed.
+    `quoted`: more for the terminal alone, since it may repeat what the user has typed.
     """
 
     subject: str
@@ -47,7 +47,7 @@ class Finding:
 
 
 def machine_findings(host: str, port: int) -> Iterator[Finding]:
-    """Everything that can be known without starting a server on `host` and `port`."""
+    """Yield everything that can be known without starting a server on `host` and `port`."""
     yield _machine()
     versions = _versions()
     yield versions
@@ -67,7 +67,7 @@ def _machine() -> Finding:
 
 
 def server_packages(find: Callable[[str], str] = version) -> dict[str, str]:
-    """The version of each package that the extra `server` asks for; empty where it is missing.
+    """Return the version of each package that the extra `server` asks for; empty if it is missing.
 
     Without the package's own metadata, as in a checkout that is not installed, there are none.
     """
@@ -130,7 +130,8 @@ def _disks() -> Iterator[Finding]:
 
 
 def disk(what: str, folder: Path, least: float) -> Finding:
-    """Whether `folder`, or the nearest one above it that exists, can be written and has room.
+    """Check whether `folder`, or the nearest one above it that exists, can be written and has
+    space.
 
     `least`: GiB that should be free.
     """

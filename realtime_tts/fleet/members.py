@@ -14,14 +14,14 @@ _FORM = re.compile(r"(?P<host>[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\]):(?P<port>\d+)(
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """`agent_port`: where the server was told to answer HAProxy's agent check."""
+    """A server, by its addresses. `agent_port`: where it answers HAProxy's agent check."""
 
     host: str
     port: int
     agent_port: int
 
     def address(self) -> str:
-        """The host's numeric address, which is all that HAProxy's runtime API takes.
+        """Return the host's numeric address, which is all that HAProxy's runtime API takes.
 
         Raises OSError if the name cannot be resolved.
         """
@@ -29,7 +29,7 @@ class Member:
 
 
 def parse_member(text: str) -> Member:
-    """`HOST:PORT/AGENT_PORT`, or `HOST:PORT`, whose agent is at the next port.
+    """Return the member of `HOST:PORT/AGENT_PORT`, or `HOST:PORT`, whose agent is at the next port.
 
     Raises ConfigError.
     """
@@ -45,7 +45,8 @@ def parse_member(text: str) -> Member:
 
 
 def read_members(file: Path) -> tuple[Member, ...]:
-    """One on each line; empty lines, and what follows a `#`, count for nothing.
+    """Return the members in a file, one on each line. Empty lines, and what follows a `#`, are
+    ignored.
 
     Raises ConfigError, also if the file cannot be read.
     """

@@ -11,10 +11,11 @@ _PR_SET_PDEATHSIG = 1
 
 
 def signal_at_parents_end(number: int) -> Callable[[], Any] | None:
-    """What a child calls between fork and exec; None where the kernel has no such thing.
+    """Return what a child must call between fork and exec; None where the kernel lacks such a
+    signal.
 
     For parents with one thread: the kernel counts the end of the thread that forked, and each
-    thread that the child is handed on to while a process with several ends. (prctl(2))
+    thread that inherits the child while a process with several ends. (prctl(2))
     """
     if sys.platform != "linux":
         return None

@@ -1,7 +1,7 @@
 """The Ray Serve application: `serve run realtime_tts.fleet.ray_app:application`.
 
-The one module that is made of Ray's parts, with `ray_members`; what they do is in their
-neighbours, which know nothing of Ray.
+Only this module and `ray_members` are made of Ray's parts; what they do is in their neighbours,
+which are free of Ray.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _CLOSE_SECONDS = 10.0
 
 
 class FleetConfig(ReplicaConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How many replicas, and what each of them takes from its node.
+    """How many replicas there are, and what each of them takes from its node.
 
     `gpus`: of each replica; its server has an engine process for each. `cpus`, `resources`: what
     Ray books for it. `up`, `down`: the load on each replica (turns asked for, as a share of the
-    capacity) above which there are to be more and below which fewer. `downscale_delay_s`: for how
-    long it has to be lower. `interval_s`: between two looks at the load.
+    capacity) above which there must be more and below which fewer. `downscale_delay_s`: for how
+    long it must be lower. `interval_s`: between two looks at the load.
     """
 
     cpus: float = 1.0
@@ -46,7 +46,7 @@ class FleetConfig(ReplicaConfig, frozen=True, kw_only=True, forbid_unknown_field
 class Server:
     """A replica, by the names that Ray Serve calls."""
 
-    # Ray Serve awaits it: a replica counts from when its server takes turns.
+    # Ray Serve awaits it: a replica is ready when its server takes turns.
     async def __init__(self, config: dict[str, Any]) -> None:  # type: ignore[misc]
         book = roster()
 
@@ -67,23 +67,23 @@ class Server:
         await self._replica.check()
 
     async def where(self) -> dict[str, int | str]:
-        """Of the server, for tests and for whoever looks for a replica's process."""
+        """Return where the server is, for tests and for finding a replica's process."""
         server = self._replica.server
         return {"pid": server.pid, "host": server.member.host, "port": server.member.port}
 
     async def __del__(self) -> None:
-        """Ray Serve calls and awaits this before it ends the replica's process."""
+        """Stop the server. Ray Serve awaits this before it ends the replica's process."""
         await self._replica.stop()
 
 
 def roster() -> Any:
-    """The cluster's roster, made by whoever asks first."""
+    """Return the cluster's roster, which the first caller makes."""
     options = {"namespace": NAMESPACE, "name": NAME, "lifetime": "detached", "max_restarts": -1}
     return ray.remote(Roster).options(num_cpus=0, get_if_exists=True, **options).remote()
 
 
 def application(arguments: dict[str, Any]) -> serve.Application:
-    """The application, from the fields of FleetConfig. Raises ConfigError."""
+    """Return the application for these fields of FleetConfig. Raises ConfigError."""
     try:
         config = msgspec.convert(arguments, FleetConfig, strict=False)
     except msgspec.ValidationError as error:

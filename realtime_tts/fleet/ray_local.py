@@ -50,7 +50,7 @@ class LocalFleet:
 
     @property
     def members(self) -> list[str]:
-        """As the ingress is told them."""
+        """The members as the ingress gets them."""
         return self.members_file.read_text().split()
 
     def deploy(self, **config: Any) -> None:
@@ -60,11 +60,11 @@ class LocalFleet:
         serve.run(application(given), name=APP, route_prefix=None)
 
     def handle(self) -> Any:
-        """Of the deployment, to ask a replica something."""
+        """Return the handle of the deployment, for calls to a replica."""
         return serve.get_deployment_handle("server", APP)
 
     def until_ready(self) -> None:
-        """Until the ingress has a server. Raises RealtimeTTSError after three minutes."""
+        """Wait until the ingress has a server. Raises RealtimeTTSError after three minutes."""
         deadline = time.monotonic() + _READY_SECONDS
         while time.monotonic() < deadline:
             with contextlib.suppress(urllib.error.URLError, ConnectionError):
@@ -78,10 +78,10 @@ class LocalFleet:
 def local_fleet(
     port: int, nodes: int = 3, cpus: int = 1, dashboard: bool = False
 ) -> Iterator[LocalFleet]:
-    """A fleet without the application at first. At the end of the block it is drained, then
+    """Start a fleet, without the application at first. At the end of the block it is drained, then
     everything is ended.
 
-    `cpus`: that each node says it has. `dashboard`: Ray's, at its usual port.
+    `cpus`: those that each node claims to have. `dashboard`: Ray's, at its usual port.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     with contextlib.ExitStack() as ending:
@@ -103,8 +103,8 @@ def local_fleet(
 
 @contextlib.contextmanager
 def _ray_files_in(folder: Path) -> Iterator[None]:
-    """Its files are there, the address of the cluster, too. Its usual folder may not exist, or has
-    the address of another cluster of this machine."""
+    """Have Ray keep its files here, the address of the cluster, too. Its usual folder may not
+    exist, or has the address of another cluster of this machine."""
     before = os.environ.get("RAY_TMPDIR")
     os.environ["RAY_TMPDIR"] = str(folder)
     try:
@@ -118,7 +118,7 @@ def _ray_files_in(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _ray(nodes: int, cpus: int, dashboard: bool) -> Iterator[Any]:
-    """A cluster that this process is connected with."""
+    """Start a cluster that this process is connected with."""
     node = {"num_cpus": cpus, "object_store_memory": _OBJECT_STORE_BYTES}
     cluster = Cluster()
     try:

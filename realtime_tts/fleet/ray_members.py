@@ -2,9 +2,9 @@
 
     python -m realtime_tts.fleet.ray_members members.txt --address ray://head:10001
 
-A process beside the ingress, not a part of it: a client of Ray is ended by Ray when the cluster's
-head is gone for long, and the calls that the ingress holds are no business of Ray's. While the
-cluster does not answer, the file stays as it is.
+It is a process beside the ingress, not a part of it: Ray ends its clients when the cluster's head
+is gone for long, and the ingress must go on with its calls. While the cluster does not answer, the
+file stays as it is.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from realtime_tts.logs import configure_logging, event
 
 log = logging.getLogger(__name__)
 
-_PATIENCE_SECONDS = 5.0
+_TIMEOUT_SECONDS = 5.0
 
 
 def main() -> None:
-    """Until it is ended, or Ray is gone: start it again then."""
+    """Run until it is ended, or Ray is gone: it must be started again then."""
     parser = argparse.ArgumentParser(description="Keep a file of the servers of a Ray cluster.")
     parser.add_argument("file", type=Path)
     parser.add_argument("--address", default="auto", help="of the cluster (default: this machine)")
@@ -47,14 +47,14 @@ def follow(file: Path, address: str) -> None:
     from realtime_tts.fleet.ray_app import roster
 
     ray.init(address=address, namespace=NAMESPACE, log_to_driver=False, logging_level="warning")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # Ray's own prints where it was
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # Ray's own handler prints where it was
     book = roster()
     known: list[Member] | None = None
     while True:
         time.sleep(ANNOUNCE_SECONDS)
         try:
-            members = ray.get(book.members.remote(), timeout=_PATIENCE_SECONDS)
-        except (GetTimeoutError, RayActorError) as error:  # it starts, on this node or on another
+            members = ray.get(book.members.remote(), timeout=_TIMEOUT_SECONDS)
+        except (GetTimeoutError, RayActorError) as error:  # it starts, perhaps on another node
             event(log, logging.WARNING, "fleet.roster_silent", why=str(error))
             continue
         if members is not None and members != known:
@@ -63,7 +63,7 @@ def follow(file: Path, address: str) -> None:
 
 
 def write(file: Path, members: Iterable[Member]) -> None:
-    """All at once: who reads it never sees half of it."""
+    """Replace the file in one step, so that half of it is never read."""
     new = file.with_name(f".{file.name}.{os.getpid()}")
     new.write_text("".join(f"{one.host}:{one.port}/{one.agent_port}\n" for one in members))
     new.replace(file)

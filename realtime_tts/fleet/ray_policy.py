@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 LOAD, LOADING_SECONDS = "load", "loading_seconds"
-"""What replicas report: their load, and how long they took to be ready."""
+"""The keys under which replicas report their load, and how long they took to be ready."""
 _WINDOW_SECONDS = 60.0
 _SHORTEST_SECONDS = 5.0
 _MOST_GROWTH = 2.0
@@ -20,7 +20,7 @@ _SEEN = "seen"
 
 
 class Context(Protocol):
-    """What is used of Ray Serve's `AutoscalingContext`."""
+    """The part of Ray Serve's `AutoscalingContext` that is used."""
 
     target_num_replicas: int
     capacity_adjusted_min_replicas: int
@@ -33,18 +33,18 @@ class Context(Protocol):
 
 
 class Policy:
-    """Add replicas above a load of `up` on each, remove them below `down`.
+    """Adds replicas above a load of `up` on each, removes them below `down`.
 
-    A replica that is asked for now helps once it has loaded. Growth is therefore carried on for as
-    long as the slowest replica took to load, to twice the load at most, and is never carried on
-    downwards. Ray Serve waits `upscale_delay_s` and `downscale_delay_s` before it acts.
+    A replica that is asked for now helps once it has loaded. Growth is therefore extrapolated for
+    as long as the slowest replica took to load, to twice the load at most; a fall never is. Ray
+    Serve waits `upscale_delay_s` and `downscale_delay_s` before it acts.
     """
 
     def __init__(self, up: float = 0.6, down: float = 0.3) -> None:
         self._up, self._down = up, down
 
     def __call__(self, context: Context) -> tuple[int, dict[str, Any]]:
-        """The number of replicas wanted, and the loads of the last minute for the next call."""
+        """Return the number of replicas wanted, and the last minute's loads for the next call."""
         metrics = context.aggregated_metrics or {}
         load = sum(metrics.get(LOAD, {}).values())
         loading = max(metrics.get(LOADING_SECONDS, {}).values(), default=0.0)
@@ -61,7 +61,7 @@ class Policy:
 
 
 def forecast(load: float, now: float, seen: list[tuple[float, float]], ahead: float) -> float:
-    """The load in `ahead` seconds, if it goes on growing as it has since the oldest of `seen`."""
+    """Return the load in `ahead` seconds, if it grows as it has since the oldest of `seen`."""
     if not seen or now - seen[0][0] < _SHORTEST_SECONDS:
         return load
     at, before = seen[0]
@@ -70,8 +70,8 @@ def forecast(load: float, now: float, seen: list[tuple[float, float]], ahead: fl
 
 
 def replicas(load: float, expected: float, current: int, up: float, down: float) -> int:
-    """For `expected`, with no more than `up` on each; fewer than now only where the load on each of
-    the `current` ones is below `down`."""
+    """Return the replicas for `expected`, with no more than `up` on each; fewer than now only where
+    the load on each of the `current` ones is below `down`."""
     needed = math.ceil(round(expected / up, 6))
     if needed >= current or load < down * current:
         return needed

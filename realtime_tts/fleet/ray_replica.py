@@ -1,8 +1,8 @@
 """Replica: what one replica of a Ray Serve deployment is, free of Ray itself.
 
-Ray Serve decides where it runs, with which GPUs and how many of it there are, replaces it when it
-is not well, and lets it end in its own time. Sessions do not pass through Ray: the replica runs a
-server on ports of its own, and announces it, so that an ingress sends sessions there.
+Ray Serve decides where it runs, with which GPUs, and how many replicas there are, replaces one that
+is not healthy, and lets it end in its own time. Sessions do not pass through Ray: the replica runs
+a server on ports of its own, and announces it, so that an ingress sends sessions there.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from realtime_tts.logs import event
 log = logging.getLogger(__name__)
 
 KNOWN_SECONDS = 5.0
-"""Until HAProxy sends sessions to a server that has announced itself: the roster is asked each
-second, the file is read each second, and then comes a health check."""
+"""Seconds until HAProxy sends sessions to a server that has announced itself: the roster is asked
+each second, the file is read each second, and then comes a health check."""
 
 Announce = Callable[[Member], Awaitable[None]]
 
@@ -33,11 +33,10 @@ Announce = Callable[[Member], Awaitable[None]]
 class ReplicaConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The server that a replica runs.
 
-    `serve`: flags of `realtime-tts serve`, such as `["--model", "tts"]`. `host`: the address
-    to listen on (default: the node's, by which the others know it). `ports`: the range to take two
-    from. `drain_seconds`: how long turns may go on when the replica is stopped.
-    `turn_reserve`: of the capacity, for the turns of open sessions. `trusted_proxies`: addresses of
-    the ingress.
+    `serve`: flags of `realtime-tts serve`, such as `["--model", "tts"]`. `host`: the address to
+    listen on (default: the node's, by which the others know it). `ports`: the range to take two
+    from. `drain_seconds`: how long turns may go on when the replica is stopped. `turn_reserve`: the
+    share of the capacity for turns of open sessions. `trusted_proxies`: addresses of the ingress.
     """
 
     serve: tuple[str, ...] = ()
@@ -49,17 +48,17 @@ class ReplicaConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     gpus: float = 1.0
 
     def last_flags(self) -> list[str]:
-        """Those that win over `serve`."""
+        """Return the flags that win over `serve`."""
         flags = ["--drain-seconds", str(self.drain_seconds), "--log-format", "json"]
         flags += ["--turn-reserve", str(self.turn_reserve)]
         for proxy in self.trusted_proxies:
             flags += ["--trusted-proxy", proxy]
-        # Ray has set CUDA_VISIBLE_DEVICES: all GPUs there are, are the replica's.
+        # Ray has set CUDA_VISIBLE_DEVICES: all visible GPUs are the replica's.
         return flags + (["--devices", "all"] if self.gpus > 1 else [])
 
 
 class Replica:
-    """On one event loop. `start` first, `stop` last."""
+    """A replica, on one event loop. Call `start` first and `stop` last."""
 
     def __init__(
         self, config: ReplicaConfig, node: str, announce: Announce, leave: Announce
@@ -73,13 +72,13 @@ class Replica:
 
     @property
     def server(self) -> ServerProcess:
-        """It has been started."""
+        """The replica's server, which must have been started."""
         assert self._server is not None
         return self._server
 
     async def start(self) -> None:
-        """Returns when the server takes turns and the ingress knows of it: in a rolling upgrade,
-        Ray Serve stops the next replica then. Raises ServerFailed."""
+        """Start the server, and return when it takes turns and the ingress has it: in a rolling
+        upgrade, Ray Serve stops the next replica then. Raises ServerFailed."""
         began = time.monotonic()
         self._server = await ServerProcess.start(
             self._host, self._config.ports, self._config.serve, self._config.last_flags()
@@ -94,36 +93,36 @@ class Replica:
         self._loading_seconds = time.monotonic() - began
 
     async def stats(self) -> dict[str, float]:
-        """For the autoscaling policy."""
+        """Return the figures for the autoscaling policy."""
         load = await self.server.load()
         return {LOAD: load.share, LOADING_SECONDS: self._loading_seconds}
 
     async def check(self) -> None:
-        """Raises ServerFailed if Ray is to replace this replica."""
+        """Raise ServerFailed if Ray must replace this replica."""
         await self.server.check()
 
     async def stop(self) -> None:
-        """No new session, then the end, once turns are done. Idempotent."""
+        """Take no new session, and end once turns are done. Idempotent."""
         if self._announcing is not None:
             self._announcing.cancel()
             await asyncio.gather(self._announcing, return_exceptions=True)
         if self._server is not None:
-            # The server says `drain` to the agent check by itself, and refuses: nobody waits here
-            # for the roster.
+            # The server answers `drain` to the agent check by itself, and refuses: no need to wait
+            # for the roster here.
             draining = asyncio.create_task(self._server.drain())
             with contextlib.suppress(Exception):
                 await self._leave(self._server.member)
             await draining
 
     async def _keep_announcing(self) -> None:
-        told = False
+        reported = False
         while True:
             try:
                 await self.server.load()
                 await self._announce(self.server.member)
-                told = False
-            except Exception as error:  # Ray's own, and the server's: the next second tries again
-                if not told:
+                reported = False
+            except Exception as error:  # Ray's own, and the server's: tried again in a second
+                if not reported:
                     event(log, logging.WARNING, "replica.not_announced", why=str(error))
-                told = True
+                reported = True
             await asyncio.sleep(ANNOUNCE_SECONDS)

@@ -1,7 +1,7 @@
-"""Roster: which servers a Ray cluster runs now. Replicas announce themselves, an ingress asks.
+"""Roster: the servers that a Ray cluster runs now. Replicas announce themselves, an ingress asks.
 
-It is one actor of the cluster. What it knows it forgets with its process, and has again a second
-later: replicas announce themselves every second, and whoever does not any more is struck off.
+It is one actor of the cluster. Its knowledge is lost with its process, and back a second later:
+replicas announce themselves every second, and one that no longer does is removed.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ NAMESPACE, NAME = "realtime-tts", "roster"
 
 
 class Roster:
-    """In memory; `clock` gives seconds, and never goes back."""
+    """The servers announced, in memory; `clock` returns seconds, and never goes back."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._since = clock()
-        self._heard: dict[Member, float] = {}
+        self._announced: dict[Member, float] = {}
 
     def announce(self, member: Member) -> None:
-        """It takes sessions."""
-        self._heard[member] = self._clock()
+        """Note that the server takes sessions."""
+        self._announced[member] = self._clock()
 
     def leave(self, member: Member) -> None:
-        """It takes none any more. Idempotent."""
-        self._heard.pop(member, None)
+        """Note that the server takes no sessions any more. Idempotent."""
+        self._announced.pop(member, None)
 
     def members(self) -> list[Member] | None:
-        """In a fixed order; None until everybody has had the time to announce itself."""
+        """Return the servers, sorted; None until all have had the time to announce themselves."""
         now = self._clock()
         if now - self._since < 3 * ANNOUNCE_SECONDS:
             return None
-        for member in [one for one, at in self._heard.items() if now - at > FORGET_SECONDS]:
-            del self._heard[member]
-        return sorted(self._heard, key=lambda one: (one.host, one.port))
+        for member in [one for one, at in self._announced.items() if now - at > FORGET_SECONDS]:
+            del self._announced[member]
+        return sorted(self._announced, key=lambda one: (one.host, one.port))

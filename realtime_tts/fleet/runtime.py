@@ -1,4 +1,4 @@
-"""HAProxy's runtime API: what is changed in a running HAProxy, over its socket.
+"""HAProxy's runtime API: changes of a running HAProxy, over its socket.
 
 (HAProxy's management guide, "Unix Socket commands".)
 """
@@ -12,24 +12,24 @@ from realtime_tts.errors import RealtimeTTSError
 from realtime_tts.fleet.haproxy import BACKENDS
 from realtime_tts.fleet.members import Member
 
-_PATIENCE_SECONDS = 2.0
+_TIMEOUT_SECONDS = 2.0
 _AGENT_SECONDS = 0.6
-"""No agent check takes longer (`agent-inter` in haproxy.cfg)."""
+"""Seconds within which every agent check has ended (`agent-inter` in haproxy.cfg)."""
 
 
 class RuntimeRefused(RealtimeTTSError):
-    """HAProxy has not done what it was told."""
+    """HAProxy has not carried out a command."""
 
 
 class RuntimeApi:
-    """One HAProxy's. All methods raise OSError or TimeoutError if it does not answer."""
+    """One HAProxy's API. All methods raise OSError or TimeoutError if it does not answer."""
 
     def __init__(self, socket: Path) -> None:
         self._socket = socket
 
     async def ask(self, command: str) -> str:
-        """Its answer to a command."""
-        async with asyncio.timeout(_PATIENCE_SECONDS):
+        """Return HAProxy's answer to a command."""
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
             reader, writer = await asyncio.open_unix_connection(self._socket)
             try:
                 writer.write(command.encode() + b"\n")
@@ -38,33 +38,33 @@ class RuntimeApi:
                 writer.close()
 
     async def join(self, slot: int, member: Member) -> None:
-        """Sessions may go to this member, whose host is a numeric address, from now on.
+        """Let sessions go to this member, whose host is a numeric address, from now on.
 
         Raises RuntimeRefused.
         """
-        await self._tell(f"enable agent servers/s{slot}")
+        await self._command(f"enable agent servers/s{slot}")
         for backend in BACKENDS:
             server = f"{backend}/s{slot}"
-            await self._tell(f"set server {server} addr {member.host} port {member.port}")
-        await self._tell(f"set server servers/s{slot} agent-port {member.agent_port}")
-        await self._tell(f"set server servers/s{slot} agent up")
-        await self._tell(f"set server servers/s{slot} weight 100%")
+            await self._command(f"set server {server} addr {member.host} port {member.port}")
+        await self._command(f"set server servers/s{slot} agent-port {member.agent_port}")
+        await self._command(f"set server servers/s{slot} agent up")
+        await self._command(f"set server servers/s{slot} weight 100%")
         for backend in BACKENDS:
-            await self._tell(f"set server {backend}/s{slot} state ready")
+            await self._command(f"set server {backend}/s{slot} state ready")
 
     async def leave(self, slot: int) -> None:
-        """No new session goes there; those that are open go on. Raises RuntimeRefused.
+        """Let no new session go there; those that are open go on. Raises RuntimeRefused.
 
-        Told twice: an agent check that was under way may have said `ready`, which takes a server
+        Done twice: an agent check that was under way may have said `ready`, which takes a server
         out of maintenance.
         """
-        await self._tell(f"disable agent servers/s{slot}")
+        await self._command(f"disable agent servers/s{slot}")
         for pause in (0.0, _AGENT_SECONDS):
             await asyncio.sleep(pause)
             for backend in BACKENDS:
-                await self._tell(f"set server {backend}/s{slot} state maint")
+                await self._command(f"set server {backend}/s{slot} state maint")
 
-    async def _tell(self, command: str) -> None:
+    async def _command(self, command: str) -> None:
         answer = await self.ask(command)
         if answer and "chang" not in answer:  # "IP changed from …", "no need to change"
             raise RuntimeRefused(f"HAProxy answered {answer!r} to {command!r}")

@@ -1,13 +1,13 @@
 """`realtime-tts serve` as a child process: started, watched through its HTTP routes, drained.
 
-It is the whole server, as an operator would start it, with its own listener: nothing stands between
-its sockets and the guards on them.
+It is the whole server, as an operator would start it, with its own listener: nothing is between its
+sockets and the guards on them.
 
-Between the server and the process that asks for it is a keeper, whose standard input is a pipe that
-nobody writes to. When that is closed, on purpose or because the process died, the keeper sends the
-server one SIGTERM, so that its turns go on to their end. The kernel's own signal at a parent's
-death will not do: a parent with threads, such as Ray's, may cause it more than once, and a second
-SIGTERM ends turns.
+Between the server and the process that asks for it is a supervisor, whose standard input is a pipe
+that is never written to. When that is closed, on purpose or because the process died, the
+supervisor sends the server one SIGTERM, so that its turns go on to their end. The kernel's own
+signal at a parent's death will not do: a parent with threads, such as Ray's, may cause it more than
+once, and a second SIGTERM ends turns.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from realtime_tts.server.load import Load
 
 _KEYS = "REALTIME_TTS_API_KEYS", "REALTIME_TTS_API_KEY"
 _POLL_SECONDS = 0.1
-_PATIENCE_SECONDS = 5.0
+_TIMEOUT_SECONDS = 5.0
 
 
 class ServerFailed(RealtimeTTSError):
-    """The server has ended, does not answer, or says that it has to be replaced."""
+    """The server has ended, does not answer, or must be replaced by its own account."""
 
 
 class ServerProcess:
@@ -51,8 +51,8 @@ class ServerProcess:
     async def start(
         cls, host: str, ports: tuple[int, int], flags: Sequence[str], last: Sequence[str] = ()
     ) -> ServerProcess:
-        """A server on two free ports of this range, on this address. `flags`: of `serve`; `last`
-        wins over them. What it prints goes where the output of this process goes. Raises
+        """Start a server on two free ports of this range, on this address. `flags`: of `serve`;
+        `last` wins over them. Its output goes where the output of this process goes. Raises
         ServerFailed without free ports."""
         port, agent_port = free_ports(host, ports, 2)
         process = await asyncio.create_subprocess_exec(
@@ -61,17 +61,17 @@ class ServerProcess:
             *("--host", host, "--port", str(port), "--agent-port", str(agent_port)),
             *last,
             stdin=asyncio.subprocess.PIPE,
-            start_new_session=True,  # a Ctrl-C is for whoever asked for the fleet
+            start_new_session=True,  # a Ctrl-C is for the process that runs the fleet
         )
         return cls(process, Member(host, port, agent_port))
 
     @property
     def pid(self) -> int:
-        """Of its keeper, and the number of their process group."""
+        """The process id of the server's supervisor, and the number of their process group."""
         return self._process.pid
 
     async def until_ready(self) -> None:
-        """Raises ServerFailed if it ends before."""
+        """Wait until the server takes turns. Raises ServerFailed if it ends before."""
         while True:
             with contextlib.suppress(ServerFailed):
                 if (await self.load()).ready:
@@ -80,7 +80,7 @@ class ServerProcess:
             await asyncio.sleep(_POLL_SECONDS)
 
     async def load(self) -> Load:
-        """What it says of its load. Raises ServerFailed if it does not answer."""
+        """Return the load that the server reports. Raises ServerFailed if it does not answer."""
         status, body = await asyncio.to_thread(self._get, "/v1/load")
         if status != 200:
             raise ServerFailed(
@@ -89,20 +89,20 @@ class ServerProcess:
         return msgspec.json.decode(body, type=Load)
 
     async def check(self) -> None:
-        """Raises ServerFailed if it has ended, does not answer, or asks for a restart."""
+        """Raise ServerFailed if the server has ended, does not answer, or asks for a restart."""
         self._check_runs()
         status, body = await asyncio.to_thread(self._get, "/livez")
         if status != 200:
             raise ServerFailed(f"the server is not well: {body.decode(errors='replace')[:200]}")
 
     async def drain(self) -> None:
-        """Wait for its end: its own `--drain-seconds` says how long that may take. Idempotent."""
+        """Let the server end, within its own `--drain-seconds`, and wait for that. Idempotent."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         await self._process.wait()
 
     def kill(self) -> None:
-        """End it now. Idempotent."""
+        """Kill the server now. Idempotent."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
@@ -117,7 +117,7 @@ class ServerProcess:
         key = next((found for name in _KEYS if (found := os.environ.get(name))), None)
         headers = {"authorization": f"Bearer {key.split(',')[0].strip()}"} if key else {}
         there = http.client.HTTPConnection(
-            self.member.host, self.member.port, timeout=_PATIENCE_SECONDS
+            self.member.host, self.member.port, timeout=_TIMEOUT_SECONDS
         )
         try:
             there.request("GET", path, headers=headers)
@@ -130,8 +130,9 @@ class ServerProcess:
 
 
 def free_ports(host: str, ports: tuple[int, int], count: int) -> list[int]:
-    """So many ports of this range, both ends included, that nobody listens on; several replicas of
-    one machine look in a different order each. Raises ServerFailed if there are not enough."""
+    """Return `count` ports of this range, both ends included, on which nothing listens; several
+    replicas of one machine look in a different order each. Raises ServerFailed if there are not
+    enough."""
     found: list[int] = []
     for port in random.sample(range(ports[0], ports[1] + 1), ports[1] + 1 - ports[0]):
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
@@ -145,7 +146,7 @@ def free_ports(host: str, ports: tuple[int, int], count: int) -> list[int]:
 
 
 def main() -> None:
-    """The keeper, which ends with the server, and with its status."""
+    """Supervise the server: end with it, and with its status."""
     server = subprocess.Popen(
         [sys.executable, "-m", "realtime_tts", *sys.argv[1:]],
         stdin=subprocess.DEVNULL,

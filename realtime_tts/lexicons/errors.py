@@ -8,8 +8,8 @@ from realtime_tts.errors import RequestError
 
 
 class LexiconError(RequestError, code="bad_request"):
-    """Base of all errors of requests that concern stored lexicons; by itself: a field or a file is
-    not what a lexicon can be made of."""
+    """Base of all errors of requests that concern stored lexicons; by itself: a lexicon cannot be
+    made of a field or a file."""
 
     status: ClassVar[int] = 400
 
@@ -23,15 +23,15 @@ class UnknownLexicon(LexiconError, code="unknown_lexicon", status=404):
 
 
 class NoLexicons(LexiconError, code="no_lexicons", status=409):
-    """This server keeps none."""
+    """This server keeps no lexicons."""
 
 
 class TooManyLexicons(LexiconError, code="too_many_lexicons", status=409):
-    """As many as may be are there, or as many versions of one."""
+    """There are as many lexicons as there may be, or as many versions of one."""
 
 
 class LexiconTooLarge(LexiconError, code="too_large", status=413):
-    """It has more bytes or more entries than a lexicon may have."""
+    """The lexicon has more bytes or more entries than it may have."""
 
 
 class UnsupportedMedia(LexiconError, code="unsupported_media", status=415):

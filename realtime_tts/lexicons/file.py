@@ -1,5 +1,5 @@
 """A version of a lexicon as a file: a line of JSON that describes it (`Header`), and lines with a
-few hundred entries each (lists of `Entry`), so that nobody has to read all of it at once."""
+few hundred entries each (lists of `Entry`), so that it need not be read all at once."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from realtime_tts.text.lexicon import folded
 FORMAT = "realtime-tts lexicon 1"
 MAX_ENTRIES = 20_000
 MAX_CHARS = Limits().max_lexicon_chars
-"""In a word, or in what replaces it."""
+"""The most characters of a word, or of what replaces it."""
 MAX_TITLE_CHARS = 256
 _MAX_HEADER_BYTES = 4_096
 _ENTRIES_OF_A_LINE = 250
 _MOST_LINE_BYTES = 1 << 20
-"""250 entries of the longest words in the widest characters have a quarter of that."""
+"""Bytes of the longest line read: 250 entries of the longest words in the widest characters have a
+quarter of that."""
 
 
 class CorruptLexiconError(ValueError):
@@ -31,8 +32,8 @@ class CorruptLexiconError(ValueError):
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a version without its entries. `title`: what people call it, if that is not
-    its name; `created`: ISO 8601, UTC; `entries`: how many there are."""
+    """What is known of a version without its entries. `title`: its name for people, if it has one;
+    `created`: ISO 8601, UTC; `entries`: how many there are."""
 
     format: str = FORMAT
     title: str | None = None
@@ -41,7 +42,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def checked(entries: Iterable[Entry]) -> list[Entry]:
-    """The entries in the order of the alphabet, but for those whose word came before. Raises
+    """Return the entries in alphabetical order, without any whose word came before. Raises
     LexiconError, LexiconTooLarge."""
     found: dict[tuple[str, bool], Entry] = {}
     for number, entry in enumerate(entries, 1):
@@ -70,20 +71,21 @@ def _check(text: str, what: str) -> None:
 
 
 def encode(header: Header, entries: Sequence[Entry]) -> bytes:
-    """The file's bytes."""
+    """Return the file's bytes."""
     parts = range(0, len(entries), _ENTRIES_OF_A_LINE)
     lines = (msgspec.json.encode(entries[at : at + _ENTRIES_OF_A_LINE]) for at in parts)
     return b"\n".join([msgspec.json.encode(header), *lines, b""])
 
 
 def read_header(path: Path) -> Header:
-    """Raises CorruptLexiconError; OSError if the file is gone."""
+    """Read a file's header. Raises CorruptLexiconError; OSError if the file is gone."""
     with _opened(path) as file:
         return _header(file.readline(_MAX_HEADER_BYTES))
 
 
 def read_entries(path: Path) -> Iterator[list[Entry]]:
-    """A few hundred at a time. Raises CorruptLexiconError; OSError if the file is gone."""
+    """Yield the entries, a few hundred at a time. Raises CorruptLexiconError; OSError if the file
+    is gone."""
     with _opened(path) as file:
         left = _header(file.readline(_MAX_HEADER_BYTES)).entries
         while line := file.readline(_MOST_LINE_BYTES):

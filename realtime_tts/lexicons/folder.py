@@ -1,7 +1,7 @@
 """The folder of stored lexicons, shared by several servers: a file for each version.
 
-A version never changes. Files appear and go in one step (link, unlink), so that nobody ever sees
-half of one, and the list is made again when the folder has changed.
+A version never changes. Files appear and go in one step (link, unlink), so that half a file is
+never seen, and the folder is listed again when it has changed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 MAX_LEXICONS = 1_000
 MAX_VERSIONS = 100
-"""Of one lexicon."""
+"""The most versions of one lexicon."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _FILE = re.compile(rf"(?P<name>{_NAME.pattern})@(?P<number>[1-9][0-9]{{0,8}})\.lexicon")
 
@@ -54,7 +54,7 @@ class Version:
 
     @property
     def ref(self) -> str:
-        """`name@number`."""
+        """The version as `name@number`."""
         return f"{self.name}@{self.number}"
 
 
@@ -65,14 +65,14 @@ class LexiconFolder:
         self.folder = Path(folder)
         self._lock = threading.Lock()
         self._versions: dict[str, list[Version]] = {}  # by name, the oldest first
-        self._stamp: int | None = None  # the folder's, when they were listed
+        self._stamp: int | None = None  # of the folder, when it was listed
 
     def names(self) -> list[str]:
-        """Of all lexicons, sorted."""
+        """Return the names of all lexicons, sorted."""
         return sorted(self._listed())
 
     def versions(self, name: str) -> list[Version]:
-        """Of the lexicon of that name, the oldest first. Raises UnknownLexicon."""
+        """Return a lexicon's versions, the oldest first. Raises UnknownLexicon."""
         found = self._listed().get(name)
         if not found:
             raise UnknownLexicon(
@@ -81,7 +81,7 @@ class LexiconFolder:
         return found
 
     def get(self, ref: str) -> Version:
-        """The version that `name@number` is, or the newest one of `name`. Raises UnknownLexicon."""
+        """Return the version `name@number`, or the newest one of `name`. Raises UnknownLexicon."""
         name, at, number = ref.partition("@")
         found = self.versions(name)
         if not at:
@@ -95,12 +95,12 @@ class LexiconFolder:
         )
 
     def header(self, version: Version) -> Header:
-        """What is known of it. Raises UnknownLexicon if it cannot be read any more."""
+        """Return what is known of a version. Raises UnknownLexicon if it is not readable."""
         with readable(version):
             return read_header(version.path)
 
     def entries(self, version: Version) -> list[Entry]:
-        """All of it. Raises UnknownLexicon if it cannot be read any more."""
+        """Return all entries of a version. Raises UnknownLexicon if it cannot be read any more."""
         with readable(version):
             return list(chain.from_iterable(read_entries(version.path)))
 
@@ -145,7 +145,7 @@ class LexiconFolder:
     # Files.
 
     def _publish(self, name: str, number: int, data: bytes) -> int:
-        """Make a version appear in one step; gives its number, where others were faster."""
+        """Make a version appear in one step. Return its number, a higher one in a race."""
         unfinished = unfinished_in(self.folder)
         try:
             write(unfinished, data)
@@ -194,7 +194,7 @@ class LexiconFolder:
 
 
 def check_name(name: str) -> str:
-    """Give `name` again. Raises LexiconError if it cannot name a lexicon."""
+    """Return `name`. Raises LexiconError if it cannot name a lexicon."""
     if not _NAME.fullmatch(name):
         shown = name if len(name) <= 80 else name[:80] + "…"
         raise LexiconError(
@@ -206,7 +206,7 @@ def check_name(name: str) -> str:
 
 @contextmanager
 def readable(version: Version) -> Iterator[None]:
-    """In this block, a file that cannot be read any more is an UnknownLexicon."""
+    """Raise UnknownLexicon for a file that cannot be read any more in this block."""
     try:
         yield
     except (OSError, CorruptLexiconError) as error:

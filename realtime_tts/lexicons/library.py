@@ -21,7 +21,7 @@ from realtime_tts.text.lexicon import Entry, Found, WordList
 log = logging.getLogger(__name__)
 
 _MOST_ENTRIES = 200_000
-"""In memory beyond those that turns speak with: about 50 MB."""
+"""Entries in memory beyond those that turns speak with: about 50 MB."""
 _REST_SECONDS = 0.0002
 
 
@@ -31,32 +31,32 @@ class StoredLexicon:
     def __init__(self, ref: str, version: Version | None) -> None:
         self.ref, self.version = ref, version
         self.failure: LexiconError | None = None
-        """Why there are no words, and will be none."""
+        """Why the lexicon has no words, and never will."""
         self._words: WordList | None = None
-        self._told: list[Callable[[], None]] = []
+        self._waiting: list[Callable[[], None]] = []
 
     @property
     def ready(self) -> bool:
-        """It can find words, or has failed."""
+        """Whether the lexicon can find words, or has failed."""
         return self._words is not None or self.failure is not None
 
-    def when_ready(self, told: Callable[[], None]) -> None:
-        """Call this once it is ready, which it is not yet."""
-        self._told.append(told)
+    def when_ready(self, call: Callable[[], None]) -> None:
+        """Call `call` once the lexicon is ready, which it is not yet."""
+        self._waiting.append(call)
 
     def settle(self, words: WordList | LexiconError) -> None:
-        """It is ready now."""
+        """Mark the lexicon as loaded, or as failed if `words` is an error; call who waits."""
         if isinstance(words, WordList):
             self._words = words
         else:
             self.failure = words
-        told, self._told = self._told, []
-        for each in told:
-            each()
+        waiting, self._waiting = self._waiting, []
+        for call in waiting:
+            call()
 
     @property
     def entries(self) -> int:
-        """How many there are in memory."""
+        """Number of entries in memory."""
         return 0 if self._words is None else len(self._words)
 
     @property
@@ -79,19 +79,19 @@ class LexiconLibrary:
     def __init__(self, folder: Path | str) -> None:
         self.folder = LexiconFolder(folder)
         self._live: WeakValueDictionary[str, StoredLexicon] = WeakValueDictionary()
-        self._kept: OrderedDict[str, StoredLexicon] = OrderedDict()  # the last that was used last
+        self._kept: OrderedDict[str, StoredLexicon] = OrderedDict()  # the most recently used last
         self._reading: set[asyncio.Task[None]] = set()
 
     def pinned(self, refs: Sequence[str]) -> list[str]:
-        """These lexicons, each as `name@version`: the newest one where none is named. Begins to
-        read those that are not in memory. Raises UnknownLexicon."""
+        """Return these lexicons, each as `name@version`: the newest one where none is named. Begins
+        to read those that are not in memory. Raises UnknownLexicon."""
         versions = [self.folder.get(ref) for ref in refs]
         for version in versions:
             self._read(version)
         return list(dict.fromkeys(version.ref for version in versions))
 
     def stored(self, refs: Sequence[str]) -> list[StoredLexicon]:
-        """Those that were `pinned`. One that has gone from memory and folder since has failed."""
+        """Return those that were `pinned`. One gone from memory and folder since has failed."""
         return [self._stored(ref) for ref in refs]
 
     def _stored(self, ref: str) -> StoredLexicon:
@@ -105,7 +105,7 @@ class LexiconLibrary:
             return gone
 
     def _read(self, version: Version) -> StoredLexicon:
-        """It, in memory or on its way there."""
+        """Return the lexicon of a version, in memory or on its way there."""
         lexicon = self._live.get(version.ref)
         if lexicon is None or lexicon.version != version:
             lexicon = self._live[version.ref] = StoredLexicon(version.ref, version)
@@ -135,7 +135,7 @@ class LexiconLibrary:
 
 
 def _fault(version: Version) -> UnknownLexicon:
-    """What turns are told of an exception that nobody has foreseen."""
+    """Log an unexpected exception, and return the error for the turns."""
     log.exception("lexicon.fault", extra={"fields": {"file": version.path.name}})
     return UnknownLexicon(
         f"the lexicon {version.ref} cannot be used: a fault of the server, whose log says more"
@@ -148,8 +148,8 @@ def _words_of(version: Version) -> WordList:
 
 
 def _gently(parts: Iterable[list[Entry]]) -> Iterator[Entry]:
-    """One after another, with rests: a thread that always runs would have the event loop wait for
-    Python's lock, 5 ms each time."""
+    """Yield one entry after another, with rests: a thread that always runs would have the event
+    loop wait for Python's lock, 5 ms each time."""
     for part in parts:
         yield from part
         time.sleep(_REST_SECONDS)

@@ -25,7 +25,8 @@ _SHOWN = 5
 
 
 def read_pls(data: bytes, *, case_sensitive: bool = False) -> list[Entry]:
-    """The entries of a file, each grapheme with the alias that is preferred, or the first one.
+    """Return the entries of a file, each grapheme with the alias that is preferred, or the first
+    one.
 
     Document types and with them all entities of a file's own are refused, so that no file becomes
     more than it is. Raises LexiconError.
@@ -49,7 +50,7 @@ def read_pls(data: bytes, *, case_sensitive: bool = False) -> list[Entry]:
 
 
 class _Reader:
-    """Takes what the parser finds, and makes entries of it."""
+    """Makes entries of what the parser finds."""
 
     def __init__(self, case_sensitive: bool) -> None:
         self.entries: list[Entry] = []
@@ -58,11 +59,11 @@ class _Reader:
         self._path: list[str] = []
         self._text: list[str] = []
         self._graphemes: list[str] = []
-        self._alias: tuple[bool, str] | None = None  # preferred, and what it says
+        self._alias: tuple[bool, str] | None = None  # preferred, and its text
         self._preferred = self._has_phoneme = False
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        """An element begins."""
+        """Handle the beginning of an element."""
         local = name.rpartition(" ")[2]
         if not self._path and name != f"{NAMESPACE} lexicon":
             raise LexiconError(
@@ -78,11 +79,11 @@ class _Reader:
         self._preferred = attributes.get("prefer") == "true"
 
     def text(self, data: str) -> None:
-        """Text of the element at hand."""
+        """Handle text of the present element."""
         self._text.append(data)
 
     def end(self, name: str) -> None:
-        """An element is over."""
+        """Handle the end of an element."""
         local = self._path.pop()
         if self._path[-1:] == ["lexeme"]:
             said = " ".join("".join(self._text).split())
@@ -97,7 +98,7 @@ class _Reader:
         self._text = []
 
     def _add(self) -> None:
-        """The lexeme is over."""
+        """Add the entries of a lexeme that is complete."""
         if not self._graphemes:
             raise LexiconError("a lexeme has no grapheme, the word as it is written")
         if self._alias is None:
@@ -114,7 +115,7 @@ def _refuse_doctype(*declared: Any) -> None:
 
 
 def write_pls(entries: Iterable[Entry]) -> bytes:
-    """The entries as a file. What is case-sensitive is not told by the format."""
+    """Return the entries as a file. The format does not say which are case-sensitive."""
     lexemes = "".join(
         f"  <lexeme><grapheme>{escape(each.word)}</grapheme><alias>{escape(each.say)}</alias>"
         "</lexeme>\n"

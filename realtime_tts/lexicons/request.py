@@ -1,4 +1,4 @@
-"""What a client stores as a lexicon: JSON, or a PLS file."""
+"""A lexicon that a client stores: JSON, or a PLS file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LexiconEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LexiconBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The JSON of a lexicon: a word and what to say for each, or a list with more about each."""
+    """The JSON of a lexicon: an object of words and what to say for them, or a list of entries."""
 
     entries: dict[str, str] | list[LexiconEntry]
     title: Annotated[str, Meta(min_length=1, max_length=MAX_TITLE_CHARS)] | None = None
@@ -36,14 +36,14 @@ class LexiconBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 @dataclass(frozen=True, slots=True)
 class NewLexicon:
-    """Checked entries, and what people call them."""
+    """Checked entries, and a title for people."""
 
     entries: Sequence[Entry]
     title: str | None = None
 
 
 def parse(body: bytes, content_type: str) -> NewLexicon:
-    """The lexicon in a body. Raises LexiconError, LexiconTooLarge, UnsupportedMedia."""
+    """Return the lexicon in a body. Raises LexiconError, LexiconTooLarge, UnsupportedMedia."""
     kind = content_type.partition(";")[0].strip().lower()
     if kind in MEDIA_TYPES:
         return NewLexicon(checked(read_pls(body)))

@@ -1,5 +1,5 @@
-"""The abbreviations, short names and Roman numerals of a language, by the words around them. Found
-in text that arrives in pieces."""
+"""Reads a language's abbreviations, short names and Roman numerals by the words around them, in
+text that arrives in pieces."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HEAD = re.compile(r"[^\W\d_]*")
 
 
 class AbbreviationReader:
-    """The abbreviations of one language. Get it from `abbreviations_for`."""
+    """Reads the abbreviations of one language. Get one from `abbreviations_for`."""
 
     def __init__(self, language: Language) -> None:
         self._language = language
@@ -42,21 +42,22 @@ class AbbreviationReader:
         heads += reader_for(language).money_heads
         self._heads = frozenset(heads)
         self.starts = frozenset(head[:n] for head in heads for n in range(1, len(head)))
-        """What the first letters of something to be read may be."""
+        """All proper prefixes of the words that this reader may read."""
         self._numerals = bool(language.kings)
         self._spans = WordTable(language.spans)
         self._span_letters = frozenset(name[0] for name in language.spans)
 
     def may_read(self, word: str, is_open: bool) -> bool:
-        """Whether an abbreviation, a month or a numeral can begin with these letters, to which more
-        may come if the text ends there (`is_open`). Cheap: asked of every word."""
+        """Return whether an abbreviation, a month or a numeral can begin with these letters.
+        `is_open`: the text ends behind them, so more letters may follow. Cheap, because it is
+        called for every word."""
         if word in self._heads or (is_open and word in self.starts):
             return True
         return self._numerals and word[0] in _ROMAN_LETTERS and _ROMAN_LETTERS.issuperset(word)
 
     def read(self, text: str, at: int, ended: bool, previous: str) -> Reading | None:
-        """What stands at `at`, the beginning of a word; length 0: no abbreviation; None: more text
-        is needed. `previous` is the word before it."""
+        """Return the reading of what is at `at`, the beginning of a word; its length is 0 if there
+        is no abbreviation. None if more text is needed. `previous` is the word before it."""
         lang = self._language
         if text[at] in _ROMAN_LETTERS and (previous in lang.kings or previous in lang.chapters):
             return self._roman(text, at, ended, previous)
@@ -113,7 +114,7 @@ class AbbreviationReader:
     def _place(
         self, length: int, entry: Abbreviation, following: str, spaced: bool, previous: str
     ) -> Reading:
-        """Saint Louis, Main Street."""
+        """Read an abbreviation that has two meanings: Saint Louis, Main Street."""
         named = (previous[:1].isupper() or previous[:1].isdecimal()) and previous[-1:].isalnum()
         named = named and previous.lower() not in _NO_NAMES
         if following.isupper() and spaced and not named:
@@ -122,7 +123,7 @@ class AbbreviationReader:
         return Reading(length, entry.after + stop if named else entry.words)
 
     def _span(self, text: str, at: int, ended: bool) -> Reading | None:
-        """Mon-Fri, and Fri before a date."""
+        """Read the short name of a day or month in a range (Mon-Fri) or before a date."""
         spans = self._language.spans
         length = self._spans.longest(text, at, ended)
         if not length:
@@ -144,7 +145,8 @@ class AbbreviationReader:
 
     @staticmethod
     def _is_pronoun(text: str, end: int, ended: bool) -> bool | None:
-        """Whether the I before `end` is one: Part I liked most."""
+        """Return whether the I that ends at `end` is a pronoun: Part I liked. None: more is
+        needed."""
         match = _HEAD.match(text, end + 1)
         word = match.group() if match else ""
         if end + 1 + len(word) >= len(text) and not ended:
@@ -152,7 +154,7 @@ class AbbreviationReader:
         return word.islower() and word not in _VERBS
 
     def _numeral(self, text: str, at: int, ended: bool) -> Reading | None:
-        """A numeral behind any capitalised word: Halo III."""
+        """Read a numeral behind any capitalised word: Halo III."""
         assert self._language.numerals
         end = at
         while end < len(text) and text[end] in _ROMAN_LETTERS:
@@ -195,9 +197,9 @@ def _is_title(word: str) -> bool:
 def sentence_ends(
     text: str, at: int, ended: bool, inside: frozenset[str] = frozenset()
 ) -> bool | None:
-    """Whether a full stop before `at` ends a sentence; None if more text is needed.
+    """Return whether a full stop before `at` ends a sentence; None if more text is needed.
 
-    `inside`: capitalised words with which the sentence goes on.
+    `inside`: capitalised words that may follow the full stop within the sentence.
     """
     window = text[at : at + 2]
     if len(window) < 2:
@@ -218,4 +220,4 @@ def sentence_ends(
 
 
 abbreviations_for = cache(AbbreviationReader)
-"""Gives the abbreviations of a language; all sessions share them."""
+"""Return the `AbbreviationReader` of a language, which all sessions share."""

@@ -6,7 +6,7 @@ import re
 
 
 def character_class(*ranges: tuple[int, int]) -> str:
-    """The inside of a regular expression's [...] for inclusive ranges of code points."""
+    """Return the inside of a regular expression's [...] for inclusive ranges of code points."""
     return "".join(f"{re.escape(chr(low))}-{re.escape(chr(high))}" for low, high in ranges)
 
 
@@ -28,7 +28,7 @@ EMOJI = character_class(
     (0x2B55, 0x2B55),  # ring
     (0x20E3, 0x20E3),  # the key around a keycap's digit, which is read
 )
-"""The inside of a character class.
+"""Emoji, as the inside of a character class.
 
 Signs with a reading (arrows, © and ™, mathematics) are not in it.
 """
@@ -45,7 +45,7 @@ INVISIBLE = character_class(
     (0xFFF9, 0xFFFB),  # interlinear annotation
     (0xE0000, 0xE0FFF),  # tags (flags of regions), ideographic variation selectors
 )
-"""The inside of a character class.
+"""Invisible characters, as the inside of a character class.
 
 The joiners U+200C and U+200D are not in it: some scripts need them.
 """
@@ -66,7 +66,7 @@ NO_SPACES = character_class(
     (0xFF00, 0xFFEF),  # full-width forms
     (0x20000, 0x3FFFF),  # ideographs of the other planes
 )
-"""The inside of a character class: scripts without spaces between words, and their punctuation."""
+"""Scripts without spaces between words, and their punctuation: the inside of a character class."""
 
 _NO_SPACES = re.compile(f"[{NO_SPACES}]")
 EMOJI_PATTERN = re.compile(f"[{EMOJI}]")
@@ -74,10 +74,10 @@ INVISIBLE_PATTERN = re.compile(f"[{INVISIBLE}]")
 
 
 def writes_without_spaces(char: str) -> bool:
-    """True for a character of a script, or its punctuation, with no spaces between words."""
+    """Return whether a character is of a script without spaces, or its punctuation."""
     return char >= "\u0e00" and _NO_SPACES.match(char) is not None
 
 
 def is_word_character(char: str) -> bool:
-    """True for a letter or digit of a script that separates words by spaces. False for ''."""
+    """Return whether a character is a letter or digit of a script with spaces. False for ''."""
     return char.isalnum() and not writes_without_spaces(char)

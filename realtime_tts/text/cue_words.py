@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def _forms(verbs: str) -> set[str]:
-    """The third person and the participle of English verbs that are written as two parts."""
+    """Return the third person and the participle of English verbs, written `laughs|laughing`."""
     return {form for verb in verbs.split() for form in verb.split("|")}
 
 
@@ -41,9 +41,9 @@ ALONE = frozenset(
     "whisper smile grin smirk wink nod shrug pause beat silence applause facepalm snort hum exhale "
     "inhale lachen seufzer pausa risa suspiro soupirs pause beifall gelächter".split()
 )
-"""Nouns, and plain forms of verbs, that are cues if nothing but a manner stands beside them."""
+"""Nouns and plain verb forms that are cues if only words of `MANNERS` stand before them."""
 ACTED = frozenset(_SOUNDS | _GESTURES | _FOREIGN)
-"""With these an actor is told what to do, in stars, parentheses and brackets."""
+"""Verbs that direct an actor, in stars, parentheses and brackets."""
 _MOODS = frozenset(
     (
         "excitement sadness joy anger fear surprise enthusiasm sarcasm concern curiosity "
@@ -66,19 +66,19 @@ _EFFECTS = frozenset(
     ).split()
 )
 BRACKETED = ACTED | ALONE | _MOODS | _EFFECTS
-"""In brackets, where nobody writes emphasis, moods and sounds count as well."""
+"""Words of a cue in brackets. Nobody writes emphasis in them, so moods and sounds count as well."""
 SPOKEN_SO = _MOODS | frozenset(
     "whispers whispering murmurs murmuring mumbles mumbling mutters muttering shouts shouting "
     "yells yelling screams screaming sings singing flüstert flüsternd chuchote chuchotant susurra "
     "susurrando stammers stammering stutters stuttering".split()
 )
-"""How what follows is to be spoken."""
+"""Words that say how the text behind the cue must be spoken."""
 MANNERS = frozenset(
     "a an the very slightly bit little soft quiet deep long short light small loud nervous gentle "
     "heavy low big brief awkward dramatic then still almost in with kurz leise laut tief sanft "
     "ligeramente suavemente doucement légèrement profondément".split()
 )
-"""What may stand before the first word of a cue, beside adverbs in -ly."""
+"""Words that may stand before the first word of a cue; so may any adverb in -ly."""
 COMPANIONS = frozenset(
     "a an the and then with in at to of for on under again away up down out off his her its their "
     "your my self himself herself little bit moment while breath voice tone throat head eyes eye "
@@ -86,7 +86,7 @@ COMPANIONS = frozenset(
     "harder louder softer quietly slowly deeply deep long short soft sharply accent drumroll "
     "se sich leise auf tief doucement profondément suavemente nervously happily".split()
 )
-"""What may follow it in brackets and parentheses."""
+"""Words that may follow the first word of a cue in brackets and parentheses."""
 PHRASES = frozenset(
     (
         "clears throat, clearing throat, clears his throat, clears her throat, clears my throat, "
@@ -103,7 +103,7 @@ PHRASES = frozenset(
         "ríe, se aclara la garganta, respira hondo"
     ).split(", ")
 )
-"""Cues that no rule tells from text."""
+"""Cues that no rule can tell from text."""
 PHRASE_STARTS = frozenset(phrase.split()[0] for phrase in PHRASES)
 CHINESE = frozenset(
     "笑 大笑 微笑 轻笑 苦笑 偷笑 坏笑 笑声 叹气 叹了口气 叹息 咳嗽 咳 哭 哭泣 抽泣 停顿 沉默 "
@@ -115,7 +115,7 @@ SUBJECTS = frozenset(
     "er sie es wir ihr wer der die das man und nie immer il elle on ils elles qui et él ella "
     "ellos ellas que y nunca siempre to not".split()
 )
-"""Behind these words comes the verb of a sentence."""
+"""Words behind which the verb of a sentence comes."""
 
 
 def _starts(entries: frozenset[str]) -> frozenset[str]:

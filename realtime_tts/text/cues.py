@@ -1,7 +1,8 @@
 """Stage directions that language models write for a voice: `[laughs]`, `*sighs*`.
 
-They are told from text by their words: a cue begins with a word for a sound, a gesture or a manner
-of speaking, perhaps behind an adverb. `[Name]`, `[1]` and `*very*` are text. Words: `cue_words.py`.
+Their words tell them from text: a cue begins with a word for a sound, a gesture or a way of
+speaking, perhaps behind an adverb. `[Name]`, `[1]` and `*very*` are text. The words:
+`cue_words.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from realtime_tts.text.marks import Step
 from realtime_tts.text.speech_writer import Gap, SpeechWriter
 
 _MOST = 80  # characters
-_SHORTEST = 3  # letters of a word that is cut
+_SHORTEST = 3  # letters that a word cut by the end of the text must have
 _MOST_WORDS = {"[": 6, "(": 4, "（": 4, "【": 4, "*": 14, "_": 14}
 _CLOSERS = {"[": "]", "(": ")", "（": "）", "【": "】", "*": "*", "_": "_"}
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
@@ -25,15 +26,16 @@ _SUBJECT = re.compile(rf"(?:\A|[^\w])(?:{'|'.join(words.SUBJECTS)})\s\Z", re.IGN
 
 
 class CueReader:
-    """The cues of one text, which are left out. `on_manner` is told of those that say how what
-    follows is spoken: `[excited]`, `[whispers]`."""
+    """Leaves out the cues of one text. Calls `on_style` with those that say how the text behind
+    them is spoken: `[excited]`, `[whispers]`."""
 
-    def __init__(self, writer: SpeechWriter, on_manner: Callable[[str], None]) -> None:
+    def __init__(self, writer: SpeechWriter, on_style: Callable[[str], None]) -> None:
         self._out = writer
-        self._on_manner = on_manner
+        self._on_style = on_style
 
     def read(self, window: str, at: int, ended: bool) -> Step:
-        """What a star, an underscore or a parenthesis begins; 0: no cue."""
+        """Return the length of the cue that a star, underscore or parenthesis begins; 0 for
+        none."""
         if len(window) == 1:
             return 0 if ended else None
         step = read_cue(window, self._out.tail, ended)
@@ -42,9 +44,9 @@ class CueReader:
         return step
 
     def read_label(self, window: str, at: int, ended: bool) -> Step:
-        """What a bracket begins, if it is not the label of a link."""
+        """Return the length of the cue that a bracket begins; 0 for none, or for a link's label."""
         if len(window) == 1:
-            return 0  # who reads labels asks for more
+            return 0  # `LinkReader.label` asks for more
         step = read_cue(window, self._out.tail, ended)
         if step and step == len(window) and not ended:
             return None
@@ -52,23 +54,23 @@ class CueReader:
             return None if step is None else 0
         cue = window[1 : step - 1].lower()
         if _WORD.findall(cue)[-1:] and _WORD.findall(cue)[-1] in words.SPOKEN_SO:
-            self._on_manner(cue)
+            self._on_style(cue)
         self._out.gap(Gap.TAG, at, step)
         return step
 
     def waits(self, window: str) -> bool:
-        """Whether it is the beginning of a cue: that is never spoken, however long the rest
-        takes."""
+        """Return whether the window is an incomplete cue, which is never spoken, however long its
+        rest takes."""
         if len(window) < 2 or window[0] not in _CLOSERS:
             return False
         return read_cue(window, self._out.tail, False) is None
 
 
 def read_cue(window: str, before: str, ended: bool) -> Step:
-    """The length of the cue at the beginning; 0 for none; None if more text is needed.
+    """Return the length of the cue at the beginning; 0 for none; None if more text is needed.
 
-    `before` is what was written before it, back to a word at least. A cue that is cut by the end
-    of the text is one all the same.
+    `before` is the text written before it, at least its last word. A cue that the end of the text
+    cuts counts as a cue.
     """
     mark = window[0]
     if _is_said(mark, before):
@@ -83,7 +85,7 @@ def read_cue(window: str, before: str, ended: bool) -> Step:
 
 
 def _read_open(window: str, ended: bool) -> Step:
-    """A cue that is not closed, of which more may come."""
+    """Return the length of a cue whose closing mark has not come, as `read_cue` does."""
     mark, content = window[0], window[1:]
     if len(content) > _MOST or not _may_be_cue(content, mark):
         return 0
@@ -96,8 +98,8 @@ def _read_open(window: str, ended: bool) -> Step:
 
 
 def _is_said(mark: str, before: str) -> bool:
-    """He *laughs* at them: the verb of a sentence is emphasised, and said. So is what stands
-    directly behind a letter: `list[int]`, `x*y*z`."""
+    """Return whether the marked words are text: an emphasised verb (he *laughs* at them), or
+    anything directly behind a letter: `list[int]`, `x*y*z`."""
     if is_word_character(before[-1:]):
         return True
     return mark in "*_" and _SUBJECT.search(before) is not None
@@ -137,7 +139,7 @@ def _is_with(word: str, mark: str) -> bool:
 
 
 def _may_be_cue(content: str, mark: str) -> bool:
-    """Whether more text could make a cue of it."""
+    """Return whether more text could make a cue of `content`."""
     if not content:
         return True
     if content[0].isspace() or _NOT_IN_ONE.search(content):
@@ -161,7 +163,7 @@ def _may_be_cue(content: str, mark: str) -> bool:
 
 
 def _begins(word: str, mark: str) -> bool:
-    """Whether a word of a cue may begin like this."""
+    """Return whether a word of a cue may begin with these letters."""
     if not word:
         return False
     starts = words.BRACKETED_STARTS if mark in "[【" else words.ACTED_STARTS

@@ -1,4 +1,4 @@
-"""What a text asks of the voice beside its words: pauses, another voice, how to say something."""
+"""What a text asks of the voice besides its words: pauses, another voice, a way to speak."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from realtime_tts.text.spans import Piece
 
 MAX_BREAK_SECONDS = 10.0
-"""The most that all pauses of a turn may take together; what goes beyond is left out."""
+"""The most seconds that all pauses of a turn may take together; the excess is left out."""
 SHORTEST_BREAK_SECONDS = 0.01
-"""A shorter one is no pause, and must not part the speech."""
+"""Seconds below which a break is ignored, so that it does not split the speech."""
 
 
 class Seam:
-    """Parts the speech: the text behind it is an utterance of its own."""
+    """A boundary in the speech: the text behind it is an utterance of its own."""
 
     __slots__ = ()
 
@@ -27,10 +27,10 @@ class Break(Seam):
 
 @dataclass(frozen=True, slots=True)
 class Voicing:
-    """How text is to be spoken, as its markup says; None is as the session says.
+    """How text must be spoken according to its markup. None: as the session is set.
 
-    `rate` and `volume` are factors: 1.2 is faster, or louder, by a fifth. `cue`: what a stage
-    direction says of the manner, where no tag does; nobody is warned if it cannot be done.
+    `rate` and `volume` are factors: 1.2 is faster, or louder, by a fifth. `cue`: the style that a
+    stage direction asks for, where no tag does; the client is not warned if the voice cannot do it.
     """
 
     voice: str | None = None
@@ -46,14 +46,14 @@ AS_THE_SESSION = Voicing()
 
 @dataclass(frozen=True, slots=True)
 class Change(Seam):
-    """From here on the text is to be spoken like this."""
+    """A change of voicing for the text behind it."""
 
     voicing: Voicing
 
 
 @dataclass(frozen=True, slots=True)
 class SayAs:
-    """A piece that is to be said as a thing of a certain kind: its characters, a date, an amount.
+    """A piece of text to say as a certain kind of thing: its characters, a date, an amount.
 
     `detail`: the format of a date, the currency of an amount.
     """
@@ -64,4 +64,4 @@ class SayAs:
 
 
 Item = Piece | Seam | SayAs
-"""What the speech text filter gives."""
+"""What the speech text filter produces."""

@@ -1,4 +1,4 @@
-"""The elements we know by name, in SSML, HTML and the markup of speech APIs."""
+"""Elements known by name, of SSML, HTML and the markup of speech APIs."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ HIDDEN = frozenset(
     "think thinking tool_call tool_calls tool_response tool_result function_call function_calls "
     "script style template svg".split()
 )
-"""What is between their tags is not for a listener."""
+"""Elements whose content is not spoken."""
 BLOCKS = frozenset(
     "p div li ul ol dl dt dd tr table thead tbody hr h1 h2 h3 h4 h5 h6 blockquote pre section "
     "article header footer main nav aside figure figcaption details summary paragraph sentence "
     "html body form".split()
 )
-"""They stand on lines of their own."""
+"""Elements that are on lines of their own."""
 CELLS = frozenset(("td", "th"))
 INLINE = frozenset(
     "b i u s em strong span a small big mark code sup sub font del ins kbd var samp tt q cite abbr "
     "dfn time label emphasis w token phoneme spell say-as".split()
 )
-"""Their tags may stand inside a word, and do not part it."""
+"""Elements whose tags may stand inside a word without splitting it."""
 VOICING = frozenset(
     "voice lang emotion expression express-as mstts:express-as amazon:emotion prosody speed "
     "volume".split()
 )
-"""They change how what follows is spoken."""
+"""Elements that change how the text behind their tag is spoken."""
 _OTHERS = frozenset(
     (
         "br break speak img audio video input button option select textarea source wbr head title "
@@ -34,4 +34,4 @@ KNOWN = HIDDEN | BLOCKS | CELLS | INLINE | VOICING | _OTHERS
 FLAGGED = frozenset(
     "audio video input button option select textarea script iframe details img ol".split()
 ) | (VOICING - {"speed", "volume"})
-"""Their attributes may have no value: `<video controls>`."""
+"""Elements whose attributes may lack a value: `<video controls>`."""

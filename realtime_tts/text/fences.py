@@ -1,11 +1,11 @@
-"""Fenced code: it is not read, up to the marks that close it."""
+"""Fenced code, which is skipped up to the marks that close it."""
 
 from __future__ import annotations
 
 
 class Fence:
-    """`mark`: the run of marks that opened it. Nothing of it is written, so nothing needs to be
-    held: marks are counted as they come."""
+    """A fenced code block. `mark`: the run of marks that opened it. None of it is spoken, so
+    nothing is held: the closing marks are counted as they arrive."""
 
     def __init__(self, mark: str) -> None:
         self.is_over = False
@@ -15,11 +15,12 @@ class Fence:
 
     @property
     def may_end(self) -> bool:
-        """The marks that close it were read; if nothing follows in their line, it is over."""
+        """Whether the closing marks were read, so that the block ends if nothing follows in
+        line."""
         return self._closing >= len(self._mark)
 
     def read(self, window: str) -> int:
-        """How many characters belong to it; 0 when it is over."""
+        """Return how many characters belong to the block; 0 when it is over."""
         char, mark = window[0], self._mark[0]
         if self.may_end and char != mark and not char.isalnum():
             self.is_over = True

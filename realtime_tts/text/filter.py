@@ -31,11 +31,11 @@ from realtime_tts.text.marks import MAX_HELD_CHARACTERS, Step
 from realtime_tts.text.speech_writer import SpeechWriter
 
 MAX_HOLD_SECONDS = 0.4
-"""How long text may wait for more of it, here and in the normalizer together."""
+"""Seconds that text may be held for more of it, here and in the normalizer together."""
 
 
 class TextReader(Protocol):
-    """What of a text is spoken. `MarkdownReader` says what its methods do."""
+    """Decides what of a text is spoken. `MarkdownReader` documents the methods."""
 
     def read(self, window: str, at: int, ended: bool) -> Step: ...
 
@@ -48,10 +48,10 @@ class TextReader(Protocol):
 
 
 class SpeechTextFilter:
-    """Feed text in any pieces; get the pieces to speak, with their places in the text fed.
+    """Takes text in any pieces; gives the pieces to speak, with their offsets in the text fed.
 
     Only a mark whose meaning is not yet clear is held (`*`, `[label`, `http`), with what follows
-    it. The promise:
+    it. The guarantee:
 
     - If no hold lasts `MAX_HOLD_SECONDS`, the pieces joined are the same for every split of the
       text, characters and offsets alike.
@@ -59,8 +59,8 @@ class SpeechTextFilter:
       that is still incomplete comes out as plain text, and what follows is filtered as usual.
       `deadline` says when; `poll` does it, and so does the next `feed`.
     - `flush` does the same at once.
-    - But half a tag is never spoken: it waits for its rest, and is dropped at the end of all text.
-      So does half a cue such as `[laug`, but that a `flush` ends it.
+    - An incomplete tag is never spoken: it waits for its rest, and is dropped at the end of all
+      text. So does an incomplete cue such as `[laug`, except that a `flush` ends it.
 
     `now` is in seconds on the caller's clock and never goes back.
     """
@@ -69,13 +69,13 @@ class SpeechTextFilter:
         self._writer = SpeechWriter()
         self._reader = reader(self._writer)
         self._held = ""
-        self._waits: bool | None = None  # nothing but more text ends the wait of what is held
+        self._waits: bool | None = None  # only more text ends the hold; None: not known yet
         self._read = 0  # offset of the held text
-        self._since = 0.0  # when its first character came, or one before it
+        self._since = 0.0  # when its first character, or one before it, arrived
 
     @property
     def warnings(self) -> list[str]:
-        """What the text asked for and nobody can do, in words for the client."""
+        """What the text asked for and cannot be done, as messages for the client."""
         return self._reader.warnings
 
     def feed(self, text: str, now: float) -> list[Item]:
@@ -88,25 +88,25 @@ class SpeechTextFilter:
         return self._writer.take()
 
     def flush(self, *, final: bool = False) -> list[Item]:
-        """Release everything held but half a tag, which waits for its rest; `final`: it is dropped,
-        as no text follows."""
+        """Release everything held except an incomplete tag, which waits for its rest. `final`: no
+        text follows, and the tag is dropped."""
         self._advance(ended=True, timed=False, final=final)
         self._reader.end_segment()
         return self._writer.take()
 
     def poll(self, now: float) -> list[Item]:
-        """Release what has been held too long."""
+        """Release text that has been held too long."""
         self._release_if_due(now)
         return self._writer.take()
 
     def deadline(self) -> float | None:
-        """When `poll` will have something to release; None if nothing is held."""
+        """Return when `poll` will release something; None if only more text ends the hold."""
         if self._held and self._waits is None:
             self._waits = self._reader.waits(self._held, timed=True)
         return None if not self._held or self._waits else self._since + MAX_HOLD_SECONDS
 
     def held_since(self, now: float) -> float | None:
-        """When what is held began to wait for time to pass; None if it does not."""
+        """Return when the held text began to wait; None if nothing is held, or its time is over."""
         waits = self._held and now < self._since + MAX_HOLD_SECONDS
         return self._since if waits else None
 

@@ -37,8 +37,8 @@ def _bytes_not_beginning(char: str) -> frozenset[str]:
 
 
 class IncrementalTokenizer:
-    """Turns text into token ids while it comes: `feed` it, without lone surrogates, in any
-    pieces, and `flush` at the end of a segment."""
+    """Turns text into token ids as it arrives: `feed` it, without lone surrogates, in any pieces,
+    and `flush` at the end of a segment."""
 
     def __init__(self, tokenizer: Qwen2Tokenizer) -> None:
         self._vocabulary = tokenizer.vocabulary
@@ -49,12 +49,12 @@ class IncrementalTokenizer:
 
     @property
     def steps(self) -> int:
-        """Steps taken inside open pre-tokens; grows with the text, not with its square."""
+        """Steps taken inside open pre-tokens, which grow with the text, not with its square."""
         return self._open.steps
 
     @property
     def held_characters(self) -> int:
-        """Characters, of normalised text, that have not become ids."""
+        """Characters of normalised text that have not become ids."""
         fresh = len(self._pretokens.open) - self._taken
         return len(self._nfc.tail) + fresh + self._open.held_characters
 
@@ -62,7 +62,8 @@ class IncrementalTokenizer:
         """Add text; return the ids that became certain."""
         closed = self._pretokens.feed(self._nfc.feed(text))
         if self._nfc.tail:
-            # Composition does not change the class: what it becomes closes the same pre-tokens.
+            # Composition does not change the class, so the composed character closes the same
+            # pre-tokens.
             closed += self._pretokens.expect(char_class(self._nfc.tail[0]))
         ids = self._close(closed)
         if not self._pretokens.is_white:
@@ -76,11 +77,12 @@ class IncrementalTokenizer:
         return _bytes_not_joining(self._pretokens.joining)
 
     def flush(self) -> list[int]:
-        """The ids that are left, as if the text ended here. Later text starts afresh."""
+        """Return the remaining ids, as if the text ended here. Later text starts afresh."""
         return self._close(self._pretokens.feed(self._nfc.flush()) + self._pretokens.flush())
 
     def cut(self) -> list[int]:
-        """The same, without the white space that the text ends in."""
+        """Return the ids that `flush` would, without those of white space at the end of the
+        text."""
         ids = self._close(self._pretokens.feed(self._nfc.flush()))
         white = self._pretokens.is_white
         rest = self._pretokens.flush()

@@ -1,7 +1,7 @@
-"""Formulas as language models write them: the signs that LaTeX's commands stand for.
+r"""Formulas as language models write them: the signs that LaTeX's commands stand for.
 
-Only what is said in another way than it is written; what is not known stays text. Formulas that
-contain formulas in braces (`\\frac{\\frac{1}{2}}{3}`) are left as they are.
+Only commands that are said in another way than they are written; unknown ones stay text. Formulas
+that contain formulas in braces (`\frac{\frac{1}{2}}{3}`) are left as they are.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _OPEN_INLINE = re.compile(rf"\$(?:(?![\s\d$]){_PROSE}[^$\n]{{0,60}}\$?)?\Z")
 
 
 def command(text: str, ended: bool) -> tuple[int, str] | None:
-    """The command at the beginning and what stands for it; 0: none; None: more text is needed."""
+    """Return the length of the command at the beginning and the text for it; length 0 if there is
+    none; None if more text is needed."""
     match = _COMMAND.match(text)
     if match is None:
         return 0, ""
@@ -54,8 +55,8 @@ def command(text: str, ended: bool) -> tuple[int, str] | None:
 
 
 def dollar(text: str, closes: bool, ended: bool) -> int | None:
-    """How much of what a dollar sign begins is the mark of a formula: `$$`, or the sign at either
-    end of `$x + y$`; 0: it is money."""
+    """Return how much of what a dollar sign begins is the mark of a formula: `$$`, or the sign at
+    either end of `$x + y$`; 0 if it is money; None if more text is needed."""
     if len(text) == 1:
         return (1 if closes else 0) if ended or closes else None
     if text[1] == "$":

@@ -1,4 +1,4 @@
-"""Words that are to be said in another way: a lexicon's. Found in text that arrives in pieces."""
+"""The words of a lexicon, which are said in another way, found in text that arrives in pieces."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ import msgspec
 from realtime_tts.text.characters import is_word_character
 
 Found = tuple[int, str] | None
-"""Length of a word and what to say for it: 0 for no word; None if more text is needed to tell."""
+"""Length of a word and what to say for it; length 0 for no word; None if more text is needed."""
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A word, or several parted by spaces, and what to say for it."""
+    """A word, or several separated by spaces, and what to say for it."""
 
     word: str
     say: str
     case_sensitive: bool = False
-    """Whether it stands for the same letters only, and for no others that differ in case."""
+    """Whether the word matches only text in the same case."""
 
 
 class Words(Protocol):
-    """What finds words in a text."""
+    """A set of words that can be found in a text."""
 
     @property
     def growth(self) -> int:
-        """The most characters that are said for one of a word; at least 1."""
+        """The most characters that are said for one character of a word; at least 1."""
 
     def __contains__(self, word: str) -> bool:
-        """Whether it is one of them."""
+        """Return whether the word is in the set."""
 
     def find(self, text: str, at: int, ended: bool) -> Found:
-        """The longest of them that begins at `at`. Not `ended`: more text may follow."""
+        """Return the longest word of the set that begins at `at`. Not `ended`: more may follow."""
 
 
 class WordTable:
-    """Words, sorted: a look-up is a bisection. Letters count as they are written; whole words only,
-    where words are separated by spaces: `cat` is not found in `cats`."""
+    """Sorted words, found by bisection. Case matters. Only whole words match where words are
+    separated by spaces: `cat` is not found in `cats`."""
 
     def __init__(self, words: Iterable[str]) -> None:
         self._words = sorted(dict.fromkeys(words))
@@ -50,8 +50,8 @@ class WordTable:
         """Characters of a text that a look-up needs."""
 
     def longest(self, text: str, at: int, ended: bool, below: int | None = None) -> int | None:
-        """The length of the longest word at `at`, 0 for none, None if more text could make it
-        longer. `below`: it is to be shorter than that."""
+        """Return the length of the longest word at `at`; 0 for none; None if more text could make
+        it longer. `below`: only shorter words count."""
         text = text[at : at + self.most]
         words, place = self._words, bisect_right(self._words, text)
         if not ended and place < len(words) and words[place].startswith(text):
@@ -69,8 +69,8 @@ class WordTable:
 
 
 class WordList:
-    """Entries, as a list has them. A word as it is written takes precedence over one in other
-    letters; of two alike the first counts. A typographic apostrophe is one like any other."""
+    """A list of entries. One in the text's own case takes precedence over one in another; of two
+    equal ones the first counts. A typographic apostrophe matches a straight one."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self._entries: dict[str, list[Entry]] = {}
@@ -105,7 +105,7 @@ class WordList:
 
 
 class Lexicon:
-    """Several lists as one: the longest word of all counts, and of equals that of the first."""
+    """Several lists as one: the longest word counts; of equally long ones, the first list's."""
 
     def __init__(self, *lists: Words | Mapping[str, str]) -> None:
         self._lists = [
@@ -134,8 +134,9 @@ class Lexicon:
 
 
 def lexicon_for(entries: Mapping[str, str], named: Iterable[Words] = ()) -> Lexicon | None:
-    """The lexicon of these entries before those that are `named`; None for none at all. The turns
-    of a session share the table of its entries: 500 words take a millisecond to prepare."""
+    """Return the lexicon of these entries, before the `named` ones; None if there are none at all.
+    The turns of a session share the table of its entries: 500 words take a millisecond to
+    prepare."""
     lists = [*([_prepared(tuple(entries.items()))] if entries else ()), *named]
     return Lexicon(*lists) if lists else None
 
@@ -146,10 +147,10 @@ def _prepared(entries: tuple[tuple[str, str], ...]) -> WordList:
 
 
 def _shorter_words(words: list[str]) -> list[int]:
-    """For each of these sorted words, the place of the longest other one that it begins with; -1
-    for none."""
+    """Return for each of these sorted words the index of the longest other one that it begins with;
+    -1 for none."""
     shorter: list[int] = []
-    begun: list[int] = []  # each the beginning of the next, the last of the word at hand
+    begun: list[int] = []  # indices: each word begins the next, the last begins `word`
     for place, word in enumerate(words):
         while begun and not word.startswith(words[begun[-1]]):
             begun.pop()
@@ -167,24 +168,24 @@ def _ends_word(text: str, end: int, ended: bool) -> bool | None:
 
 
 def _spelled(entries: Sequence[Entry], word: str) -> Entry | None:
-    """Of entries that differ in case, the one for a word that is written in this way."""
+    """Return the entry, of those that differ only in case, for a word written like this."""
     plain = word.replace("’", "'")
     same = (entry for entry in entries if _composed(entry.word) == plain)
     return next(same, None) or next((each for each in entries if not each.case_sensitive), None)
 
 
 def folded(word: str) -> str:
-    """A word without its case: what a list is sorted by."""
+    """Return a word without its case, the key by which lists are sorted."""
     return _fold(_composed(word))
 
 
 def _composed(word: str) -> str:
-    """As text comes to the lexicon (NFC), and with one kind of apostrophe."""
+    """Return the word as text reaches the lexicon: NFC, and with one kind of apostrophe."""
     return unicodedata.normalize("NFC", word).replace("’", "'")
 
 
 def _fold(text: str) -> str:
-    """Lower case, character by character, so that places stay the same; one kind of apostrophe."""
+    """Return lower case, character by character, so that offsets stay the same; one apostrophe."""
     text = text.replace("’", "'")
     folded = text.lower()
     if len(folded) == len(text):

@@ -10,8 +10,8 @@ from realtime_tts.text.speech_writer import SpeechWriter
 
 
 class LinkReader:
-    """The brackets and parentheses of one line. Writes nothing: a label is read as other text is,
-    up to the bracket that ends it, and a target is left out."""
+    """Reads the brackets and parentheses of one line. Writes nothing: a label is read as other text
+    is, up to the bracket that ends it, and a target is left out."""
 
     def __init__(self) -> None:
         self._depth = 0  # parentheses open in a target
@@ -19,11 +19,11 @@ class LinkReader:
 
     def begin_line(self) -> None:
         self.in_target = False
-        self._label_ends: list[int] = []  # where in the source they are
-        self._unsure = 0  # brackets written because the wait for their end was over
+        self._label_ends: list[int] = []  # offsets in the source
+        self._unsure = 0  # brackets written as text because their end was late
 
     def image(self, window: str, at: int, ended: bool, previous: str) -> Step:
-        """An exclamation mark, which belongs to an image if a label follows it directly."""
+        """Read an exclamation mark, which belongs to an image if a label follows it directly."""
         if is_word_character(previous):
             return 0  # an exclamation need not wait
         if len(window) == 1:
@@ -34,7 +34,7 @@ class LinkReader:
         return step + 1 if step else step
 
     def label(self, window: str, at: int, ended: bool) -> Step:
-        """A text in brackets is the label of a link if a parenthesis follows it directly."""
+        """Read a text in brackets: the label of a link if a parenthesis follows it directly."""
         end = closing_bracket(window)
         if end == 0:
             return 0
@@ -52,17 +52,17 @@ class LinkReader:
         return end if label.isdigit() else 1  # a number is a reference, which is not read
 
     def left_of_label(self, at: int) -> int | None:
-        """How far the end of the innermost label is; None outside of labels."""
+        """Return how far the end of the innermost label is; None outside labels."""
         return self._label_ends[-1] - at if self._label_ends else None
 
     def ends_label(self, at: int) -> bool:
-        """Whether the bracket at `at` ends a label."""
+        """Return whether the bracket at `at` ends a label."""
         while self._label_ends and self._label_ends[-1] < at:
             self._label_ends.pop()
         return self.left_of_label(at) == 0
 
     def label_end(self, window: str, at: int, ended: bool) -> Step:
-        """A closing bracket; behind one that ends a label the target begins (`in_target`)."""
+        """Read a closing bracket; behind one that ends a label the target begins (`in_target`)."""
         if not self.ends_label(at):
             if not self._unsure:
                 return 0
@@ -76,7 +76,7 @@ class LinkReader:
         return 1
 
     def target(self, window: str) -> int:
-        """The characters that belong to the target; it ends with its parenthesis or the line."""
+        """Return how much belongs to the target, which ends with its parenthesis or the line."""
         for index, char in enumerate(window):
             self._depth += {"(": 1, ")": -1}.get(char, 0)
             if self._depth == 0 or char == "\n":
@@ -92,7 +92,7 @@ _PATH_PUNCTUATION = re.compile(r"[.,;:!?')}\]*_|]+")  # part of the path only if
 
 
 class AddressReader:
-    """Reads one address after the other: `start`, then `read` until `is_over`."""
+    """Reads one address after another: `start`, then `read` until `is_over`."""
 
     def __init__(self, writer: SpeechWriter) -> None:
         self._out = writer
@@ -102,7 +102,7 @@ class AddressReader:
         self._depth = 0  # parentheses open in the path
 
     def start(self, text: str, ended: bool) -> Step:
-        """The marks that start an address, to be dropped; `text` may begin with `<`."""
+        """Return the length of the marks that start an address; `text` may begin with `<`."""
         bracketed = text[0] == "<"
         if bracketed and len(text) == 1:
             return 0 if ended else None
@@ -116,7 +116,7 @@ class AddressReader:
         return len(word) + bracketed
 
     def read(self, text: str, at: int, ended: bool) -> Step:
-        """Write the host; drop the path. 0 when the address is over."""
+        """Write the host; drop the path. Return 0 when the address is over."""
         return self._read_path(text, ended) if self._in_path else self._read_host(text, at, ended)
 
     def _read_host(self, text: str, at: int, ended: bool) -> Step:

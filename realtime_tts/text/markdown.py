@@ -1,4 +1,4 @@
-"""What of Markdown is read aloud, decided mark by mark.
+"""Decides mark by mark what of Markdown is read aloud.
 
 `MarkdownReader.read` looks at the text from the current position and decides about its first few
 characters: write them, drop them, or ask for more text. Every decision depends only on the state
@@ -49,7 +49,7 @@ class _Mode(StrEnum):  # its hash, unlike Enum's, is not computed in Python
 
 
 class MarkdownReader:
-    """Reads Markdown and writes speech. `read` once per step, until it asks for more text."""
+    """Reads Markdown and writes speech. Call `read` once per step, until it asks for more text."""
 
     def __init__(self, writer: SpeechWriter) -> None:
         self._out = writer
@@ -88,8 +88,8 @@ class MarkdownReader:
         return step
 
     def waits(self, window: str, *, timed: bool) -> bool:
-        """Whether it begins with a tag that is not complete, which nothing ends but its rest or
-        the end of all text; or with a cue, if it is only time that ends it (`timed`)."""
+        """Return whether the window begins with an incomplete tag, which is held until its rest or
+        the end comes; or, if the hold is `timed`, with an incomplete cue."""
         if self._markup.skips:
             return True
         if self._mode not in (_Mode.LINE, _Mode.INLINE):
@@ -98,11 +98,11 @@ class MarkdownReader:
 
     @property
     def warnings(self) -> list[str]:
-        """What markup asked for and nobody can do, in words for the client."""
+        """What markup asked for and cannot be done, as messages for the client."""
         return list(self._markup.warnings)
 
     def end_segment(self) -> None:
-        """The text read so far stands alone: a line of closing marks needs no newline."""
+        """End the text read so far: a line of closing marks needs no newline."""
         if self._mode is _Mode.FENCE and self._fence.may_end:
             self._mode = _Mode.INLINE
 
@@ -176,7 +176,7 @@ class MarkdownReader:
         return len(text)
 
     def _unread(self, window: str, at: int) -> int:
-        """White space, emoji and invisible characters; 0 if there is none at the beginning."""
+        """Read white space, an emoji or an invisible character; return 0 for anything else."""
         char = window[0]
         after_emoji, self._after_emoji = self._after_emoji, False
         if char == "\n":
@@ -218,7 +218,7 @@ class MarkdownReader:
         return 1 + self._say(window[1], at + 1) if window[1] in _ESCAPABLE else 0
 
     def _read_command(self, window: str, at: int, ended: bool) -> Step:
-        """A command of LaTeX, such as `\\times`."""
+        r"""Read a command of LaTeX, such as `\times`."""
         found = latex.command(window, ended)
         if found is None or not found[0]:
             return None if found is None else 0
@@ -230,7 +230,7 @@ class MarkdownReader:
         return length
 
     def _read_dollar(self, window: str, at: int, ended: bool) -> Step:
-        """The mark of a formula, `$$` or the ends of `$x$`; or money."""
+        """Read the mark of a formula, `$$` or either end of `$x$`; return 0 for money."""
         step = latex.dollar(window, self._formula, ended)
         if step == 1:
             self._formula = not self._formula
@@ -297,7 +297,7 @@ class MarkdownReader:
         return step
 
     def _read_tag(self, window: str, at: int, ended: bool) -> Step:
-        """A tag, or an address between angle brackets."""
+        """Read a tag, or an address between angle brackets."""
         if len(window) > 1 and window[1] in "hHwW":
             step = self._start_address(window, at, ended)
             if step != 0:

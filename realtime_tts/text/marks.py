@@ -1,7 +1,7 @@
-"""Marks of Markdown at the beginning of a text of which more may come.
+"""Marks of Markdown at the beginning of a text that may continue.
 
-All these functions follow one rule: what they answer for a text they also answer for every longer
-one, and where they cannot know they answer None, unless the text is said to have `ended`.
+All these functions follow one rule: what they return for a text they also return for every longer
+one, and where they cannot know they return None, unless the text has `ended`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from realtime_tts.text.characters import is_word_character, writes_without_spaces
 
 MAX_HELD_CHARACTERS = 300
-"""A mark that is not complete after so many characters is text. Bounds memory, work and waiting."""
+"""An incomplete mark of this many characters is text. Bounds memory, work and waiting."""
 _DEEPEST_BRACKETS = 3  # an image with brackets in its text, in the label of a link
 
 Step = int | None
@@ -19,12 +19,12 @@ Step = int | None
 
 
 def run_length(text: str, char: str) -> int:
-    """How many times `char` stands at the beginning."""
+    """Return how many times `char` stands at the beginning."""
     return len(text) - len(text.lstrip(char))
 
 
 def starts_with(text: str, ended: bool, words: tuple[str, ...]) -> str | None:
-    """The first of `words` that the text starts with in any case, "" for none."""
+    """Return the first of `words` that the text starts with in any case; "" for none."""
     lower = text.lower()
     if not ended and any(len(lower) < len(word) and word.startswith(lower) for word in words):
         return None
@@ -57,7 +57,7 @@ _SHORTEST_FENCE = 3
 
 
 def heading(text: str, ended: bool) -> Step:
-    """The mark of a heading: `## Title`, but not `#1` or `#tag`."""
+    """Read the mark of a heading: `## Title`, but not `#1` or `#tag`."""
     level = run_length(text, "#")
     if level == len(text):
         return 0 if ended else None
@@ -65,20 +65,20 @@ def heading(text: str, ended: bool) -> Step:
 
 
 def bullet(text: str, ended: bool) -> Step:
-    """The mark of a list: `- item`, but not `-5` or `**bold**`."""
+    """Read the mark of a list: `- item`, but not `-5` or `**bold**`."""
     if len(text) == 1:
         return 0 if ended else None
     return 1 if text[1] in " \t\n" else 0
 
 
 def check_box(text: str, ended: bool) -> Step:
-    """A check box, `[x] `, behind the mark of a list."""
+    """Read a check box, `[x] `, behind the mark of a list."""
     box = starts_with(text, ended, ("[ ] ", "[x] "))
     return None if box is None else len(box)
 
 
 def rule(text: str, ended: bool) -> Step:
-    """A line of nothing but three or more of its first character: `---`, `===`."""
+    """Read a line of nothing but three or more of its first character: `---`, `===`."""
     length = run_length(text, text[0])
     rest = text[length:].lstrip(" \t")
     if not rest and not ended:
@@ -88,14 +88,14 @@ def rule(text: str, ended: bool) -> Step:
 
 
 def quote(text: str, ended: bool) -> Step:
-    """The mark of a quotation: `> quoted`, but not `>= 5` or `>5`."""
+    """Read the mark of a quotation: `> quoted`, but not `>= 5` or `>5`."""
     if len(text) == 1:
         return 1 if ended else None
     return 0 if text[1] == "=" or text[1].isdigit() else 1
 
 
 def fence(text: str, ended: bool) -> Step:
-    """The marks that open a fenced code block: three or more backticks or tildes."""
+    """Read the marks that open a fenced code block: three or more backticks or tildes."""
     length = run_length(text, text[0])
     if length < _SHORTEST_FENCE:
         return None if length == len(text) and not ended else 0
@@ -106,7 +106,7 @@ def fence(text: str, ended: bool) -> Step:
 
 
 def rule_cell(text: str, ended: bool) -> Step:
-    """A table's cell of dashes and colons, as in the line under its heading."""
+    """Read a table's cell of dashes and colons, as in the line under its heading."""
     rest = text.lstrip(" \t:-")
     if not rest and not ended:
         return None
@@ -126,10 +126,10 @@ class Run(NamedTuple):
 
 
 class Emphasis:
-    """The emphasis marks open in a line: which `*`, `_` and `~` are emphasis, and which are
-    arithmetic, names and prices.
+    """Decides which `*`, `_` and `~` of a line are emphasis, and which are arithmetic, names and
+    prices.
 
-    Decided from the character before a run of marks, the one after it, and the marks still open: no
+    It looks at the character before a run of marks, the one after it, and the marks still open: no
     mark waits for its partner, so an emphasised word is spoken while the rest is on its way.
     """
 
@@ -137,15 +137,15 @@ class Emphasis:
         self._open: set[str] = set()
 
     def is_open(self, mark: str) -> bool:
-        """Whether the next such mark may close emphasis."""
+        """Return whether the next such mark may close emphasis."""
         return mark in self._open
 
     def clear(self) -> None:
-        """Emphasis does not reach over the end of a line."""
+        """Forget all open marks: emphasis does not cross the end of a line."""
         self._open.clear()
 
     def decide(self, text: str, before: str, ended: bool) -> Run | None:
-        """About the run of marks at the beginning of `text`; None if more text is needed.
+        """Decide about the run of marks at the beginning of `text`; return None if more is needed.
 
         `before` is the character before it, "" at the very start.
         """
@@ -163,7 +163,7 @@ class Emphasis:
         return Run(length, is_text=mark == "*" and self._is_power(text[:length], before, after))
 
     def _toggles(self, mark: str, before: str, after: str) -> bool:
-        """Whether a single * or _ opens or closes emphasis."""
+        """Return whether a single * or _ opens or closes emphasis."""
         after_blank = not before or before.isspace()
         before_blank = not after or after.isspace()
         if mark in self._open and not after_blank:
@@ -179,7 +179,7 @@ class Emphasis:
         return opens
 
     def _is_power(self, run: str, before: str, after: str) -> bool:
-        """Whether two stars are the operator of `2 ** 3`, `x**2`; if not, they open or close."""
+        """Return whether two stars are the operator of `2 ** 3`, `x**2`, and not emphasis."""
         mark = run[:_LONGEST_MARK]
         if mark in self._open:
             self._open.remove(mark)

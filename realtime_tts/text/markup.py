@@ -1,5 +1,5 @@
-"""What tags mean: which are left out with what is between them, which part words, and which direct
-the voice (`directions.py`). `docs/text.md` has the table."""
+"""What tags mean: which are left out with their content, which separate words, and which direct the
+voice (`directions.py`). `docs/text.md` has the table."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from realtime_tts.text.tags import NO_TAG, Tag, closing, declaration, entity, is
 from realtime_tts.text.voicing import changed, pause_of
 
 MAX_DEPTH = 16
-"""Elements that change the voice, in each other; those inside of so many change nothing."""
+"""The deepest nesting of elements that change the voice; those inside it change nothing."""
 _CONTENTS = frozenset(("spell", "say-as", "sub", "phoneme"))
-"""Elements that say what is to be done with all they contain."""
+"""Elements that are read as a whole, with all they contain."""
 _KINDS = frozenset(
     "characters spell-out verbatim digits telephone phone date ordinal cardinal number currency "
     "money".split()
@@ -32,7 +32,7 @@ _OPEN_PAUSE = re.compile(r"</?(?:b(?:r(?:e(?:a(?:k(?:[\s/>].*)?)?)?)?)?)?\Z", re
 
 
 class Skipping(StrEnum):
-    """What is not read, and up to where."""
+    """What is being skipped, by the mark that ends it."""
 
     NOTHING = ""
     COMMENT = "-->"
@@ -40,40 +40,40 @@ class Skipping(StrEnum):
 
 
 class MarkupReader:
-    """The tags of one text. Writes what they direct; the text around them is others' business."""
+    """Reads the tags of one text, and writes what they direct. Others read the text around them."""
 
     def __init__(self, writer: SpeechWriter) -> None:
         self._out = writer
         self._voicing = AS_THE_SESSION
-        self._open: list[tuple[str, Voicing]] = []  # elements, and how it was before each
-        self._hidden = ""  # the element whose end is looked for
+        self._open: list[tuple[str, Voicing]] = []  # elements, and the voicing before each
+        self._hidden = ""  # the element that is skipped up to its end tag
         self._skipping = Skipping.NOTHING
         self._cdata = False
-        self._in_code = False  # in a tag in inline code, of which the marks are not read
+        self._in_code = False  # in a tag in inline code, whose brackets are not read
         self.warnings: dict[str, None] = {}
-        """What could not be done, in words for the client."""
+        """What could not be done, as messages for the client."""
 
     @property
     def skips(self) -> bool:
-        """What comes next is not read: go on with `skip`."""
+        """Whether the text that follows is left out: go on with `skip`."""
         return bool(self._hidden or self._skipping)
 
     def waits(self, window: str) -> bool:
-        """Whether it begins with a tag that is not complete, or with one whose contents are not:
-        that is never spoken, however long the rest takes."""
+        """Return whether the window begins with an incomplete tag, or one whose content is
+        incomplete. It is never spoken, however long its rest takes."""
         if window[:1] != "<":
             return False
         return is_open(window) or _element_is_open(window)
 
     def speak_so(self, manner: str) -> None:
-        """A cue says how what follows is spoken, up to the next one."""
+        """Set how a cue says that what follows is spoken, up to the next cue."""
         voicing = replace(self._voicing, cue=manner)
         if voicing != self._voicing:
             self._voicing = voicing
             self._out.direct(Change(voicing))
 
     def skip(self, window: str, at: int, ended: bool) -> Step:
-        """Pass over a comment, a tag that is too long, an element that is not for a listener."""
+        """Skip a comment, a tag that is too long, or an element that is not spoken."""
         if self._skipping:
             step = closing(window, self._skipping.value, ended)
             if step is not None and window[:step].endswith(self._skipping.value):
@@ -91,7 +91,7 @@ class MarkupReader:
         return kept or None
 
     def read(self, window: str, at: int, ended: bool) -> Step:
-        """What begins with `<`: the length of what is left out; 0: it is text."""
+        """Read what begins with `<`. Return the length of what is left out; 0 if it is text."""
         if len(window) == 1:
             return len(window) if ended else None
         if window[1] in "!?":
@@ -109,7 +109,7 @@ class MarkupReader:
         return self._carry_out(tag, window, at, ended)
 
     def end_cdata(self, window: str, ended: bool) -> Step:
-        """The mark that ends CDATA, at a closing bracket."""
+        """Read the mark that ends CDATA, at a closing bracket."""
         if not self._cdata:
             return 0
         if not ended and len(window) < 3 and "]]>".startswith(window):
@@ -120,7 +120,7 @@ class MarkupReader:
         return 3
 
     def read_entity(self, window: str, at: int, ended: bool) -> Step:
-        """What an ampersand begins; 0: it is an ampersand."""
+        """Read what an ampersand begins; return 0 if it is only an ampersand."""
         found = entity(window, ended)
         if found is None or not found[0]:
             return None if found is None else 0
@@ -134,7 +134,7 @@ class MarkupReader:
         return length
 
     def read_in_code(self, window: str, at: int, ended: bool) -> Step:
-        """In `<div>` the word is what is said; in `a < b` and `x -> y` the sign is."""
+        """Read an angle bracket: in `<div>` the word is said, in `a < b` and `x -> y` the sign."""
         if window[0] == ">":
             drops, self._in_code = self._in_code, False
             if not drops:
@@ -183,11 +183,11 @@ class MarkupReader:
         return tag.length
 
     def _is_named(self) -> bool:
-        """In the middle of a sentence, a tag is talked about: "I use <script> tags"."""
+        """Return whether a sentence only mentions the tag: "I use <script> tags"."""
         return is_word_character(self._out.tail.rstrip(" ")[-1:])
 
     def _part(self, name: str, at: int, length: int) -> None:
-        """What stands between the texts around a tag."""
+        """Write what separates the texts around a tag."""
         if name in BLOCKS:
             self._out.end_line(at, length)
         elif name in CELLS:
@@ -217,7 +217,7 @@ class MarkupReader:
             self._out.direct(Change(self._voicing))
 
     def _read_element(self, tag: Tag, window: str, at: int, ended: bool) -> Step:
-        """An element with all it contains, which has to be there: it is short."""
+        """Read an element with all it contains. It is short, so all of it is waited for."""
         end = _end_of(tag, window)
         if end is None:
             if not ended:
@@ -241,7 +241,7 @@ class MarkupReader:
         return end[1]
 
     def _respelling(self, attributes: dict[str, str]) -> str | None:
-        """What a `<phoneme>` spells in letters; other alphabets no checkpoint reads."""
+        """Return what a `<phoneme>` spells in letters; None for other alphabets."""
         alphabet = attributes.get("alphabet", "ipa").lower()
         if alphabet in ("respelling", "x-respelling", "spelling"):
             return attributes.get("ph")
@@ -250,7 +250,7 @@ class MarkupReader:
 
 
 def _end_of(tag: Tag, window: str) -> tuple[int, int] | None:
-    """Where what an element contains ends, and where its end tag does."""
+    """Return where an element's content ends, and where its end tag does; None if not here."""
     found = re.compile(rf"</\s*{re.escape(tag.name)}\s*>", re.I).search(window, tag.length)
     return found.span() if found else None
 
@@ -270,7 +270,7 @@ class PauseReader:
         self.warnings: list[str] = []
 
     def read(self, window: str, at: int, ended: bool) -> Step:
-        """As of `MarkdownReader`."""
+        """See `MarkdownReader`."""
         before = window.partition("<")[0]
         if before:
             self._out.copy(before, at)
@@ -289,11 +289,11 @@ class PauseReader:
         return tag.length
 
     def waits(self, window: str, *, timed: bool) -> bool:
-        """As of `MarkdownReader`."""
+        """See `MarkdownReader`."""
         return len(window) > 1 and _OPEN_PAUSE.match(window) is not None and is_open(window)
 
     def end_segment(self) -> None:
-        """Nothing reaches over a segment."""
+        """Do nothing: nothing extends over the end of a segment."""
 
     def _say_mark(self, at: int) -> int:
         self._out.copy("<", at)

@@ -53,7 +53,7 @@ for _composite in _COMPOSITES:
 
 @lru_cache(maxsize=16384)
 def is_boundary(char: str) -> bool:
-    """True if no text before `char` can take part in its normalisation."""
+    """Return whether no text before `char` can take part in its normalisation."""
     if char.isascii():
         return True
     first = unicodedata.normalize("NFD", char)[0]
@@ -64,7 +64,7 @@ def is_boundary(char: str) -> bool:
 
 @lru_cache(maxsize=16384)
 def is_inert(char: str) -> bool:
-    """True if no text after `char` can change it: it is a starter and nothing composes with it."""
+    """Return whether no text after `char` can change it: a starter with which nothing composes."""
     decomposed = unicodedata.normalize("NFD", char)
     if any(unicodedata.combining(part) for part in decomposed):
         return False
@@ -76,7 +76,7 @@ def is_inert(char: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def first_bytes(char: str) -> frozenset[int]:
-    """The UTF-8 bytes with which the normal form of `char`, a boundary, and more can begin.
+    """Return the first UTF-8 bytes that the normal form of `char`, a boundary, and more can have.
 
     They are those of the character itself and of all composites with the same base.
     """
@@ -91,9 +91,9 @@ def first_bytes(char: str) -> frozenset[int]:
 
 
 class NfcBuffer:
-    """Normalises text while it comes: what `feed` and `flush` return, nothing later can change.
+    """Normalises text as it arrives: nothing later can change what `feed` and `flush` returned.
 
-    `tail` is what is held, not normalised: at most one starter and the marks after it. Marks that
+    `tail` is the held text, not normalised: at most one starter and the marks after it. Marks that
     follow a settled starter wait for the next boundary, even where a longer proof could free them.
     """
 

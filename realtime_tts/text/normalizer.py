@@ -41,7 +41,7 @@ _COUNTED = re.compile(
 )
 """A word for what is counted, behind a number: May 5 people come?"""
 _HOLD_STOP_SECONDS = 0.05
-"""How long a full stop behind a word waits: it is the sentence's, unless `com` comes at once."""
+"""Seconds that a full stop behind a word waits: it ends a sentence unless `com` follows."""
 _NOTHING = Reading(0, "")
 _NEVER = re.compile(r"(?!)")
 
@@ -50,7 +50,7 @@ Decision = tuple[int, str] | None
 
 @cache
 def _candidate_for(language: Language | None, all_words: bool) -> re.Pattern[str]:
-    """Where something may begin that is not said as it is written."""
+    """Return a pattern for where something may begin that is not said as it is written."""
     signs = signs_for(language) if language else None
     word = rf"[^\W\d_{NO_SPACES}{signs.alone if signs else ''}]+"
     if all_words:
@@ -61,14 +61,14 @@ def _candidate_for(language: Language | None, all_words: bool) -> re.Pattern[str
 
 
 class SpeechNormalizer:
-    """Feed the filter's pieces; get pieces to speak, and the pauses between them, in order.
+    """Takes the filter's pieces; gives the pieces to speak, and the pauses between them, in order.
 
-    `language` None: numbers and abbreviations stay as they are; `language_of` gives it where the
-    voicing changes. Only what more text could change
-    is held (`98.`, `$3`, `Dr`), with what follows it; the promise is the filter's: any split gives
-    the same, unless the text pauses for `MAX_HOLD_SECONDS` where it could end (`98.`, not `$3`;
-    for 50 ms behind the full stop of a word), and then the held text is read as if it did. A seam
-    ends the text before it. `now` is in seconds on the caller's clock and never goes back.
+    `language` None: numbers and abbreviations stay as they are; `language_of` returns the language
+    of a voicing. Only what more text could change is held (`98.`, `$3`, `Dr`), with what follows
+    it; the guarantee is the filter's: any split gives the same, unless the text pauses for
+    `MAX_HOLD_SECONDS` where it could end (`98.`, not `$3`; for 50 ms behind the full stop of a
+    word), and then the held text is read as if it did. A seam ends the text before it. `now` is in
+    seconds on the caller's clock and never goes back.
     """
 
     def __init__(
@@ -81,14 +81,14 @@ class SpeechNormalizer:
         self._language_of = language_of
         self._speak(language)
         self._held = ""
-        self._done = 0  # characters of it that the writer has
+        self._done = 0  # characters of it that the writer already has
         self._out = ReadingWriter()
-        self._since = 0.0  # when the last of it came
+        self._since = 0.0  # when its last characters arrived
 
     def feed(
         self, items: Sequence[Item], now: float, since: float | None = None
     ) -> list[Piece | Seam]:
-        """Take text and what directs it; give what can be spoken now.
+        """Add text and what directs it; return what can be spoken now.
 
         `since`: when this text, or text before it, began to wait in an earlier stage.
         """
@@ -114,12 +114,12 @@ class SpeechNormalizer:
         return self._out.take()
 
     def poll(self, now: float) -> list[Piece | Seam]:
-        """Release what has been held too long."""
+        """Release text that has been held too long."""
         self._release_if_due(now)
         return self._out.take()
 
     def deadline(self) -> float | None:
-        """When `poll` will have something to release; None if nothing is held, or in part."""
+        """Return when `poll` will release the held text; None if none is, or a word is cut."""
         whole = self._held and end_of(self._held) is not None
         hold = _HOLD_STOP_SECONDS if self._held == "." else MAX_HOLD_SECONDS
         return self._since + hold if whole else None
@@ -130,7 +130,7 @@ class SpeechNormalizer:
             self._advance(ended=True)
 
     def _speak(self, language: Language | None) -> None:
-        """Say what follows in this language."""
+        """Read the text that follows in this language."""
         self._language = language
         self._reader = reader_for(language) if language else None
         self._rules = rules_for(language) if language else None
@@ -144,7 +144,7 @@ class SpeechNormalizer:
         return self._language is None or self._language.spaced
 
     def _direct(self, item: Seam | SayAs) -> None:
-        """What directs the text behind what was read."""
+        """Apply a direction to the text behind what was read."""
         if isinstance(item, SayAs):
             text = item.piece.text
             self._out.hold(item.piece)
@@ -183,7 +183,7 @@ class SpeechNormalizer:
         self._done = 0
 
     def _decide(self, text: str, match: re.Match[str], ended: bool) -> Decision:
-        """The words for the text that begins at a match, and how long that is; 0: as it is."""
+        """Return the length of the text at a match and its words; length 0: as written."""
         at, char = match.start(), match.group()[0]
         previous = text[at - 1] if at else self._out.tail[-1:]
         inside = is_word_character(previous) or "\u0300" <= previous <= "\u036f"
@@ -230,7 +230,7 @@ class SpeechNormalizer:
         return self._abbreviations.read(text, at, ended, self._word_before(text, at))
 
     def _money(self, text: str, at: int, end: int, ended: bool) -> Decision:
-        """An amount that begins with the name of its currency."""
+        """Read an amount that begins with the name of its currency."""
         assert self._reader
         window = text[end : end + 3]
         if window in ("", " ", "$", "$ ") and not ended:
@@ -243,7 +243,7 @@ class SpeechNormalizer:
         return self._reader.read_money(text[at:extent]) or _NOTHING
 
     def _month(self, text: str, at: int, ended: bool) -> Decision:
-        """A date that begins with a month. A word that cannot be one is not held."""
+        """Read a date that begins with a month. A word that cannot be a month is not held."""
         assert self._language and self._reader
         months = self._language.months
         end = at
@@ -302,7 +302,7 @@ class SpeechNormalizer:
         return self._with_stop(text, at, reading, ended)
 
     def _with_stop(self, text: str, at: int, reading: Reading, ended: bool) -> Decision:
-        """The full stop of an abbreviation, which may be the sentence's, too."""
+        """Extend a reading by its abbreviation's full stop, which may end the sentence, too."""
         assert self._language
         end, lang = at + reading.length, self._language
         stops = self._language_halves and text[end - 1] == "."

@@ -1,7 +1,7 @@
 """From the caller's text deltas to token ids: sanitizer, filter, normalizer, tokenizer.
 
-The pipeline of one turn also remembers which source character each spoken character stands for,
-so that what was heard can be told in the caller's own text.
+The pipeline of one turn also remembers which source character each spoken character stands for, so
+that what was heard can be given in the caller's own text.
 """
 
 from __future__ import annotations
@@ -36,35 +36,35 @@ class TextSegment:
     """Text that is spoken as one utterance: between two pauses, or two commits."""
 
     pause: float
-    """Seconds of silence before it; 0 behind a commit."""
+    """Seconds of silence before the segment; 0 behind a commit."""
     start: int
-    """The index in `TextPipeline.spoken` at which it begins."""
+    """The index in `TextPipeline.spoken` at which the segment begins."""
     ids: list[int] = field(default_factory=list)
-    """Ids that became certain; whoever takes them takes them out."""
+    """Ids that became certain and were not taken yet; whoever takes ids removes them."""
     sizes: list[int] = field(default_factory=list)
-    """Bytes of all its ids that became certain."""
+    """Bytes of each of the segment's ids that became certain."""
     has_speech: bool = False
     voicing: Voicing = AS_THE_SESSION
-    """How it is to be spoken."""
+    """How the segment must be spoken."""
     closed: bool = False
     """Whether no more ids will come."""
     cut: int | None = None
-    """How much of all text was released when a commit closed it; None if the text itself did."""
+    """Characters released in all when a commit closed the segment; None if the text itself did."""
 
 
 class TextPipeline:
     """The text of one turn. `now` is in seconds on the caller's clock and never goes back.
 
-    Every method that takes text or time returns the ids that became certain by it. However the
-    text is cut, the ids joined are the same, unless the filter had to end a hold (see
-    `SpeechTextFilter`, `SpeechNormalizer`) or `flush` cut the text. The same ids are in `segments`,
-    parted by pauses and where another voicing begins (`directions.py`); each of them begins afresh.
+    Every method that takes text or time returns the ids that it made certain. However the text is
+    cut, the ids joined are the same, unless the filter had to end a hold (see `SpeechTextFilter`,
+    `SpeechNormalizer`) or `flush` cut the text. The same ids are in `segments`, split at pauses and
+    where another voicing begins (`directions.py`); each of them begins afresh.
 
-    `paced`: text waits in `unspoken` until `release`; and a `flush` is a commit, which parts the
-    text like a pause of no time. `language` is the one to say numbers in; None leaves them as they
-    are. `languages`: those that the voice speaks; text in scripts of others is left out.
-    `able`: what can be done of the voicing that markup asks for; without it, nothing.
-    `language_of`: the language to say numbers in with a voicing.
+    `paced`: text waits in `unspoken` until `release`, and a `flush` is a commit, which splits the
+    text like a pause of no time. `language`: the one for numbers; None leaves them as they are.
+    `languages`: those that the voice speaks; text in scripts of others is left out. `able`: returns
+    what can be done of a voicing; by default, nothing. `language_of`: returns the language for
+    numbers in a voicing.
     """
 
     def __init__(
@@ -83,28 +83,28 @@ class TextPipeline:
         self._filter = SpeechTextFilter(MarkdownReader if filtered else PauseReader)
         self._normalizer = SpeechNormalizer(language, lexicon, language_of)
         self._able = able
-        self._voicing = AS_THE_SESSION  # behind what left the filter
+        self._voicing = AS_THE_SESSION  # of the last text that left the filter
         self._scripts = ScriptGuard(languages)
         self._tokenizer = IncrementalTokenizer(tokenizer)
         self._sizes = tokenizer.sizes
         self._paced = paced
         self.ended = False
-        """No more text comes."""
+        """Whether no more text comes."""
         self.unspoken = UnspokenText()
         self.released = 0
-        """Characters that `release` has taken out of `unspoken`, a break being one."""
+        """Characters that `release` has taken out of `unspoken`; a break counts as one."""
         self.holds: list[int] = []
-        """After how many characters of text `poll` released what more text could have changed. With
-        these, the flushes and the segments' cuts, the same text becomes the same ids again."""
+        """Characters of text fed when `poll` released something that more text could have changed.
+        With these, the flushes and the segments' cuts, the same text becomes the same ids again."""
         self.segments = [TextSegment(0.0, 0)]
         self._fed = 0  # characters
         self._deltas: list[str] = []
         self._spoken: list[str] = []
         self._map = PieceMap()  # spoken characters -> sanitized characters
         self.has_speech = False
-        """Whether a letter or digit was spoken; if not at the end, there is nothing to say."""
+        """Whether a letter or digit was spoken. Without one at the end, there is nothing to say."""
         self.finished = False
-        """No more ids come."""
+        """Whether no more ids come."""
 
     @property
     def left_out(self) -> list[str]:
@@ -113,7 +113,7 @@ class TextPipeline:
 
     @property
     def markup_left_out(self) -> list[str]:
-        """What markup asked for and cannot be done by any checkpoint, in words for the client."""
+        """What markup asked for and no checkpoint can do, as messages for the client."""
         return self._filter.warnings
 
     @property
@@ -130,11 +130,11 @@ class TextPipeline:
 
     @property
     def fed_characters(self) -> int:
-        """How much of `spoken` has become ids; the rest is still open."""
+        """Characters of `spoken` that have become ids; the rest may still change."""
         return max(0, self._map.length - self._tokenizer.held_characters)
 
     def feed(self, delta: str, now: float) -> list[int]:
-        """Add text. Not after `finish`."""
+        """Add text. Must not follow `finish`."""
         assert not self.ended, "text after the end of the turn"
         self._deltas.append(delta)
         self._fed += len(delta)
@@ -143,7 +143,7 @@ class TextPipeline:
         return self._speak(self._normalizer.feed(pieces, now, since))
 
     def poll(self, now: float) -> list[int]:
-        """Release what has been held too long; nothing before `deadline`."""
+        """Release text that has been held too long; nothing is released before `deadline`."""
         since = self._filter.held_since(now)  # a second wait behind it must not add up
         pieces = self._directed(self._filter.poll(now))
         said = self._normalizer.feed(pieces, now, since) + self._normalizer.poll(now)
@@ -152,14 +152,14 @@ class TextPipeline:
         return self._speak(said)
 
     def deadline(self) -> float | None:
-        """When to call `poll`; None if nothing waits for time to pass."""
+        """Return when to call `poll`; None if nothing waits for time to pass."""
         filtering = self._filter.deadline()
         reading = self._normalizer.deadline()
         return min((due for due in (filtering, reading) if due is not None), default=None)
 
     def flush(self, now: float) -> list[int]:
-        """End a segment: everything held is released, but half a tag, which waits for its rest.
-        Text that follows starts a new one."""
+        """End a segment: release everything held except an incomplete tag, which waits for its
+        rest. Text that follows starts a new one."""
         said = self._rest(now)
         if self._paced:
             begun = self.unspoken.text or self._map.length > self.segments[-1].start
@@ -173,7 +173,7 @@ class TextPipeline:
         return ids + self.release(0)
 
     def release(self, characters: int) -> list[int]:
-        """Speak so much of `unspoken`; where that is the end of the turn, its last ids come."""
+        """Speak the first `characters` of `unspoken`; at the turn's end, add the last ids."""
         self.released += characters
         ids = self._say(self.unspoken.take(characters)) if characters else []
         if self.ended and not self.unspoken.text and not self.finished:
@@ -182,17 +182,17 @@ class TextPipeline:
         return ids
 
     def commit(self) -> list[int]:
-        """End the segment behind what was released; what comes next begins another."""
+        """End the segment behind the text released; text that follows begins another."""
         self.segments[-1].cut = self.released
         return self._say([Break(0.0)])
 
     def unspoken_before(self, offset: int) -> int:
-        """How many characters of `unspoken` stand for text before this offset in `source`."""
+        """Count the characters of `unspoken` for text before this offset in `source`."""
         before = self._sanitizer.offsets.before
         return self.unspoken.count_before(lambda start: before(start) < offset)
 
     def _rest(self, now: float, *, final: bool = False) -> list[Piece | Seam]:
-        """What the stages before the tokenizer hold."""
+        """Release what the stages before the tokenizer hold."""
         rest = self._sanitizer.flush()
         pieces = self._filtered(rest, now) if rest else []
         pieces += self._directed(self._filter.flush(final=final))
@@ -200,11 +200,11 @@ class TextPipeline:
         return said + self._normalizer.flush()
 
     def source_offset(self, spoken_characters: int) -> int:
-        """The offset in `source` just after the first `spoken_characters` of `spoken`."""
+        """Return the offset in `source` just after the first `spoken_characters` of `spoken`."""
         return self._sanitizer.offsets.before(self._map.source_offset(spoken_characters))
 
     def source_start(self, index: int) -> int:
-        """The offset in `source` of character `index` of `spoken`; its end if there is none."""
+        """Return the offset in `source` of character `index` of `spoken`, or the end."""
         start = self._map.source_start(index)
         if start is None and self.unspoken.text:
             start = self.unspoken.start
@@ -214,7 +214,7 @@ class TextPipeline:
         return self._directed(self._filter.feed(text, now))
 
     def _directed(self, items: list[Item]) -> list[Item]:
-        """Without changes that change nothing: what cannot be done parts no speech."""
+        """Drop voicing changes that have no effect, so that they do not split the speech."""
         if not any(isinstance(item, Change) for item in items):
             return items
         left: list[Item] = []
@@ -276,6 +276,6 @@ class TextPipeline:
 
 
 def _without_leading_space(piece: Piece) -> Piece:
-    """A segment must not begin with white space: it would merge into the prompt before the text."""
+    """Strip the white space that a segment must not begin with: it would merge into the prompt."""
     text = piece.text.lstrip()
     return Piece(text, piece.start + len(piece.text) - len(text), piece.end)

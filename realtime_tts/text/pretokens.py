@@ -21,13 +21,13 @@ PATTERN = (
     r"|\p{N}"  # one digit
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*"  # punctuation, with a leading space and trailing newlines
     r"|\s*[\r\n]+"  # white space up to its last newline
-    r"|\s+(?!\S)"  # white space, but for its last character if something follows
+    r"|\s+(?!\S)"  # white space, except its last character if something follows
     r"|\s+"
 )
 SPLIT = pre_tokenizers.Split(Regex(PATTERN), behavior="isolated", invert=False)
 
-_ENGLISH = re.compile("[A-Za-z]+")  # letters one and all: no need to look at each
-_PRETOKEN = re.compile("[.,;:!?]| [A-Za-z]+")  # in what the next one finds behind a word
+_ENGLISH = re.compile("[A-Za-z]+")  # only letters: no need to look at each
+_PRETOKEN = re.compile("[.,;:!?]| [A-Za-z]+")  # a pre-token within a match of the next pattern
 _ENGLISH_WORDS = re.compile("(?:[.,;:!?]? [A-Za-z]+)+")
 
 # U+017F, the long s, is an "s" to a case-insensitive expression.
@@ -43,7 +43,7 @@ class CharClass(IntEnum):  # its hash, unlike Enum's, is not computed in Python
 
 
 class _Open(IntEnum):
-    """What the open pre-token is, and so what can still join it."""
+    """What the open pre-token is, which decides what can still join it."""
 
     NOTHING = auto()
     WHITE = auto()
@@ -81,13 +81,13 @@ _STARTS = {
 
 
 def split(text: str) -> list[str]:
-    """The pre-tokens of a whole text, by the library."""
+    """Return the pre-tokens of a whole text, by the library."""
     return [piece for piece, _ in SPLIT.pre_tokenize_str(text)]
 
 
 @lru_cache(maxsize=16384)
 def char_class(char: str) -> CharClass:
-    """How `PATTERN` sees one character."""
+    """Return how `PATTERN` sees one character."""
     if char in "\r\n":
         return _NEWLINE
     if len(split("a" + char)) == 1:
@@ -106,12 +106,12 @@ class PreTokenBuffer:
 
     @property
     def is_white(self) -> bool:
-        """True while the open text is white space whose cuts are not decided."""
+        """Whether the open text is white space whose cuts are not decided."""
         return self._state is _Open.WHITE
 
     @property
     def joining(self) -> frozenset[CharClass]:
-        """The classes of characters with which the open pre-token can go on."""
+        """The classes of characters that can join the open pre-token."""
         return _JOINING[self._state]
 
     def feed(self, text: str) -> list[str]:
@@ -139,7 +139,7 @@ class PreTokenBuffer:
         return closed
 
     def expect(self, kind: CharClass) -> list[str]:
-        """The pre-tokens that are complete because the next character will be of class `kind`."""
+        """Return the pre-tokens that are complete because the next character is of class `kind`."""
         closed: list[str] = []
         self._decide(kind, closed)
         return closed
@@ -155,7 +155,7 @@ class PreTokenBuffer:
         return closed
 
     def _decide(self, kind: CharClass, closed: list[str]) -> None:
-        """Close what a next character of class `kind` does not join. Idempotent."""
+        """Close the open pre-token if a character of class `kind` does not join it. Idempotent."""
         if self._state is _Open.NOTHING or (self._state, kind) in _JOINS:
             return
         if self._state is _Open.WHITE:
@@ -165,7 +165,7 @@ class PreTokenBuffer:
             self._reset()
 
     def _decide_white(self, kind: CharClass, closed: list[str]) -> None:
-        """White space ends before a character of class `kind`, which may take its last one."""
+        """Cut white space before a character of class `kind`, which may take its last one."""
         lines, spaces = self._cut_after_newlines()
         last = spaces[-1:]
         parts = [lines, spaces[:-1]]

@@ -1,24 +1,24 @@
-"""How far speech has come in its text, from what single frames say of it."""
+"""How far speech has come in its text, by the token that each frame speaks."""
 
 from __future__ import annotations
 
 
 class Progress:
-    """The token that is being spoken, from `token` on; -1 before the first frame.
+    """Tracks the token that is being spoken: `token`, -1 before the first frame.
 
-    Frames are read without looking ahead and are not always right. A step to one of the next
-    `NEAR` tokens counts at once. A longer one counts when the frames that follow agree: until then
-    the place stays where it is. Words were skipped if it is longer than `FAR`.
+    Frames are read without looking ahead and are not always right. A step to one of the next `NEAR`
+    tokens counts at once. A longer one counts when the frames that follow agree: until then `token`
+    stays as it is. A step of more than `FAR` means that words were skipped.
     """
 
     def __init__(self, token: int = -1) -> None:
         self.token = token
         self.skipped = False
-        """Some words were not spoken."""
-        self._far: list[int] = []  # where the last frames were, while that is too far to believe
+        """Whether some words were not spoken."""
+        self._far: list[int] = []  # tokens of the last frames, while they are too far to believe
 
     def frame(self, token: int) -> bool:
-        """A frame says that it speaks this token. Gives whether the place moved on."""
+        """Take the token that a frame speaks. Return whether `token` moved on."""
         step = token - self.token
         if step <= 0:
             self._far.clear()
@@ -32,7 +32,7 @@ class Progress:
         return True
 
     def _agree(self, token: int) -> bool:
-        """Whether enough frames in a row were as far, and went on from each other."""
+        """Return whether enough frames in a row were as far, and went on from each other."""
         far = self._far
         if far and not 0 <= token - far[-1] <= NEAR:
             far.clear()
@@ -41,8 +41,8 @@ class Progress:
 
 
 NEAR = 4
-"""Tokens. Of 1,669 steps of the demo voice, 96 % were of one token, and none was of more than
-three."""
+"""Tokens of a step that counts at once. Of 1,669 steps of the demo voice, 96 % were of one token,
+and none was of more than three."""
 FAR = 8
-"""Tokens: more than a long word has."""
+"""Tokens of the longest step that skips no words: more than a long word has."""
 _FRAMES = 3

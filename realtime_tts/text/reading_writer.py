@@ -1,4 +1,4 @@
-"""What the normalizer says: the held text as it is, or words for it, and the pauses in between."""
+"""Collects what the normalizer says: held text as it is, or words for it, and pauses."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ _TAIL = 2 * MAX_WORD  # characters remembered of what was read
 
 
 class ReadingWriter:
-    """`hold` pieces as they come; `copy` or `replace` their characters in the same order."""
+    """Collects pieces: `hold` them; then `copy` or `replace` their characters in order."""
 
     def __init__(self) -> None:
         self.tail = ""
         """The last characters read."""
         self._pieces: deque[Piece] = deque()  # the held text
-        self._taken = 0  # characters of the first of them that are not held any more
+        self._taken = 0  # characters of the first piece that were read
         self._glue = False  # the last piece ended in a word that was not in the text
         self._break_seconds = 0.0
         self._out: list[Piece | Seam] = []
 
     def take(self) -> list[Piece | Seam]:
-        """What was said since the last call."""
+        """Return what was said since the last call."""
         out, self._out = self._out, []
         return out
 
     def hold(self, piece: Piece) -> None:
-        """A piece came, and waits."""
+        """Add a piece of text that waits to be read."""
         self._pieces.append(piece)
 
     def copy(self, text: str) -> None:
-        """What was read is said as it is."""
+        """Say the next held text, `text`, as it is."""
         if not text:
             return
         pieces = self._consume(text)
@@ -49,7 +49,7 @@ class ReadingWriter:
         self._out += pieces
 
     def replace(self, text: str, said: str, *, spaced: bool) -> None:
-        """What was read is said like this. `spaced`: words are parted by spaces."""
+        """Say `said` for the next held text, `text`. `spaced`: words are separated by spaces."""
         previous = self.tail[-1:]
         pieces = self._consume(text)
         if spaced and said and (self._glue or is_word_character(previous)):
@@ -59,7 +59,7 @@ class ReadingWriter:
         self._out.append(Piece(said, pieces[0].start, end))
 
     def part(self, seam: Seam) -> None:
-        """The speech is parted here; of pauses only as long as a turn may have them."""
+        """Split the speech here. Pauses last no longer than a turn may have them."""
         self._glue = False
         if isinstance(seam, Break):
             seconds = min(seam.seconds, MAX_BREAK_SECONDS - self._break_seconds)
@@ -70,7 +70,7 @@ class ReadingWriter:
         self._out.append(seam)
 
     def _consume(self, text: str) -> list[Piece]:
-        """The pieces of the first characters held."""
+        """Remove and return the pieces of the first held characters, `text`."""
         self.tail = (self.tail + text)[-_TAIL:]
         missing, taken = len(text), []
         while missing:

@@ -1,4 +1,5 @@
-"""What must never reach a tokenizer: half characters, control characters, floods of accents.
+"""Removes what must never reach a tokenizer: half characters, control characters, floods of
+accents.
 
 `Sanitizer` works on deltas and gives, for any split of a text, the same result as for the whole;
 the result always encodes as UTF-8 and is a fixed point.
@@ -52,7 +53,7 @@ class Sanitizer:
         return "".join(self._take(char) for char in delta)
 
     def flush(self) -> str:
-        """Release a held half character. Later text may follow."""
+        """Release a held high surrogate. Later text may follow."""
         return self._take_lone_high() if self._high else ""
 
     def _take(self, char: str) -> str:
@@ -73,7 +74,7 @@ class Sanitizer:
         return self._put(_REPLACEMENT, 1)
 
     def _clean(self, char: str) -> str:
-        """What one character becomes: itself, a replacement, or nothing."""
+        """Return what one character becomes: itself, a replacement, or nothing."""
         after_return, self._after_return = self._after_return, char == "\r"
         clean = char
         if _is_low(char):

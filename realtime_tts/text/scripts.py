@@ -1,4 +1,4 @@
-"""Scripts that a voice cannot speak: their text is left out, and the client is told which they are.
+"""Scripts that a voice cannot speak: their text is left out, and the client gets their names.
 
 A model that never heard Cyrillic makes noise of it. What a voice can speak follows from the
 languages of its checkpoint; Latin letters, digits and marks are read by every voice.
@@ -47,7 +47,7 @@ SCRIPTS = {
         (0x3105, 0x312F), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF)
     ),
 }
-"""The inside of a character class for each. Their digits are not in it: those are read."""
+"""The letters of each script, as the inside of a character class. Digits are read, so not in it."""
 
 _LATIN = (
     "english german french spanish italian portuguese dutch polish czech turkish swedish danish "
@@ -70,16 +70,16 @@ _OF_LANGUAGE = dict.fromkeys(_LATIN, "") | {
 
 
 class ScriptGuard:
-    """Takes out of pieces what is in none of a voice's scripts. `left_out` names what was found."""
+    """Removes text in scripts that a voice cannot speak. `left_out` names the scripts found."""
 
     def __init__(self, languages: Iterable[str]) -> None:
         self._foreign = _foreign_to(frozenset(languages))
         self.left_out: dict[str, None] = {}
         self._space = True  # the last character given was white space, or there was none
-        self._cut = False  # behind it, text was left out
+        self._cut = False  # text behind it was left out
 
     def pass_on(self, said: list[Piece | Seam]) -> list[Piece | Seam]:
-        """What is left of it; of the spaces around what is left out, one stays."""
+        """Return what is left; of the spaces around text that is left out, one stays."""
         if self._foreign is None:
             return said
         left: list[Piece | Seam] = []
@@ -126,8 +126,8 @@ def _part(piece: Piece, begin: int, end: int) -> Piece:
 
 @cache
 def _foreign_to(languages: frozenset[str]) -> re.Pattern[str] | None:
-    """Runs of one script that none of the languages is written in. None: nothing is known to be
-    foreign, as a language is not known."""
+    """Return a pattern for runs of one script that none of the languages is written in. None: there
+    are no languages, or one is unknown, so nothing is known to be foreign."""
     known = {"chinese" if name.endswith("_dialect") else name for name in languages} - {"auto"}
     if not known or not known.issubset(_OF_LANGUAGE):
         return None

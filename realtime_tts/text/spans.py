@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """`text` stands for source[start:end].
+    """A piece of text, which stands for source[start:end].
 
     If both have the same length the characters correspond one to one, otherwise the piece is
     indivisible. What lies between two pieces is in the source but not spoken.
@@ -30,7 +30,7 @@ class OffsetMap:
         self._before = [0]
 
     def mark(self, after: int, before: int) -> None:
-        """The character at `after` (and those that follow it one to one) came from `before`."""
+        """Record that the character at `after`, and those that follow it, came from `before`."""
         if self._before[-1] - self._after[-1] == before - after:
             return
         if self._after[-1] == after:
@@ -53,7 +53,7 @@ class PieceMap:
         self._pieces: list[tuple[int, int, bool]] = []  # start, end, characters one to one
 
     def add(self, piece: Piece) -> None:
-        """Pieces come in order; those that touch and match one to one become one entry."""
+        """Add the next piece. Pieces that touch and match one to one become one entry."""
         direct = len(piece.text) == piece.end - piece.start
         if direct and self._pieces:
             start, end, last_direct = self._pieces[-1]
@@ -66,7 +66,7 @@ class PieceMap:
         self.length += len(piece.text)
 
     def source_offset(self, count: int) -> int:
-        """The source offset just after the first `count` characters; 0 for none of them.
+        """Return the source offset just after the first `count` characters; 0 for none of them.
 
         A piece that is not one to one counts when its last character does.
         """
@@ -81,7 +81,7 @@ class PieceMap:
         return end if count == next_at else start
 
     def source_start(self, index: int) -> int | None:
-        """The source offset where character `index` begins; None if there is no such character."""
+        """Return the source offset where character `index` begins; None if there is none."""
         if not 0 <= index < self.length:
             return None
         entry = bisect_right(self._at, index) - 1
@@ -90,7 +90,7 @@ class PieceMap:
 
 
 def part_of(piece: Piece, begin: int, length: int) -> Piece:
-    """Characters of a piece. If it is not one to one, the first of them stand for all of it."""
+    """Return some characters of a piece. If it is not one to one, the first stand for all of it."""
     text = piece.text[begin : begin + length]
     if len(piece.text) == piece.end - piece.start:
         return Piece(text, piece.start + begin, piece.start + begin + len(text))

@@ -1,10 +1,10 @@
-"""When which word is spoken, found out while the speech is being made.
+"""When each word is spoken, worked out while the speech is being made.
 
-Some models tell which token of its text each frame of audio speaks (`token_times.py`): a word ends
-where the next one begins, or falls silent before it. Else the times are an estimate, by the rule of
-`spoken.py`: every spoken character has an expected duration by its script. While more speech may
-come, as much text counts as spoken as that many seconds usually hold at the voice's pace; once the
-speech of a part is complete, its text is spread over it. Words are given out in order, once, and
+Some models report which token of its text each frame of audio speaks (`token_times.py`): a word
+ends where the next one begins, or falls silent before it. Otherwise the times are an estimate, by
+the rule of `spoken.py`: every spoken character has an expected duration by its script. While more
+speech may come, as much text counts as spoken as the seconds usually hold at the voice's pace; once
+the speech of a part is complete, its text is spread over it. Words are returned in order, once, and
 never beyond the audio that is asked about: they are squeezed or wait where the first guess turns
 out wrong.
 """
@@ -30,15 +30,15 @@ from realtime_tts.text.spoken import (
 )
 from realtime_tts.text.token_times import FRAME_SECONDS, TokenTimes
 
-_HUSH = 0.12
+_SHORTEST_PAUSE = 0.12
 """Seconds of silence that are a pause: a plosive takes less."""
 
 _LOOK = 500
-"""Characters that are looked at together: their words take 1 ms, of Chinese 2.5."""
+"""Characters that are looked at together: their words take 1 ms, Chinese ones 2.5 ms."""
 
 
 class SpokenSpan(NamedTuple):
-    """`text`, as the caller gave it, is spoken from `start` to `end`: seconds of the speech."""
+    """Text of the caller, spoken from `start` to `end`, in seconds of the speech."""
 
     text: str
     start: float
@@ -46,16 +46,16 @@ class SpokenSpan(NamedTuple):
 
     @property
     def exact(self) -> bool:
-        """The model has told, and white space is not in its time; else this is an estimate."""
+        """Whether the model reported the time, without white space; if not, it is an estimate."""
         return False
 
     def later(self, seconds: float) -> SpokenSpan:
-        """The same, so much later."""
+        """Return the span, moved `seconds` later."""
         return self._replace(start=self.start + seconds, end=self.end + seconds)
 
 
 class ExactSpan(SpokenSpan):
-    """The same where the model has told."""
+    """A span whose time the model reported."""
 
     @property
     def exact(self) -> bool:
@@ -63,11 +63,11 @@ class ExactSpan(SpokenSpan):
 
 
 class SpokenText:
-    """The text of one turn against its audio, part by part as pauses cut it. Nothing is worked out
-    before somebody asks, and of a long text no more than the audio has come to.
+    """Aligns the text of one turn with its audio, part by part as pauses cut it. Nothing is
+    computed before it is asked for, and of a long text no more than the audio has reached.
 
     Seconds are those of the turn's audio. `language` ("Japanese") refines durations; `pace`:
-    seconds of audio for an expected second, for speech that is not complete, at a speed of 1.
+    seconds of audio per expected second, for speech that is not complete, at a speed of 1.
     """
 
     def __init__(
@@ -77,34 +77,34 @@ class SpokenText:
         self._language = language
         self._pace = pace
         self.parts = [SpokenPart(0, 0.0, 0.0)]  # one for each segment begun
-        self._part = 0  # the one whose words are given out
-        self._before = 0.0  # seconds of audio before it
-        self._count = 0  # spoken characters given out
-        self._ends = [0.0]  # of those and of each character looked at behind them: expected seconds
+        self._part = 0  # index of the one whose words are next
+        self._before = 0.0  # seconds of audio before that part
+        self._count = 0  # spoken characters that `take` returned
+        self._ends = [0.0]  # expected seconds there, and behind each later character looked at
         self._whole: float | None = None  # expected seconds of the part, when its end is known
-        self.told = 0  # the same in the caller's text
+        self.told = 0  # characters of the caller's text that `take` returned
         self._at = 0.0  # where the last word ended, in seconds of audio
         self._ended = False  # no more speech comes, though perhaps not all was spoken
-        self._times = [TokenTimes(pipeline.segments[0].sizes)]  # of each part
-        self._byte = 0  # of the part's text, up to where it was given out
+        self._times = [TokenTimes(pipeline.segments[0].sizes)]  # one for each part
+        self._byte = 0  # bytes of the part's text that `take` returned
         self.exact = False
-        """The model tells which word it speaks."""
+        """Whether the model reports which word it speaks."""
 
     def begin(self, segment: TextSegment, speed: float = 1.0) -> None:
-        """The speech so far is complete; what follows is this segment's, after its pause."""
+        """Begin this segment, after its pause: the speech so far is complete."""
         self.parts.append(SpokenPart(segment.start, segment.pause, 0.0, speed))
         self._times.append(TokenTimes(segment.sizes))
 
     def play_at(self, speed: float) -> None:
-        """The speed of the last part, of which no speech was made yet."""
+        """Set the speed of the last part, of which no speech was made yet."""
         self.parts[-1] = self.parts[-1]._replace(speed=speed)
 
     def made(self, seconds: float, tokens: Sequence[int] = (), silent: float = 0.0) -> None:
-        """So much more speech was made; the last `silent` seconds of all speech cannot be heard.
-        Both as they are played.
+        """Add `seconds` of speech; the last `silent` seconds of all speech cannot be heard. Both as
+        they are played.
 
-        `tokens`: which tokens its frames speak, where the model tells. The last one ends with the
-        speech, and of the first some may have been left out.
+        `tokens`: which tokens its frames speak, where the model reports it. The last one ends with
+        the speech, and of the first some may have been left out.
         """
         part = self.parts[-1]
         before, made = part.generated, part.generated + seconds
@@ -114,19 +114,19 @@ class SpokenText:
             times.frame(token, max(before, made - (len(tokens) - index) * frame))
         if tokens:
             self.exact = True
-        if silent > _HUSH / part.speed:
-            times.hushed(made - silent)
+        if silent > _SHORTEST_PAUSE / part.speed:
+            times.silent_from(made - silent)
 
     def measured(self) -> tuple[float, float]:
-        """Expected and true seconds of the last part, when all its speech was made, at a speed of
-        1."""
+        """Return the expected and the true seconds of the last part, at a speed of 1, when all its
+        speech was made."""
         part, segments = self.parts[-1], self._pipeline.segments
         end = segments[len(self.parts)].start if len(self.parts) < len(segments) else None
         text = self._pipeline.spoken[part.start : end]
         return sum(expected_durations(text, self._language)), part.generated * part.speed
 
     def all_spoken(self) -> bool:
-        """Whether the model spoke all words of the parts so far, as far as it tells."""
+        """Return whether all words so far were spoken, as far as the model reports it."""
         spoken, ends = self._pipeline.spoken, [part.start for part in self.parts[1:]]
         ends.append(self._pipeline.fed_characters)
         return all(
@@ -135,7 +135,7 @@ class SpokenText:
         )
 
     def split(self, played: float, generated: float, complete: bool) -> SpokenSplit:
-        """The caller's text in two, where its listener stopped: see `split_spoken`."""
+        """Split the caller's text where its listener stopped: see `split_spoken`."""
         if self.exact and 0 < played and not (complete and played >= generated):
             return split_at(self._pipeline, self._ended_by(played))
         return split_spoken(
@@ -151,14 +151,14 @@ class SpokenText:
     def take(
         self, played: float, in_all: float | None = None, *, ended: bool = False
     ) -> list[SpokenSpan]:
-        """The words that are spoken by `played` seconds and were not given out yet; of many the
-        next. Call it again until it gives none.
+        """Return the words spoken by `played` seconds that were not returned yet; of many, the next
+        ones. Call it again until it returns none.
 
         Each is the caller's text from where the one before ends: with the white space before it,
-        and with marks that are not spoken. Where a script writes no spaces, a character counts as
-        a word. Joined they are the text so far, and all of it when all speech is played. `in_all`:
-        seconds of the audio of all the text, when that is known. `ended`: no more speech comes, and
-        no word grows; without `in_all` perhaps not all text was spoken.
+        and with marks that are not spoken. Where a script writes no spaces, a character counts as a
+        word. Joined they are the text so far, and all of it when all speech is played. `in_all`:
+        seconds of the audio of all the text, if known. `ended`: no more speech comes, and no word
+        grows; without `in_all` perhaps not all text was spoken.
         """
         self._ended, parts = ended, self.parts
         words: list[SpokenSpan] = []
@@ -178,7 +178,7 @@ class SpokenText:
             self._ends, self._whole, self._byte = [0.0], None, 0
 
     def _known(self, in_all: float | None) -> int:
-        """The end of the last part's text, as far as the model was given it."""
+        """Return the end of the last part's text, as far as the model was given it."""
         if in_all is not None:
             return len(self._pipeline.spoken)
         fed, segments = self._pipeline.fed_characters, self._pipeline.segments
@@ -187,12 +187,12 @@ class SpokenText:
     def _due(
         self, played: float, begin: float, stop: float | None, end: int, last: bool
     ) -> list[SpokenSpan]:
-        """Words of spoken[:end], which sound from `begin` to `stop`; None: nobody knows yet."""
+        """Return words of spoken[:end], spoken from `begin` to `stop`; None: not known yet."""
         over = stop is not None and played >= stop
         if not over and played <= max(begin, self._at):
             return []
         if self.exact:
-            return self._told(played, begin, stop, end, last)
+            return self._due_exactly(played, begin, stop, end, last)
         rate = self.parts[self._part].speed / self._pace  # expected seconds in a second of audio
         if stop is not None and stop > begin:
             rate = self._expected(end) / (stop - begin)
@@ -210,29 +210,29 @@ class SpokenText:
         at_end, count = count == end, marks[-1][0]
         ends = [self._ends[at - self._count] for at in (self._count, *(mark for mark, _ in marks))]
         reached = stop if over and stop is not None else played
-        # A part of nothing but pauses begins where all ends: by the last bit behind it, perhaps.
+        # A part of only pauses begins where all ends: perhaps by a rounding error behind it.
         first = max(min(begin, reached), self._at)
         opens, closes = first, reached
         if rate > 0:
             opens = max(first, begin + ends[0] / rate)
             closes = reached if over and at_end else min(begin + ends[-1] / rate, reached)
-        if closes <= opens:  # the speech is faster than was believed
+        if closes <= opens:  # the speech is faster than was estimated
             opens, closes = first, max(first, reached)
         words = self._spread(marks, ends, opens, closes)
         del self._ends[: count - self._count]
         self._count, self.told, self._at = count, marks[-1][1], closes
         return words
 
-    def _told(
+    def _due_exactly(
         self, played: float, begin: float, stop: float | None, end: int, last: bool
     ) -> list[SpokenSpan]:
-        """The same where the model tells: words whose ends are known, and were played."""
+        """Return words whose ends the model reported, and which were played."""
         over = stop is not None and played >= stop
         ended = over or (stop is None and self._ended)
-        limit, told = begin + self.parts[self._part].generated, self._times[self._part]
+        limit, tokens = begin + self.parts[self._part].generated, self._times[self._part]
         times: dict[int, tuple[int, float, float]] = {}  # by the end of each spoken word
         count, opens = self._count, self._at
-        for word in told.words(self._pipeline.spoken, self._count, self._byte, end):
+        for word in tokens.words(self._pipeline.spoken, self._count, self._byte, end):
             if word.end is None and not (over or (ended and word.start is not None)):
                 break
             opens = max(opens, limit if word.start is None else begin + word.start)
@@ -255,7 +255,7 @@ class SpokenText:
         return words
 
     def _ended_by(self, played: float) -> int:
-        """How many characters belong to words that ended by `played` seconds."""
+        """Return how many characters belong to words that ended by `played` seconds."""
         begin, fed = 0.0, self._pipeline.fed_characters
         for index, part in enumerate(self.parts):
             begin += part.pause
@@ -273,7 +273,7 @@ class SpokenText:
         return fed
 
     def _expected(self, end: int) -> float:
-        """The seconds that the part is expected to take, whose text ends at `end` for good."""
+        """Return the expected seconds of the part, whose text ends at `end` for good."""
         if self._whole is None:
             rest = (expected_durations(text, self._language) for text in self._ahead(end))
             self._whole = self._ends[-1] + sum(map(sum, rest))
@@ -295,14 +295,14 @@ class SpokenText:
             self._ends[-1:] = accumulate(durations, initial=self._ends[-1])
 
     def _ahead(self, end: int) -> Iterator[str]:
-        """The text of spoken[:end] that was not looked at yet, piece by piece."""
+        """Yield the text of spoken[:end] that was not looked at yet, piece by piece."""
         spoken = self._pipeline.spoken
         for at in range(self._count + len(self._ends) - 1, end, _LOOK):
             yield spoken[at : min(at + _LOOK, end)]
 
     def _heard(self, expected: float, bound: int, end: int, complete: bool) -> int:
-        """Find where in spoken[:end] so many expected seconds end: at a word's end that cannot
-        move, or at `bound`, where a word may be cut."""
+        """Find where in spoken[:end] `expected` seconds end: at a word's end that cannot move, or
+        at `bound`, where a word may be cut."""
         spoken = self._pipeline.spoken
         count = self._count
         if expected > 0:
@@ -321,7 +321,7 @@ class SpokenText:
         for at in range(self._count + 1, count + 1):
             if at == count or may_end_word(self._pipeline.spoken, at):
                 new = source_cut(self._pipeline, at)
-                # Else inside of what stands for one word, such as a number, or in front of it.
+                # Otherwise inside what stands for one word, such as a number, or before it.
                 if new > cut and not self._pipeline.source[cut:new].isspace():
                     marks.append((at, new))
                     cut = new
@@ -332,7 +332,7 @@ class SpokenText:
     def _spread(
         self, marks: list[tuple[int, int]], ends: list[float], opens: float, closes: float
     ) -> list[SpokenSpan]:
-        """The words up to each mark, which share the time by what is expected of each."""
+        """Divide the time among the words up to each mark, by what is expected of each."""
         expected = ends[-1] - ends[0]
         times = [
             opens + (closes - opens) * ((end - ends[0]) / expected if expected > 0 else 1.0)

@@ -1,4 +1,4 @@
-"""What the speech text filter lets through: pieces of text, with white space tidied."""
+"""Collects what the speech text filter lets through: pieces of text, with white space tidied."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from realtime_tts.text.spans import Piece
 
 
 class Gap(IntEnum):
-    """What stands between two texts in place of something that is not read; higher wins."""
+    """What separates two texts in place of something that is not read; higher wins."""
 
     EMOJI = 1  # a space, if it stood between two words
     TAG = 2  # a space, if a word follows
@@ -21,7 +21,7 @@ class Gap(IntEnum):
 _OPENING = "([{\"'“‘«„¿¡-/"
 _PAUSES = ".,;:!?…。，、；：！？"
 _TAIL = 12  # characters
-_MAX_NEWLINES = 2  # a paragraph's end; more mean no longer pause
+_MAX_NEWLINES = 2  # a paragraph's end; more are no longer pause
 
 
 class SpeechWriter:
@@ -37,7 +37,7 @@ class SpeechWriter:
 
     @property
     def previous(self) -> str:
-        """What stands before the next character, white space included; "" before the first."""
+        """The character before the next one, white space included; "" before the first."""
         return " " if self._gap and self._gap[0] >= Gap.SPACE else self._last
 
     @property
@@ -47,11 +47,11 @@ class SpeechWriter:
 
     @property
     def tail(self) -> str:
-        """The last characters before the next one, a word of them at least."""
+        """The last characters before the next one, at least a word."""
         return f"{self._tail} " if self._gap and self._gap[0] >= Gap.SPACE else self._tail
 
     def take(self) -> list[Item]:
-        """What was written since the last call, in order."""
+        """Return what was written since the last call, in order."""
         pieces, self._pieces = self._pieces, []
         return pieces
 
@@ -73,14 +73,14 @@ class SpeechWriter:
         self._put(text, at, at + len(text))
 
     def replace(self, piece: Piece) -> None:
-        """Write a text that stands for another one."""
+        """Write a text that stands for another one in the source."""
         self._close_gap(piece.text[0])
         self._put(piece.text, piece.start, piece.end)
         self._newlines = 0
         self._spaced = False
 
     def say_as(self, said: SayAs) -> None:
-        """Write a text that is to be said as what it is."""
+        """Write a text together with the kind of thing that it is."""
         self._close_gap(said.piece.text[0])
         self._pieces.append(said)
         self._last = self._tail = said.piece.text[-1]
@@ -88,7 +88,7 @@ class SpeechWriter:
         self._spaced = False
 
     def direct(self, seam: Seam) -> None:
-        """Part the text here."""
+        """Split the text here."""
         self._pieces.append(seam)
 
     def end_line(self, at: int, length: int) -> None:

@@ -1,8 +1,8 @@
 """How much of a turn's text was heard when it was interrupted: an estimate.
 
-The model does not say which text a frame of audio speaks. What is known: the seconds played and
-generated, and the text. Every spoken character c has an expected duration d(c) by its script
-(`_duration`), and D is the sum of d over the text the model was given.
+It is for models that do not report which text a frame of audio speaks. What is known: the seconds
+played and generated, and the text. Every spoken character c has an expected duration d(c) by its
+script (`_duration`), and D is the sum of d over the text the model was given.
 
 - Generation complete: the text fills the audio, so heard = D * played / generated. In a text of
   one script this is nearly the proportion of characters.
@@ -10,8 +10,8 @@ generated, and the text. Every spoken character c has an expected duration d(c) 
   an expected second (`SpeechRates`).
 
 The characters whose durations sum up to `heard` are counted as spoken, back to the last end of a
-word (any character, where words are not separated by spaces). The estimate rather says too little
-than too much: an agent may repeat a word, but does not believe it said what nobody heard.
+word (any character, where words are not separated by spaces). The estimate is rather too small than
+too large: an agent may repeat a word, but does not believe it said what nobody heard.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class SpokenSplit(NamedTuple):
 class SpokenPart(NamedTuple):
     """The audio of one segment: `pause` seconds of silence, then `generated` seconds of speech.
 
-    Its text begins at character `start` of `TextPipeline.spoken`. It is played at `speed`, and
-    seconds are those that are heard.
+    Its text begins at character `start` of `TextPipeline.spoken`. It is played at `speed`, and the
+    seconds are as played.
     """
 
     start: int
@@ -93,10 +93,10 @@ def split_spoken(
 ) -> SpokenSplit:
     """Split `pipeline.source` at what was heard.
 
-    `parts`: where the turn has pauses, its segments that were begun; all but the last are complete.
-    `played` and `generated` are seconds of this turn's audio; `complete` says that the text was
-    finished and that no more audio will be generated. `language` ("Japanese") refines durations;
-    `pace`: seconds of audio for an expected second, while generation is not complete.
+    `parts`: the begun segments of a turn that has pauses; all but the last are complete. `played`
+    and `generated` are seconds of this turn's audio; `complete` says that the text was finished and
+    that no more audio will be generated. `language` ("Japanese") refines durations; `pace`: seconds
+    of audio per expected second, while generation is not complete.
 
     Nothing played means nothing spoken; all played of a complete generation means all spoken. More
     played never means less spoken.
@@ -126,14 +126,13 @@ def split_spoken(
 
 
 def split_at(pipeline: TextPipeline, count: int) -> SpokenSplit:
-    """The caller's text in two, behind the first `count` spoken characters."""
+    """Split the caller's text behind the first `count` spoken characters."""
     source, cut = pipeline.source, source_cut(pipeline, count)
     return SpokenSplit(source[:cut], source[cut:])
 
 
 class _Heard(NamedTuple):
-    """Says that of spoken[start:end] so many seconds were played; the rest is as in
-    `split_spoken`."""
+    """Seconds of spoken[start:end] that were played; the rest is as in `split_spoken`."""
 
     start: int
     end: int
@@ -143,7 +142,7 @@ class _Heard(NamedTuple):
 
 
 def _in_parts(heard: _Heard, parts: Sequence[SpokenPart], pipeline: TextPipeline) -> _Heard:
-    """The part in which the listener was; `played` is at most 0 in the pause before it."""
+    """Return the part in which the listener was; `played` is at most 0 in the pause before it."""
     played = heard.played
     for index, part in enumerate(parts[:-1]):
         played -= part.pause
@@ -156,7 +155,8 @@ def _in_parts(heard: _Heard, parts: Sequence[SpokenPart], pipeline: TextPipeline
 
 
 def source_cut(pipeline: TextPipeline, count: int) -> int:
-    """The end in the source of the first `count` characters, with the marks that close them."""
+    """Return where the first `count` characters, and the marks that close them, end in the
+    source."""
     if not count:
         return 0
     source = pipeline.source
@@ -173,14 +173,14 @@ def source_cut(pipeline: TextPipeline, count: int) -> int:
 
 
 def expected_durations(text: str, language: str | None) -> Iterable[float]:
-    """Seconds of each character, worked out as they are taken."""
+    """Return the expected seconds of each character, computed as they are taken."""
     japanese = (language or "").lower() in ("japanese", "ja")
     japanese = japanese or not text.isascii() and _KANA.search(text) is not None
     return map(_DURATIONS[japanese].__getitem__, text)
 
 
 def _duration(char: str, japanese: bool) -> float:
-    """Expected seconds of one character, pauses included."""
+    """Return the expected seconds of one character, pauses included."""
     if char in SENTENCE_ENDS:
         return _SENTENCE_END_SECONDS
     if char in PAUSES:
@@ -199,8 +199,7 @@ def _duration(char: str, japanese: bool) -> float:
 
 
 class _Durations(dict[str, float]):
-    """Keeps the durations of the characters asked for lately; it takes 20 ns for each of a long
-    text."""
+    """Caches the durations of recent characters: each of a long text takes 20 ns."""
 
     def __init__(self, japanese: bool) -> None:
         self._japanese = japanese
@@ -217,7 +216,7 @@ _DURATIONS = (_Durations(japanese=False), _Durations(japanese=True))
 
 
 def may_end_word(text: str, index: int) -> bool:
-    """Whether the text may be cut before text[index]: at the end of a word."""
+    """Return whether the text may be cut before text[index]: at the end of a word."""
     if index >= len(text):
         return True
     before, after = text[index - 1], text[index]
@@ -234,15 +233,15 @@ def may_end_word(text: str, index: int) -> bool:
 
 
 _LATELY = 60.0
-"""Expected seconds of speech that count; older ones fade."""
+"""Expected seconds of recent speech that count; older ones fade."""
 _SHORTEST = 1.0
-"""Shorter texts teach nothing: the silence at both ends is too large a part of them."""
+"""Expected seconds of a text to learn from: in shorter ones too much is silence at both ends."""
 _SLOWEST = 2.0
 _VOICES = 1_000
 
 
 class SpeechRates:
-    """The speech rate of each voice: seconds of audio for an expected second, 1 if not known.
+    """The speech rate of each voice: seconds of audio per expected second, 1 if not known.
 
     Expected is what an average speaker takes. From sentence to sentence the ratio varies by a few
     percent, between voices by tens: what a voice has spoken lately tells how fast it goes on.
@@ -252,12 +251,12 @@ class SpeechRates:
         self._heard: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()  # the latest last
 
     def of(self, voice: Hashable) -> float:
-        """The speech rate of a voice, from 1/2 to 2."""
+        """Return the speech rate of a voice, from 1/2 to 2."""
         expected, seconds = self._heard.get(voice, (1.0, 1.0))
         return min(_SLOWEST, max(1 / _SLOWEST, seconds / expected))
 
     def learn(self, voice: Hashable, expected: float, seconds: float) -> None:
-        """A text of `expected` seconds took `seconds`, from its first sound to its last."""
+        """Learn that a text of `expected` seconds took `seconds`, from first sound to last."""
         if expected < _SHORTEST or seconds <= 0:
             return
         before = self._heard.pop(voice, (0.0, 0.0))

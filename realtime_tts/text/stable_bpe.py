@@ -47,11 +47,11 @@ character; a boundary kept in doubt only means that ids are released a little la
 
 
 _REMEMBERED = 24
-"""Characters of a pre-token whose ids are remembered: words come back, long runs do not."""
+"""The most characters of a pre-token whose ids are cached: words recur, long runs do not."""
 
 
 def byte_alphabet() -> list[str]:
-    """The printable character by which byte-level vocabularies write each of the 256 bytes."""
+    """Return the printable characters by which byte-level vocabularies write the 256 bytes."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     alphabet = [""] * 256
     for byte in printable:
@@ -67,7 +67,7 @@ _TO_ALPHABET = {byte: char for byte, char in enumerate(ALPHABET) if ord(char) !=
 
 
 def to_alphabet(text: str) -> str:
-    """The UTF-8 bytes of `text`, one character of the byte alphabet each."""
+    """Return the UTF-8 bytes of `text`, one character of the byte alphabet each."""
     return text.encode().decode("latin-1").translate(_TO_ALPHABET)
 
 
@@ -96,27 +96,27 @@ class ByteVocabulary:
         self._word = lru_cache(maxsize=1 << 14)(self._encode_text)
 
     def encode_whole(self, text: str) -> Sequence[int]:
-        """The ids of a pre-token of plain text; those of words are remembered."""
+        """Return the ids of a pre-token of plain text; those of words are cached."""
         return self._word(text) if len(text) <= _REMEMBERED else self._encode_text(text)
 
     def _encode_text(self, text: str) -> tuple[int, ...]:
         return tuple(self.encode(to_alphabet(text)))
 
     def encode(self, text: str) -> list[int]:
-        """The ids of one pre-token, or of the rest of one after a certain boundary."""
+        """Return the ids of one pre-token, or of the rest of one after a certain boundary."""
         return [token.id for token in self._model.tokenize(text)] if text else []
 
     def split(self, text: str) -> list[str]:
-        """The tokens of one pre-token."""
+        """Return the tokens of one pre-token."""
         return [token.value for token in self._model.tokenize(text)]
 
     def find(self, prefix: str, low: int, high: int) -> int | None:
-        """The index of the first of tokens[low:high] that starts with `prefix`."""
+        """Return the index of the first of tokens[low:high] with this prefix, if any."""
         low = bisect_left(self.tokens, prefix, low, high)
         return low if low < high and self.tokens[low].startswith(prefix) else None
 
     def _is_pair(self, first: str, second: str) -> bool:
-        """True if `first` then `second` are the encoding of their text. `first` may be empty."""
+        """Return whether both are the encoding of their text. `first` may be empty."""
         return self.split(first + second) == ([first, second] if first else [second])
 
 
@@ -226,7 +226,7 @@ class OpenPreToken:
         self._starts = alive
 
     def _common_ancestor(self) -> int:
-        """The last boundary that is certain: the ancestor of all possible ones."""
+        """Return the last boundary that is certain: the ancestor of all possible ones."""
         ancestor = len(self._bytes)
         for start in list(self._starts):
             lower = self._meet(ancestor, start.at)
@@ -239,7 +239,7 @@ class OpenPreToken:
         return ancestor
 
     def _meet(self, first: int, second: int) -> int:
-        """The lowest common ancestor of two positions."""
+        """Return the lowest common ancestor of two positions."""
         while first != second:
             self.steps += 1
             if first > second:
@@ -249,7 +249,7 @@ class OpenPreToken:
         return first
 
     def _is_possible(self, start: _Start) -> bool:
-        """Whether some token that begins at `start` can reach past the end of the bytes."""
+        """Return whether some token that begins at `start` can reach past the end of the bytes."""
         vocabulary, text = self._vocabulary, self._bytes[start.at :]
         before = self._token_before(start.at)
         for _ in range(_LOOKS):
@@ -272,7 +272,7 @@ class OpenPreToken:
         return self._bytes[self._parents[position] : position]
 
     def _release(self, root: int) -> list[int]:
-        """The ids from the old root to `root`, which becomes position 0."""
+        """Return the ids from the old root to `root`, which becomes position 0."""
         ids: list[int] = []
         end = root
         while end > 0:

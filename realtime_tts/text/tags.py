@@ -1,6 +1,6 @@
-"""The syntax of tags and entities, at the beginning of a text of which more may come.
+"""The syntax of tags and entities, at the beginning of a text that may continue.
 
-What is a tag, and what only looks like one, is decided here; what it means, in `markup.py`.
+This module decides what is a tag and what only looks like one; `markup.py` decides what it means.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ NO_TAG = Tag(0, "", {}, False, False)
 
 
 def read_tag(text: str, inside_word: bool, ended: bool) -> Tag | None:
-    """The tag at the beginning; its length is 0 for none; None if more text is needed.
+    """Return the tag at the beginning; its length is 0 for none; None if more text is needed.
 
     Between `<` and `>` are a name and attributes with values: `<y and y>` is text. Behind a letter
-    or digit (`inside_word`) a name alone has to be one we know: `List<String>` is text. A tag that
-    is cut by the end of the text is one all the same, unless it is a single letter; and so is one
-    whose value is cut by the end of the line.
+    or digit (`inside_word`) a name alone must be a known one: `List<String>` is text. A tag that
+    the end of the text cuts still counts, unless it is a single letter; and so does one whose value
+    is cut by the end of the line.
     """
     match = _TAG.match(text)
     if match is not None:
@@ -77,7 +77,7 @@ def read_tag(text: str, inside_word: bool, ended: bool) -> Tag | None:
 
 
 def is_open(text: str) -> bool:
-    """Whether more text may make a tag of it."""
+    """Return whether more text may make a tag of it."""
     if text[:1] != "<":
         return False
     if any(word.startswith(text) and word != text for word in _DECLARATIONS):
@@ -88,7 +88,7 @@ def is_open(text: str) -> bool:
 
 
 def _is_prose(text: str) -> bool:
-    """A name and words without values: `<b and c`."""
+    """Return whether it is a name and words without values: `<b and c`."""
     match = _FLAG.match(text)
     return match is not None and _name_of(text) not in FLAGGED
 
@@ -123,7 +123,8 @@ def _value(written: str) -> str:
 
 
 def declaration(text: str, ended: bool) -> str | None:
-    """What begins with `<!` or `<?` and is no tag: a comment, CDATA, a declaration. "" for none."""
+    """Return the mark with which a comment, CDATA or declaration begins (`<!`, `<?`); "" for none;
+    None if more text is needed."""
     if any(len(text) < len(word) and word.startswith(text) for word in _DECLARATIONS[:2]):
         return text if ended else None
     if len(text) < 3:
@@ -135,7 +136,8 @@ def declaration(text: str, ended: bool) -> str | None:
 
 
 def entity(text: str, ended: bool) -> tuple[int, str] | None:
-    """The entity at the beginning, `&amp;`, and its character; 0 for none; None: more is needed."""
+    """Return the length of the entity at the beginning, `&amp;`, and its character; length 0 for
+    none; None if more text is needed."""
     match = _ENTITY.match(text)
     if match is None:
         return None if not ended and _OPEN_ENTITY.match(text) else (0, "")
@@ -146,7 +148,7 @@ def entity(text: str, ended: bool) -> tuple[int, str] | None:
 
 
 def closing(text: str, word: str, ended: bool) -> Step:
-    """Characters up to and with `word`; all but a beginning of it, where it is not there."""
+    """Return the length up to and with `word`; of all but a beginning of it, if it is not there."""
     at = text.find(word)
     if at >= 0:
         return at + len(word)

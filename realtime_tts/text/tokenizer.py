@@ -2,8 +2,8 @@
 
 Official checkpoints ship no `tokenizer.json`, so the pipeline is put together here: NFC, Qwen2's
 pre-tokeniser, byte-level BPE. Control tokens are deliberately not part of it: whatever the user
-writes, `<|im_start|>` included, is encoded as plain text. Who builds prompts encodes user text on
-its own and puts control ids, which config.json names, around it.
+writes, `<|im_start|>` included, is encoded as plain text. A prompt is built by encoding user text
+on its own and putting control ids, which config.json names, around it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _CLASSES = ("Qwen2Tokenizer", "Qwen2TokenizerFast")
 
 
 class Qwen2Tokenizer:
-    """Text to ids. Immutable, so any number of sessions share one.
+    """Turns text into ids. Immutable, so any number of sessions share one.
 
     `vocabulary` serves `IncrementalTokenizer`; `added_tokens` maps the checkpoint's control tokens
-    to their ids, which `encode` never gives.
+    to their ids, which `encode` never returns.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Qwen2Tokenizer:
         used = [*ALPHABET, *(first + second for first, second in merges)]
         self.vocabulary = ByteVocabulary(model, vocabulary, used)
         self.largest_id = max(vocabulary[token] for token in used)
-        """Of those that `encode` can give."""
+        """The largest id that `encode` can return."""
         self._sizes = {vocabulary[token]: len(token) for token in used}
         self.added_tokens: Mapping[str, int] = MappingProxyType(dict(added_tokens or {}))
 
@@ -67,12 +67,12 @@ class Qwen2Tokenizer:
         return cls(vocabulary, merges, added)
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a whole text, none of them a control token. A lone surrogate is U+FFFD."""
+        """Return the ids of a whole text, none a control token. Lone surrogates are U+FFFD."""
         whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         return list(self._tokenizer.encode(whole, add_special_tokens=False).ids)
 
     def sizes(self, ids: Iterable[int]) -> list[int]:
-        """Bytes of the text of each of these ids, which `encode` gave."""
+        """Return the bytes of the text of each of these ids, which `encode` returned."""
         return [self._sizes[index] for index in ids]
 
 

@@ -1,4 +1,4 @@
-"""UnspokenText: text that was made ready to be spoken and waits, and where it may be cut."""
+"""Text that is ready to be spoken and waits, and where it may be cut."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from realtime_tts.text.characters import NO_SPACES, PAUSES, SENTENCE_ENDS, write
 from realtime_tts.text.directions import Seam
 from realtime_tts.text.spans import Piece
 
-_BREAK = "\x1e"  # stands for a seam: white space, which no text that was filtered contains
+_BREAK = "\x1e"  # stands for a seam: a white space that filtered text never has
 _MARKS = "".join(SENTENCE_ENDS | PAUSES)
 _ENDS = re.compile(rf"\S\s|{_BREAK}|[{NO_SPACES}](?=\w)|[{_MARKS}](?=[{NO_SPACES}])")
 _CLOSERS = "\"'”’»)]}*_」』）"
@@ -19,7 +19,7 @@ _INITIAL = re.compile(r"(?:^|[\s.(])\w\.$")
 
 
 class End(IntEnum):
-    """What ends where text may be cut; a later one is also all earlier ones."""
+    """What ends at a place where text may be cut; a higher end includes all lower ones."""
 
     WORD = 0
     CLAUSE = 1
@@ -28,7 +28,7 @@ class End(IntEnum):
 
 
 def end_of(text: str) -> End | None:
-    """What `text` ends with, white space aside; None: perhaps in the middle of a word."""
+    """Return what `text` ends with, white space aside; None: perhaps in the middle of a word."""
     bare = text.rstrip()
     said = bare.rstrip(_CLOSERS)
     if _BREAK in text[len(bare) :]:
@@ -43,27 +43,27 @@ def end_of(text: str) -> End | None:
 
 
 class UnspokenText:
-    """`add` what is ready, `take` what is to be spoken. Counts are characters from its start.
+    """Text that waits: `add` what is ready, `take` what will be spoken. Counts are in characters.
 
     A cut never falls inside a word or a number: the white space behind a word shows that it is
-    complete. Where a script writes no spaces, any two letters may be parted. Ends are looked for
-    only as far as somebody asks for them, and each character is looked at once.
+    complete. Where a script writes no spaces, any two letters may be split. Ends are searched only
+    as far as asked for, and each character is looked at once.
     """
 
     def __init__(self) -> None:
         self.text = ""
-        """A break in it is one character of white space."""
+        """The text that waits; a break in it is one character of white space."""
         self._items: deque[Piece | Seam] = deque()
-        # These count from the beginning of all text, of which so much was taken.
+        # These count from the beginning of all text, of which `_taken` characters were taken.
         self._taken = 0
         self._numbers: deque[tuple[int, int]] = deque()
-        """Where, in what was not looked at, text stands for something else."""
+        """Ranges of text, not looked at yet, that stand for something else."""
         self._found: deque[tuple[int, End]] = deque()
-        """Where the text may be cut, and what ends there."""
+        """Offsets where the text may be cut, and what ends there."""
         self._looked_at = 0
 
     def add(self, items: Iterable[Piece | Seam]) -> None:
-        """More text, behind what waits."""
+        """Add text behind what waits."""
         parts, length = [self.text], self._taken + len(self.text)
         for item in items:
             text = _BREAK if isinstance(item, Seam) else item.text
@@ -77,7 +77,7 @@ class UnspokenText:
 
     @property
     def words(self) -> int:
-        """Words that are complete."""
+        """Number of words that are complete."""
         self._look(len(self.text))
         return len(self._found)
 
@@ -98,7 +98,7 @@ class UnspokenText:
         self._looked_at = max(self._looked_at, taken + within - 1)
 
     def last(self, end: End, within: int | None = None) -> int:
-        """Characters up to the last such end, in the first `within`; 0 if there is none."""
+        """Return the length up to the last such end, in the first `within`; 0 if there is none."""
         within = len(self.text) if within is None else within
         self._look(within)
         for at, found in reversed(self._found):
@@ -107,7 +107,7 @@ class UnspokenText:
         return 0
 
     def first(self, end: End) -> int:
-        """Characters up to the first such end; 0 if there is none."""
+        """Return the length up to the first such end; 0 if there is none."""
         if end is End.BREAK:
             return self.text.find(_BREAK) + 1
         self._look(len(self.text))
@@ -115,11 +115,11 @@ class UnspokenText:
 
     @property
     def start(self) -> int:
-        """Where it begins in the text that it was made of; it is not empty."""
+        """Offset of the waiting text, which is not empty, in the text that it was made of."""
         return next((item.start for item in self._items if isinstance(item, Piece)), 0)
 
     def count_before(self, is_before: Callable[[int], bool]) -> int:
-        """Characters up to the first that stands for text whose start is not `is_before`."""
+        """Count the characters before the first whose offset in the source is not `is_before`."""
         count = 0
         for item in self._items:
             if isinstance(item, Seam):
@@ -137,7 +137,7 @@ class UnspokenText:
         return count
 
     def take(self, count: int) -> list[Piece | Seam]:
-        """Remove the first `count` characters."""
+        """Remove and return the first `count` characters."""
         taken: list[Piece | Seam] = []
         if count < len(self.text):
             self._look(count + 1)  # white space behind the cut ends a word before it
@@ -158,7 +158,7 @@ class UnspokenText:
 
 
 def _cut(piece: Piece, at: int) -> tuple[Piece, Piece]:
-    """In two. Where the characters stand for something else, all of it counts as the first's."""
+    """Cut a piece in two. If it is not one to one, all of its source counts as the first's."""
     text, start, end = piece.text, piece.start, piece.end
     middle = start + at if len(text) == end - start else end
     return Piece(text[:at], start, middle), Piece(text[at:], middle, end)

@@ -20,7 +20,7 @@ _MOST_LETTERS = 100  # of a name, or of the description of an emotion
 
 
 def pause_of(attributes: dict[str, str]) -> Break | None:
-    """The pause of `<break>`: of a stated time, or strength; None for one that is neither."""
+    """Return the pause of `<break>`, of a stated time or strength; None for one that is neither."""
     if "time" in attributes:
         match = _TIME.fullmatch(attributes["time"])
         if match is None:
@@ -31,7 +31,7 @@ def pause_of(attributes: dict[str, str]) -> Break | None:
 
 
 def changed(voicing: Voicing, name: str, attributes: dict[str, str]) -> Voicing:
-    """How the text behind such a tag is to be spoken, and as before where it says nothing known."""
+    """Return the voicing behind such a tag, which stays as before where nothing known is set."""
     if name in ("lang", "voice"):
         language = attributes.get("xml:lang") or attributes.get("lang")
         voice = attributes.get("name") if name == "voice" else None
@@ -69,7 +69,8 @@ def _cut(name: str | None) -> str | None:
 
 
 def _factor(written: str | None, names: dict[str, float], *, of_hundred: bool) -> float | None:
-    """`slow`, `1.2`, `120%`, `+20%`, `+6dB`; SSML 1.0 counts volumes from 0 to 100."""
+    """Return the factor of `slow`, `1.2`, `120%`, `+20%`, `+6dB`; None for anything else.
+    `of_hundred`: a bare number above 4 counts from 0 to 100, as volumes in SSML 1.0."""
     if not written:
         return None
     if written.lower() in names:

@@ -11,18 +11,18 @@ HEADER = b"traceparent"
 REFUSED = "realtime_tts.refused"
 """Key in the ASGI scope of a request that was refused: the code of the error."""
 _CHARACTERS = 55
-"""Of version 00. Later versions may have more behind a dash, which is to be left out."""
+"""Length in version 00. Later versions may have more behind a dash, which is left out."""
 
 
 def traceparent_of(scope: Scope) -> str | None:
-    """The header of a request or a handshake. None without one, and for one that is malformed,
-    which W3C says is as good as none."""
+    """Return the header of a request or a handshake; None without one, or for a malformed one,
+    which W3C requires to be ignored."""
     found = [value for name, value in scope["headers"] if name == HEADER]
     return valid(found[0].decode("latin-1")) if len(found) == 1 else None
 
 
 def valid(traceparent: str) -> str | None:
-    """What of it this server understands, or None."""
+    """Return the part of it that this server understands, or None."""
     newer = not traceparent.startswith("00-") and traceparent[_CHARACTERS : _CHARACTERS + 1] == "-"
     try:
         return msgspec.convert(traceparent[:_CHARACTERS] if newer else traceparent, Traceparent)

@@ -1,4 +1,4 @@
-"""What spans, their events and their attributes are called. docs/tracing.md explains each.
+"""The names of spans, their events and their attributes. docs/tracing.md explains each.
 
 The first group is of OpenTelemetry's semantic conventions, for generative AI and for HTTP; the
 others are ours.

@@ -1,7 +1,7 @@
 """RefusedRequests: the span of a request, or of a WebSocket's upgrade, that is refused.
 
-Turns have spans of their own. What never comes to a turn would be missing in the trace of whoever
-asked: so it has one span there. A request that names no trace has none; metrics count it.
+Turns have spans of their own. A request that never becomes a turn would be missing in the trace of
+its caller, so it has one span there. A request that names no trace has none; metrics count it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from realtime_tts.tracing.tracer import Tracer
 _FAILS = 400
 _ANSWERS = ("http.response.start", "websocket.http.response.start")
 _SHOWN_SEGMENTS = 2
-"""Of a path: behind them may be the name of a voice."""
+"""Segments of a path that a span shows: behind them may be the name of a voice."""
 
 
 class RefusedRequests:
-    """ASGI middleware, for a server that traces."""
+    """ASGI middleware that writes these spans, for a server that traces."""
 
     def __init__(self, app: ASGIApp, tracer: Tracer) -> None:
         self._app, self._tracer = app, tracer
@@ -55,7 +55,7 @@ class RefusedRequests:
 
 
 def _parent(scope: Scope) -> str | None:
-    """The caller's span: of the header, or of the query, since pages cannot set headers."""
+    """Return the caller's span: from the header, or the query, since pages cannot set headers."""
     found = traceparent_of(scope)
     if found is None and b"traceparent=" in scope["query_string"]:
         asked = parse_qs(scope["query_string"].decode("latin-1")).get("traceparent", [""])

@@ -1,7 +1,7 @@
 """Tracer: OpenTelemetry's SDK, as the standard `OTEL_*` variables set it up, and OTLP over HTTP.
 
-Spans leave in batches, from a thread of the SDK's. A collector that is away costs the spans that it
-does not take, which are counted, and one line in the log; nothing waits for it.
+Spans leave in batches, from a thread of the SDK's. If the collector is away, the spans that are
+lost are counted, and one line is logged; nothing waits for it.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _SERVICE = "realtime-tts"
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 _CLOSE_SECONDS = 2.0
 _TALKS = ("opentelemetry.exporter.otlp", "opentelemetry.sdk._shared_internal")
-"""Loggers that say of each batch that it was lost; `_Counted` says so once."""
+"""Loggers that report each batch that was lost; `_Counted` does so once."""
 
 
 class Tracer:
-    """Spans of turns. `dropped` is called with how many spans were lost. `attributes` are those of
-    the resource, beside what the environment says, which `check_environment` looks at."""
+    """Writes the spans of turns. `dropped` is called with how many spans were lost. `attributes`
+    are those of the resource, besides the environment's, which `check_environment` checks."""
 
     def __init__(
         self, dropped: Callable[[int], None], attributes: Mapping[str, Any] | None = None
@@ -62,7 +62,7 @@ class Tracer:
     def begin(
         self, turn_id: str, session: str, begun: Begun, model: str | None = None
     ) -> TurnTrace:
-        """A turn that has begun, on the monotonic clock."""
+        """Begin the span of a turn that began at `begun.at` on the monotonic clock."""
         to_wall = time.time() - time.monotonic()
         named = {} if model is None else {names.REQUEST_MODEL: model}
         span = self._tracer.start_span(
@@ -84,7 +84,7 @@ class Tracer:
     def child(
         self, of: Span, name: str, begins: int, ends: int, attributes: Mapping[str, Any]
     ) -> None:
-        """A part of a turn, between these nanoseconds since 1970."""
+        """Write the span of a part of a turn, between these nanoseconds since 1970."""
         context = trace.set_span_in_context(of, Context())
         span = self._tracer.start_span(name, context, start_time=begins, attributes=attributes)
         span.end(max(begins, ends))
@@ -92,8 +92,8 @@ class Tracer:
     def refused(
         self, parent: str, began: int, *, method: str, path: str, status: int | None, code: str
     ) -> None:
-        """A request of the span `parent` that began then, in nanoseconds since 1970, was refused
-        now. `status` None: a page was told behind the upgrade."""
+        """Write a span, child of `parent`, for a request that began at `began`, in nanoseconds
+        since 1970, and was refused now. `status` None: it followed the upgrade."""
         answered = {} if status is None else {names.STATUS: status}
         span = self._tracer.start_span(
             names.REFUSED,
@@ -106,27 +106,28 @@ class Tracer:
         span.end()
 
     def mark_failed(self, span: Span, code: str) -> None:
-        """What the span is of has failed with this code."""
+        """Mark a span as failed with this code."""
         span.set_attribute(names.ERROR_TYPE, code)
         span.set_status(Status(StatusCode.ERROR))
 
     def close(self) -> None:
-        """Send what waits, for two seconds at most."""
-        # In a thread that nobody waits for: a collector may be away, and be tried again for long.
+        """Send the spans that wait, for at most two seconds."""
+        # In a thread that ends with the program: a collector that is away may be tried again for
+        # long.
         closing = threading.Thread(target=self._provider.shutdown, name="traces", daemon=True)
         closing.start()
         closing.join(_CLOSE_SECONDS)
 
 
 class _Counted(SpanExporter):
-    """An exporter whose losses are counted, and told once until it works again."""
+    """An exporter whose losses are counted, and logged once until it works again."""
 
     def __init__(self, exporter: SpanExporter, dropped: Callable[[int], None]) -> None:
         self._exporter, self._dropped = exporter, dropped
         self._failing = False
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """In the SDK's thread."""
+        """Export spans, in the SDK's thread."""
         try:
             result = self._exporter.export(spans)
         except Exception as error:
@@ -140,7 +141,7 @@ class _Counted(SpanExporter):
         return result
 
     def shutdown(self) -> None:
-        """Send nothing more."""
+        """Close the exporter."""
         self._exporter.shutdown()
 
     def _lost(self, spans: int, why: str) -> None:
@@ -151,7 +152,7 @@ class _Counted(SpanExporter):
 
 
 def _parent(traceparent: str | None) -> Context:
-    """The context of the caller's span; an empty one without."""
+    """Return the context of the caller's span; an empty one without a span."""
     if traceparent is None:
         return Context()
     _, trace_id, span_id, flags = traceparent.split("-")
@@ -162,7 +163,7 @@ def _parent(traceparent: str | None) -> Context:
 
 
 def check_environment() -> None:
-    """Raise ConfigError for what it asks for and a `Tracer` cannot do."""
+    """Raise ConfigError if the environment asks for what a `Tracer` cannot do."""
     for name in _PROTOCOLS:
         asked = os.environ.get(name, "http/protobuf")
         if asked != "http/protobuf":

@@ -1,7 +1,7 @@
 """TurnTrace: the moments of a turn, noted as they pass, and the spans they become at its end.
 
-Moments are seconds on the monotonic clock. Nothing is written before the end but the turn's own
-span, whose ids are in the log from its beginning.
+Moments are seconds on the monotonic clock. Only the turn's own span begins before the end: its ids
+are in the log from its beginning.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
 _MOST = 64
-"""Spans of one name, and events, in one turn: one whose text pauses at each word has no more."""
+"""The most spans of one name, and events, in one turn: its text may pause at each word."""
 _BETWEEN = 0.02
-"""Between two utterances of a turn; longer is a wait for text."""
+"""Seconds between two utterances of a turn, above which that is a wait for text."""
 
 
 class Spoken(Protocol):
-    """What knows of a turn's text in the engine."""
+    """What a trace needs to know of a turn's text in the engine."""
 
     opened_at: float | None
-    """When the engine first heard of it."""
+    """When the engine first had some of the text."""
     text_tokens: int
 
 
@@ -41,20 +41,20 @@ class _Part(NamedTuple):
 
 
 class SpanWriter(Protocol):
-    """What writes spans; a `Tracer` does."""
+    """A writer of spans, such as a `Tracer`."""
 
     def child(
         self, of: Span, name: str, begins: int, ends: int, attributes: Mapping[str, Any]
     ) -> None:
-        """A part of a turn, between these nanoseconds since 1970."""
+        """Write the span of a part of a turn, between these nanoseconds since 1970."""
 
     def mark_failed(self, span: Span, code: str) -> None:
-        """The turn has failed with this code."""
+        """Mark the turn's span as failed with this code."""
 
 
 class TurnTrace:
-    """Made by `Tracer.begin`; `end` it once. `ids`: for the log, and for exemplars where the span
-    is `sampled`. `to_wall`: what makes a moment seconds since 1970."""
+    """The trace of a turn, made by `Tracer.begin`; `end` it once. `ids`: for the log, and for
+    exemplars where the span is `sampled`. `to_wall`: what makes a moment seconds since 1970."""
 
     def __init__(self, writer: SpanWriter, span: Span, begun: Begun, to_wall: float) -> None:
         context = span.get_span_context()
@@ -71,8 +71,8 @@ class TurnTrace:
         self._made_at: float | None = None
         self._first_sent_at: float | None = None
         self._started: list[tuple[float, Started]] = []
-        self._stood_at: float | None = None
-        self._held = 0.0  # of the utterance on the air, as the engine counts
+        self._starved_at: float | None = None
+        self._held = 0.0  # seconds of the present utterance, as the engine counts
         self._holds: list[tuple[float, float]] = []
         self._late: list[tuple[float, float]] = []
         self._encoding: tuple[float, float] | None = None  # from the first time to the last
@@ -80,17 +80,17 @@ class TurnTrace:
 
     @property
     def exemplar(self) -> dict[str, str] | None:
-        """What ties a measured value to this turn."""
+        """The ids that tie a measured value to this turn; None if it is not sampled."""
         return self.ids if self.sampled else None
 
     # As it passes.
 
     def on_air(self, spoken: Spoken, now: float) -> None:
-        """Text is taken in from now on."""
+        """Note that the turn's text is taken in from now on."""
         self._on_air_at, self._spoken = max(self._began, now), spoken
 
     def took(self, event: Event, now: float) -> None:
-        """The engine has said this."""
+        """Note an event of the engine."""
         match event:
             case Audio():
                 self._was_held(event.held_seconds, now)
@@ -100,7 +100,7 @@ class TurnTrace:
                 self._made_at = None
                 self._started.append((now, event))
             case Waits():
-                self._stood_at = now
+                self._starved_at = now
             case Ended() | Failed():
                 self._was_held(event.held_seconds, now)
                 self._made_at, self._held = now, 0.0
@@ -108,7 +108,7 @@ class TurnTrace:
                 self._made_at = now
 
     def sent(self, late_seconds: float, now: float) -> None:
-        """A packet was handed to the socket, so late."""
+        """Note that a packet was handed to the socket, `late_seconds` after its deadline."""
         if self._first_sent_at is None:
             self._first_sent_at = now
         if late_seconds > 0:
@@ -116,7 +116,7 @@ class TurnTrace:
 
     @contextmanager
     def encoding(self) -> Iterator[None]:
-        """Sound is encoded in this block."""
+        """Note that sound is encoded in this block."""
         begins = time.monotonic()
         try:
             yield
@@ -126,18 +126,19 @@ class TurnTrace:
             self._encoding = begins if self._encoding is None else self._encoding[0], now
 
     def _was_held(self, seconds: float, now: float) -> None:
-        """The engine has counted so many in which an utterance waited for text, up to now."""
+        """Record a hold that ends now. `seconds`: all the time that the utterance has waited for
+        text so far."""
         more, self._held = seconds - self._held, seconds
         if more > 0:
-            begins = now - more if self._stood_at is None else self._stood_at
+            begins = now - more if self._starved_at is None else self._starved_at
             self._holds.append((begins, begins + more))
-            self._stood_at = None
+            self._starved_at = None
 
     # At the end.
 
     def end(self, done: TurnDone, error: str, before: TurnStats) -> None:
-        """Write the spans. The turn is over now, because of `error` if it failed. `before`: what of
-        it came on other sockets."""
+        """Write the spans: the turn is over now, because of `error` if it failed. `before`: what of
+        it was spoken on other sockets."""
         now = time.monotonic()
         if self._span.is_recording():
             for part in self._parts(now, spoken=done.reason != "interrupted"):
@@ -179,7 +180,7 @@ class TurnTrace:
             taken_at = self._on_air_at
             yield _Part(names.QUEUE, self._began, taken_at, {names.QUEUE_OF: "session"})
         if self._spoken is None:
-            return  # it never was on the air
+            return  # its text was never taken in
         opened_at = self._spoken.opened_at
         yield _Part(names.TOKENISE, taken_at, opened_at or now)
         if opened_at is not None:

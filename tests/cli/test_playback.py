@@ -22,7 +22,7 @@ def time(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 def test_what_was_heard_is_what_time_has_played_of_what_was_given(time: SimpleNamespace) -> None:
     player = Player()
     assert player.played_seconds == 0.0
-    player.gave(SECOND * 3)  # three seconds at once
+    player.note_sent(SECOND * 3)  # three seconds at once
     assert player.played_seconds == 0.0
     time.now += 1.25
     assert player.played_seconds == pytest.approx(1.25)
@@ -32,9 +32,9 @@ def test_what_was_heard_is_what_time_has_played_of_what_was_given(time: SimpleNa
 
 def test_silence_between_packets_is_not_heard_speech(time: SimpleNamespace) -> None:
     player = Player()
-    player.gave(SECOND)
+    player.note_sent(SECOND)
     time.now += 5.0
-    player.gave(SECOND)
+    player.note_sent(SECOND)
     assert player.played_seconds == pytest.approx(1.0)
     time.now += 0.5
     assert player.played_seconds == pytest.approx(1.5)

@@ -23,10 +23,10 @@ def state(samples: int, **fields: object) -> m.TurnState:
 def test_a_state_counts_once_its_packet_has_come() -> None:
     kept = ResumeState("a")
     assert kept.messages(()) == []
-    kept.told(state(100, part="p", codes="AAAA"))
+    kept.store(state(100, part="p", codes="AAAA"))
     assert kept.messages(()) == []
     kept.packet()
-    kept.told(state(200, codes="BBBB"))
+    kept.store(state(200, codes="BBBB"))
     kept.socket_lost()
     kept.packet()
     codes, resume = kept.messages((m.Word(text="The", start_ms=0, end_ms=1),))
@@ -39,10 +39,10 @@ def test_a_state_counts_once_its_packet_has_come() -> None:
 def test_codes_from_before_a_part_are_not_sent_and_many_take_several_messages() -> None:
     kept = ResumeState("a")
     for number in range(3):
-        kept.told(state(number, part="p", codes="old="))
+        kept.store(state(number, part="p", codes="old="))
         kept.packet()
     for number in range(5_000):
-        kept.told(state(number, codes="A" * 44))
+        kept.store(state(number, codes="A" * 44))
         kept.packet()
     *codes, _ = kept.messages(())
     assert all(isinstance(each, m.TurnCodes) for each in codes) and len(codes) > 5
@@ -54,7 +54,7 @@ def test_codes_from_before_a_part_are_not_sent_and_many_take_several_messages() 
 def test_what_was_heard_is_what_the_states_say() -> None:
     kept = ResumeState("a")
     for samples in (2_400, 4_800, 7_200):
-        kept.told(state(samples))
+        kept.store(state(samples))
         kept.packet()
     report = kept.report("x" * 100, 200.0)
     assert (len(report.text_spoken), len(report.text_remaining)) == (48, 52)

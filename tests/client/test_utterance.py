@@ -240,13 +240,13 @@ async def test_the_server_is_told_how_far_its_listener_is(stand_in: Any) -> None
         await peer.until_closed()
 
     async with RealtimeTTS(await stand_in.start(script)) as tts:
-        await utterance.tell_played()  # nothing to tell yet
+        await utterance.report_played()  # nothing to tell yet
         utterance.add("One.")
         packets = utterance.packets(tts.speak)
         await anext(packets)
-        await utterance.tell_played()  # and nobody plays it
+        await utterance.report_played()  # and nobody plays it
         utterance.playback.give(1.0, time.monotonic() - 0.4)
-        await utterance.tell_played()
+        await utterance.report_played()
         await told.wait()
         report = await utterance.interrupt()
         await packets.aclose()
@@ -287,7 +287,7 @@ async def test_a_position_counts_from_the_turn_that_is_told_it(stand_in: Any) ->
         for _ in range(2):
             await anext(packets)
         utterance.playback.give(2.0, time.monotonic() - 1.5)
-        await utterance.tell_played()
+        await utterance.report_played()
         await packets.aclose()
 
 

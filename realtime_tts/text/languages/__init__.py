@@ -16,7 +16,7 @@ _MODULES = {name: name for name in NAMES} | _CODES
 
 
 def language_for(name: str | None) -> Language | None:
-    """The language called `name` ("English", "en", "en-GB"), or None for one we do not know."""
+    """Return the language called `name` ("English", "en", "en-GB"), or None for an unknown one."""
     key = (name or "").lower().replace("_", "-")
     key = key if key in _MODULES else key.partition("-")[0]
     return _load(_MODULES[key]) if key in _MODULES else None

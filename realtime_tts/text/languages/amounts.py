@@ -10,18 +10,18 @@ from realtime_tts.text.languages.patterns import SIGNS, VULGAR
 
 
 class Reading(NamedTuple):
-    """The first `length` characters are said as `words`."""
+    """How a text begins: its first `length` characters are said as `words`. 0: as written."""
 
     length: int
     words: str
 
 
 TOO_LONG = 15
-"""A number of more digits is read digit by digit."""
+"""The most digits of a number that is read as one; longer ones are read digit by digit."""
 
 
 class AmountWords:
-    """Says what `Patterns.quantity` found. Numbers are strings as they were written."""
+    """Puts what `Patterns.quantity` matched into words. Numbers are strings as written."""
 
     def __init__(self, language: Language) -> None:
         self.language = language
@@ -52,14 +52,14 @@ class AmountWords:
         return f"{word}{' ' if lang.spaced else ''}{words}" if sign else words
 
     def _belongs(self, match: re.Match[str]) -> bool:
-        """Whether what is behind an amount of money goes with its sign: $5 CAD, not £5 USD."""
+        """Return whether the currency behind an amount agrees with its sign: $5 CAD, not £5 USD."""
         sign, code = self._currency(match["currency"] or ""), self._currency(match["behind"] or "")
         if sign is None or code is None or sign is code:
             return True
         return match["currency"] == "$" and code.major.one.endswith((" dollar", " peso"))
 
     def _per(self, match: re.Match[str]) -> tuple[int, str]:
-        """Where the quantity ends, and the words for what is behind slashes: /s, /user/month."""
+        """Return where the quantity ends, and the words behind slashes: /s, /user/month."""
         lang, end, words = self.language, match.start("per"), ""
         if not self._belongs(match):
             return match.start("behind") - 1, ""
@@ -79,7 +79,7 @@ class AmountWords:
         return self.language.currencies.get("¥" if sign == "￥" else sign)
 
     def _knows(self, match: re.Match[str]) -> bool:
-        """Whether there is a word for the quantity's currency, if it has one."""
+        """Return whether the quantity's currency, if it has one, has a name in the language."""
         return not match["currency"] or self._currency(match["currency"]) is not None
 
     def _measure(self, match: re.Match[str], scale: Noun | None, single: bool = False) -> str:
@@ -141,7 +141,7 @@ class AmountWords:
         return f"{lang.count(int(digits), noun.gender)}{space}{noun.one if one else noun.many}"
 
     def _number(self, number: str, yearly: bool = False) -> str:
-        """A number with or without decimals, as it stands alone."""
+        """Return the words for a number, with or without decimals, that stands alone."""
         lang = self.language
         whole, mark, decimals = number.partition(lang.decimal_mark)
         if not mark:
@@ -173,7 +173,7 @@ class AmountWords:
 
 
 def money_sign(match: re.Match[str]) -> str:
-    """The currency of a quantity, before or behind the number; "" for none."""
+    """Return the currency of a quantity, before or behind the number; "" for none."""
     unit = match["unit"] or ""
     is_money = unit in SIGNS or (len(unit) == 3 and unit.isupper() and unit not in ("GHz", "MHz"))
     return match["currency"] or (unit if unit and (is_money or unit == "¢") else "")

@@ -1,4 +1,4 @@
-"""Chinese numbers by the words around them: two, years, telephone numbers, codes, rooms, ranges."""
+"""Rules for Chinese numbers by the words around them: two, years, codes, rooms, ranges and more."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MEASURE = (
     "|[个位只条张本天周名件块杯种岁点人家台辆部座间套双支份封首句篇遍场倍米吨升盒包颗棵朵头匹项组款把架艘所国轮盘室瓶碗"
     "斤元角毛秒千万亿口门道扇幅顶滴串束排袋箱桶罐根枝粒片栋幢回趟段届顿勺副堆群成寸尺幅声步局岸侧样类批])"
 )
-"""What two is 两 before. Floors, rooms, lines, classes and ranks are counted with 二."""
+"""Measure words before which two is 两. Floors, rooms, lines, classes and ranks have 二."""
 _DASH = "[-–—~～]"
 _NUMBER = r"\d+(?:\.\d+)?"
 _CODES = "(?:验证码|房号|密码|邮编|尾号|代码|口令|QQ|账号|卡号|单号|工号|学号)(?:是|为|：|:)?\\s?"
@@ -22,11 +22,11 @@ _CALLS = "(?:拨打|拨|打|致电|呼叫|热线|电话|报警|火警|急救|客
 BEHIND = re.compile(
     r"(?s:.*\d)\D?|.*\d元/|985、\d{0,2}|(?:\+86 ?)?(?:1[3-9]\d ?(?:\d{1,4} ?\d{0,3})?)?"
 )
-"""Where the rules look at another character."""
+"""Text from a number on behind which the rules look at another character."""
 
 
 def _dial(match: re.Match[str]) -> str:
-    """The digits of a telephone number, where one is 幺."""
+    """Return the digits of a telephone number, where one is 幺."""
     groups = re.findall(r"\d+", match.group())
     words = "，".join(map(year, groups)).replace("一", "幺")
     if match.group()[0] != "+":

@@ -18,7 +18,7 @@ def cardinal(n: int) -> str:
 
 
 def _inner(n: int) -> str:
-    """A number behind a larger one: ten is 一十 there."""
+    """Return a number that follows a larger one, where ten is 一十."""
     words = cardinal(n)
     return "一" + words if words.startswith("十") else words
 
@@ -41,7 +41,7 @@ def count(n: int, gender: str) -> str:
 
 
 def year(n: int | str) -> str:
-    """Digit by digit."""
+    """Return a year, digit by digit."""
     return "".join(_DIGITS[int(digit)] for digit in str(n))
 
 

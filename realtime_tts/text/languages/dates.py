@@ -10,15 +10,15 @@ from realtime_tts.text.languages.patterns import Patterns
 
 
 class DateWords(AmountWords):
-    """Reads dates, times and decades. The methods are given a closed text that begins with one, and
-    the word before it; None: there is none."""
+    """Reads dates, times and decades. The methods take a closed text that may begin with one, and
+    the word before it; they return None if it does not."""
 
     def __init__(self, language: Language) -> None:
         super().__init__(language)
         self._patterns = Patterns(language)
 
     def read_month(self, text: str, previous: str) -> Reading | None:
-        """A date that begins with a month."""
+        """Read a date that begins with a month."""
         match = self._patterns.month_days.match(text)
         if match:
             return self._days(match, previous)
@@ -32,7 +32,7 @@ class DateWords(AmountWords):
         return Reading(match.end(), f"{name} {self._number(match['year'], yearly=True)}")
 
     def _until(self, text: str, first: Reading | None) -> Reading | None:
-        """January 5–February 7."""
+        """Return a range if another date follows the first: January 5–February 7."""
         dash = self._patterns.time_dash.match(text, first.length) if first else None
         second = self.read_month(text[dash.end() :], "") if dash else None
         if first is None or dash is None or second is None:

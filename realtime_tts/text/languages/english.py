@@ -69,7 +69,7 @@ _ABBREVIATIONS = (
 
 
 def _measure(name: str, gender: str) -> Noun:
-    """The plural takes its s before "per": megabits per second."""
+    """Return a unit whose plural takes its s before "per": megabits per second."""
     first, per, rest = name.partition(" per ")
     return Noun(name, f"{first}s{per}{rest}", gender)
 

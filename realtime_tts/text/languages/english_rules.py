@@ -1,6 +1,6 @@
-"""English numbers that are read by what they are: an address, an identifier, a score, a height.
+"""Rules for English numbers that are read by what they are: an address, a score, a height.
 
-Each rule is a pattern for what stands at a number and, where the number alone does not tell, one
+Each rule is a pattern for what begins with a number and, where the number alone does not tell, one
 for the words before it. The first rule that has words for what it finds is used, before the rules
 that all languages share (`reading.py`).
 """
@@ -82,7 +82,7 @@ def _lasting(match: re.Match[str]) -> str:
 
 
 def _of(match: re.Match[str]) -> str | None:
-    """A rating or a fraction: 8/10, 4.5/5, 120/80, 7/16."""
+    """Read a rating, a date, a fraction or a ratio: 8/10, 9/25, 7/16, 120/80."""
     above, below = match["above"], int(match["below"])
     if (
         "." in above
@@ -250,6 +250,6 @@ RULES = (
     ),
     rule(r"\d{1,3}(?: 000)+(?!\w)", lambda m: say.cardinal(int(m.group().replace(" ", "")))),
 )
-"""The more exact a pattern is, the earlier it comes."""
+"""The rules, the most exact patterns first."""
 
 DECADE_CUE = _DECADE

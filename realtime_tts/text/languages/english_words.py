@@ -57,7 +57,7 @@ def ordinal(n: int, mark: str = "") -> str:
 
 
 def ordinal_word(word: str) -> str:
-    """The ordinal of a cardinal number that is one word."""
+    """Return the ordinal of a cardinal number that is one word."""
     if word in _ORDINALS:
         return _ORDINALS[word]
     return word[:-1] + "ieth" if word.endswith("y") else word + "th"
@@ -73,7 +73,7 @@ def year(n: int) -> str:
 
 
 def decade(n: int) -> str:
-    """The decade that begins with the year `n`, or with the last two digits of one."""
+    """Return the decade that begins with the year `n`, or with the last two digits of one."""
     words = year(n) if n >= 100 else cardinal(n)
     if words.endswith("x"):
         return words + "es"
@@ -121,12 +121,12 @@ FRACTIONS = fractions()
 
 
 def spell(digits: str) -> str:
-    """One word for each digit."""
+    """Return the digits, one word for each."""
     return " ".join(_SMALL[int(digit)] for digit in digits)
 
 
 def pairs(digits: str) -> str:
-    """A name of digits: two oh four, fifteen forty-nine, twelve hundred."""
+    """Return digits as a name: two oh four, fifteen forty-nine, twelve hundred."""
     n = int(digits)
     if len(digits) == 2 and digits[0] == "0":
         return f"oh {cardinal(n)}" if n else "zero zero"
@@ -138,7 +138,7 @@ def pairs(digits: str) -> str:
 
 
 def phone_part(digits: str) -> str:
-    """A group of a telephone number: 800 is eight hundred, all others are spelled."""
+    """Return a group of a telephone number: 800 is eight hundred, all others are spelled."""
     return cardinal(int(digits)) if re.fullmatch("[2-9]00", digits) else spell(digits)
 
 

@@ -1,4 +1,4 @@
-"""French numbers by the words around them: one and its gender, centuries, kings, telephone."""
+"""Rules for French numbers by the words around them: one, centuries, kings, telephone numbers."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ _KINGS = (
 _CHAPTERS = "[Cc]hapitre|[Tt]ome|[Aa]cte|[Ss]cène|[Ll]ivre|[Tt]ype|[Vv]olume|[Aa]nnexe|[Pp]hase"
 
 BEHIND = re.compile(r"(?:[\d .]*[02-68])?1|1/2|½|7|\d{1,2} [a-zéû]{3,5}\.")
-"""Where the rules look at another word."""
+"""Text from a number on behind which the rules look at another word."""
 
 
 def _one(match: re.Match[str]) -> str | None:

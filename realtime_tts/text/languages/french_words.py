@@ -44,8 +44,8 @@ def _thousands(n: int, one: str, last: bool) -> str:
 
 
 def _hundreds(n: int, one: str, last: bool) -> str:
-    """Say a number below 1,000. `last`: nothing follows but a noun, so that cents and vingts take
-    their s."""
+    """Return the words for a number below 1,000. `last`: only a noun follows, so that cents and
+    vingts take their s."""
     several = "cents" if last and n % 100 == 0 else "cent"
     return tables.by_powers(
         n,

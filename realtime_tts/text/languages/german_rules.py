@@ -1,4 +1,4 @@
-"""German numbers by the words around them: one and its cases, ordinals, kings, decades, halves."""
+"""Rules for German numbers by the words around them: one, ordinals, kings, decades, halves."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ BEHIND = re.compile(
     r"|\d{1,2}\.[–-]\d{1,2}\.|\d{1,2}\. (?:bis|und|oder|–|bis zum|\d{1,2}\.)|\d{1,2}\.\d{1,2}\."
     rf"|\d{{1,2}}\. (?:bis|und|oder|–|bis zum) \d{{1,2}}\.|\d{{1,2}}\. (?:{'|'.join(_SHORT)})\."
 )
-"""Where the rules look at another word."""
+"""Text from a number on behind which the rules look at another word."""
 
 
 def _one(case: str) -> Words:
@@ -238,7 +238,7 @@ _FORMS = (
 
 
 def rules(units: Mapping[str, Noun]) -> tuple[Rule, ...]:
-    """The rules; `units` are what may be counted in short."""
+    """Return the rules. `units`: the units by their short forms."""
     unit = "|".join(map(re.escape, sorted(units.keys() - {"Uhr"}, key=len, reverse=True)))
     one_unit = rf"1\s?(?P<unit>{unit})(?!\w)"
     one = r"1(?= (?!Uhr|Mio|Mrd|Milli|Tsd)(?P<word>[^\W\d_][\w-]*)(?: (?P<noun>[A-ZÄÖÜ][\w-]*))?)"
@@ -263,7 +263,7 @@ def rules(units: Mapping[str, Noun]) -> tuple[Rule, ...]:
 
 
 def _numerals() -> Iterator[Rule]:
-    """Kings: Ludwig XIV. The full stop goes, unless nothing follows."""
+    """Yield the rules for kings (the full stop of Ludwig XIV. goes) and chapters."""
     preposition = r"\b(?:unter|von|mit|bei|zu|nach|neben|gegenüber) (?:König |Kaiser |Papst )?"
     for stop in (r"\.(?= \S)", r"(?=\.)"):
         for names, the, of in ((_KINGS, "der", "dem"), (_QUEENS, "die", "der")):

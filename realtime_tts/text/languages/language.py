@@ -1,4 +1,4 @@
-"""What a language says for numbers: the words, signs and customs that `reading.py` works with."""
+"""The words, signs and customs of a language for numbers, which `reading.py` works with."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class Noun:
-    """What is counted. `gender` is m, f or n where the number word depends on it."""
+    """A noun that is counted. `gender` is m, f or n where the number word depends on it."""
 
     one: str
     many: str
@@ -20,7 +20,7 @@ class Noun:
 
 @dataclass(frozen=True, slots=True)
 class Currency:
-    """A currency. `minor` is its hundredth; None: there is none in use."""
+    """A currency. `minor` is its hundredth, None if none is in use."""
 
     major: Noun
     minor: Noun | None = None
@@ -31,19 +31,19 @@ YEARS = range(1100, 2100)
 
 
 class Rule(NamedTuple):
-    """The words for numbers of one kind. None of `words`: the rule does not apply after all."""
+    """A rule for numbers of one kind. `words` returns None if the rule does not apply after all."""
 
     pattern: re.Pattern[str]
     words: Callable[[re.Match[str]], str | None]
     cue: re.Pattern[str] | None = None
-    """What must be found in the text before the number."""
+    """What must be found in the text before the number; None: nothing."""
 
 
 class Kind(Enum):
-    """What an abbreviation is; it decides what becomes of its full stop."""
+    """The kind of an abbreviation, which decides what becomes of its full stop."""
 
-    TITLE = auto()  # before a name; the full stop goes with it
-    PHRASE = auto()  # inside a sentence; the full stop goes with it
+    TITLE = auto()  # before a name; its full stop is dropped
+    PHRASE = auto()  # inside a sentence; its full stop is dropped
     LAST = auto()  # may end a sentence; its full stop stays if a sentence ends there
     NUMBER = auto()  # only before a number: No. 5
     PLACE = auto()  # Saint before a name, Street behind one
@@ -54,13 +54,13 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Abbreviation:
-    """What an abbreviation means. `after` is what it means behind a name, for Kind.PLACE."""
+    """An abbreviation and its words. `after`: the words behind a name, for Kind.PLACE."""
 
     words: str
     kind: Kind
     after: str = ""
     bare: bool = False
-    """Whether it is also written without a full stop."""
+    """Whether the abbreviation is also written without a full stop."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,10 +86,10 @@ class Language:
     group_marks: str
     """The characters that may stand between groups of three digits."""
     ordinal_marks: str
-    """A regular expression for what makes a numeral an ordinal."""
+    """A regular expression for the marks that make a numeral an ordinal: st, nd."""
     point: str
     dot: str
-    """What is said between the parts of a version."""
+    """The word between the parts of a version."""
     minus: str
     plus: str
     to: str
@@ -103,30 +103,30 @@ class Language:
     scales: Mapping[str, Noun]
     fractions: Mapping[tuple[int, int], str]
     mixed: str
-    """What is said between a whole number and a fraction, spaces included."""
+    """The words between a whole number and a fraction, spaces included."""
     money: str
-    """How major and minor units are joined: {major}, {minor} and {coins}, the minor unit."""
+    """A format for major and minor units together: {major}, {minor} and {coins}, the minor unit."""
     of_scale: Callable[[str], str] = lambda noun: f" {noun}"
-    """What follows a scale: " dollars" behind "three million"."""
+    """Returns what follows a scale: " dollars" behind "three million"."""
     singular_below: float = 1.0
-    """Amounts that are not whole take the singular below this, and the plural from here on."""
+    """The amount below which fractional ones take the singular; others take the plural."""
     percent_before: bool = False
     day_first: bool = True
     date_mark: str = "/"
     dotted_ordinals: bool = False
-    """A full stop makes an ordinal of a numeral before a month."""
+    """Whether a full stop makes a numeral before a month an ordinal."""
     clock_words: tuple[str, ...] = ()
-    """What may follow a time and is part of it: Uhr."""
+    """Words that may follow a time and are part of it: Uhr."""
     halves: Mapping[str, str] = field(default_factory=dict)
-    """Maps a.m. and the like, in lower case without spaces, to am or pm."""
+    """Maps each way to write a.m. and p.m. to am or pm."""
     months: Mapping[str, int] = field(default_factory=dict)
     abbreviations: Mapping[str, Abbreviation] = field(default_factory=dict)
     spaced: bool = True
-    """Words are separated by spaces."""
+    """Whether words are separated by spaces."""
     pairs: Callable[[str], str] | None = None
-    """Digits that are a name, three or four of them, read in pairs: A380, three eighty."""
+    """Reads the three or four digits of a name in pairs: A380, three eighty."""
     phone_part: Callable[[str], str] | None = None
-    """A group of digits in a telephone number; None: digit by digit."""
+    """Reads a group of digits in a telephone number; None: digit by digit."""
     whole_decimals: bool = False
     """Whether up to three decimals without a leading zero are read as one number."""
     kings: frozenset[str] = frozenset()
@@ -134,9 +134,9 @@ class Language:
     chapters: frozenset[str] = frozenset()
     """Words before a Roman numeral that is a cardinal."""
     the: str = ""
-    """The article before such an ordinal."""
+    """The article before a Roman numeral that is an ordinal."""
     decade: Callable[[int], str] | None = None
-    """The decade that begins with a year, or with the last two digits of one: 1990s."""
+    """Returns the decade that begins with a year, or with the last two digits of one: 1990s."""
     dials: frozenset[str] = frozenset()
     """Words before a short telephone number, which is read digit by digit."""
     phones: str = ""
@@ -145,34 +145,34 @@ class Language:
     """A regular expression for other ways to write a time (14h30): groups hour and minute."""
     plus_or_minus: str = ""
     rules: tuple[Rule, ...] = ()
-    """Rules of its own for numbers, tried before those that all languages share."""
+    """Rules of this language for numbers, tried before those that all languages share."""
     behind: re.Pattern[str] | None = None
-    """Text from the beginning of a number, behind which its rules look at another word, or
+    """Matches text from a number on behind which the language's rules look at another word, or
     character where no spaces separate words."""
     numeral_rules: tuple[Rule, ...] = ()
-    """The words for Roman numerals. A pattern's group "roman" holds the numeral."""
+    """Rules for Roman numerals. A pattern's group "roman" holds the numeral."""
     numeral_marks: tuple[str, ...] = ("",)
-    """What may be written behind a Roman numeral: XXe."""
+    """Marks that may be written behind a Roman numeral: XXe."""
     signs: Mapping[str, str] = field(default_factory=dict)
     """The words for characters wherever they stand: √, ≤."""
     comparisons: Mapping[str, str] = field(default_factory=dict)
     """The words for characters before a number: <, ~."""
     per: str = ""
-    """The words for the slash in km/h, m/s² and $5/month; "" leaves it."""
+    """The word for the slash in km/h, m/s² and $5/month; "" leaves the slash."""
     divisors: Mapping[str, str] = field(default_factory=dict)
-    """What may stand behind that slash, other than units."""
+    """The words for what may stand behind that slash, other than units."""
     behind_money: Mapping[str, str] = field(default_factory=dict)
-    """What may stand behind an amount of money: $20 min."""
+    """The words for what may stand behind an amount of money: $20 min."""
     articles: frozenset[str] = frozenset()
     """Words that make a quantity before a noun an adjective: a five dollar fee."""
     followers: frozenset[str] = frozenset()
-    """Words behind a number that rules look at, beside units, months and the like."""
+    """Words that may belong to a number before them, besides units, months and the like."""
     dotted_units: bool = False
-    """Units are abbreviations that may have a full stop: 5 lb. of rice."""
+    """Whether units are abbreviations that may have a full stop: 5 lb. of rice."""
     after_time: frozenset[str] = frozenset()
-    """Words that go on with the sentence behind a.m. and p.m., though they are capitalised."""
+    """Capitalised words that may follow a.m. and p.m. within a sentence."""
     decade_cue: re.Pattern[str] | None = None
-    """What must stand before a decade of two digits: the 90s."""
+    """Matches the text that must stand before a decade of two digits: the 90s."""
     addresses: Mapping[str, str] = field(default_factory=dict)
     """The words for the marks in mail and web addresses."""
     sharp: str = ""
@@ -184,11 +184,11 @@ class Language:
     places: frozenset[str] = frozenset()
     """Words before a house number, if a name follows it."""
     numerals: re.Pattern[str] | None = None
-    """Roman numerals that are read behind any capitalised word."""
+    """Matches Roman numerals that are read behind any capitalised word."""
     spans: Mapping[str, str] = field(default_factory=dict)
     """Short names of days and months, read in full in a range: Mon-Fri."""
 
     def digits(self, text: str) -> str:
-        """The decimal digits of `text`, one word for each."""
+        """Return the decimal digits of `text`, one word for each."""
         words = [self.cardinal(int(char)) for char in text if char.isdecimal()]
         return (" " if self.spaced else "").join(words)

@@ -1,5 +1,5 @@
-"""Where numbers are: a language's regular expressions, compiled once from its signs and customs,
-and how far a number may reach: which words behind it could still belong to it."""
+"""Finds numbers: a language's regular expressions, compiled once from its signs and customs, and
+which words behind a number may still belong to it."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _is_short(scale: str) -> bool:
 
 
 def _any(names: Iterable[str]) -> str:
-    """Make a pattern for one of these, the longest first; without any it never matches."""
+    """Return a pattern for any of these, the longest first; without names it never matches."""
     return "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True)) or _NEVER
 
 
@@ -132,15 +132,14 @@ _CHINESE = re.compile(
     r"[0-9A-Za-z.,:/%‰°℃㎡$€£¥￥₹²³+\-−–—~½¼¾⅓⅔⅛年月日个位只条张本次天周名件块杯种岁点万亿]{1,48}"
 )
 _ATTACHED = re.compile(r"(?<=.)[/–-]")
-"""Behind a unit: mg/kg, a.m.–2."""
+"""A mark behind a unit, such as in mg/kg or a.m.–2, with which something else begins."""
 _SPACES = " \u00a0\u202f"
 _RUN = re.compile(rf"[0-9]{{1,4}},?(?: [0-9]{{1,4}},?){{{_MAX_WORDS - 1}}}(?= )")
-"""A run of as many short numbers as an extent may have words, which need not be looked at
-singly."""
+"""A run of as many short numbers as an extent may have words; they need no look one by one."""
 
 
 class NumberExtents:
-    """Knows the units, scales, months and signs that may stand behind a number."""
+    """Finds how far a number may extend: which units, scales, months and signs stand behind it."""
 
     def __init__(self, language: Language) -> None:
         self.language = language
@@ -159,9 +158,10 @@ class NumberExtents:
         self._going_on = frozenset(going_on)
 
     def extent(self, text: str, at: int, ended: bool, stop: Callable[[str], bool]) -> int | None:
-        """The end of what may belong to the number at `at`; None if more text is needed for it.
+        """Return the end of what may belong to the number at `at`; None if more text is needed.
 
-        The answer never changes when text is added. `stop` says of a word that it does not follow.
+        The answer never changes when text is added. `stop` returns whether a word cannot belong to
+        it.
         """
         if not self.language.spaced:
             run = _CHINESE.match(text, at)
@@ -174,7 +174,7 @@ class NumberExtents:
         for count in range(_MAX_WORDS):
             match = _WORD.match(text, end + bool(count))
             if match is None:
-                # A space, and then none, or no word at all.
+                # A space without a word behind it, or no word at all.
                 return end if ended or len(text) > end + bool(count) else None
             word, open_end = match.group(), match.end() == len(text)
             if open_end and not ended and len(word) < MAX_WORD:
@@ -207,7 +207,7 @@ class NumberExtents:
         )
 
     def _goes_on(self, word: str) -> bool:
-        """Whether a word behind this one may belong to the same number."""
+        """Return whether a word behind this one may belong to the same number."""
         if word in self._going_on or word.rstrip(".,") in self.language.months:
             return True
         bare = word.rstrip(",." if self.language.dotted_ordinals else ",")

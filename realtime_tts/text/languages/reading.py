@@ -1,8 +1,8 @@
 """Reads numbers: digits and the signs around them become the words of a language.
 
-`NumberReader.read` is given a closed piece of text, in which every word that could belong to the
-number is complete; where it ends, `NumberReader.extent` knows. So what is said does not depend on
-how the text came in.
+`NumberReader.read` takes a closed piece of text, in which every word that could belong to the
+number is complete; `NumberReader.extent` finds its end. So the words do not depend on how the text
+arrived.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from realtime_tts.text.languages.rules import first_of
 _ALONE = re.compile(
     rf"(?:(?P<one>\d{{1,6}})|(?P<first>[1-9]\d?)(?: \d{{1,2}})+)[{re.escape(CLOSERS)}]*\Z"
 )
-"""Numbers without anything around them: no need to try all rules."""
+"""Numbers without anything around them, for which not all rules need to be tried."""
 
 
 _PHONE_PARTS = re.compile(
@@ -41,7 +41,7 @@ _BEFORE_AT = re.compile(r"[\w.+-]*@")
 
 
 class NumberReader(DateWords):
-    """The numbers of one language. Get it from `reader_for`: it takes milliseconds to make."""
+    """Reads the numbers of one language. Get one from `reader_for`: that is slow to make."""
 
     def __init__(self, language: Language) -> None:
         super().__init__(language)
@@ -63,7 +63,7 @@ class NumberReader(DateWords):
         """The rules for what begins with a sign or a parenthesis."""
 
     def read(self, text: str, previous: str, before: str = "", around: str = "") -> Reading | None:
-        """The number that `text` begins with. None: no number.
+        """Return the reading of the number that `text` begins with; None if there is no number.
 
         `previous` is the word before it, `before` the text before it, back to 64 characters;
         `around` is `text`, and the words behind it that the language's own rules look at.
@@ -82,7 +82,7 @@ class NumberReader(DateWords):
         return None
 
     def read_adjective(self, text: str) -> Reading | None:
-        """A quantity before a noun, which has no plural then: a five dollar fee."""
+        """Read a quantity before a noun, where it has no plural: a five dollar fee."""
         match = self._patterns.quantity.match(text)
         if match is None or not self._knows(match):
             return None
@@ -91,9 +91,11 @@ class NumberReader(DateWords):
         return Reading(self._length(match), self._amount(match, "", single=True))
 
     def before_noun(self, text: str, word: str, reading: Reading, following: str) -> Reading:
-        """A five dollar fee; at seven forty-two Evergreen Terrace.
+        """Return the reading, or another one if a noun or name follows: a five dollar fee; at seven
+        forty-two Evergreen Terrace.
 
-        `reading` is of `text`; `following` are the two characters behind it, `word` the one before.
+        `reading` is of `text`; `following` are the two characters behind it, `word` is the word
+        before.
         """
         number, lang = text[: reading.length], self.language
         if word in lang.articles and (following[:1] == "." or following[1:].islower()):
@@ -104,14 +106,14 @@ class NumberReader(DateWords):
         return reading
 
     def read_money(self, text: str) -> Reading | None:
-        """An amount that begins with the letters of its currency: US$100, EUR 20."""
+        """Read an amount that begins with the letters of its currency: US$100, EUR 20."""
         match = self._patterns.quantity.match(text)
         if match is None or not match["currency"]:
             return None
         return self._range(text, "") or self._quantity(text, "")
 
     def read_glued(self, text: str, before: str = "") -> Reading | None:
-        """The digits behind letters: in GPT-4 and A380 they are a name, not an amount."""
+        """Read the digits behind letters: in GPT-4 and A380 they are a name, not an amount."""
         lang = self.language
         if before.endswith("v") and (release := first_of(lang.rules, text, before)):
             return release
@@ -180,7 +182,7 @@ class NumberReader(DateWords):
         return None
 
     def _fraction_of(self, text: str, end: int, words: str) -> Reading:
-        """A fraction and its unit, if it has one: 3/8 tsp, 1/2%."""
+        """Read a fraction with its unit, if it has one: 3/8 tsp, 1/2%."""
         lang = self.language
         behind = self._patterns.behind_fraction.match(text, end)
         if behind is None or not lang.spaced:
@@ -213,7 +215,7 @@ class NumberReader(DateWords):
         return Reading(self._length(second), before + link + self._amount(second, shared))
 
     def _ascends(self, first: re.Match[str], second: re.Match[str], rest: str) -> bool:
-        """A hyphen between two numbers is a range if they ascend and nothing else is attached."""
+        """Return whether a hyphen means a range: numbers ascend, and nothing else is attached."""
         if rest[:1] == "-":
             return False
         return _measured(first, second) or self._value(first) < self._value(second)
@@ -231,7 +233,7 @@ class NumberReader(DateWords):
         return Reading(self._length(match), self._amount(match, ""))
 
     def _length(self, match: re.Match[str]) -> int:
-        """The length of a number without the short scale (`k`, `bn`) that only money has."""
+        """Return the length of a number without the short scale (`k`, `bn`) that only money has."""
         if match["short"] and not money_sign(match):
             return match.start("short")
         return self._per(match)[0]
@@ -242,7 +244,7 @@ def _measured(first: re.Match[str], second: re.Match[str]) -> bool:
 
 
 def begins_number(text: str, at: int, previous: str, ended: bool) -> bool | None:
-    """Whether a number begins with the digit or sign at `at`; None if more text is needed."""
+    """Return whether a number begins with the digit or sign at `at`; None: more is needed."""
     char = text[at]
     if char.isdecimal() or char in VULGAR:
         return True
@@ -265,4 +267,4 @@ def begins_number(text: str, at: int, previous: str, ended: bool) -> bool | None
 
 
 reader_for = cache(NumberReader)
-"""Gives the reader of a language; all sessions share it."""
+"""Return the `NumberReader` of a language, which all sessions share."""

@@ -22,7 +22,7 @@ _VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 
 
 class RuleReader:
-    """The rules of one language. Get it from `rules_for`."""
+    """Applies the rules of one language. Get one from `rules_for`."""
 
     def __init__(self, language: Language) -> None:
         self._language = language
@@ -33,8 +33,8 @@ class RuleReader:
     def window(
         self, text: str, at: int, extent: int, ended: bool, stop: Callable[[str], bool]
     ) -> int | None:
-        """The end of what rules look at for the number that reaches from `at` to `extent`; None if
-        more text is needed. The answer never changes when text is added."""
+        """Return the end of the text that rules look at for the number from `at` to `extent`; None
+        if more text is needed. The answer never changes when text is added."""
         behind = self._language.behind
         end = extent
         while behind is not None and behind.fullmatch(text, at, end):
@@ -47,8 +47,8 @@ class RuleReader:
     def numeral(
         self, text: str, at: int, before: str, ended: bool, stop: Callable[[str], bool]
     ) -> Reading | None:
-        """The words for the Roman numeral at `at`, the beginning of a word; length 0 if there is
-        none, None if more text is needed."""
+        """Return the words for the Roman numeral at `at`, the beginning of a word; length 0 if
+        there is none; None if more text is needed."""
         letters, word = _NUMERAL_WORD.match(text, at), _WORD.match(text, at)
         if letters is None or word is None or letters["mark"] not in self._marks:
             return _NOTHING
@@ -66,7 +66,7 @@ class RuleReader:
         return first_of(rules, text[at:window], before) or _NOTHING
 
     def _further(self, text: str, end: int, ended: bool, stop: Callable[[str], bool]) -> int | None:
-        """The end of the word behind `end`, or `end` if there is none."""
+        """Return the end of the word behind `end`, or `end` for none; None: more is needed."""
         match = self._behind.match(text, end)
         if match is None:
             rest = text[end : end + 2]
@@ -78,7 +78,7 @@ class RuleReader:
 
 
 def first_of(rules: Iterable[Rule], text: str, before: str) -> Reading | None:
-    """What the first of the rules that applies says for what `text` begins with."""
+    """Return the reading of the first rule that applies to the beginning of `text`, if any does."""
     for rule in rules:
         match = rule.pattern.match(text)
         if match is None or (rule.cue is not None and rule.cue.search(before) is None):
@@ -95,14 +95,15 @@ def rule(
     cue: str = "",
     unless: str = "",
 ) -> Rule:
-    """A rule. The text before the number must end with the pattern `cue`, if one is given, and must
-    not end with `unless`."""
+    """Make a rule. The text before the number must end with the pattern `cue`, or must not end with
+    `unless`, whichever is given."""
     before = rf"\A(?!(?s:.*)(?:{unless})\Z)" if unless else rf"(?:{cue})\Z" if cue else ""
     return Rule(re.compile(pattern), words, re.compile(before) if before else None)
 
 
 def ratios(words: Callable[[int], str], colon: str, dash: str) -> tuple[Rule, ...]:
-    """Scores and scales, 3:1 and 1:100, unless they can be a time; and 3-1, unless it ascends.
+    """Make rules for scores and scales, 3:1 and 1:100, unless they can be a time; and for 3-1,
+    unless it ascends.
 
     `colon`, `dash`: the words for the mark.
     """
@@ -120,12 +121,12 @@ def ratios(words: Callable[[int], str], colon: str, dash: str) -> tuple[Rule, ..
 
 
 def times(words: Callable[[int], str], link: str) -> Rule:
-    """Products and sizes, 4 x 100."""
+    """Make a rule for products and sizes, 4 x 100."""
     return rule(r"(?P<n>\d+) ?[x×](?= ?\d)", lambda match: f"{words(int(match['n']))} {link}")
 
 
 def dates(say: Callable[[int, int, int | None, str], str], marks: str) -> Rule:
-    """Dates with other marks between their numbers, the day first: 5.3.2024."""
+    """Make a rule for dates with other marks between their numbers, the day first: 5.3.2024."""
 
     def said(match: re.Match[str]) -> str | None:
         day, month = int(match["day"]), int(match["month"])
@@ -138,9 +139,9 @@ def dates(say: Callable[[int, int, int | None, str], str], marks: str) -> Rule:
 
 
 class Genders:
-    """Tells the gender of a noun from a table of words, and of endings (-tion); the longest wins.
+    """Finds the gender of a noun in a table of words and endings (-tion); the longest match wins.
 
-    `table` maps a gender to what has it, separated by spaces; "" is for words that are no nouns.
+    `table` maps a gender to its entries, separated by spaces; "" has words that are no nouns.
     """
 
     def __init__(self, table: Mapping[str, str]) -> None:
@@ -152,7 +153,7 @@ class Genders:
         self._longest = max(map(len, self._endings))
 
     def of(self, word: str, default: str = "") -> str:
-        """The gender of a noun, `default` if the table does not tell."""
+        """Return the gender of a noun; `default` if the table does not have it."""
         word = "=" + word.lower()
         for at in range(max(0, len(word) - self._longest), len(word)):
             if word[at:] in self._endings:
@@ -161,11 +162,11 @@ class Genders:
 
 
 def roman_value(numeral: str) -> int:
-    """The value of a Roman numeral."""
+    """Return the value of a Roman numeral."""
     values = [_VALUES[char] for char in numeral]
     pairs = zip(values, [*values[1:], 0], strict=True)
     return sum(-value if value < after else value for value, after in pairs)
 
 
 rules_for = cache(RuleReader)
-"""Gives the rules of a language; all sessions share them."""
+"""Return the `RuleReader` of a language, which all sessions share."""

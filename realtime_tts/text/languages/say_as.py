@@ -20,9 +20,9 @@ _DATES = {order: order for order in "mdy dmy ymd md dm ym my d m y".split()} | {
 
 
 def said_as(kind: str, text: str, detail: str, language: Language | None) -> str | None:
-    """The words for `text`; None if it is no such thing, or is said well as it is written.
+    """Return the words for `text`; None if it is not of that kind, or needs no other words.
 
-    Without a language whose numbers we know, letters and digits are parted, and that is all.
+    Without a language, letters and digits are only separated.
     """
     if kind in ("characters", "spell-out", "verbatim"):
         return _characters(text, language)
@@ -38,7 +38,7 @@ def said_as(kind: str, text: str, detail: str, language: Language | None) -> str
 
 
 def _characters(text: str, language: Language | None) -> str:
-    """Each letter, digit and mark by its name; a space parts groups."""
+    """Return each letter, digit and mark by its name; a space separates groups."""
     marks = language.addresses if language else {}
     groups = []
     for group in text.split():
@@ -89,7 +89,7 @@ def _spaced(digits: str, language: Language | None) -> str:
 
 
 def _in_parts(digits: str) -> list[str]:
-    """Three, three, and four digits at the end; a longer number begins with what is left."""
+    """Split into groups of three, four digits at the end; the first has what is left over."""
     rest, last = digits[:-4], digits[-4:]
     first = len(rest) % 3
     return (
@@ -108,7 +108,7 @@ def _number(text: str, language: Language, *, ordinal: bool) -> str | None:
 
 
 def _date(text: str, detail: str, language: Language) -> str | None:
-    """A date in the order that its format says, else in the language's; None if it has another."""
+    """Read a date in its format's order, else in the language's; return None if neither fits."""
     numbers = _NUMBERS.findall(text)
     if len(numbers) == 1 and len(numbers[0]) == 8:
         numbers = [numbers[0][:4], numbers[0][4:6], numbers[0][6:]]
@@ -146,7 +146,7 @@ def _year(year: int, language: Language) -> str:
 
 
 def _money(text: str, currency: str, language: Language) -> str | None:
-    """An amount, with its currency in the text or beside it."""
+    """Read an amount, with its currency in the text or beside it."""
     reader = reader_for(language)
     code = currency.upper()
     sides = [f"{text} {code}", f"{code} {text}", text] if code else [text]

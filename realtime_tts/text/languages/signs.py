@@ -44,7 +44,7 @@ _NONE = Reading(0, "")
 
 
 class SignReader:
-    """The signs of one language. Get it from `signs_for`."""
+    """Reads the signs of one language. Get one from `signs_for`."""
 
     def __init__(self, language: Language) -> None:
         self._language = language
@@ -58,7 +58,8 @@ class SignReader:
         self.chars += "".join({*language.addresses, *language.operators} - {*self.chars})
 
     def read(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
-        """The words for the sign at `at`; length 0: nothing; None: more text is needed.
+        """Return the words for the sign at `at`; length 0 if it has none; None if more text is
+        needed.
 
         `before`: the text before it, back to some tens of characters.
         """
@@ -151,7 +152,7 @@ class SignReader:
         return _NONE
 
     def _mark(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
-        """A mark inside of a word, which may be an address."""
+        """Read a mark inside a word, which may be an address."""
         char, lang = text[at], self._language
         following = text[at + 1 : at + 2]
         if char == "@":
@@ -185,7 +186,7 @@ class SignReader:
         return Reading(1, lang.addresses[char])
 
     def _slash(self, text: str, at: int, before: str) -> Reading:
-        """Between words: 3 times/day, and/or."""
+        """Read a slash between words: 3 times/day, and/or."""
         lang = self._language
         behind = re.compile(r"\w+").match(text, at + 1)
         unit = lang.divisors.get(behind.group()) if behind else None
@@ -195,4 +196,4 @@ class SignReader:
 
 
 signs_for = cache(SignReader)
-"""Gives the signs of a language; all sessions share them."""
+"""Return the `SignReader` of a language, which all sessions share."""

@@ -1,4 +1,4 @@
-"""Spanish numbers by the words around them: one, hundreds, ordinals before a noun, centuries."""
+"""Rules for Spanish numbers by the words around them: one, hundreds, ordinals, centuries."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ BEHIND = re.compile(
     rf"(?:(?:[\d .]*[02-9])?1|[\d .]*[2-9]\d\d(?:[. ]\d{{3}})*)(?: (?:{_ADJECTIVES}))?"
     r"|\d+[–-]\d+|1/2|½|[\d.]+ mil|1 de|1 de la"
 )
-"""Where the rules look at another word."""
+"""Text from a number on behind which the rules look at another word."""
 
 
 def _agreeing(skip: Iterable[str]) -> Words:
-    """Before a noun, one and hundreds take its gender. `skip`: what is no noun."""
+    """Return the words for one and hundreds, in the gender of the noun. `skip`: no nouns."""
     no_nouns = frozenset(skip)
 
     def said(match: re.Match[str]) -> str | None:
@@ -82,7 +82,7 @@ def _agreeing(skip: Iterable[str]) -> Words:
 
 
 def _gender(noun: str) -> str:
-    """The gender of a noun in the singular or the plural; "" for what is no noun."""
+    """Return the gender of a noun in the singular or the plural; "" for a word that is no noun."""
     singular = noun[:-3] + "z" if noun.endswith("ces") else noun
     forms = (noun, noun.removesuffix("s"), noun.removesuffix("es"), singular)
     genders = [_GENDERS.of(form) for form in forms]
@@ -117,7 +117,7 @@ def _before(mark: str) -> Words:
 
 
 def _dollars(match: re.Match[str]) -> str:
-    """Dollars as they are written in America: $1,500.50."""
+    """Read dollars as they are written in America: $1,500.50."""
     number, cents = int(match["n"].replace(",", "")), match["cents"]
     words = f"{count(number, 'm')} {'dólar' if number == 1 else 'dólares'}"
     return f"{words} con {cardinal(int(cents))}" if cents and int(cents) else words
@@ -134,7 +134,7 @@ def _hours(match: re.Match[str]) -> str:
 
 
 def rules(units: Iterable[str]) -> tuple[Rule, ...]:
-    """The rules; `units` and scales are no nouns to agree with."""
+    """Return the rules; `units` and scales are no nouns to agree with."""
     noun = rf"(?= (?:(?:{_ADJECTIVES}) )?(?P<noun>[^\W\d_]+)(?!\w))"
     return (
         rule(

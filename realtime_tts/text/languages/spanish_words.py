@@ -38,7 +38,7 @@ def cardinal(n: int) -> str:
 
 
 def count(n: int, gender: str) -> str:
-    """Say a number before a noun of a gender; with gender "" it stands alone."""
+    """Return a number before a noun of a gender; with gender "" it stands alone."""
     return tables.by_powers(
         n, _MILLIONS, lambda many: _thousands(many, "m"), lambda rest: _thousands(rest, gender)
     )
@@ -80,7 +80,7 @@ def _below_hundred(n: int, gender: str) -> str:
 
 
 def ordinal(n: int, mark: str = "") -> str:
-    """`mark`: what is written behind the digits. A short form (1.er) stands before a noun."""
+    """Return an ordinal. `mark`: what is written behind the digits; 1.er is a short form."""
     if not 0 < n <= 100:
         return cardinal(n)
     tens, ones = divmod(n, 10)

@@ -1,7 +1,7 @@
-"""A language's tables, written in short, and numbers of several words.
+"""Reads a language's tables, which are written in short, and composes numbers of several words.
 
-One text stands for many nouns, abbreviations or fractions, separated by "|". An entry of the first
-two is what is written, a space, and what is said: "km kilometre|kg kilogram".
+One text has many nouns, abbreviations or fractions, separated by "|". An entry of the first two is
+what is written, a space, and what is said: "km kilometre|kg kilogram".
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from realtime_tts.text.languages.language import Abbreviation, Kind, Noun
 _T = TypeVar("_T")
 
 Power = tuple[int, str, str]
-"""A power, the words for one of it ("un millón"), and what several are ("millones")."""
+"""A power, the words for one of it ("un millón"), and the word behind several ("millones")."""
 
 
 def by_powers(
     n: int, powers: Sequence[Power], several: Callable[[int], str], rest: Callable[[int], str]
 ) -> str:
-    """The words for `n`, separated by spaces. `powers`: the largest first.
+    """Return the words for `n`, separated by spaces. `powers`: the largest first.
 
-    `several(k)`: the number before a power that there is k times, k > 1; `rest(k)`: the words for
-    what is left below the last power, 0 only if `n` is.
+    `several(k)`: the words for k of a power, k > 1; `rest(k)`: the words for what is left below the
+    last power, 0 only if `n` is.
     """
     words = []
     for power, one, many in powers:
@@ -36,12 +36,12 @@ def by_powers(
 
 
 SPACES = " \u00a0\u202f"
-"""Spaces inside of numbers and abbreviations; two of them do not end a line."""
+"""Spaces inside numbers and abbreviations; a line does not break at two of them."""
 _FRACTIONS = ((1, 2), (1, 3), (2, 3), (1, 4), (3, 4), (1, 5), (1, 8))
 
 
 def plural_s(words: str, gender: str = "m") -> Noun:
-    """The plural takes its s behind the first word: grados Celsius."""
+    """Return a noun whose plural takes its s behind the first word: grados Celsius."""
     first, space, rest = words.partition(" ")
     return Noun(words, f"{first}s{space}{rest}", gender)
 
@@ -66,8 +66,8 @@ def abbreviations(
 ) -> dict[str, Abbreviation]:
     """Read tables of abbreviations, which are written there without their last full stop.
 
-    `bare`: those that people write without one, too. `spaced`: a space may follow the full stops
-    inside of them.
+    `bare`: those that are also written without one. `spaced`: a space may follow the full stops
+    inside them.
     """
     without_stop = bare.split()
     return {
@@ -81,12 +81,12 @@ def abbreviations(
 
 
 def fractions(text: str) -> dict[tuple[int, int], str]:
-    """The words for 1/2, 1/3, 2/3, 1/4, 3/4, 1/5 and 1/8."""
+    """Return the words for 1/2, 1/3, 2/3, 1/4, 3/4, 1/5 and 1/8."""
     return dict(zip(_FRACTIONS, text.split("|"), strict=True))
 
 
 def numbered(names: Sequence[str]) -> dict[str, int]:
-    """Number the months by their names."""
+    """Map the names of the months to their numbers."""
     return {name: number for number, name in enumerate(names, 1)}
 
 

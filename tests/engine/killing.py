@@ -161,9 +161,17 @@ class Talk:
 
 
 async def disturbed(
-    kind: str, engines: int, moments: int, live: int, seed: int, signals: Sequence[int]
+    kind: str,
+    engines: int,
+    moments: int,
+    live: int,
+    seed: int,
+    signals: Sequence[int],
+    *,
+    seconds: float,
 ) -> Found:
-    """Send `signals` to engines in turn, so many times, while `live` turns are live."""
+    """Send `signals` to engines in turn, at most `moments` of them and none later than after
+    `seconds`, while `live` turns are live."""
     random, load = Random(seed), loader(kind)
     wanted = texts(random, 6)
     await spoken(InProcessEngine(load, SCHEDULING), wanted)
@@ -178,7 +186,7 @@ async def disturbed(
         await until(lambda: link.status().ready, 60)
         for _ in range(live):
             talk.begin()
-        while talk.found.moments < moments:
+        while talk.found.moments < moments and time.monotonic() - begun < seconds:
             await until(lambda: all(each.status().ready for each in links), 60)
             if random.random() < 0.8:
                 await talk.all_heard()
@@ -203,6 +211,7 @@ def main() -> int:
     parser.add_argument("--moments", type=int, default=1_000)
     parser.add_argument("--live", type=int, default=6)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=1e9, help="send no signal later")
     parser.add_argument("--signal", choices=["kill", "stop", "both"], default="both")
     arguments = parser.parse_args()
     both = {"kill": [signal.SIGKILL], "stop": [signal.SIGSTOP]}
@@ -215,6 +224,7 @@ def main() -> int:
             arguments.live,
             arguments.seed,
             signals,
+            seconds=arguments.seconds,
         )
     )
     sys.stdout.write(json.dumps(asdict(found)) + "\n")

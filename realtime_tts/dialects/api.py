@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import abc
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from realtime_tts.access.account import LIMIT_REACHED, UNAUTHORIZED, VoiceNotAllowed
@@ -21,6 +21,7 @@ from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.server.auth import TOO_MANY_REQUESTS
 from realtime_tts.server.denials import send_instead
+from realtime_tts.server.endpoints import Endpoint
 from realtime_tts.server.front import Front
 from realtime_tts.server.socket import BAD_REQUEST
 
@@ -95,6 +96,26 @@ class Api(abc.ABC):
         headers = {**refusal.headers, **self.headers(refusal, request_id)}
         return JSONResponse(self.body(refusal, request_id), refusal.status, headers)
 
+    def endpoint(self, serve: Callable[[Request], Awaitable[Any]]) -> Endpoint:
+        """An endpoint that answers with what `serve` gives: a response, a refusal, or what is to be
+        JSON. Errors are refusals."""
+
+        async def endpoint(request: Request) -> Response:
+            request_id = self.new_request_id()
+            try:
+                found = await serve(request)
+            except ClientDisconnect:
+                return Response(status_code=400)  # nobody reads it
+            except (RequestError, ProtocolError) as error:
+                found = self.of_problem(error)
+            if isinstance(found, Refusal):
+                return self.response(found, request_id)
+            if isinstance(found, Response):
+                return found
+            return JSONResponse(found, headers={"x-request-id": request_id})
+
+        return endpoint
+
     async def deny(self, scope: Scope, send: Send, status: int, code: str, message: str) -> None:
         """The gate's no."""
         headers = {"www-authenticate": "Bearer"} if status == 401 else {}
@@ -110,17 +131,13 @@ class ListEndpoint:
         self, api: Api, front: Front, answer: Callable[[Front, Request], Any | Refusal]
     ) -> None:
         self._api, self._front, self._answer = api, front, answer
+        self._endpoint = api.endpoint(self._found)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request, request_id = Request(scope), self._api.new_request_id()
-        found = self._found(request)
-        if isinstance(found, Refusal):
-            response = self._api.response(found, request_id)
-        else:
-            response = JSONResponse(found, headers={"x-request-id": request_id})
+        response = await self._endpoint(Request(scope))
         await response(scope, receive, send)
 
-    def _found(self, request: Request) -> Any | Refusal:
+    async def _found(self, request: Request) -> Any | Refusal:
         if request.method not in ("GET", "HEAD"):
             return self._api.wrong_method(request.method, *self._api.reading)
         if (reason := self._front.not_ready()) is not None:

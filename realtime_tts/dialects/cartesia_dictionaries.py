@@ -13,7 +13,6 @@ from realtime_tts.dialects.cartesia_messages import API
 from realtime_tts.dialects.dictionaries import (
     dictionary_route,
     entry_of,
-    fields_of,
     items_in,
     made,
     text_in,
@@ -23,6 +22,7 @@ from realtime_tts.lexicons.errors import LexiconError
 from realtime_tts.lexicons.file import Entry, checked
 from realtime_tts.lexicons.folder import LexiconFolder, Version
 from realtime_tts.lexicons.pls import NO_PHONEMES
+from realtime_tts.server.endpoints import object_in
 from realtime_tts.server.front import Front
 
 DICTIONARIES_PATH = "/pronunciation-dicts"
@@ -45,13 +45,13 @@ def dictionary_routes(front: Front) -> list[Route]:
 
 
 def _create(folder: LexiconFolder, request: Request, body: bytes) -> Any:
-    fields = fields_of(body)
+    fields = object_in(body)
     return _described(folder, made(folder, text_in(fields, "name"), _entries(fields)))
 
 
 def _update(folder: LexiconFolder, request: Request, body: bytes) -> Any:
     """The next version, with other items or another name."""
-    fields, version = fields_of(body), folder.get(request.path_params["id"])
+    fields, version = object_in(body), folder.get(request.path_params["id"])
     entries = _entries(fields) if "items" in fields else folder.entries(version)
     title = text_in(fields, "name") if "name" in fields else folder.header(version).title
     return _described(folder, folder.put(version.name, checked(entries), title))

@@ -12,22 +12,20 @@ import secrets
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.requests import Request
 from starlette.routing import Route
 
 from realtime_tts.dialects.api import Api, Refusal
 from realtime_tts.dialects.fields import WrongField
-from realtime_tts.dialects.speech_endpoint import BodyTooLarge, read_body
-from realtime_tts.errors import RequestError
 from realtime_tts.lexicons.errors import LexiconError, NoLexicons, UnknownLexicon
 from realtime_tts.lexicons.file import Entry, checked
 from realtime_tts.lexicons.folder import LexiconFolder, Version
 from realtime_tts.lexicons.request import MAX_BODY_BYTES
-from realtime_tts.protocol.parsing import ProtocolError, load_object
+from realtime_tts.server.endpoints import BodyTooLarge, read_body
 from realtime_tts.server.front import Front
 
 NOT_FOUND = "pronunciation_dictionary_not_found"
+_NO_DICTIONARIES = "this server keeps no dictionaries: start it with --voices-dir FOLDER"
 _LONGEST_NAME = 48  # leaves room for what makes it unique
 
 Answer = Callable[[LexiconFolder, Request, bytes], Any]
@@ -37,41 +35,27 @@ Answer = Callable[[LexiconFolder, Request, bytes], Any]
 def dictionary_route(api: Api, front: Front, path: str, method: str, answer: Answer) -> Route:
     """A route that `answer` serves. What is refused has the API's own shape."""
 
-    async def endpoint(request: Request) -> Response:
-        request_id = api.new_request_id()
+    async def serve(request: Request) -> Any:
         try:
             if front.lexicons is None:
-                raise NoLexicons(
-                    "this server keeps no dictionaries: start it with --voices-dir FOLDER"
-                )
+                raise NoLexicons(_NO_DICTIONARIES)
             body = await read_body(request, MAX_BODY_BYTES)
-            found = await asyncio.to_thread(answer, front.lexicons.folder, request, body)
-        except ClientDisconnect:
-            return Response(status_code=400)  # nobody reads it
-        except (RequestError, ProtocolError) as error:
-            return api.response(_refusal(api, error), request_id)
-        if isinstance(found, Response):
-            return found
-        return JSONResponse(found, headers={"x-request-id": request_id})
+            return await asyncio.to_thread(answer, front.lexicons.folder, request, body)
+        except UnknownLexicon as error:
+            return Refusal(error.status, NOT_FOUND, str(error))
+        except LexiconError as error:
+            return Refusal(error.status, error.code, str(error))
+        except BodyTooLarge as error:
+            return Refusal(413, "too_large", str(error))
 
-    return Route(path, endpoint, methods=[method])
-
-
-def _refusal(api: Api, error: RequestError | ProtocolError) -> Refusal:
-    if isinstance(error, UnknownLexicon):
-        return Refusal(error.status, NOT_FOUND, str(error))
-    if isinstance(error, BodyTooLarge):
-        return Refusal(413, "too_large", str(error))
-    if isinstance(error, LexiconError):
-        return Refusal(error.status, error.code, str(error))
-    return api.of_problem(error)
+    return Route(path, api.endpoint(serve), methods=[method])
 
 
 def named(front: Front, refs: Sequence[str], field: str) -> list[str]:
     """The lexicons that a request for speech names. Raises WrongField for one there is not."""
     try:
         if refs and front.lexicons is None:
-            raise NoLexicons("this server keeps no dictionaries: start it with --voices-dir FOLDER")
+            raise NoLexicons(_NO_DICTIONARIES)
         return front.lexicons.pinned(refs) if front.lexicons is not None else []
     except LexiconError as error:
         raise WrongField(f"`{field}`: {error}", field, NOT_FOUND, 404) from None
@@ -83,15 +67,6 @@ def made(folder: LexiconFolder, title: str, entries: Sequence[Entry]) -> Version
     if name in folder.names():
         name += f"-{secrets.token_hex(4)}"
     return folder.put(name, checked(entries), title)
-
-
-def fields_of(body: bytes) -> dict[str, Any]:
-    """The JSON object that a body is, without what is null. Raises RequestError, ProtocolError."""
-    try:
-        fields = load_object(body.decode())
-    except UnicodeDecodeError:
-        raise RequestError("the body must be a JSON object in UTF-8") from None
-    return {name: value for name, value in fields.items() if value is not None}
 
 
 def text_in(fields: dict[str, Any], name: str) -> str:

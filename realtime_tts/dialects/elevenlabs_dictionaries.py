@@ -13,7 +13,6 @@ from starlette.routing import Route
 from realtime_tts.dialects.dictionaries import (
     dictionary_route,
     entry_of,
-    fields_of,
     items_in,
     made,
     text_in,
@@ -27,6 +26,7 @@ from realtime_tts.lexicons.folder import LexiconFolder, Version
 from realtime_tts.lexicons.pls import NO_PHONEMES, read_pls, write_pls
 from realtime_tts.lexicons.request import MAX_BODY_BYTES
 from realtime_tts.multipart import BadForm, read_form
+from realtime_tts.server.endpoints import object_in
 from realtime_tts.server.front import Front
 
 DICTIONARIES_PATH = "/v1/pronunciation-dictionaries"
@@ -52,7 +52,7 @@ def dictionary_routes(front: Front) -> list[Route]:
 
 
 def _add_from_rules(folder: LexiconFolder, request: Request, body: bytes) -> Any:
-    fields = fields_of(body)
+    fields = object_in(body)
     return _made(folder, made(folder, text_in(fields, "name"), _entries(fields)))
 
 
@@ -66,17 +66,17 @@ def _add_from_file(folder: LexiconFolder, request: Request, body: bytes) -> Any:
 
 
 def _set_rules(folder: LexiconFolder, request: Request, body: bytes) -> Any:
-    return _changed(folder, request, _entries(fields_of(body)))
+    return _changed(folder, request, _entries(object_in(body)))
 
 
 def _add_rules(folder: LexiconFolder, request: Request, body: bytes) -> Any:
     """A rule takes the place of the one that there is for its word."""
     old = folder.entries(folder.get(request.path_params["id"]))
-    return _changed(folder, request, [*_entries(fields_of(body)), *old])
+    return _changed(folder, request, [*_entries(object_in(body)), *old])
 
 
 def _remove_rules(folder: LexiconFolder, request: Request, body: bytes) -> Any:
-    gone = fields_of(body).get("rule_strings")
+    gone = object_in(body).get("rule_strings")
     if not isinstance(gone, list):
         raise WrongField("`rule_strings` must be an array of strings", "rule_strings")
     old = folder.entries(folder.get(request.path_params["id"]))

@@ -30,12 +30,10 @@ from realtime_tts.dialects.openai_request import (
 )
 from realtime_tts.dialects.speech_endpoint import (
     EVENTS,
-    BodyTooLarge,
     Order,
     Pieces,
     SpeechEndpoint,
     most_body_bytes,
-    read_body,
     sounds,
 )
 from realtime_tts.errors import RequestError
@@ -43,6 +41,7 @@ from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.auth import account_of
+from realtime_tts.server.endpoints import BodyTooLarge, read_body
 from realtime_tts.server.front import Front
 from realtime_tts.server.speech import Speech
 

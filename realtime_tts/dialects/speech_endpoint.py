@@ -1,8 +1,7 @@
 """SpeechEndpoint: a text in a `POST`, its speech in the answer, whatever the API looks like.
 
 Admission, the speech, and every way in which it can end are here. A dialect subclasses it and says
-how a request is read (`order`). `read_body` and `read_object` take the request in, `sounds` and
-`timed_sounds` give the pieces of the answer.
+how a request is read (`order`). `sounds` and `timed_sounds` give the pieces of the answer.
 """
 
 from __future__ import annotations
@@ -27,9 +26,10 @@ from realtime_tts.dialects.timing import spans_of
 from realtime_tts.errors import RequestError
 from realtime_tts.logs import event
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.parsing import ProtocolError, load_object
+from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.protocol.settings import Limits, SessionSettings
 from realtime_tts.server.auth import account_of
+from realtime_tts.server.endpoints import object_in, read_body
 from realtime_tts.server.front import Front
 from realtime_tts.server.socket import abort, address_of
 from realtime_tts.server.speech import Delivery, Sound, Speech, SpokenSpan
@@ -37,29 +37,6 @@ from realtime_tts.tracing.context import traceparent_of
 
 EVENTS = "text/event-stream"
 _BYTES_PER_CHAR = 12  # `\ud83d\ude00`: what a JSON string can make of one character
-
-
-class BodyTooLarge(RequestError):
-    """The request has more bytes than were allowed; they have been read and dropped."""
-
-    def __init__(self, max_bytes: int) -> None:
-        super().__init__(f"the body must have at most {max_bytes} bytes")
-
-
-async def read_body(request: Request, max_bytes: int) -> bytes:
-    """The whole body. Raises BodyTooLarge, and ClientDisconnect.
-
-    One that is too large is read to its end all the same (the server's deadline for bodies ends an
-    endless one): a client that is still writing when the answer comes would not see the answer.
-    """
-    body, size = bytearray(), 0
-    async for piece in request.stream():
-        size += len(piece)
-        if size <= max_bytes:
-            body += piece
-    if size > max_bytes:
-        raise BodyTooLarge(max_bytes)
-    return bytes(body)
 
 
 def most_body_bytes(chars: int, limits: Limits) -> int:
@@ -72,11 +49,7 @@ async def read_object(request: Request, limits: Limits) -> dict[str, Any]:
 
     Raises BodyTooLarge, ClientDisconnect; RequestError or ProtocolError for what is no JSON object.
     """
-    body = await read_body(request, most_body_bytes(limits.max_text_chars, limits))
-    try:
-        return load_object(body.decode())
-    except UnicodeDecodeError:
-        raise RequestError("the body must be a JSON object in UTF-8") from None
+    return object_in(await read_body(request, most_body_bytes(limits.max_text_chars, limits)))
 
 
 def check_text(name: str, text: str, limits: Limits) -> None:

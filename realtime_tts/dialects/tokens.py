@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from realtime_tts.dialects import cartesia_messages, deepgram_messages, elevenlabs_messages
 from realtime_tts.dialects.api import Api
-from realtime_tts.dialects.speech_endpoint import read_body
 from realtime_tts.errors import RequestError
-from realtime_tts.protocol.parsing import ProtocolError, load_object
+from realtime_tts.server.endpoints import object_in, read_body
 from realtime_tts.server.tokens import token_for
 
 ELEVENLABS_PATH = "/v1/single-use-token/"
@@ -39,13 +38,10 @@ def routes() -> list[Route]:
 
 
 def _route(path: str, api: Api, make: Callable[[Request], Awaitable[dict[str, Any]]]) -> Route:
-    async def answer(request: Request) -> Response:
-        try:
-            return JSONResponse(await make(request), headers={"cache-control": "no-store"})
-        except (RequestError, ProtocolError) as error:
-            return api.response(api.of_problem(error), api.new_request_id())
+    async def serve(request: Request) -> Response:
+        return JSONResponse(await make(request), headers={"cache-control": "no-store"})
 
-    return Route(path, answer, methods=["POST"])
+    return Route(path, api.endpoint(serve), methods=["POST"])
 
 
 async def _elevenlabs(request: Request) -> dict[str, Any]:
@@ -67,9 +63,5 @@ async def _cartesia(request: Request) -> dict[str, Any]:
 
 async def _fields(request: Request) -> dict[str, Any]:
     """Of the body, if there is one. Raises RequestError and ProtocolError."""
-    try:
-        body = await read_body(request, _MOST_BYTES)
-    except ClientDisconnect:
-        return {}  # nobody hears the answer
-    fields = load_object(body.decode(errors="replace")) if body else {}
-    return {name: value for name, value in fields.items() if value is not None}
+    body = await read_body(request, _MOST_BYTES)
+    return object_in(body) if body else {}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import abc
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -24,6 +24,8 @@ from realtime_tts.server.denials import send_instead
 from realtime_tts.server.endpoints import Endpoint
 from realtime_tts.server.front import Front
 from realtime_tts.server.socket import BAD_REQUEST
+
+_USUAL_PAGE, _LONGEST_PAGE = 10, 100
 
 _STATUS = {
     BAD_REQUEST: 400,
@@ -143,6 +145,22 @@ class ListEndpoint:
         if (reason := self._front.not_ready()) is not None:
             return self._api.of_failure(TurnFailure("not_ready", reason, True, 2_000))
         return self._answer(self._front, request)
+
+
+def page_of(
+    names: Sequence[str], query: Mapping[str, str], size: str, after: str, before: str = ""
+) -> tuple[Sequence[str], bool]:
+    """Return one page of a list, and whether the list goes on. `size`, `after` and `before` are the
+    API's parameters: how many names, and between which they are."""
+    first, last, asked = query.get(after), query.get(before), query.get(size, "")
+    if first in names:
+        names = names[names.index(first) + 1 :]
+    if last in names:
+        names = names[: names.index(last)]
+    whole = asked.isascii() and asked.isdigit()
+    most = min(_LONGEST_PAGE, max(1, int(asked[:9]))) if whole else _USUAL_PAGE
+    page = names[-most:] if last else names[:most]
+    return page, len(page) < len(names)
 
 
 def _retry_after(failure: TurnFailure) -> dict[str, str]:

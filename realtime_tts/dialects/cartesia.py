@@ -20,7 +20,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import cartesia_messages as messages
-from realtime_tts.dialects.api import ListEndpoint, Refusal
+from realtime_tts.dialects.api import ListEndpoint, Refusal, page_of
 from realtime_tts.dialects.cartesia_dictionaries import dictionary_routes
 from realtime_tts.dialects.catalogue import own_voice
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
@@ -200,18 +200,8 @@ def _voices(front: Front, request: Request) -> Any | Refusal:
 def _page(names: list[str], query: Any, version: str) -> Any:
     if version < _FIRST_PAGED_VERSION:
         return [_voice(name) for name in names]
-    after, before = query.get("starting_after"), query.get("ending_before")
-    if after in names:
-        names = names[names.index(after) + 1 :]
-    if before in names:
-        names = names[: names.index(before)]
-    try:
-        limit = min(100, max(1, int(query.get("limit") or 10)))
-    except ValueError:
-        limit = 10
-    page = names[-limit:] if before else names[:limit]
-    has_more = len(page) < len(names)
-    next_page = page[-1] if has_more and page else None
+    page, has_more = page_of(names, query, "limit", "starting_after", "ending_before")
+    next_page = page[-1] if has_more else None
     return {"data": [_voice(name) for name in page], "has_more": has_more, "next_page": next_page}
 
 

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from realtime_tts.dialects.api import page_of
 from realtime_tts.dialects.cartesia_messages import API
 from realtime_tts.dialects.dictionaries import (
     dictionary_route,
@@ -17,7 +18,6 @@ from realtime_tts.dialects.dictionaries import (
     made,
     text_in,
 )
-from realtime_tts.dialects.fields import number_in
 from realtime_tts.lexicons.errors import LexiconError
 from realtime_tts.lexicons.file import Entry, checked
 from realtime_tts.lexicons.folder import LexiconFolder, Version
@@ -28,7 +28,6 @@ from realtime_tts.server.front import Front
 DICTIONARIES_PATH = "/pronunciation-dicts"
 _PHONEMES = "<<"
 """What their custom phonemes begin with: `<<k|æ|t>>`."""
-_USUAL_PAGE, _LONGEST_PAGE = 10, 100
 
 
 def dictionary_routes(front: Front) -> list[Route]:
@@ -58,16 +57,10 @@ def _update(folder: LexiconFolder, request: Request, body: bytes) -> Any:
 
 
 def _list(folder: LexiconFolder, request: Request, body: bytes) -> Any:
-    names, query = folder.names(), request.query_params
-    after, before = query.get("starting_after"), query.get("ending_before")
-    if after in names:
-        names = names[names.index(after) + 1 :]
-    if before in names:
-        names = names[: names.index(before)]
-    limit = number_in(query.get("limit", ""), _LONGEST_PAGE) or _USUAL_PAGE
-    page = names[-limit:] if before else names[:limit]
+    page, has_more = page_of(
+        folder.names(), request.query_params, "limit", "starting_after", "ending_before"
+    )
     found = [_described(folder, folder.get(name)) for name in page]
-    has_more = len(page) < len(names)
     return {"data": found, "has_more": has_more, "next_page": page[-1] if has_more else None}
 
 

@@ -20,7 +20,7 @@ from starlette.types import Scope
 from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import elevenlabs_messages as messages
-from realtime_tts.dialects.api import ListEndpoint, Refusal
+from realtime_tts.dialects.api import ListEndpoint, Refusal, page_of
 from realtime_tts.dialects.catalogue import model_names, our_language, our_model, own_voice
 from realtime_tts.dialects.elevenlabs_dictionaries import dictionary_routes
 from realtime_tts.dialects.elevenlabs_messages import API
@@ -43,7 +43,6 @@ DIALOGUE_PATH = "/v1/text-to-dialogue"
 VOICES_2_PATH = "/v2/voices"
 QUERY_KEYS = frozenset({"xi-api-key", "xi_api_key", "single_use_token"})
 
-_USUAL_PAGE, _LONGEST_PAGE = 10, 100
 _NO_SOUND = b'"audio_base64": ""'
 _SOUND_BYTES = 3 * 65_536
 """Of sound in one piece of a long answer; in base64 three bytes end a group."""
@@ -186,17 +185,11 @@ def _page(front: Front, request: Request) -> Any:
         names = [name for name in names if query["search"].lower() in name.lower()]
     if asked := query.getlist("voice_ids"):
         names = [name for name in names if name in asked]
-    total, after = len(names), query.get("next_page_token")
-    if after in names:
-        names = names[names.index(after) + 1 :]
-    size = query.get("page_size", "")
-    whole = size.isascii() and size.isdigit()
-    most = min(_LONGEST_PAGE, max(1, int(size[:9]))) if whole else _USUAL_PAGE
-    page, has_more = names[:most], len(names) > most
+    page, has_more = page_of(names, query, "page_size", "next_page_token")
     return {
         "voices": [_voice(front, name) for name in page],
         "has_more": has_more,
-        "total_count": total,
+        "total_count": len(names),
         "next_page_token": page[-1] if has_more else None,
     }
 

@@ -47,7 +47,6 @@ class DashScopeSocket(SingleVoiceSocket):
         self._model = websocket.query_params.get("model") or front.info.model
         self._asked: dict[str, Any] = {}  # by all updates
         self._wishes = messages.Wishes()
-        self._buffer: list[str] = []  # text of the mode `commit`
         self._appended = False  # text since the last commit
         self._finished = False
         self._event_id: str | None = None  # of the message that is being taken
@@ -86,7 +85,7 @@ class DashScopeSocket(SingleVoiceSocket):
         self._asked, self._wishes = asked, wishes
         self.speak_as(chosen)
         if wishes.mode == "server_commit":
-            self._speak_buffer()
+            self._speak_kept()
         self.say(messages.event("session.updated", session=self._session()))
 
     def _voice_settings(self, wishes: messages.Wishes) -> SessionSettings:
@@ -106,10 +105,7 @@ class DashScopeSocket(SingleVoiceSocket):
         if self._wishes.mode == "server_commit":
             self._feed(text)
         else:
-            waiting, most = sum(map(len, self._buffer)), self.limits.max_turn_chars
-            if waiting + len(text) > most:
-                raise RequestError(f"at most {most} characters may wait for a commit")
-            self._buffer.append(text)
+            self.keep(text)
         self._appended = self._appended or bool(text)
 
     def _feed(self, text: str) -> None:
@@ -119,15 +115,15 @@ class DashScopeSocket(SingleVoiceSocket):
             voice.speech.hold_seconds = SENTENCE_HOLD_SECONDS if whole else HOLD_SECONDS
         voice.feed(text)
 
-    def _speak_buffer(self) -> None:
-        if self._buffer:
-            self.voice.feed("".join(self._buffer))
-            self._buffer.clear()
+    def _speak_kept(self) -> None:
+        if self.kept:
+            self.voice.feed(self.kept)
+            self.kept = ""
 
     def _commit(self) -> None:
         if not self._appended:
             raise RequestError("the input text buffer is empty: append text before a commit")
-        self._speak_buffer()
+        self._speak_kept()
         context = self.voice
         segment = context.flush()
         self._appended = False
@@ -136,7 +132,7 @@ class DashScopeSocket(SingleVoiceSocket):
 
     def _clear(self) -> None:
         if self._wishes.mode == "commit":
-            self._buffer.clear()
+            self.kept = ""
             self._appended = False
         self.say(messages.event("input_text_buffer.cleared"))
 
@@ -150,7 +146,7 @@ class DashScopeSocket(SingleVoiceSocket):
 
     def _finish(self) -> None:
         if not self._finished:
-            self._speak_buffer()
+            self._speak_kept()
             self._finished = True
             self.finish()
 

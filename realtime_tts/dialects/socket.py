@@ -16,6 +16,7 @@ from starlette.websockets import WebSocket
 from realtime_tts.audio.packets import FramedPackets
 from realtime_tts.dialects.context import ContextSocket, SpeechContext
 from realtime_tts.dialects.json_socket import JsonSocket
+from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import CloseCode
 from realtime_tts.protocol.settings import SessionSettings
@@ -248,6 +249,14 @@ class SingleVoiceSocket(SpeechSocket):
         super().__init__(front, websocket)
         self._chosen: SessionSettings | None = None
         self._voice: SpeechContext | None = None
+        self.kept = ""  # text that the client has not committed
+
+    def keep(self, text: str) -> None:
+        """Keep text until the client commits it. Raises RequestError if it is too much."""
+        if len(self.kept) + len(text) > self.limits.max_turn_chars:
+            most = self.limits.max_turn_chars
+            raise RequestError(f"at most {most} characters may wait to be spoken")
+        self.kept += text
 
     def speak_as(self, chosen: SessionSettings) -> None:
         """Text that follows is spoken so."""

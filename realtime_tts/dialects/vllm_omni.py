@@ -47,7 +47,6 @@ class VllmOmniSocket(SingleVoiceSocket):
         self._refused = False  # the last `session.config`: it is not known how to speak
         self._open = False  # an utterance takes text
         self._ended = False  # by `session.close`
-        self._buffer: list[str] = []  # its text, without `stream_audio`
         self._utterance = 0  # that is being spoken
         self._sentence = 0  # of it
 
@@ -106,10 +105,7 @@ class VllmOmniSocket(SingleVoiceSocket):
         if self._config.stream_audio:
             self._speak(text)
         else:
-            waiting, most = sum(map(len, self._buffer)), self.limits.max_turn_chars
-            if waiting + len(text) > most:
-                raise RequestError(f"an utterance must have at most {most} characters")
-            self._buffer.append(text)
+            self.keep(text)
         self._open = self._open or bool(text)
 
     def _speak(self, text: str) -> None:
@@ -123,15 +119,15 @@ class VllmOmniSocket(SingleVoiceSocket):
             self.voice.commit()
 
     def _done(self) -> None:
-        if self._buffer:
-            self._speak("".join(self._buffer))
-            self._buffer.clear()
+        if self.kept:
+            self._speak(self.kept)
+            self.kept = ""
         self.voice.flush()
         self._open = False
 
     def _close(self) -> None:
         """What was ended by `input.done` is spoken; what was not, only where it is already."""
-        self._buffer.clear()
+        self.kept = ""
         self._ended = True
         self.finish()
 

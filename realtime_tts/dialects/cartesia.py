@@ -115,7 +115,7 @@ class CartesiaSocket(SpeechSocket):
             )
         context.feed(request.transcript, whole=request.whole_units)
         if request.flush:
-            context.flush()
+            context.cut()
         if not request.continue_:
             context.end()
 

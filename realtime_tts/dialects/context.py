@@ -171,23 +171,23 @@ class SpeechContext:
     def commit(self) -> None:
         """Speak all text so far to its end; what follows goes on in the same segment."""
         self._was_active()
-        self.speech.flush()
+        self.speech.commit()
 
-    def flush(self) -> Segment:
+    def cut(self) -> Segment:
         """Speak all text so far to its end; text that follows begins a new segment.
 
         Raises RequestError if too many wait.
         """
         self._check_segments()
-        segment = self._cut()
+        segment = self.speech.cut(wants_sound=self._blank)
         segment.flushed = True
-        self._last = ""
+        self._blank, self._last = False, ""
         return segment
 
     def end(self) -> None:
         """No more text. Idempotent."""
         if self._blank and not self.ended and not self.speech.count:
-            self._cut()  # all its text is white space
+            self.speech.cut(wants_sound=True)  # all its text is white space
         self.speech.end()
 
     def touch(self) -> None:
@@ -195,10 +195,6 @@ class SpeechContext:
         if not self._draining:
             self._was_active()
             self.speech.touch()
-
-    def _cut(self) -> Segment:
-        blank, self._blank = self._blank, False
-        return self.speech.cut(wants_sound=blank)
 
     def _check_segments(self) -> None:
         if self.speech.open is None and len(self.speech.segments) >= _MAX_SEGMENTS:

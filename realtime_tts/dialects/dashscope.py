@@ -125,7 +125,7 @@ class DashScopeSocket(SingleVoiceSocket):
             raise RequestError("the input text buffer is empty: append text before a commit")
         self._speak_kept()
         context = self.voice
-        segment = context.flush()
+        segment = context.cut()
         self._appended = False
         item_id = self._response(context, segment).item_id
         self.say(messages.event("input_text_buffer.committed", item_id=item_id))

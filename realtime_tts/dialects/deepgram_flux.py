@@ -117,7 +117,7 @@ class FluxSocket(DeepgramSocket):
             text = "There is no active turn. The request will be ignored."
             self.say(messages.warning("NO_ACTIVE_SPEECH", text))
             return
-        self.voice().flush()
+        self.voice().cut()
         self._turns[-1].flushed = True
 
     def _configure(self, message: dict[str, Any]) -> None:

@@ -137,7 +137,7 @@ class SpeakSocket(DeepgramSocket):
         self.voice().feed(messages.text_of(message, self.limits))
 
     def _flush(self, message: dict[str, Any]) -> None:
-        self.voice().flush()
+        self.voice().cut()
 
     def _clear(self, message: dict[str, Any]) -> None:
         self.say(messages.message("Cleared", sequence_id=self._cleared))

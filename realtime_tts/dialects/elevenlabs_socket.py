@@ -97,7 +97,7 @@ class ElevenLabsSocket(SpeechSocket):
         if text.strip():
             state.flushed, state.unflushed = False, True
         if message.flush:
-            context.flush()
+            context.cut()
             state.flushed, state.unflushed = not text.strip(), False
         context.touch()
 

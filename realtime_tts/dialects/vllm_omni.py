@@ -122,7 +122,7 @@ class VllmOmniSocket(SingleVoiceSocket):
         if self.kept:
             self._speak(self.kept)
             self.kept = ""
-        self.voice.flush()
+        self.voice.cut()
         self._open = False
 
     def _close(self) -> None:

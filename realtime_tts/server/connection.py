@@ -187,7 +187,7 @@ class Connection(ServedSocket):
             case FeedText(turn_id, text):
                 self._feed(self._on_air(turn_id).speech, text)
             case FlushText(turn_id):
-                self._on_air(turn_id).speech.flush()
+                self._on_air(turn_id).speech.commit()
             case EndText(turn_id):
                 self._on_air(turn_id).speech.cut()
             case OpenTurn():

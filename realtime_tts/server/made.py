@@ -9,8 +9,8 @@ from typing import NamedTuple
 class Mark(Enum):
     """What stands between pieces of PCM."""
 
-    CUT = auto()
-    """A pause: what an encoder holds so far leaves before it, where its packets may be cut."""
+    PAUSE = auto()
+    """What an encoder holds so far leaves before it, where its packets may be cut."""
     END = auto()
     """No more sound of this segment."""
 

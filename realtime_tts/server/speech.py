@@ -107,9 +107,9 @@ class Speech:
             self.touch()
         return segment
 
-    def flush(self) -> None:
+    def commit(self) -> None:
         """Speak all text so far to its end; what follows goes on in the same segment."""
-        self._input.flush()
+        self._input.commit()
         self._set_alarm()
 
     def cut(self, *, wants_sound: bool = False) -> Segment:

@@ -116,7 +116,7 @@ class SpeechText:
             self.paced.came(text, now)
             self.pipeline.feed(text, now)
 
-    def flush(self, now: float) -> None:
+    def commit(self, now: float) -> None:
         """All there is now is a part of its own, or several."""
         self.pipeline.flush(now)
         if self._replay is not None:

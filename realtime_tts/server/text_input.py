@@ -25,12 +25,12 @@ SLICE = 250
 
 
 class _Mark(Enum):
-    FLUSH = auto()
+    COMMIT = auto()
     END = auto()
 
 
 class TextInput:
-    """Text, flushes and the end, in their order. `end_text` is called when the end has its turn,
+    """Text, commits and the end, in their order. `end_text` is called when the end has its turn,
     `fail` if the text cannot be spoken: it waits until the lexicons of its speech are in memory.
 
     A text that comes together with its end is whole to the engine, which hears of it with the last
@@ -74,12 +74,12 @@ class TextInput:
         else:
             self._utterances.feed(text, time.monotonic(), withhold=ends)
 
-    def flush(self) -> None:
+    def commit(self) -> None:
         """Everything held back so far is to be spoken."""
         if self.busy:
-            self._add(_Mark.FLUSH)
+            self._add(_Mark.COMMIT)
         else:
-            self._utterances.flush(time.monotonic())
+            self._utterances.commit(time.monotonic())
 
     def end(self) -> None:
         """No more text."""
@@ -147,8 +147,8 @@ class TextInput:
         now = time.monotonic()
         if isinstance(item, str):
             self._utterances.feed(item, now, withhold=self._ending)
-        elif item is _Mark.FLUSH:
-            self._utterances.flush(now, withhold=self._ending)
+        elif item is _Mark.COMMIT:
+            self._utterances.commit(now, withhold=self._ending)
         else:
             self._end_text()
 

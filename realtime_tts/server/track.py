@@ -169,7 +169,7 @@ class Track:
             elif isinstance(one, Volume):
                 self._encoder()
                 self._chain.set_volume(one.factor)
-            elif one is Mark.CUT:
+            elif one is Mark.PAUSE:
                 self._send(segment, self._encoder().cut())
             else:
                 self._end(segment)

@@ -125,9 +125,9 @@ class Utterances:
         if not withhold:
             self._give(now)
 
-    def flush(self, now: float, *, withhold: bool = False) -> None:
+    def commit(self, now: float, *, withhold: bool = False) -> None:
         """Speak all there is now to its end; more text of the same segment may follow."""
-        self._text.flush(now)
+        self._text.commit(now)
         if not withhold:
             self._give(now)
 
@@ -266,7 +266,7 @@ class Utterances:
         # Of speech that stands still the listener gets all there is.
         if not self._text.paced.stands:
             return []
-        return self._first.give([Mark.CUT], self.listener.made, more_may_come=not self._finished)
+        return self._first.give([Mark.PAUSE], self.listener.made, more_may_come=not self._finished)
 
     def _silence(self) -> Made:
         """The pause that is due, cut off: the speech behind it begins like a turn."""
@@ -274,7 +274,7 @@ class Utterances:
         if not samples:
             return []
         self.listener.add_silence(samples)
-        return [bytes(samples * BYTES_PER_SAMPLE), Mark.CUT]
+        return [bytes(samples * BYTES_PER_SAMPLE), Mark.PAUSE]
 
     def _ended(self, event: Ended | Failed | Refused, now: float) -> Made:
         """Goes on to the next part of the text, or notes why all is `over`."""
@@ -301,7 +301,7 @@ class Utterances:
 
     def _go_on(self, now: float) -> Made:
         self._next_part()
-        silence = self._silence() or [Mark.CUT]
+        silence = self._silence() or [Mark.PAUSE]
         self._give(now)
         if self.over:
             return [*silence, *self._silence(), Mark.END]

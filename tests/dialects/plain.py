@@ -67,7 +67,7 @@ class PlainSocket(SpeechSocket):
             raise RequestError("it has ended")
         context.feed(message.get("text", ""))
         if "flush" in message:
-            context.flush().tag = message["flush"]
+            context.cut().tag = message["flush"]
         if message.get("end"):
             context.end()
 

@@ -23,7 +23,7 @@ from realtime_tts.dialects import cartesia_messages as messages
 from realtime_tts.dialects.api import ListEndpoint, Refusal, page_of
 from realtime_tts.dialects.cartesia_dictionaries import dictionary_routes
 from realtime_tts.dialects.catalogue import own_voice
-from realtime_tts.dialects.context import Messages, Segment, SpeechContext
+from realtime_tts.dialects.context import SpeechContext
 from realtime_tts.dialects.fields import check_length
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.dialects.speech_endpoint import (
@@ -40,7 +40,10 @@ from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.server.auth import account_of
 from realtime_tts.server.front import Front
-from realtime_tts.server.speech import Speech, SpokenSpan
+from realtime_tts.server.speech import Speech
+from realtime_tts.server.track import Segment
+from realtime_tts.server.writer import Messages
+from realtime_tts.text.speech_times import SpokenSpan
 
 SOCKET_PATH, VOICES_PATH = "/tts/websocket", "/voices"
 QUERY_KEYS = frozenset({"api_key", "access_token"})

@@ -33,7 +33,7 @@ from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.front import Front
-from realtime_tts.server.speech import SpokenSpan
+from realtime_tts.text.speech_times import SpokenSpan
 
 DEFAULT_BUFFER_DELAY_MS = 3_000
 _SETTLE_SECONDS = 0.3

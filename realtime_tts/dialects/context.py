@@ -7,46 +7,36 @@ client that does not read stops them all.
 
 from __future__ import annotations
 
+import abc
 import time
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
+from realtime_tts.dialects.json_socket import JsonSocket
 from realtime_tts.dialects.timing import spans_of
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.server.alarm import Alarm
-from realtime_tts.server.refusals import going_away
-from realtime_tts.server.socket import (
-    SLOW_READER,
-    Frame,
-    Messages,
-    SessionReporter,
-    Writer,
-    WriterFull,
-)
-from realtime_tts.server.speech import Segment, Sound, Speech, SpokenSpan
-
-__all__ = ["LULL_SECONDS", "ContextSocket", "Messages", "Segment", "SpeechContext"]
+from realtime_tts.server.refusals import SLOW_READER, going_away
+from realtime_tts.server.speech import Speech
+from realtime_tts.server.track import Segment, Sound
+from realtime_tts.server.writer import Frame, Messages, WriterFull
+from realtime_tts.text.speech_times import SpokenSpan
 
 _MAX_SEGMENTS = 256  # that wait: a flood of flushes must not fill the memory
 LULL_SECONDS = 3.0
 """A context that was begun is waited for so long in a drain: more of its turn may come."""
 
 
-class ContextSocket(Protocol):
-    """What a context needs of its socket: to send, and what its dialect says to its client, which
-    is the messages to send, in order."""
-
-    writer: Writer
-    reporter: SessionReporter
-
-    def cancel(self, context_id: str) -> bool:
-        """Silence a context at once, as if it had not been."""
+class ContextSocket(JsonSocket):
+    """A socket as its contexts see it. What a dialect fills in says what is told to the client: the
+    messages to send, in order."""
 
     def segment_started(self, context: SpeechContext, segment: Segment) -> Messages:
         """Before the first sound of a segment."""
         return ()
 
+    @abc.abstractmethod
     def sound(self, context: SpeechContext, segment: Segment, data: bytes) -> Messages:
         """`data`: bytes in the context's format, never empty."""
 
@@ -62,17 +52,23 @@ class ContextSocket(Protocol):
         """The context was ended, and everything of it was sent."""
         return ()
 
+    @abc.abstractmethod
     def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
         """The context is over; nothing of it follows."""
 
+    # What a context calls, which a dialect leaves alone.
+
+    @abc.abstractmethod
+    def cancel(self, context_id: str) -> bool:
+        """Silence a context at once; nothing of it is sent after this. False: there was none."""
+
+    @abc.abstractmethod
     def context_over(self, context: SpeechContext) -> None:
         """It has ended by itself."""
 
+    @abc.abstractmethod
     def segment_over(self) -> None:
         """All that a segment said was sent."""
-
-    def lost(self, reason: str) -> None:
-        """Nothing can be sent any more."""
 
 
 class SpeechContext:
@@ -116,7 +112,7 @@ class SpeechContext:
     @property
     def ended(self) -> bool:
         """No more text comes."""
-        return self.speech.ended
+        return self._over or self.speech.ended
 
     @property
     def speaking(self) -> bool:
@@ -288,7 +284,7 @@ class SpeechContext:
     def cancel(self, reason: str = "interrupted") -> None:
         """Silence at once: nothing of it is sent any more. Idempotent. Not from what a dialect says
         of a context. `reason` is for the log and the metrics."""
-        self._over = self.speech.ended = True
+        self._over = True
         self._socket.writer.drop(self)
         self._alarm.stop()
         self.speech.close(reason)
@@ -297,7 +293,7 @@ class SpeechContext:
         """Silence at once, and say why."""
         if self._over:
             return
-        self._over = self.speech.ended = True
+        self._over = True
         self._socket.writer.drop(self)
         try:
             for message in self._socket.failed(self, failure):

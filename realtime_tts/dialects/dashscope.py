@@ -15,13 +15,15 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import dashscope_messages as messages
 from realtime_tts.dialects.catalogue import our_language, our_model
-from realtime_tts.dialects.context import Messages, Segment, SpeechContext
+from realtime_tts.dialects.context import SpeechContext
 from realtime_tts.dialects.fields import AskedSpeed, text_of, type_of
 from realtime_tts.dialects.socket import SingleVoiceSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.front import Front
+from realtime_tts.server.track import Segment
+from realtime_tts.server.writer import Messages
 
 SOCKET_PATH = "/api-ws/v1/realtime"
 
@@ -112,7 +114,7 @@ class DashScopeSocket(SingleVoiceSocket):
         voice = self.voice
         if text.strip():
             whole = ends_sentence(text)
-            voice.speech.hold_seconds = SENTENCE_HOLD_SECONDS if whole else HOLD_SECONDS
+            voice.speech.hold_for(SENTENCE_HOLD_SECONDS if whole else HOLD_SECONDS)
         voice.feed(text)
 
     def _speak_kept(self) -> None:

@@ -17,13 +17,15 @@ from msgspec import structs
 from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import deepgram_messages as messages
-from realtime_tts.dialects.context import Messages, Segment, SpeechContext
+from realtime_tts.dialects.context import SpeechContext
 from realtime_tts.dialects.deepgram_socket import ONLY, Command, DeepgramSocket
 from realtime_tts.dialects.fields import AskedSpeed
 from realtime_tts.dialects.timing import words_of
 from realtime_tts.errors import RequestError
 from realtime_tts.server.front import Front
-from realtime_tts.server.speech import SpokenSpan
+from realtime_tts.server.track import Segment
+from realtime_tts.server.writer import Messages
+from realtime_tts.text.speech_times import SpokenSpan
 
 _SPEEDS = (0.5, 1.5)
 _LARGEST_SPEED = 1e6  # beyond it, and what is no number, is not worth an answer of its own
@@ -229,7 +231,7 @@ class FluxSocket(DeepgramSocket):
     def _measure(self, turn: _Turn) -> None:
         voice = self.contexts.get(ONLY)
         if turn.began is not None and voice is not None:
-            turn.seconds = voice.speech.track.seconds - turn.began
+            turn.seconds = voice.speech.seconds - turn.began
 
 
 def _offset_of(message: dict[str, Any]) -> float | None:

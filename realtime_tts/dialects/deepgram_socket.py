@@ -15,12 +15,14 @@ from typing import Any
 from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import deepgram_messages as messages
-from realtime_tts.dialects.context import Messages, Segment, SpeechContext
+from realtime_tts.dialects.context import SpeechContext
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError, UnknownType
 from realtime_tts.server.front import Front
+from realtime_tts.server.track import Segment
+from realtime_tts.server.writer import Messages
 
 Command = Callable[[dict[str, Any]], None]
 

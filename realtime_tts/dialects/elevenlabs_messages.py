@@ -34,7 +34,7 @@ from realtime_tts.protocol.settings import Seed, SessionSettings
 from realtime_tts.server.auth import Denial
 from realtime_tts.server.front import Front
 from realtime_tts.server.refusals import GOING_AWAY
-from realtime_tts.server.speech import SpokenSpan
+from realtime_tts.text.speech_times import SpokenSpan
 
 DEFAULT_FORMAT = "mp3_44100_128"
 HOLD_SECONDS = 3.0

@@ -20,7 +20,8 @@ from realtime_tts.protocol.messages import CloseCode, close_reason
 from realtime_tts.protocol.parsing import ProtocolError, load_object
 from realtime_tts.server.auth import LATE_KEY
 from realtime_tts.server.front import Front
-from realtime_tts.server.socket import Messages, ServedSocket
+from realtime_tts.server.socket import ServedSocket
+from realtime_tts.server.writer import Messages
 
 
 class JsonSocket(ServedSocket):

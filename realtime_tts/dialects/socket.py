@@ -15,7 +15,6 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.audio.packets import FramedPackets
 from realtime_tts.dialects.context import ContextSocket, SpeechContext
-from realtime_tts.dialects.json_socket import JsonSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import CloseCode
@@ -23,13 +22,13 @@ from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.front import Front
 from realtime_tts.server.refusals import GOING_AWAY
-from realtime_tts.server.socket import Messages
-from realtime_tts.server.speech import Delivery
+from realtime_tts.server.track import Delivery
+from realtime_tts.server.writer import Messages
 
 _KEY_SECONDS = 10.0  # for the first message, where it has to bring the key
 
 
-class SpeechSocket(JsonSocket, ContextSocket):
+class SpeechSocket(ContextSocket):
     """One accepted socket. `serve` is the endpoint; a dialect fills in the hooks."""
 
     max_contexts: ClassVar[int] = 64
@@ -112,7 +111,6 @@ class SpeechSocket(JsonSocket, ContextSocket):
         return context
 
     def cancel(self, context_id: str) -> bool:
-        """Silence a context at once; nothing of it is sent after this. False: there was none."""
         context = self.contexts.pop(context_id, None)
         if context is None:
             return False

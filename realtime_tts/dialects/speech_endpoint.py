@@ -32,7 +32,9 @@ from realtime_tts.server.auth import account_of
 from realtime_tts.server.endpoints import object_in, read_body
 from realtime_tts.server.front import Front
 from realtime_tts.server.socket import abort, address_of
-from realtime_tts.server.speech import Delivery, Sound, Speech, SpokenSpan
+from realtime_tts.server.speech import Speech
+from realtime_tts.server.track import Delivery, Sound
+from realtime_tts.text.speech_times import SpokenSpan
 from realtime_tts.tracing.context import traceparent_of
 
 EVENTS = "text/event-stream"

@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from realtime_tts.server.speech import Speech, SpokenSpan
+from realtime_tts.server.speech import Speech
+from realtime_tts.text.speech_times import SpokenSpan
 
 _WORD = re.compile(r"\S+")
 

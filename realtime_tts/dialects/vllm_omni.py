@@ -18,7 +18,7 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.dialects.catalogue import chosen_voice, model_for, our_language
-from realtime_tts.dialects.context import Messages, Segment, SpeechContext
+from realtime_tts.dialects.context import SpeechContext
 from realtime_tts.dialects.fields import text_of, type_of
 from realtime_tts.dialects.openai import API
 from realtime_tts.dialects.socket import SingleVoiceSocket
@@ -29,7 +29,9 @@ from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.front import Front
-from realtime_tts.server.speech import SpokenSpan
+from realtime_tts.server.track import Segment
+from realtime_tts.server.writer import Messages
+from realtime_tts.text.speech_times import SpokenSpan
 
 SOCKET_PATH = "/v1/audio/speech/stream"
 

@@ -43,9 +43,10 @@ from realtime_tts.server.registered import Registered
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.resumption import Resumption
 from realtime_tts.server.session_settings import session_defaults, utterance_spec, wire_limits
-from realtime_tts.server.speech import Delivery, Speech
+from realtime_tts.server.speech import Speech
 from realtime_tts.server.time_slices import TimeSlices
 from realtime_tts.server.tokens import UsedHere, UsedTokens
+from realtime_tts.server.track import Delivery
 from realtime_tts.version import __version__
 from realtime_tts.voices.library import VoiceLibrary
 from realtime_tts.voices.stored import StoredRegistry

@@ -1,10 +1,12 @@
-"""Why sessions and turns are not taken that the server could well do at another time."""
+"""Why the server takes no session or turn now, or ends one, though nothing is wrong with it."""
 
 from __future__ import annotations
 
 from realtime_tts.protocol.effects import TurnFailure
 
 GOING_AWAY = "going_away"
+SLOW_READER = "slow_reader"
+"""The client reads so slowly that its socket is given up."""
 SESSION_RETRY_MS, TURN_RETRY_MS = 5_000, 1_000
 """Sessions last for minutes, turns for seconds."""
 

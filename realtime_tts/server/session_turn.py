@@ -14,7 +14,8 @@ from realtime_tts.protocol.messages import TurnState, TurnWords, Word
 from realtime_tts.protocol.parsing import encode
 from realtime_tts.server.resumption import Resumption
 from realtime_tts.server.seal import Seal
-from realtime_tts.server.speech import Done, Speech
+from realtime_tts.server.speech import Speech
+from realtime_tts.server.track import Done
 from realtime_tts.server.writer import Frame
 
 

@@ -26,24 +26,10 @@ from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.server.auth import account_of, echoed_subprotocol
 from realtime_tts.server.front import Front
 from realtime_tts.server.guarded import ABORT_EXTENSION
+from realtime_tts.server.refusals import SLOW_READER
 from realtime_tts.server.registered import Registered
-from realtime_tts.server.reporter import SessionReporter
-from realtime_tts.server.websocket import SLOW_READER
-from realtime_tts.server.writer import Frame, Messages, Writer, WriterFull
+from realtime_tts.server.writer import Writer, WriterFull
 from realtime_tts.tracing.context import REFUSED, traceparent_of
-
-__all__ = [
-    "SLOW_READER",
-    "Frame",
-    "Messages",
-    "ServedSocket",
-    "SessionReporter",
-    "Writer",
-    "WriterFull",
-    "abort",
-    "address_of",
-]
-
 
 BAD_REQUEST = "bad_request"
 """The address asks for something that there is not."""

@@ -24,6 +24,7 @@ from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.ledger import Ledger
 from realtime_tts.server.made import Made
+from realtime_tts.server.refusals import SLOW_READER
 from realtime_tts.server.resumption import Resumption
 from realtime_tts.server.session_settings import chain_for
 from realtime_tts.server.text_input import TextInput
@@ -32,8 +33,6 @@ from realtime_tts.server.utterances import Utterances
 from realtime_tts.text.speech_times import SpokenSpan
 from realtime_tts.tracing.turn import TurnTrace
 from tts_scheduler import FeedPace
-
-__all__ = ["STALL_SECONDS", "Delivery", "Done", "Segment", "Sound", "Speech", "SpokenSpan"]
 
 
 class Speech:
@@ -65,11 +64,10 @@ class Speech:
         self.name, self.settings = name, settings
         self.failure: TurnFailure | None = None
         self.ended = False  # no more text comes
-        self.hold_seconds = hold_seconds  # may be changed; counts from the next text on
         self._engine, self._ledger = engine, ledger
         self._max_waiting_bytes = max_waiting_bytes
         self._contained = contained or partial(ledger.reporter.contained, self.fail)
-        self._feed_pace = feed_pace or FeedPace()
+        self._hold_seconds, self._feed_pace = hold_seconds, feed_pace or FeedPace()
         self._starts, self._trace, self._closed = starts, trace, False
         self.segments: deque[Segment] = deque()  # not done; the first is on the air
         self.open: Segment | None = None  # the last, while it takes text: else it begins a new one
@@ -128,6 +126,10 @@ class Speech:
         if self.open is not None:
             self.cut()
         self.on_change()
+
+    def hold_for(self, seconds: float) -> None:
+        """Text that pauses for so long ends its segment, from the next text on."""
+        self._hold_seconds = seconds
 
     def touch(self) -> None:
         """Text that pauses is held from now on."""
@@ -198,7 +200,7 @@ class Speech:
         if self._input.busy:
             return inf, inf
         on_air = self.open is not None and self.open.utterances is not None
-        pause = self._active_at + self.hold_seconds if on_air else inf
+        pause = self._active_at + self._hold_seconds if on_air else inf
         return self.utterances.text_deadline(), pause
 
     def _set_alarm(self) -> None:
@@ -240,7 +242,7 @@ class Speech:
         self.track.add(self.segments[0], made)
         if self.track.waiting_bytes > self._max_waiting_bytes:
             message = f"{self.track.waiting_bytes} bytes of audio wait for the client to read"
-            self.fail(TurnFailure("slow_reader", message, retryable=False))
+            self.fail(TurnFailure(SLOW_READER, message, retryable=False))
         self.on_change()
 
     @property
@@ -295,7 +297,10 @@ class Speech:
             self._prepare(self.utterances.listener.heard_at())
             self._begin()
 
-    # What came of it.
+    @property
+    def seconds(self) -> float:
+        """Seconds of sound taken so far."""
+        return self.track.seconds
 
     def take_words(self) -> list[SpokenSpan]:
         """The next words that became spoken with the sound taken so far, in seconds of all sound;

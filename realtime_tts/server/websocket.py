@@ -29,10 +29,9 @@ from realtime_tts.logs import event
 from realtime_tts.server.addresses import network_of
 from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.guarded import ABORT_EXTENSION, FLUSH_EXTENSION, Guarded, forget
+from realtime_tts.server.refusals import SLOW_READER
 
 log = logging.getLogger(__name__)
-
-SLOW_READER = "slow_reader"
 
 _READ_AHEAD, _READ_AHEAD_BYTES = 8, 16_384
 """Messages of one client that wait to be taken, or bytes, before its socket is read no more."""

@@ -46,11 +46,10 @@ from realtime_tts.server.front import SERVER_NAME, Front
 from realtime_tts.server.refusals import GOING_AWAY, SLOW_READER
 from realtime_tts.server.resumption import Resumption, made_by
 from realtime_tts.server.seal import SECRET, Seal
-from realtime_tts.server.session_turn import SessionTurn
+from realtime_tts.server.session_turn import SessionTurn, TurnTraces
 from realtime_tts.server.socket import ServedSocket
 from realtime_tts.server.speech import Speech
 from realtime_tts.server.track import Delivery
-from realtime_tts.server.turn_traces import TurnTraces
 from tts_scheduler import FeedPace
 
 _REMEMBERED_TURNS = 4

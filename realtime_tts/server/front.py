@@ -59,7 +59,6 @@ log = logging.getLogger(__name__)
 
 _MOST_UNAUTHENTICATED = 256
 """Sockets of other APIs that may be open without having shown a key."""
-
 _SPARED_PART = 8
 """An eighth of the sessions, at least one, is kept from sockets that have one already."""
 

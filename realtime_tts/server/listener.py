@@ -7,16 +7,82 @@ from collections.abc import Sequence
 
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.audio.speed import AS_MADE, Speed
-from realtime_tts.audio.time_scale import Place
+from realtime_tts.audio.time_scale import Place, TimeScale
 from realtime_tts.engine.guards import TEXT
 from realtime_tts.engine.link import Audio, Spoken
 from realtime_tts.engine.made_codes import unpacked
 from realtime_tts.protocol.effects import HeardReport
-from realtime_tts.server.part_sound import PartSound
 from realtime_tts.server.resumption import Resumption
 from realtime_tts.text.pipeline import TextPipeline, TextSegment
 from realtime_tts.text.speech_times import SpokenSpan, SpokenText
 from tts_scheduler import Playback
+
+_LEAD_EVERY = 1.0  # seconds of sound after which the engine gets a saver's lead cap again
+
+
+class UtteranceSound:
+    """The speech of one utterance, as it is made and as it is played. At a speed of 1 the very
+    bytes that came are played, and nothing is held."""
+
+    def __init__(self, speed: Speed) -> None:
+        self.speed = speed
+        self.made = 0
+        """Samples that the engine made."""
+        self._scale = TimeScale(speed) if speed.changes else None
+
+    def resume(self, made: int, place: Place | None) -> None:
+        """Go on with an utterance of which `made` samples were made on another socket, and played
+        up to `place`."""
+        self.made = made
+        if self._scale is not None:
+            self._scale = TimeScale(self.speed, place, made)
+
+    def add(self, pcm: bytes) -> tuple[bytes, int]:
+        """Add speech that was made. Return what is played now, and how many samples all of `pcm` is
+        when it is played."""
+        before = self.made
+        self.made += len(pcm) // BYTES_PER_SAMPLE
+        if self._scale is None:
+            return pcm, self.made - before
+        return self._scale.push(pcm), self.speed.played(self.made) - self.speed.played(before)
+
+    def rest(self) -> bytes:
+        """Return all that was held, since nothing follows."""
+        return b"" if self._scale is None else self._scale.finish()
+
+    @property
+    def played(self) -> int:
+        """Samples of all that was made, when it is played."""
+        return self.speed.played(self.made)
+
+    def has_left_behind(self, made: int) -> bool:
+        """Whether what follows the place does not depend on the first `made` samples."""
+        return self._scale is None or made <= self._scale.place.next - self._scale.HISTORY
+
+    @property
+    def place(self) -> Place | None:
+        """How far the speech was played; None: all that was made."""
+        return None if self._scale is None else self._scale.place
+
+
+class LeadCap:
+    """How far the engine may be ahead of a listener. Of a client that saves the sound (`saved`), it
+    counts from what the client has taken, not from what was played, and changes as that does."""
+
+    def __init__(self, seconds: float, *, saved: bool) -> None:
+        self._seconds, self._saved = seconds, saved
+        self._due = 0.0  # seconds sent, from which on the engine must get it again
+
+    def seconds(self, playback: Playback, now: float) -> float:
+        """Return the lead cap to give the engine now."""
+        return self._seconds + playback.lead(now) if self._saved else self._seconds
+
+    def is_due(self, playback: Playback) -> bool:
+        """Return whether the engine must get it again; True once for each second of sound."""
+        if not self._saved or playback.sent_seconds < self._due:
+            return False
+        self._due = playback.sent_seconds + _LEAD_EVERY
+        return True
 
 
 class Listener:
@@ -43,7 +109,7 @@ class Listener:
         """Characters of text that were spoken on another socket, while that text is taken in."""
         self._text = text
         self._spoken = SpokenText(text, language, pace)
-        self.sound = PartSound(AS_MADE)
+        self.sound = UtteranceSound(AS_MADE)
         """Of the part on the air."""
         self._silenced = False
         self._place: Place | None = None  # of the sound that came on another socket
@@ -92,13 +158,13 @@ class Listener:
     def begin(self, part: TextSegment) -> None:
         """The speech so far is complete; what follows is this part's, after its pause."""
         self._spoken.begin(part, self.sound.speed)
-        self.sound = PartSound(self.sound.speed)
+        self.sound = UtteranceSound(self.sound.speed)
         self.part_begins = self.made
 
     def play_at(self, speed: float) -> None:
         """The speed of the part on the air, which has not sounded yet."""
         if speed != self.sound.speed:
-            self.sound = PartSound(Speed(speed))
+            self.sound = UtteranceSound(Speed(speed))
             self._spoken.play_at(speed)
 
     def add_speech(self, audio: Audio) -> bytes:

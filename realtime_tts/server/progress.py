@@ -106,7 +106,7 @@ class Progress:
         """More of its speech was made."""
         sound, tells = self._listener.sound, bool(audio.tokens)
         held, codes = audio.held_seconds, together(audio.codes, audio.tokens)
-        position = self._now(sound.came, audio.silent, held, held_before, layout, tells=tells)
+        position = self._now(sound.made, audio.silent, held, held_before, layout, tells=tells)
         self._sounded.append((position, codes))
         codes, last = b"", None
         while self._sounded and sound.has_left_behind(self._sounded[0][0].samples):

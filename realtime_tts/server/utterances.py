@@ -35,10 +35,8 @@ from realtime_tts.protocol.effects import TurnFailure, TurnStats
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.engine_host import EngineHost, EventHandler
-from realtime_tts.server.first_sound import FirstSound
-from realtime_tts.server.lead_cap import LeadCap
-from realtime_tts.server.listener import Listener
-from realtime_tts.server.made import Made, Mark
+from realtime_tts.server.listener import LeadCap, Listener
+from realtime_tts.server.made import FirstSound, Made, Mark
 from realtime_tts.server.progress import progress_of
 from realtime_tts.server.resumption import Resumption
 from realtime_tts.server.session_settings import utterance_spec, voice_of

@@ -31,7 +31,7 @@ _REMEMBERED = 256
 
 
 @dataclass(slots=True)
-class State:
+class ContextState:
     """What a context needs besides its speech."""
 
     flushed: bool = False  # the last message of it was a flush without text
@@ -86,7 +86,7 @@ class ElevenLabsSocket(SpeechSocket):
         lexicons = messages.lexicons_of(message.pronunciation_dictionary_locators, self.front)
         settings = structs.replace(wanted.settings, lexicons=lexicons, speed=speed)
         return self.open_context(
-            context_id, settings, hold_seconds=wanted.hold_seconds, tag=State()
+            context_id, settings, hold_seconds=wanted.hold_seconds, tag=ContextState()
         )
 
     def feed(self, context: SpeechContext, message: messages.Message) -> None:
@@ -111,7 +111,7 @@ class ElevenLabsSocket(SpeechSocket):
     def spoken(self, context: SpeechContext, segment: Segment, span: SpokenSpan) -> Messages:
         """Who asks for `sync_alignment`, LiveKit does, takes times as the context's; the others add
         those of the messages up, as the API documents them."""
-        state: State = context.tag
+        state: ContextState = context.tag
         told = messages.times(span, 0 if self.wanted.sync_alignment else state.aligned_ms)
         state.aligned_ms = round(span.end * 1000)
         return [encoded(told, context.id)]
@@ -250,7 +250,7 @@ class ContextsSocket(ElevenLabsSocket):
             self._silence(context_id)
 
     def _is_to_be_heard(self, context: SpeechContext) -> bool:
-        state: State = context.tag
+        state: ContextState = context.tag
         closing = self.wanted.closing
         drains = state.flushed if closing == "auto" else closing == "drain"
         return drains and not context.ended

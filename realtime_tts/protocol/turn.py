@@ -83,7 +83,7 @@ MOVES: dict[State, dict[Event, State]] = {
 }
 
 
-class Turn:
+class TurnRecord:
     """One turn. `last_input` is when its input last moved, in seconds. `resume`: what came of it
     on another socket, until it goes on the air or is over."""
 
@@ -178,20 +178,20 @@ REMEMBERED = 256
 """Finished turns whose ids are still known; an older id is as good as new."""
 
 
-class Roster:
+class TurnTable:
     """`on_air` is the one turn that was opened; `queue` waits behind it, oldest first."""
 
     def __init__(self) -> None:
-        self.on_air: Turn | None = None
-        self.queue: deque[Turn] = deque()
-        self.last_heard: Turn | None = None
+        self.on_air: TurnRecord | None = None
+        self.queue: deque[TurnRecord] = deque()
+        self.last_heard: TurnRecord | None = None
         """The turn that left the air last: its listener may still hear it."""
-        self._known: dict[str, Turn] = {}
-        self._finished: deque[Turn] = deque()
-        self._open: list[Turn] = []
+        self._known: dict[str, TurnRecord] = {}
+        self._finished: deque[TurnRecord] = deque()
+        self._open: list[TurnRecord] = []
         self._made = 0
 
-    def get(self, turn_id: str) -> Turn | None:
+    def get(self, turn_id: str) -> TurnRecord | None:
         return self._known.get(turn_id)
 
     def begin(
@@ -200,21 +200,21 @@ class Roster:
         settings: SessionSettings,
         now: float,
         resume: Resume | None = None,
-    ) -> Turn:
+    ) -> TurnRecord:
         """A new turn, not queued yet; without an id it gets one of ours."""
-        turn = Turn(turn_id or self._make_id(), settings, now, resume)
+        turn = TurnRecord(turn_id or self._make_id(), settings, now, resume)
         self._known[turn.id] = turn
         self._open.append(turn)
         return turn
 
-    def open_next(self) -> Turn | None:
+    def open_next(self) -> TurnRecord | None:
         """The turn that goes on the air now, if the air is free and one waits."""
         if self.on_air is None and self.queue:
             self.on_air = self.queue.popleft()
             return self.on_air
         return None
 
-    def finish(self, turn: Turn, event: Event) -> None:
+    def finish(self, turn: TurnRecord, event: Event) -> None:
         """The turn is over: by Event.FINISH, or Event.STOP while queued."""
         turn.move(event)
         turn.resume = None  # it is remembered for long, and its codes are many
@@ -228,16 +228,16 @@ class Roster:
             self._forget(self._finished.popleft())
 
     @property
-    def inputs(self) -> list[Turn]:
+    def inputs(self) -> list[TurnRecord]:
         """The turns whose input the client has not ended, oldest first."""
         self._open = [turn for turn in self._open if turn.input_open]
         return self._open
 
-    def newest_input(self) -> Turn | None:
+    def newest_input(self) -> TurnRecord | None:
         inputs = self.inputs
         return inputs[-1] if inputs else None
 
-    def _forget(self, turn: Turn) -> None:
+    def _forget(self, turn: TurnRecord) -> None:
         del self._known[turn.id]
         if turn.state is State.LATE:
             turn.move(Event.END)

@@ -1,7 +1,7 @@
-"""Addresses: what clients of each address may still do, and what is known of those that were there.
+"""ClientAddresses: what the clients at each network address may still do.
 
-Counters live in memory that is bounded: of the addresses that nobody has come from for longest,
-what is known is forgotten. An IPv6 client has a network of its own, so a /64 counts as one address.
+Memory is bounded: the counters of the addresses that were unused for longest are forgotten. An IPv6
+client has a network of its own, so a /64 counts as one address.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Address:
         self._bad = deque(sorted({*self._bad, *bad}), bad.maxlen)
 
 
-class Addresses:
+class ClientAddresses:
     """All of one server's."""
 
     def __init__(self, config: AddressConfig | None = None) -> None:

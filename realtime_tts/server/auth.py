@@ -26,7 +26,7 @@ from realtime_tts.configuration.reload import Reloads
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.messages import KEY_SUBPROTOCOL_PREFIX
-from realtime_tts.server.addresses import Addresses
+from realtime_tts.server.addresses import ClientAddresses
 from realtime_tts.server.denials import send_denial, send_retry_after
 from realtime_tts.server.seal import SECRET
 from realtime_tts.server.tokens import MINT, Shown, Tokens, UsedHere, UsedTokens
@@ -92,7 +92,7 @@ class Gate:
         allowed_origins: Iterable[str],
         loopback: bool,
         metrics: Metrics,
-        addresses: Addresses | None = None,
+        addresses: ClientAddresses | None = None,
         open_paths: Collection[str] = OPEN_PATHS,
         rules: Mapping[str, PathRule] | None = None,
         used_tokens: UsedTokens | None = None,
@@ -109,7 +109,7 @@ class Gate:
         self._origins = frozenset(origin.lower() for origin in allowed_origins)
         self._loopback = loopback
         self._metrics = metrics
-        self._addresses = addresses or Addresses()
+        self._addresses = addresses or ClientAddresses()
         if reloads is not None:
             reloads.add(self)
 

@@ -26,12 +26,12 @@ from realtime_tts.metrics import Metrics, Page
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import Limits, SessionSettings
-from realtime_tts.server.addresses import Addresses
+from realtime_tts.server.addresses import ClientAddresses
 from realtime_tts.server.auth import TOO_MANY_REQUESTS
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.ledger import Ledger
 from realtime_tts.server.load import Load
-from realtime_tts.server.occupancy import Row
+from realtime_tts.server.occupancy import FrontRow
 from realtime_tts.server.refusals import (
     GOING_AWAY,
     SESSION_RETRY_MS,
@@ -79,7 +79,7 @@ class Front:
         engine: EngineHost,
         metrics: Metrics,
         voices: VoiceLibrary | None = None,
-        others: Row | None = None,
+        others: FrontRow | None = None,
         tracer: Tracer | None = None,
     ) -> None:
         self.config = config
@@ -95,7 +95,7 @@ class Front:
         if voices is not None and not isinstance(voices.registry, StoredRegistry):
             self.lexicons = LexiconLibrary(voices.registry.folder / LEXICONS_FOLDER)
             engine.lexicons = self.lexicons.stored
-        self.addresses = Addresses(config.addresses)
+        self.addresses = ClientAddresses(config.addresses)
         self.slices = TimeSlices()
         """In which frames are looked at and messages are taken in."""
         self.draining = False

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar
 
 from realtime_tts.config import SocketConfig
 from realtime_tts.metrics import Metrics
-from realtime_tts.server.addresses import Addresses
+from realtime_tts.server.addresses import ClientAddresses
 from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.time_slices import TimeSlices
 
@@ -23,7 +23,7 @@ class Guarded(asyncio.Protocol):
 
     settings: ClassVar[SocketConfig]
     metrics: ClassVar[Metrics]
-    addresses: ClassVar[Addresses]
+    addresses: ClassVar[ClientAddresses]
     slices: ClassVar[TimeSlices]
     stall: Alarm
     """Rings when the peer has read nothing for too long."""
@@ -70,14 +70,14 @@ def guarded(
     kind: type[G],
     settings: SocketConfig,
     metrics: Metrics,
-    addresses: Addresses | None = None,
+    addresses: ClientAddresses | None = None,
     slices: TimeSlices | None = None,
 ) -> type[G]:
     """The class to pass to uvicorn as `http` or `ws`."""
     fields = {
         "settings": settings,
         "metrics": metrics,
-        "addresses": addresses or Addresses(),
+        "addresses": addresses or ClientAddresses(),
         "slices": slices or TimeSlices(),
     }
     return type(kind.__name__, (kind,), fields)

@@ -32,9 +32,9 @@ class Occupancy:
             file.truncate(rows * _FIELDS * 8)
             return cls(os.dup(file.fileno()), rows)
 
-    def row(self, number: int) -> Row:
+    def row(self, number: int) -> FrontRow:
         """The row of a front; fronts count from one."""
-        return Row(self._numbers, number - 1)
+        return FrontRow(self._numbers, number - 1)
 
     @property
     def sessions(self) -> int:
@@ -49,7 +49,7 @@ class Occupancy:
             os.close(self.file)
 
 
-class Row:
+class FrontRow:
     """What one front writes, and knows of the others by."""
 
     def __init__(self, numbers: memoryview, index: int) -> None:

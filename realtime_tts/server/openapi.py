@@ -34,7 +34,7 @@ on the WebSocket `/v1/tts`, which OpenAPI cannot describe: see PROTOCOL.md in th
 _KEYS = "A key of the server, where it has any. A short-lived token will do for speech and lists."
 
 
-class Kind(Protocol):
+class ErrorKind(Protocol):
     """A class of errors."""
 
     code: ClassVar[str]
@@ -42,7 +42,7 @@ class Kind(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ErrorCase:
     """One way in which a request is not done."""
 
     status: int
@@ -50,7 +50,7 @@ class Refusal:
     meaning: str
 
     @classmethod
-    def of(cls, kind: type[Kind]) -> Refusal:
+    def of(cls, kind: type[ErrorKind]) -> ErrorCase:
         first = (kind.__doc__ or "").partition("\n\n")[0]
         return cls(kind.status, kind.code, _one_line(first))
 
@@ -100,7 +100,7 @@ class Elsewhere:
         return path.startswith(self.prefixes)
 
 
-def refused(error: Shape, *refusals: Refusal) -> dict[int, Answer]:
+def refused(error: Shape, *refusals: ErrorCase) -> dict[int, Answer]:
     """An answer with the body `error` for each status that these have."""
     meanings: dict[int, list[str]] = {}
     for one in refusals:

@@ -1,4 +1,4 @@
-"""Progress: what a client is told beside the sound, so that another server can go on with its turn.
+"""TurnProgress: what a client gets beside the sound, so that another server can continue the turn.
 
 Codes come with the sound that was made of them, and the client gets them when it gets that sound:
 what it has is always one moment of the turn. `Resumption` is what another server makes of it.
@@ -48,7 +48,7 @@ class _Moment(NamedTuple):
     """The one that begins."""
 
 
-class Progress:
+class TurnProgress:
     """`made_by`, `seed` and `turn` as in `Part`. It looks at the text and the listener of the turn,
     of which so many characters were spoken elsewhere."""
 
@@ -184,7 +184,7 @@ def progress_of(
     text: SpeechText,
     listener: Listener,
     resumption: Resumption | None,
-) -> Progress | None:
+) -> TurnProgress | None:
     """That of a turn with these settings, which may not want to be told. `name` tells it from all
     others, if it begins here."""
     if settings.resume == "off":
@@ -192,7 +192,7 @@ def progress_of(
     by = made_by(settings, engine.info_for(settings.model, settings.voice))
     if resumption is not None:
         turn, spoken = resumption.turn or name, resumption.text_chars
-        return Progress(by, seed, turn, text, listener, spoken)
-    progress = Progress(by, seed, name, text, listener, 0)
+        return TurnProgress(by, seed, turn, text, listener, spoken)
+    progress = TurnProgress(by, seed, name, text, listener, 0)
     progress.begin()
     return progress

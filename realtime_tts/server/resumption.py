@@ -1,7 +1,7 @@
 """Resumption: what was spoken of a turn on another socket, as its client brings it.
 
-The server of that socket may be gone, and this one knows nothing of it: all comes from the client,
-which was given it beside the sound (`Progress`), and is looked at before the engine hears of it.
+The server of that socket may be gone, and this one knows nothing of it: everything comes from the
+client, which got it beside the sound (`TurnProgress`), and is checked before the engine gets it.
 """
 
 from __future__ import annotations

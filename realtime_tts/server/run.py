@@ -30,7 +30,7 @@ from realtime_tts.server.guarded import guarded
 from realtime_tts.server.http import GuardedHttp
 from realtime_tts.server.lifecycle import ACCEPTED_AT_ONCE, DrainingServer
 from realtime_tts.server.listening import bind, bind_agent
-from realtime_tts.server.occupancy import Row
+from realtime_tts.server.occupancy import FrontRow
 from realtime_tts.server.tls import Certificate
 from realtime_tts.server.websocket import GuardedWebSocket
 from realtime_tts.tracing.names import FRONT
@@ -211,7 +211,7 @@ def make_front(
     load_tokenizer: LoadTokenizer,
     metrics: Metrics,
     voices: VoiceLibrary | None,
-    others: Row | None = None,
+    others: FrontRow | None = None,
     front: int | None = None,
 ) -> Front:
     """A front over this link, the one of this number if there are several; nothing runs before its

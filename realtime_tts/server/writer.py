@@ -34,7 +34,7 @@ class WriterFull(Exception):
     """The client reads so slowly that more than the limit waits."""
 
 
-class Source(Protocol):
+class FrameSource(Protocol):
     """What has frames to send; it is asked again after each, and after a `wake`."""
 
     def next_frame(self) -> Frame | None:
@@ -43,7 +43,7 @@ class Source(Protocol):
 
 class _Item(NamedTuple):
     data: Frame
-    source: Source | None
+    source: FrameSource | None
 
 
 class _Close(NamedTuple):
@@ -59,7 +59,7 @@ class Writer:
         self._max_bytes = max_bytes
         self._items: deque[_Item | _Close] = deque()
         self._bytes = 0
-        self._sources: deque[Source] = deque()
+        self._sources: deque[FrameSource] = deque()
         self._filled = asyncio.Event()
         self._shut = False
 
@@ -76,13 +76,13 @@ class Writer:
             )
         self._add(_Item(data, None))
 
-    def wake(self, source: Source) -> None:
+    def wake(self, source: FrameSource) -> None:
         """The source has something to send: ask it, in turns with the others."""
         if not self._shut and source not in self._sources:
             self._sources.append(source)
             self._filled.set()
 
-    def drop(self, source: Source) -> None:
+    def drop(self, source: FrameSource) -> None:
         """Ask the source no more, and send nothing that it gave and that has not been sent."""
         if source in self._sources:
             self._sources.remove(source)
@@ -163,7 +163,7 @@ class Writer:
         if (flush := self._socket.scope.get("extensions", {}).get(FLUSH_EXTENSION)) is not None:
             flush()
 
-    def _ask(self, source: Source) -> Frame | None:
+    def _ask(self, source: FrameSource) -> Frame | None:
         """Its next frame, if that is to be sent now."""
         data = source.next_frame()
         if data is None:

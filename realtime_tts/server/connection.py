@@ -230,7 +230,6 @@ class Connection(ServedSocket):
     def _speech(self, effect: OpenTurn, resumption: Resumption | None) -> Speech:
         """Of a turn. Raises TurnFailure and RequestError, as `Front.open_speech` does."""
         self._turns += 1
-        before = self._past[-1].speech.utterances.listener if self._past else None
         return self.front.open_speech(
             f"{self.name}-{self._turns}",
             effect.settings,
@@ -240,7 +239,7 @@ class Connection(ServedSocket):
             resumption=resumption,
             reports=False,
             contained=self.contained,
-            listener_free_at=None if before is None else before.heard_at(),
+            listener_free_at=self._past[-1].heard_at() if self._past else None,
             feed_pace=self._feed_pace,
             trace=self._traces.maker(effect.turn_id, effect.begun, effect.settings),
         )

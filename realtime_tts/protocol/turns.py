@@ -1,6 +1,6 @@
 """What a client's messages and a connection's reports do to the turns of a session.
 
-`turn.done` goes out exactly once for each turn that a `text` began, also for one that is refused.
+`turn.done` is sent exactly once for each turn that a `text` began, even for one that is refused.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from realtime_tts.protocol.turn import Event, State, TurnRecord, TurnTable
 
 
 class Turns:
-    """`settings` go to turns that begin from now on; with `closed_to_new` none can begin."""
+    """The turns of a session. `settings` are those of turns that begin from now on; with
+    `closed_to_new` none can begin."""
 
     def __init__(self, limits: Limits, settings: SessionSettings) -> None:
         self.settings = settings
@@ -46,7 +47,7 @@ class Turns:
         return tuple(self._table.queue)
 
     def settle(self) -> list[Effect]:
-        """Put the next turn on the air if the air is free. To be called after every change."""
+        """Put the next turn on the air if the air is free. Must be called after every change."""
         turn = self._table.open_next()
         if turn is None:
             return []
@@ -129,7 +130,7 @@ class Turns:
     def left_air(
         self, turn_id: str, reason: str, stats: TurnStats, first: m.ServerMessage | None = None
     ) -> list[Effect]:
-        """The turn on the air is over; `first` is sent before its `turn.done`. Idempotent."""
+        """End the turn on the air; `first` is sent before its `turn.done`. Idempotent."""
         turn = self._table.on_air
         if turn is None or turn.id != turn_id:
             return []
@@ -167,7 +168,7 @@ class Turns:
     # Steps ----------------------------------------------------------------------------------
 
     def _find_input(self, turn_id: str | None) -> TurnRecord | None:
-        """The turn a message about input means."""
+        """Return the turn that a message about text means."""
         return self._table.newest_input() if turn_id is None else self._table.get(turn_id)
 
     def _begin(self, message: m.Text, now: float) -> list[Effect]:
@@ -177,11 +178,11 @@ class Turns:
         return [*effects, *turn.end()] if message.end else effects
 
     def _traced(self, traceparent: str | None) -> SessionSettings:
-        """The session's settings for a turn that may be a part of a trace of its own."""
+        """Return the session's settings for a turn that may belong to a trace of its own."""
         return replace(self.settings, traceparent=traceparent) if traceparent else self.settings
 
     def _enqueue(self, turn: TurnRecord, text: str) -> list[Effect]:
-        """The turn has begun, with this text, or is refused."""
+        """Queue a turn that begins with this text, or refuse it."""
         if refusal := self._refusal(text):
             done = self._finish(turn, Event.FINISH, "error")
             return [Send(failed(turn.id, refusal), turn.begun), *done]
@@ -251,7 +252,7 @@ class Turns:
     def _finish(
         self, turn: TurnRecord, event: Event, reason: str, stats: TurnStats | None = None
     ) -> list[Effect]:
-        """The one place that `turn.done` comes from."""
+        """End a turn with its `turn.done`, which is sent from nowhere else."""
         stats = stats or turn.stats_before()
         self._table.finish(turn, event)
         if turn.idled and reason == "complete":
@@ -311,7 +312,7 @@ def _warning(code: str, message: str, turn_id: str | None = None) -> Send:
 
 
 def _nothing_open(kind: str, turn: TurnRecord | None, turn_id: str | None) -> list[Effect]:
-    """Answers a `flush` or `turn.end` that finds no open input."""
+    """Answer a `flush` or `turn.end` that finds no open text."""
     if turn is not None:
         return [_warning("turn_already_ended", f"{kind}: turn {turn.id} has ended", turn.id)]
     if turn_id is not None:

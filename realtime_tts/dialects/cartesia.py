@@ -1,9 +1,9 @@
 """Cartesia's API: `/tts/websocket`, many contexts at once over one socket; `POST /tts/bytes` and
 `/tts/sse`; `GET /voices` and one of them.
 
-docs/dialects.md says what is taken and what is not. A context speaks in one voice and one format,
-those of its first message; later messages bring text. Its messages carry its id always, since
-clients route by it before they look at anything else.
+docs/dialects.md says what is supported. A context speaks in one voice and one format, those of its
+first message; later messages bring text. Every message to the client has the context's id, since
+clients route by it first.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class CartesiaSocket(SpeechSocket):
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
-        self._last_id = ""  # errors are of the context that the last message was for
+        self._last_id = ""  # context of the last message, which errors are about
 
     # From the client.
 
@@ -94,7 +94,7 @@ class CartesiaSocket(SpeechSocket):
                 )
             context_id = self._last_id = secrets.token_hex(8)
         if request.cancel:
-            self.cancel(context_id)  # no answer: clients listen to it no more
+            self.cancel(context_id)  # no answer: clients ignore a cancelled context
             return
         if "transcript" not in message:
             raise RequestError("`transcript`, the text to speak, is missing; it may be empty")
@@ -184,7 +184,7 @@ class CartesiaSpeech(SpeechEndpoint):
 
 
 def _voices(front: Front, request: Request) -> Any | Refusal:
-    """A page of all, or one of them."""
+    """Return a page of the voices, or one voice."""
     names, asked, query = (
         list(front.voice_names(account_of(request.scope))),
         request.path_params.get("id"),
@@ -226,7 +226,7 @@ def _voice(name: str) -> dict[str, Any]:
 
 
 async def _events(request: messages.Generation, speech: Speech) -> Pieces:
-    """Server-sent events: chunks, times of words if they were asked for, and `done`."""
+    """Yield server-sent events: chunks, times of words if they were asked for, and `done`."""
     watch = messages.Stopwatch()
     named = {} if request.context_id is None else {"context_id": request.context_id}
     async with aclosing(timed_sounds(speech)) as pieces:

@@ -27,11 +27,11 @@ from realtime_tts.server.front import Front
 
 DICTIONARIES_PATH = "/pronunciation-dicts"
 _PHONEMES = "<<"
-"""What their custom phonemes begin with: `<<k|æ|t>>`."""
+"""How Cartesia's custom phonemes begin: `<<k|æ|t>>`."""
 
 
 def dictionary_routes(front: Front) -> list[Route]:
-    """The routes of dictionaries, with and without the slash at the end."""
+    """Return the routes of dictionaries, with and without the slash at the end."""
     route, one = partial(dictionary_route, API, front), DICTIONARIES_PATH + "/{id}"
     both = (DICTIONARIES_PATH, DICTIONARIES_PATH + "/")
     return [
@@ -49,7 +49,7 @@ def _create(folder: LexiconFolder, request: Request, body: bytes) -> Any:
 
 
 def _update(folder: LexiconFolder, request: Request, body: bytes) -> Any:
-    """The next version, with other items or another name."""
+    """Store the next version of a dictionary, with other items or another name."""
     fields, version = object_in(body), folder.get(request.path_params["id"])
     entries = _entries(fields) if "items" in fields else folder.entries(version)
     title = text_in(fields, "name") if "name" in fields else folder.header(version).title

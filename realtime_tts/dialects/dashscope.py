@@ -1,9 +1,9 @@
 """DashScope's Qwen-TTS-Realtime: `/api-ws/v1/realtime`, one voice over one socket.
 
-docs/dialects.md says what is taken and what is not. A response is a segment: in the mode
-`server_commit` text is spoken as it comes, and a response ends at a commit or a pause; in the mode
-`commit` text waits in a buffer until it is committed. Every response that was begun or asked for
-ends with `response.done`, whatever happens to it.
+docs/dialects.md says what is supported. A response is a segment: in the mode `server_commit` text
+is spoken as it comes, and a response ends at a commit or a pause; in the mode `commit` text waits
+until it is committed. Every response that was begun or asked for ends with `response.done`,
+whatever happens to it.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from realtime_tts.server.writer import Messages
 SOCKET_PATH = "/api-ws/v1/realtime"
 
 HOLD_SECONDS = 3.0
-"""After such a pause a response ends, in the mode `server_commit`."""
+"""A pause of this length ends a response, in the mode `server_commit`."""
 SENTENCE_HOLD_SECONDS = 1.0
-"""The same where the text so far ends a sentence; not every client says when a turn ends."""
+"""`HOLD_SECONDS` after text that ends a sentence; not every client says when a turn ends."""
 
 _SENTENCE_ENDS = tuple(".!?…。！？")
 _AFTER_SENTENCE = " \t\r\n\"'”’»)]」』）】"
@@ -47,11 +47,11 @@ class DashScopeSocket(SingleVoiceSocket):
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
         self._model = websocket.query_params.get("model") or front.info.model
-        self._asked: dict[str, Any] = {}  # by all updates
+        self._asked: dict[str, Any] = {}  # what all updates asked for
         self._wishes = messages.Wishes()
-        self._appended = False  # text since the last commit
+        self._appended = False  # whether text came since the last commit
         self._finished = False
-        self._event_id: str | None = None  # of the message that is being taken
+        self._event_id: str | None = None  # of the client's message being handled
 
     # From the client.
 
@@ -152,8 +152,8 @@ class DashScopeSocket(SingleVoiceSocket):
             self._finished = True
             self.finish()
 
-    # To the client. What opens and closes a response is said at once, not returned: a cancel
-    # takes back what was returned and waits, and must not take back that.
+    # To the client. Events that open and close a response are sent at once, not returned: a cancel
+    # drops the returned messages that wait, and must not drop these.
 
     def segment_started(self, context: SpeechContext, segment: Segment) -> Messages:
         self.say(*self._response(context, segment).opening())
@@ -192,7 +192,7 @@ class DashScopeSocket(SingleVoiceSocket):
         return response.closing(status)
 
     def _session(self) -> dict[str, Any]:
-        """The session as it is now, in the API's words."""
+        """Return the session as it is now, in the API's words."""
         wishes = self._wishes
         chosen = messages.our_voice(wishes.voice, self.front.voice_names(self.account))
         session: dict[str, Any] = {
@@ -215,5 +215,5 @@ class DashScopeSocket(SingleVoiceSocket):
 
 
 def ends_sentence(text: str) -> bool:
-    """Whether the last mark, but for quotes and brackets, is one that ends a sentence."""
+    """Return whether the last mark, except quotes and brackets, is one that ends a sentence."""
     return text.rstrip(_AFTER_SENTENCE).endswith(_SENTENCE_ENDS)

@@ -1,6 +1,6 @@
 """Deepgram's API: `/v1/speak` and `/v2/speak` (Flux), each as a WebSocket and over HTTP.
 
-docs/dialects.md says what is taken and what is not.
+docs/dialects.md says what is supported.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def routes(front: Front) -> list[BaseRoute]:
 
 
 class DeepgramSpeech(SpeechEndpoint):
-    """Speech for a text that comes whole; the address says how."""
+    """The endpoint for a whole text; the parameters of the address say how to speak it."""
 
     api = messages.API
 

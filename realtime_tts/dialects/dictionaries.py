@@ -1,7 +1,7 @@
 """Other APIs' pronunciation dictionaries: routes over the server's stored lexicons.
 
-A dictionary's id is the lexicon's name, made of what its maker calls it; its versions are the
-lexicon's. Bodies are read on the event loop and looked at in a thread, with all files.
+A dictionary's id is the lexicon's name, made from its title; its versions are the lexicon's. Bodies
+are read on the event loop; they and all files are processed in a thread.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from realtime_tts.server.front import Front
 
 NOT_FOUND = "pronunciation_dictionary_not_found"
 _NO_DICTIONARIES = "this server keeps no dictionaries: start it with --voices-dir FOLDER"
-_LONGEST_NAME = 48  # leaves room for what makes it unique
+_LONGEST_NAME = 48  # leaves room for a suffix that makes it unique
 
 Answer = Callable[[LexiconFolder, Request, bytes], Any]
-"""Gives what the body of the answer is to hold, or a response; runs in a thread."""
+"""Returns what the body of the answer must hold, or a response; runs in a thread."""
 
 
 def dictionary_route(api: Api, front: Front, path: str, method: str, answer: Answer) -> Route:
-    """A route that `answer` serves. What is refused has the API's own shape."""
+    """Return a route that `answer` serves. Errors have the API's own form."""
 
     async def serve(request: Request) -> Any:
         try:
@@ -52,7 +52,7 @@ def dictionary_route(api: Api, front: Front, path: str, method: str, answer: Ans
 
 
 def named(front: Front, refs: Sequence[str], field: str) -> list[str]:
-    """The lexicons that a request for speech names. Raises WrongField for one there is not."""
+    """Return the lexicons that a request for speech names. Raises WrongField for an unknown one."""
     try:
         if refs and front.lexicons is None:
             raise NoLexicons(_NO_DICTIONARIES)
@@ -62,7 +62,7 @@ def named(front: Front, refs: Sequence[str], field: str) -> list[str]:
 
 
 def made(folder: LexiconFolder, title: str, entries: Sequence[Entry]) -> Version:
-    """A new lexicon that people call `title`, under a name made of that."""
+    """Store a new lexicon with this title, under a name made from it."""
     name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:_LONGEST_NAME] or "dictionary"
     if name in folder.names():
         name += f"-{secrets.token_hex(4)}"
@@ -70,7 +70,7 @@ def made(folder: LexiconFolder, title: str, entries: Sequence[Entry]) -> Version
 
 
 def text_in(fields: dict[str, Any], name: str) -> str:
-    """A field that must be a text, of at most 256 characters. Raises WrongField."""
+    """Return a field that must be a text of 1 to 256 characters. Raises WrongField."""
     value = fields.get(name)
     if not isinstance(value, str) or not 0 < len(value) <= 256:
         raise WrongField(f"`{name}` must be a string of 1 to 256 characters", name)
@@ -78,7 +78,7 @@ def text_in(fields: dict[str, Any], name: str) -> str:
 
 
 def items_in(fields: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    """A field that must be a list of objects. Raises WrongField."""
+    """Return a field that must be a list of objects. Raises WrongField."""
     value = fields.get(name)
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         raise WrongField(f"`{name}` must be an array of objects", name)
@@ -86,7 +86,7 @@ def items_in(fields: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def entry_of(item: dict[str, Any], word: str, say: str, *, case_sensitive: bool) -> Entry:
-    """An entry of an item with these fields for its word and what to say. Raises WrongField."""
+    """Return the entry of an item whose fields `word` and `say` hold it. Raises WrongField."""
     for name in (word, say):
         if not isinstance(item.get(name), str):
             raise WrongField(f"`{name}` must be a string, found {item.get(name)!r:.40}", name)

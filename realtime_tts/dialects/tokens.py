@@ -1,7 +1,7 @@
 """Short-lived tokens as ElevenLabs, Deepgram and Cartesia give them to pages.
 
-`server/tokens.py` makes them. Each is taken wherever its API takes a key, and by the others as
-well: what differs is how a client asks for one.
+`server/tokens.py` makes them. Each is accepted wherever any API accepts a key: they differ only in
+how a client asks for one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ELEVENLABS_SECONDS, _DEEPGRAM_SECONDS, _CARTESIA_SECONDS = 900, 30, 60
 
 
 def routes() -> list[Route]:
-    """The routes that give them."""
+    """Return the routes that make tokens."""
     return [
         _route(ELEVENLABS_PATH + "{kind}", elevenlabs_messages.API, _elevenlabs),
         _route(DEEPGRAM_PATH, deepgram_messages.API, _deepgram),
@@ -62,6 +62,6 @@ async def _cartesia(request: Request) -> dict[str, Any]:
 
 
 async def _fields(request: Request) -> dict[str, Any]:
-    """Of the body, if there is one. Raises RequestError and ProtocolError."""
+    """Return the fields of the body, if there is one. Raises RequestError and ProtocolError."""
     body = await read_body(request, _MOST_BYTES)
     return object_in(body) if body else {}

@@ -24,7 +24,7 @@ from realtime_tts.server.writer import Frame, Messages, WriterFull
 from realtime_tts.text.speech_times import SpokenSpan
 
 _MAX_SEGMENTS = 256  # waiting: a flood of flushes must not fill the memory
-LULL_SECONDS = 3.0
+DRAIN_IDLE_SECONDS = 3.0
 """In a drain, a context that has begun is kept for so long: more of its turn may come."""
 
 
@@ -203,7 +203,7 @@ class SpeechContext:
     # Time.
 
     def drain(self) -> None:
-        """Accept no first text, and wait only `LULL_SECONDS` for more: the server is shutting
+        """Accept no first text, and wait only `DRAIN_IDLE_SECONDS` for more: the server is shutting
         down."""
         self._draining = True
         self._alarm.set(self._due())
@@ -216,7 +216,7 @@ class SpeechContext:
         seconds = self._idle_seconds
         if seconds is None or self.ended or self.speech.open is not None:
             return None
-        return self._active_at + (min(seconds, LULL_SECONDS) if self._draining else seconds)
+        return self._active_at + (min(seconds, DRAIN_IDLE_SECONDS) if self._draining else seconds)
 
     def _on_time(self) -> None:
         due = self._due()

@@ -29,7 +29,7 @@ def agent_line(load: Load) -> str:
         return "drain"
     if not load.ready:
         return "down"
-    return f"ready up {min(load.places, _MOST_PERCENT)}%"
+    return f"ready up {min(load.free_sessions, _MOST_PERCENT)}%"
 
 
 @contextlib.asynccontextmanager

@@ -28,7 +28,7 @@ from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.messages import KEY_SUBPROTOCOL_PREFIX
 from realtime_tts.server.addresses import ClientAddresses
 from realtime_tts.server.denials import send_denial, send_retry_after
-from realtime_tts.server.seal import SECRET
+from realtime_tts.server.state_signer import SECRET
 from realtime_tts.server.tokens import MINT, Shown, Tokens, UsedHere, UsedTokens
 from realtime_tts.tracing.context import REFUSED
 

@@ -45,10 +45,10 @@ from realtime_tts.server.denials import refusal
 from realtime_tts.server.front import SERVER_NAME, Front
 from realtime_tts.server.refusals import GOING_AWAY, SLOW_READER
 from realtime_tts.server.resumption import Resumption, made_by
-from realtime_tts.server.seal import SECRET, Seal
 from realtime_tts.server.session_turn import SessionTurn, TurnTraces
 from realtime_tts.server.socket import ServedSocket
 from realtime_tts.server.speech import Speech
+from realtime_tts.server.state_signer import SECRET, StateSigner
 from realtime_tts.server.track import Delivery
 from tts_scheduler import FeedPace
 
@@ -214,9 +214,9 @@ class Connection(ServedSocket):
 
     def _open(self, effect: OpenTurn) -> None:
         assert self._turn is None, "the session opens one turn at a time"
-        seal = Seal(self.websocket.scope.get(SECRET, b""))
+        signer = StateSigner(self.websocket.scope.get(SECRET, b""))
         try:
-            resumption = self._resumption(effect, seal)
+            resumption = self._resumption(effect, signer)
             speech = self._speech(effect, resumption)
         except TurnFailure as failure:
             self._refuse_turn(effect.turn_id, failure)
@@ -224,7 +224,7 @@ class Connection(ServedSocket):
             self._refuse_turn(effect.turn_id, TurnFailure(error.code, str(error)))
         else:
             self._turn = SessionTurn(
-                effect.turn_id, speech, resumption, seal, self.changed, self.turn_over
+                effect.turn_id, speech, resumption, signer, self.changed, self.turn_over
             )
 
     def _speech(self, effect: OpenTurn, resumption: Resumption | None) -> Speech:
@@ -244,7 +244,7 @@ class Connection(ServedSocket):
             trace=self._traces.maker(effect.turn_id, effect.begun, effect.settings),
         )
 
-    def _resumption(self, effect: OpenTurn, seal: Seal) -> Resumption | None:
+    def _resumption(self, effect: OpenTurn, signer: StateSigner) -> Resumption | None:
         """What came of the turn elsewhere; tells the client if it is of no use. Raises RequestError
         if a lexicon was deleted."""
         brought = effect.resume
@@ -252,7 +252,7 @@ class Connection(ServedSocket):
             return None
         settings = self.front.pinned(effect.settings)
         info = self.front.engine.info_for(settings.model, settings.voice)
-        resumption = Resumption(brought, made_by(settings, info), info, seal)
+        resumption = Resumption(brought, made_by(settings, info), info, signer)
         if resumption.problem is not None:
             message = f"{resumption.problem}: the speech goes on at the next word"
             self._carry_out(self.session.warn("cannot_resume", message, effect.turn_id))

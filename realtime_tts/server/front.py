@@ -320,7 +320,7 @@ class Front:
         it has no room.
         """
         ledger = Ledger(reporter, account, self.engine, settings, resumption, reports=reports)
-        ledger.check_room()
+        ledger.check_capacity()
         settings = self.check_speech(settings)
         if not account.may_use(settings.voice):
             raise voice_not_allowed(settings.voice)

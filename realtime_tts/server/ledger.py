@@ -34,7 +34,7 @@ class Ledger:
         reports: bool = True,
     ) -> None:
         self.reporter, self.account, self._reports = reporter, account, reports
-        self._room = partial(engine.overloaded, settings.model, settings.voice, account.id)
+        self._refusal = partial(engine.overloaded, settings.model, settings.voice, account.id)
         self.resumption, self._goes_on = resumption, resumption is not None
         self._samples = 0 if resumption is None else resumption.samples  # elsewhere
         self._counted = False  # the turn, elsewhere
@@ -44,16 +44,16 @@ class Ledger:
         self.text = PaidText(*paid, keeps=bool(account.id) and settings.resume == "on")
         """Of the first turn."""
 
-    def check_room(self) -> None:
+    def check_capacity(self) -> None:
         """Raise TurnFailure if the engine has just said that it has none for a turn of these."""
-        if not self._goes_on and (full := self._room()) is not None:
-            raise full
+        if not self._goes_on and (refusal := self._refusal()) is not None:
+            raise refusal
 
     def charge(self, text: str, *, begins: bool) -> int:
         """The text is about to be taken in; with it a turn `begins`, or goes on. Gives how many
         characters it costs. Raises TurnFailure, and then nothing was counted."""
         if begins:
-            self.check_room()
+            self.check_capacity()
         cost = self.text.add(text)
         if self._counted and self.text.is_other:
             self._counted, begins = False, True

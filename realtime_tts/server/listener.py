@@ -149,7 +149,7 @@ class Listener:
         return [round(part.generated * rate) for part in self._spoken.parts]
 
     @property
-    def told_chars(self) -> int:
+    def words_chars(self) -> int:
         """Characters of text whose words `take_words` has given."""
         return self._spoken.told
 

@@ -72,7 +72,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
         return max(0, self.capacity - self.active - self.queued)
 
     @property
-    def places(self) -> int:
+    def free_sessions(self) -> int:
         """New sessions that could come and speak now."""
         return max(0, min(self.free_turns, self.max_sessions - self.sessions))
 

@@ -38,7 +38,7 @@ class PacedText:
     ) -> None:
         self.due: float | None = None
         """When to `advance` again if nothing happens until then."""
-        self.stands = False
+        self.starved = False
         """The utterance on the air has made all the sound it can, and is not closed."""
         self.used = 0
         """Tokens of the utterance on the air with which the engine had made all it could."""
@@ -56,7 +56,7 @@ class PacedText:
         self._given = 0  # tokens of the utterance on the air
         self._asked_at: float | None = None  # text for a row that stood still
 
-    def came(self, text: str, now: float) -> None:
+    def received(self, text: str, now: float) -> None:
         """The caller's text came."""
         density = self._tokens / self._characters if self._characters else _usual(text)
         tokens = len(text) * density
@@ -82,17 +82,17 @@ class PacedText:
         `dry_at`: when its listener has heard all that was made.
         """
         segment, given = self._text.segments[-1], self._given
-        self.due, self.stands = None, False
+        self.due, self.starved = None, False
         if segment.closed:
             return
-        stands = 0 < given == self.used
+        starved = 0 < given == self.used
         count, closes = self._next(dry_at, now)
         if count:
             self._begun = end_of(self._text.unspoken.text[max(0, count - 16) : count]) == End.WORD
             tokens = len(self._text.release(count))
             self._given += tokens
             self._characters, self._tokens = self._characters + count, self._tokens + tokens
-        if stands and self._given == given and segment.has_speech and not segment.closed:
+        if starved and self._given == given and segment.has_speech and not segment.closed:
             if now >= self._pacing.closes_at(dry_at):
                 self._text.release(self._tail())
                 closes = True
@@ -101,9 +101,9 @@ class PacedText:
         if segment.closed:
             self._given, self.used, self._begun = 0, 0, False
         else:
-            self.stands = 0 < self._given == self.used
+            self.starved = 0 < self._given == self.used
             self.due = self._wake(dry_at, now)
-        if stands and (segment.closed or self._given > given):
+        if starved and (segment.closed or self._given > given):
             if dry_at < now + _PRESSING:  # else the engine may well do something else first
                 self._asked_at = now
             self.held_inside_word += now > dry_at
@@ -159,7 +159,7 @@ class PacedText:
         times = [self._pacing.end_at()] if self._tail(self._pacing.unit(words)) else []
         if words:
             times.append(self._pacing.overdue_at(dry_at))
-        if self.stands and self._text.segments[-1].has_speech:
+        if self.starved and self._text.segments[-1].has_speech:
             times.append(self._pacing.closes_at(dry_at))
         return min((at for at in times if at > now), default=None)
 

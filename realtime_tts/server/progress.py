@@ -31,7 +31,7 @@ _MOST_PARTS, _MOST_HOLDS = 200, 200
 """More would not fit a message. Of parts the oldest are joined."""
 
 
-class Told(NamedTuple):
+class StateUpdate(NamedTuple):
     """What is new with a packet; `part` is empty where it is the one before."""
 
     part: bytes
@@ -116,7 +116,7 @@ class TurnProgress:
             position = msgspec.structs.replace(last, speed=float(sound.speed), place=sound.place)
             self._moments.append(_Moment(self._listener.made, position, codes))
 
-    def told(self, samples: int, stats: TurnStats) -> Told:
+    def update(self, samples: int, stats: TurnStats) -> StateUpdate:
         """What the client is told with the packet after which it has `samples` of the turn."""
         part, codes = b"", b""
         while self._moments and self._moments[0].made <= samples:
@@ -126,7 +126,7 @@ class TurnProgress:
                 part, codes = msgspec.msgpack.encode(moment.part), b""
             codes += moment.codes
         assert self._position is not None, "a part begins before it sounds"
-        self.spoken_chars = max(self.spoken_chars, self._listener.told_chars)
+        self.spoken_chars = max(self.spoken_chars, self._listener.words_chars)
         chars, digest = self.paid.so_far
         position = msgspec.structs.replace(
             self._position,
@@ -138,7 +138,7 @@ class TurnProgress:
             moves=stats.moves,
         )
         usable = len(position.holds) <= _MOST_HOLDS
-        return Told(part, msgspec.msgpack.encode(position) if usable else b"", codes)
+        return StateUpdate(part, msgspec.msgpack.encode(position) if usable else b"", codes)
 
     def _now(
         self,

@@ -23,7 +23,7 @@ from realtime_tts.protocol.effects import TurnStats
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.resuming import Resume
 from realtime_tts.protocol.settings import SessionSettings, SpeedFactor
-from realtime_tts.server.seal import Seal
+from realtime_tts.server.state_signer import StateSigner
 from realtime_tts.version import __version__
 
 Count = Annotated[int, Meta(ge=0, le=2**53)]
@@ -119,7 +119,7 @@ class Resumption:
     """`samples` of the turn came, and `made` of them are those of the codes that came. Without a
     `part` it goes on behind `text_chars` of its text instead, because of `problem`."""
 
-    def __init__(self, resume: Resume, made_by: str, info: EngineInfo, seal: Seal) -> None:
+    def __init__(self, resume: Resume, made_by: str, info: EngineInfo, signer: StateSigner) -> None:
         self.samples, self.text_chars = resume.samples, resume.text_chars
         self.words_chars = resume.words_chars
         self.codes, self.tokens = resume.codes, b""
@@ -130,7 +130,7 @@ class Resumption:
         if resume.too_much:
             self.problem = "more speech was brought in this session than can have been heard"
             return
-        state = seal.opened(resume.part or b"", resume.state or b"", resume.codes)
+        state = signer.verify(resume.part or b"", resume.state or b"", resume.codes)
         if state is None:
             self.problem = "expected `part`, `state` and codes of a server with the same key"
             return

@@ -16,8 +16,8 @@ from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.front import Front
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.resumption import Resumption
-from realtime_tts.server.seal import Seal
 from realtime_tts.server.speech import Speech
+from realtime_tts.server.state_signer import StateSigner
 from realtime_tts.server.track import Done
 from realtime_tts.server.writer import Frame
 from realtime_tts.tracing.turn import TurnTrace
@@ -33,7 +33,7 @@ class SessionTurn:
         turn_id: str,
         speech: Speech,
         resumption: Resumption | None,
-        seal: Seal,
+        signer: StateSigner,
         changed: Callable[[SessionTurn], None],
         over: Callable[[SessionTurn, TurnFailure | None], None],
     ) -> None:
@@ -45,7 +45,7 @@ class SessionTurn:
         self._told_elsewhere = 0 if resumption is None else resumption.words_chars
         self.before = TurnStats() if resumption is None else resumption.stats
         """What it had come to on other sockets."""
-        self._seal = seal
+        self._signer = signer
         self._frames = self._run()
         speech.on_change = partial(changed, self)
 
@@ -78,9 +78,9 @@ class SessionTurn:
         progress, samples = utterances.progress, utterances.listener.taken
         if progress is None:
             return None
-        told = progress.told(samples, utterances.stats(time.monotonic()))
-        sealed = self._seal.sealed(*told)
-        part, state, codes = (b64encode(each).decode() for each in (told.part, sealed, told.codes))
+        new = progress.update(samples, utterances.stats(time.monotonic()))
+        signed = new.part, self._signer.sign(*new), new.codes
+        part, state, codes = (b64encode(each).decode() for each in signed)
         return encode(
             TurnState(
                 turn_id=self.id,

@@ -113,7 +113,7 @@ class SpeechText:
         if self._replay is not None:
             self._replay.feed(text, now)
         else:
-            self.paced.came(text, now)
+            self.paced.received(text, now)
             self.pipeline.feed(text, now)
 
     def commit(self, now: float) -> None:

@@ -69,7 +69,7 @@ class TextInput:
         """Add text; not after `end`. `ends`: that comes next."""
         assert not self._ending, "text after the end of the segment"
         if self.busy or len(text) > self._most or not self._can_speak:
-            self._utterances.text_came(time.monotonic())
+            self._utterances.text_received(time.monotonic())
             self._add(text)
         else:
             self._utterances.feed(text, time.monotonic(), withhold=ends)

@@ -76,7 +76,7 @@ class Utterances:
         self._first_text_at: float | None = None
         self._settings, self._engine, self._on_event = settings, engine, on_event
         self._spec = utterance_spec(settings)
-        self._held_seconds = self._held_before = self._stands_since = 0.0
+        self._held_seconds = self._held_before = self._starved_since = 0.0
         self._pause = 0.0  # seconds of silence before the next sound
         self._waits_since: float | None = None  # for the text of the next part
         self._first = FirstSound()
@@ -111,14 +111,14 @@ class Utterances:
         """What its text asked for and did not get, as the protocol's warnings: code and message."""
         return self._text.warnings
 
-    def text_came(self, now: float) -> None:
+    def text_received(self, now: float) -> None:
         """Text is there, and may yet wait to be taken in: the listener waits from now on."""
         if self._first_text_at is None:
             self._first_text_at = now
 
     def feed(self, text: str, now: float, *, withhold: bool = False) -> None:
         """`withhold`: the engine is told with the `end`, which is on its way."""
-        self.text_came(now)
+        self.text_received(now)
         self._text.feed(text, now)
         if not withhold:
             self._give(now)
@@ -189,9 +189,9 @@ class Utterances:
         if self._text.is_last:
             # Of speech that stands, an encoder may keep the last: that must not seem to be heard
             # ever later, or there would never be a time to close.
-            dry_at = self.listener.dry_at(self._stands_since if paced.stands else now)
+            dry_at = self.listener.dry_at(self._starved_since if paced.starved else now)
             if self._first.waits:
-                dry_at = max(dry_at, self._stands_since + _FIRST_WAIT)
+                dry_at = max(dry_at, self._starved_since + _FIRST_WAIT)
             paced.advance(dry_at, now)
         else:
             paced.due = None
@@ -259,10 +259,10 @@ class Utterances:
         return self._first.give(sound, self.listener.made, more_may_come=more)
 
     def _waits(self, tokens: int, now: float) -> Made:
-        self._text.paced.used, self._stands_since = tokens, now
+        self._text.paced.used, self._starved_since = tokens, now
         self._give(now)
         # Of speech that stands still the listener gets all there is.
-        if not self._text.paced.stands:
+        if not self._text.paced.starved:
             return []
         return self._first.give([Mark.PAUSE], self.listener.made, more_may_come=not self._finished)
 

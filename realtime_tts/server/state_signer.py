@@ -1,4 +1,4 @@
-"""Seal: the server signs what a client keeps of a turn, and knows again what it has signed.
+"""StateSigner: the server signs what a client keeps of a turn, and knows again what it has signed.
 
 Codes that somebody makes up would let a model go on in any voice, also for who has only a token to
 speak with. So `state` ends with a MAC over it, its part and all codes since: keyed BLAKE2b
@@ -18,7 +18,7 @@ _PURPOSE = b"rt-tts turn"  # 16 bytes at most
 _MAC_BYTES = 16
 
 
-class Seal:
+class StateSigner:
     """Of one turn. `secret`: 64 bytes at most; empty: nothing is signed, and all is taken."""
 
     def __init__(self, secret: bytes) -> None:
@@ -32,7 +32,7 @@ class Seal:
         )
         self._codes = 0  # bytes
 
-    def sealed(self, part: bytes, state: bytes, codes: bytes) -> bytes:
+    def sign(self, part: bytes, state: bytes, codes: bytes) -> bytes:
         """The state, signed, if there is one: behind these new codes and, if it begins, this
         part."""
         if not self._secret:
@@ -43,7 +43,7 @@ class Seal:
         self._codes += len(codes)
         return state and state + self._mac(state)
 
-    def opened(self, part: bytes, state: bytes, codes: bytes) -> bytes | None:
+    def verify(self, part: bytes, state: bytes, codes: bytes) -> bytes | None:
         """The state without its signature, behind all codes of its part; None if another server
         has signed it, or nobody. The turn goes on from there."""
         if not self._secret:

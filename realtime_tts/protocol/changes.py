@@ -1,8 +1,7 @@
 """Changes of settings: structs derived from those of the settings, and how they are applied.
 
 A change has every field of the settings. A field that is left out stays as it is, and null resets
-it to its default: a JSON merge patch (RFC 7396), except that a lexicon and an audio format are
-replaced as a whole.
+it to its default: a JSON merge patch (RFC 7396), but lexicons and audio formats are replaced whole.
 """
 
 from __future__ import annotations
@@ -33,8 +32,7 @@ def changes_of(
 
 
 def changed(settings: S, changes: msgspec.Struct, defaults: S) -> S:
-    """Return `settings` with the changes applied. Raises RequestError for an unknown audio
-    format."""
+    """Return `settings` with the changes. Raises RequestError for an unknown audio format."""
     values: dict[str, Any] = {}
     for name, value in given(changes).items():
         old, default = getattr(settings, name), getattr(defaults, name)

@@ -17,8 +17,8 @@ from realtime_tts.protocol.settings import SessionSettings
 @dataclass(frozen=True, slots=True)
 class Begun:
     """How a turn began, for its trace: `at` is when its first text came, in seconds on the
-    session's clock, `traceparent` the caller's span, and `waits` whether another turn was before
-    it."""
+    session's clock, `traceparent` the caller's span, and `waits` whether another turn came
+    first."""
 
     at: float = 0.0
     traceparent: str | None = None
@@ -50,8 +50,7 @@ class OpenTurn:
 
 @dataclass(frozen=True, slots=True)
 class FeedText:
-    """Add text to the turn on the air. It is never empty, and may hold lone surrogates (half a
-    delta)."""
+    """Add text to the turn on the air: never empty, maybe with lone surrogates (half a delta)."""
 
     turn_id: str
     text: str

@@ -66,5 +66,4 @@ NUMBERS = frozenset(name for name, said in EXPECTED.items() if "number" in said)
 """Names of the fields that are numbers."""
 
 LISTS = frozenset(name for name, said in EXPECTED.items() if said.startswith(EACH))
-"""Names of the fields that are arrays of strings; in a query, their items are separated by
-commas."""
+"""Names of the fields that are arrays of strings; in a query, commas separate the items."""

@@ -98,8 +98,7 @@ class SessionStart(
     kw_only=True,
     tag="session.start",
 ):
-    """Change settings for later turns: a field that is left out stays, null resets it. Answered by
-    Ready.
+    """Change settings for later turns: an absent field stays, null resets it. Answered by Ready.
 
     Its fields are those of SessionSettings, as `changes_of` makes them.
     """
@@ -246,12 +245,10 @@ class TurnWords(Message, frozen=True, kw_only=True, tag="turn.words"):
 
 
 class TurnState(Message, frozen=True, kw_only=True, tag="turn.state"):
-    """What another session needs to continue the turn after the next packet; it counts once that
-    packet has come.
+    """What another session needs to continue the turn after the next packet, once that has come.
 
     `samples` of the turn, that packet included. `text_chars`: characters spoken before it, by
-    estimate. `state` and `part` replace the ones before; codes from before a `part` are no longer
-    needed.
+    estimate. `state` and `part` replace the ones before; a `part` makes earlier codes needless.
     """
 
     turn_id: str

@@ -75,8 +75,7 @@ def _put(fields: dict[str, Any], name: str, value: str) -> None:
 
 
 def _number(value: str) -> Any:
-    """Return the number that `value` spells; anything else stays as it is, and its type is
-    refused."""
+    """Return the number that `value` spells; other values stay as they are, to be refused."""
     try:
         return load_json(value)
     except BadJson:

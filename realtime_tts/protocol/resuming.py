@@ -17,8 +17,7 @@ FRAME_MS = 80
 class Resume:
     """What came of a turn on other sockets: `samples` of audio, and the words of its first
     `words_chars` characters; `text_chars` of its text were spoken, by estimate. `part` and `state`
-    are as the server gave them, None if the client does not say; `codes` are those of all frames of
-    that part."""
+    are as the server gave them, None if the client does not say; `codes` are of all its frames."""
 
     samples: int
     text_chars: int
@@ -27,8 +26,7 @@ class Resume:
     state: bytes | None = None
     codes: bytes = b""
     too_much: bool = False
-    """Whether more codes came in this session than anybody can have heard; then `codes` is
-    empty."""
+    """Whether more codes came in this session than anybody can have heard: all are dropped."""
 
 
 class BroughtCodes:

@@ -47,7 +47,8 @@ class Phase(Enum):
 
 
 class Session:
-    """One turn is on the air, later ones wait with their text, and each gets one `turn.done`.
+    """The state of one session: one turn is on the air, later ones wait with their text, and each
+    gets one `turn.done`.
 
     `defaults`: the settings of a session that sets nothing. `check` raises a RealtimeTTSError for
     settings that this server cannot do. `bad`: see `Intake`. Call `begin` first. Nothing that a
@@ -90,8 +91,7 @@ class Session:
     # From the client ------------------------------------------------------------------------
 
     def begin(self, query: str = "") -> list[Effect]:
-        """Begin when the socket is open: send `ready`, or close. `query` is the URL's, without
-        `?`."""
+        """Begin: send `ready`, or close. `query`: that of the socket's URL, without `?`."""
         try:
             asked = parse_query(query)
             self._apply(asked.start)
@@ -121,8 +121,7 @@ class Session:
     # From the connection --------------------------------------------------------------------
 
     def turn_started(self, turn_id: str, layout: str) -> list[Effect]:
-        """The connection is about to send the first packet. No effects once the turn is
-        interrupted."""
+        """The connection is about to send the first packet. An interrupted turn has no effects."""
         return self._unless_closed(self._turns.started(turn_id, layout))
 
     def turn_finished(self, turn_id: str, reason: str, stats: TurnStats) -> list[Effect]:
@@ -164,7 +163,7 @@ class Session:
         return [*self._turns.poll(now), *self._settle()] if self._listening else []
 
     def drain(self) -> list[Effect]:
-        """Finish the turns begun, refuse new ones, then close with 1001: the server is going."""
+        """Finish the turns begun, refuse new ones, then close with 1001 (server shutdown)."""
         if self.phase is not Phase.OPEN:
             return []
         why = "the server is going away: turns begun are finished, new ones refused"

@@ -2,8 +2,7 @@
 
 `SessionSettings` is the one definition of a session's options, and always complete. What changes
 them is derived from it: `SessionStart` (messages.py, by changes.py) and the query (query.py).
-Whether the loaded checkpoint can do what is asked (voices, languages, instructions) is checked
-elsewhere.
+Whether the loaded checkpoint can do what is asked is checked elsewhere.
 """
 
 from __future__ import annotations

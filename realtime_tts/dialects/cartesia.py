@@ -2,8 +2,7 @@
 `/tts/sse`; `GET /voices` and one of them.
 
 docs/dialects.md says what is supported. A context speaks in one voice and one format, those of its
-first message; later messages bring text. Every message to the client has the context's id, since
-clients route by it first.
+first message; later messages bring text. Clients route by a context's id, so every message has it.
 """
 
 from __future__ import annotations

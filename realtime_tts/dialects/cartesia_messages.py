@@ -140,7 +140,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True, rename={"continue_":
 
     @property
     def whole_units(self) -> bool:
-        """Whether the client buffers itself, so that every transcript is a sentence or more."""
+        """Whether the client buffers text itself, so that every transcript is whole sentences."""
         return self.max_buffer_delay_ms == 0
 
 
@@ -252,8 +252,8 @@ def flush_done(flush_id: int) -> dict[str, Any]:
 
 
 def done(reason: str) -> dict[str, Any]:
-    """Return the end of a context. LiveKit looks for `done`, others for the type. `reason` is ours,
-    as in `turn.done`."""
+    """Return the end of a context. LiveKit looks for `done`, others for the type. `reason` is
+    ours."""
     return {"type": "done", "done": True, "status_code": _OK, "reason": reason}
 
 
@@ -289,8 +289,7 @@ class Cartesia(Api):
         return Refusal(400, RequestError.code, str(problem))
 
     def body(self, refusal: Refusal, request_id: str) -> dict[str, Any]:
-        """Return the body of an error; `error` repeats the message, for older versions of the
-        API."""
+        """Return the body of an error. Older versions of the API have the message in `error`."""
         title = _TITLES.get(refusal.status, "Error")
         return {
             "title": title,

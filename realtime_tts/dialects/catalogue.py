@@ -62,8 +62,7 @@ def model_names(info: EngineInfo) -> list[str]:
 
 
 def our_model(name: str | None, info: EngineInfo) -> str | None:
-    """Return the name if a checkpoint with it is loaded, else None: other APIs' models have
-    others."""
+    """Return the name if such a checkpoint is loaded, else None: other APIs have other models."""
     return name if name in model_names(info) else None
 
 

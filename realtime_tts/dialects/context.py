@@ -25,12 +25,11 @@ from realtime_tts.text.speech_times import SpokenSpan
 
 _MAX_SEGMENTS = 256  # waiting: a flood of flushes must not fill the memory
 DRAIN_IDLE_SECONDS = 3.0
-"""In a drain, a context that has begun is kept for so long: more of its turn may come."""
+"""Seconds that a drain keeps a context that has begun: more of its turn may come."""
 
 
 class ContextSocket(JsonSocket):
-    """A socket as its contexts see it. The methods that a dialect fills in return messages to send
-    to the client, in order."""
+    """A socket as its contexts see it. A dialect's methods return messages to send, in order."""
 
     def segment_started(self, context: SpeechContext, segment: Segment) -> Messages:
         """Called before the first sound of a segment."""
@@ -41,8 +40,7 @@ class ContextSocket(JsonSocket):
         """Called for each piece of sound; `data`: bytes in the context's format, never empty."""
 
     def spoken(self, context: SpeechContext, segment: Segment, span: SpokenSpan) -> Messages:
-        """Called after sound, with its text; times count from the context's first sound, in
-        seconds."""
+        """Called after sound, with its text; times are in seconds of the context's sound."""
         return ()
 
     def segment_done(self, context: SpeechContext, segment: Segment) -> Messages:
@@ -61,8 +59,7 @@ class ContextSocket(JsonSocket):
 
     @abc.abstractmethod
     def cancel(self, context_id: str) -> bool:
-        """Silence a context at once; none of it is sent after this. Return False if there is
-        none."""
+        """Silence a context at once, so that none of it is sent. Return False if there is none."""
 
     @abc.abstractmethod
     def context_over(self, context: SpeechContext) -> None:
@@ -123,14 +120,14 @@ class SpeechContext:
 
     @property
     def busy(self) -> bool:
-        """Whether a drain must wait for it: not while it waits for its first text, and for a
-        lasting context not between its texts either."""
+        """Whether a drain must wait for this context: not while it waits for its first text, nor,
+        if it lasts as long as its socket, between its texts."""
         begun = self.speech.count > 0 and self._idle_seconds is not None
         return self.speaking or self.ended or begun
 
     @property
     def waits(self) -> bool:
-        """Whether it is silent until another context is over."""
+        """Whether this context is silent until another one is over."""
         return self._after is not None
 
     def feed(self, text: str, *, whole: bool = False) -> Segment | None:
@@ -203,8 +200,7 @@ class SpeechContext:
     # Time.
 
     def drain(self) -> None:
-        """Accept no first text, and wait only `DRAIN_IDLE_SECONDS` for more: the server is shutting
-        down."""
+        """Accept no first text, and wait only `DRAIN_IDLE_SECONDS` for more."""
         self._draining = True
         self._alarm.set(self._due())
 
@@ -286,15 +282,15 @@ class SpeechContext:
     # The end.
 
     def cancel(self, reason: str = "interrupted") -> None:
-        """Silence it at once: nothing of it is sent any more. Idempotent. Must not be called from a
-        dialect's message hooks. `reason` is for the log and the metrics."""
+        """Silence the context at once: nothing of it is sent any more. Idempotent. Must not be
+        called from a dialect's message hooks. `reason` is for the log and the metrics."""
         self._over = True
         self._socket.writer.drop(self)
         self._alarm.stop()
         self.speech.close(reason)
 
     def fail(self, failure: TurnFailure) -> None:
-        """Silence it at once, and tell the client why."""
+        """Silence the context at once, and tell the client why."""
         if self._over:
             return
         self._over = True

@@ -2,8 +2,7 @@
 
 docs/dialects.md says what is supported. A response is a segment: in the mode `server_commit` text
 is spoken as it comes, and a response ends at a commit or a pause; in the mode `commit` text waits
-until it is committed. Every response that was begun or asked for ends with `response.done`,
-whatever happens to it.
+until it is committed. Every response that was begun or asked for ends with `response.done`.
 """
 
 from __future__ import annotations

@@ -88,8 +88,7 @@ def parse_wishes(fields: dict[str, Any]) -> Wishes:
 def our_voice(name: str | None, voices: Sequence[str]) -> str | None:
     """Return the voice of this server that is meant; None leaves the choice to the checkpoint.
 
-    The server's own names come first, in any case, then DashScope's. Raises RequestError for any
-    other.
+    Our names come first, in any case, then DashScope's. Raises RequestError for any other.
     """
     if name is None:
         return None
@@ -144,8 +143,7 @@ class Response:
         return event("response.audio.delta", **self._part_at(), delta=sound)
 
     def closing(self, status: str) -> list[str]:
-        """Return the events after the last sound; `status`: completed, incomplete or failed. Only
-        once.
+        """Return, once, the events after the last sound; `status`: completed, incomplete or failed.
 
         A response that never sounded is created first.
         """
@@ -200,8 +198,7 @@ class Response:
 
 
 def error(failure: TurnFailure, client_event_id: str | None) -> str:
-    """Return an error; its inner `event_id` is that of the client's event at fault, if it had
-    one."""
+    """Return an error; its inner `event_id` is that of the client's event at fault, if any."""
     ours = failure.retryable or failure.code in _OURS
     body = {
         "type": "server_error" if ours else "invalid_request_error",

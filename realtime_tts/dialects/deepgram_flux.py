@@ -52,7 +52,7 @@ class _Turn:
     spans: list[SpokenSpan] = field(default_factory=list)
 
     def split(self, played: float) -> tuple[str, str]:
-        """Return the text that was heard by then, whole words, and the rest of it."""
+        """Return the text heard in the first `played` seconds, in whole words, and the rest."""
         text = "".join(self.pieces)
         if self.over and played >= self.seconds:
             return text, ""

@@ -54,8 +54,7 @@ class Wanted:
 
 
 def socket_wanted(query: Mapping[str, str], front: Front, account: Account) -> Wanted:
-    """Parse the address of a socket, which sends samples without a container. Raises
-    RequestError."""
+    """Parse the address of a socket, which sends bare samples. Raises RequestError."""
     encoding = query.get("encoding") or "linear16"
     if encoding.lower() not in STREAMED:
         hint = "; compressed speech is to be had over HTTP" if encoding.lower() in WHOLE else ""
@@ -93,12 +92,12 @@ def text_of(message: Mapping[str, Any], limits: Limits) -> str:
 
 
 def our_voice(name: str, voices: Sequence[str], info: EngineInfo) -> tuple[str | None, str | None]:
-    """Return the voice of this server that a model of Deepgram's means, and its language, in our
-    words.
+    """Return the voice of this server that a model of Deepgram's means, and our name of its
+    language.
 
     `ava`, `aura-2-ava-en` and `flux-ava-en` are our voice `ava`. Deepgram's own masculine voices
-    get one of ours, all others the checkpoint's default (None). Raises RequestError for a name that
-    is neither.
+    get one of ours, all others the checkpoint's default (None). Raises RequestError for other
+    names.
     """
     found = own_voice(voices, name)
     if found is not None:

@@ -88,7 +88,7 @@ class DeepgramSocket(SpeechSocket):
         )
 
     def silence(self) -> None:
-        """Drop everything that came before and was not sent."""
+        """Drop all speech of earlier text that was not sent."""
         self.cancel(ONLY)
 
     # To the client.

@@ -83,8 +83,8 @@ async def _no_dialogue_socket(websocket: WebSocket) -> None:
 
 
 class ElevenLabsSpeech(SpeechEndpoint):
-    """The endpoint for a whole text. `times`: answer in JSON, with the times of characters;
-    `whole`: in one object."""
+    """The endpoint for a whole text. `times`: JSON with the times of characters; `whole`: in one
+    object."""
 
     api = API
 

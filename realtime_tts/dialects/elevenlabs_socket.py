@@ -67,8 +67,8 @@ class ElevenLabsSocket(SpeechSocket):
     def _agree(self) -> None:
         """Check the address, which holds for all messages.
 
-        Done at the first message, not before: LiveKit's plugin waits for ever for the speech of a
-        socket that ends sooner.
+        It is not checked before the first one: if a socket ends sooner, LiveKit's plugin waits for
+        its speech for ever.
         """
         self._agreed = True
         address = self.websocket.query_params, self.websocket.path_params["voice"]
@@ -155,8 +155,7 @@ class StreamSocket(ElevenLabsSocket):
         self.finish()
 
     def received_invalid(self, problem: RequestError | ProtocolError) -> None:
-        """As in the original, a bad message ends the socket, except while the rest is being
-        spoken."""
+        """As in the original, a bad message ends the socket, unless the rest is being spoken."""
         failure = TurnFailure(messages.reason_of(problem), str(problem), False)
         if self._ended:
             self.say(*self.refusal(failure))

@@ -37,8 +37,7 @@ class WrongField(RequestError):
 
 
 class AskedSpeed(NamedTuple):
-    """The speed at which a text is spoken, and a warning if the client asked for another that this
-    server does not have."""
+    """The speed of speech, and a warning if the client asked for one that this server lacks."""
 
     given: float
     warning: str = ""

@@ -43,8 +43,7 @@ class JsonSocket(ServedSocket):
 
     @abc.abstractmethod
     def received(self, message: dict[str, Any]) -> None:
-        """Handle a JSON object, without the keys that were null. Raises RequestError to refuse
-        it."""
+        """Handle a JSON object without its null keys. Raises RequestError to refuse it."""
 
     @abc.abstractmethod
     def refusal(self, failure: TurnFailure) -> Messages:
@@ -107,8 +106,7 @@ class JsonSocket(ServedSocket):
 
     @property
     def needs_key(self) -> bool:
-        """Whether the first message must bring the key, which headers and parameters did not
-        have."""
+        """Whether the first message must bring the key: headers and parameters had none."""
         return self._check_key is not None
 
     def present_key(self, key: str | None) -> None:

@@ -95,8 +95,7 @@ def format_of(request: SpeechRequest) -> AudioFormat:
 def our_voice(name: str | None, voices: Sequence[str]) -> str | None:
     """Return the voice of this checkpoint that `name` means; None leaves the choice to it.
 
-    The checkpoint's own names come first, in any case, then OpenAI's. Raises WrongField for any
-    other.
+    Its own names come first, in any case, then OpenAI's. Raises WrongField for any other.
     """
     if name is None:
         return None

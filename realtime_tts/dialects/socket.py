@@ -70,8 +70,7 @@ class SpeechSocket(ContextSocket):
     ) -> SpeechContext:
         """Open a context, which is in `contexts` until it is over. A `lasting` one never ends for
         idleness; one that is not `continuous` makes a file of each segment. One that comes `after`
-        another is silent until that one is over, and counts with it. `hold_seconds` overrides the
-        API's.
+        another is silent until that is over, and counts with it. `hold_seconds` replaces the API's.
 
         Raises TurnFailure if there is no capacity for it now, RequestError for settings or a format
         that this server cannot do.
@@ -177,8 +176,7 @@ class SpeechSocket(ContextSocket):
         return sum(context.speaking for context in self.contexts.values())
 
     def drain(self) -> None:
-        """Let contexts that have begun finish, then close the socket; without any, close it at
-        once."""
+        """Let contexts that have begun finish, then close the socket: at once without any."""
         self._draining = True
         with self.contained():
             for context in self.contexts.values():
@@ -269,8 +267,8 @@ class SingleVoiceSocket(SpeechSocket):
 
     @property
     def voice(self) -> SpeechContext:
-        """The context that takes the text. Raises TurnFailure and RequestError, as `open_context`
-        does."""
+        """The context that takes the text. Raises TurnFailure and RequestError: see
+        `open_context`."""
         if self._voice is None or self._voice.ended:
             assert self._chosen is not None, "`speak_as` comes first"
             self._voice = self.open_context(

@@ -1,7 +1,6 @@
 """Short-lived tokens as ElevenLabs, Deepgram and Cartesia give them to pages.
 
-`server/tokens.py` makes them. Each is accepted wherever any API accepts a key: they differ only in
-how a client asks for one.
+`server/tokens.py` makes them. Each is accepted wherever any API accepts a key.
 """
 
 from __future__ import annotations

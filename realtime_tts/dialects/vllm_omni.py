@@ -115,8 +115,7 @@ class VllmOmniSocket(SingleVoiceSocket):
             self._sentence_of(segment).text.append(text)
 
     def _commit(self) -> None:
-        """Speak what there is. Without `stream_audio`, text waits for the end of its utterance
-        anyway."""
+        """Speak the text so far. Without `stream_audio` it waits for the end of its utterance."""
         if self._config.stream_audio and self._open:
             self.voice.commit()
 
@@ -128,8 +127,7 @@ class VllmOmniSocket(SingleVoiceSocket):
         self._open = False
 
     def _close(self) -> None:
-        """Speak what `input.done` ended; of an unfinished utterance, only what is already
-        spoken."""
+        """Speak what `input.done` ended, but of an open utterance only what is already spoken."""
         self.kept = ""
         self._ended = True
         self.finish()
@@ -259,8 +257,7 @@ class Sentence:
             ]
 
     def rest(self) -> list[str | bytes]:
-        """Return what follows the last sound: the sound, if it was not streamed; the times, if
-        wanted."""
+        """Return what follows the last sound: sound that was not streamed; the times, if wanted."""
         if self.config.word_timestamps:
             return [self._chunk(b"", 0, self._words)]
         whole = _with_lengths(self._whole)

@@ -23,11 +23,11 @@ T = TypeVar("T")
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 Handler = Callable[[T, Request], Awaitable[Response]]
-"""Answers a request, with what it needs of the server."""
+"""Answers a request; its first argument is what it needs of the server."""
 
 
 class BodyTooLarge(RequestError):
-    """The request has more bytes than were allowed; they have been read and dropped."""
+    """The body has more bytes than the endpoint accepts; they have been read and dropped."""
 
     def __init__(self, most: int) -> None:
         super().__init__(f"the body must have at most {most} bytes")
@@ -52,8 +52,8 @@ async def read_body(request: Request, most: int) -> bytes:
 async def read_upload(
     request: Request, most: int, too_large: Callable[[int | None], Exception]
 ) -> list[bytes]:
-    """Return the body in pieces. Raises what `too_large` makes of its size, None where that is not
-    known, as soon as the body has, or claims, more than `most` bytes."""
+    """Return the body in pieces. As soon as the body has, or claims, more than `most` bytes, raises
+    what `too_large` makes of its size (None if that is not known)."""
     claimed = request.headers.get("content-length", "")
     if claimed.isdecimal() and int(claimed) > most:
         raise too_large(int(claimed))
@@ -67,8 +67,7 @@ async def read_upload(
 
 
 def object_in(body: bytes) -> dict[str, Any]:
-    """Return the JSON object in a body, without fields that are null. Raises RequestError and
-    ProtocolError."""
+    """Return the JSON object in a body, without null fields. Raises RequestError, ProtocolError."""
     try:
         fields = load_object(body.decode())
     except UnicodeDecodeError:
@@ -77,8 +76,7 @@ def object_in(body: bytes) -> dict[str, Any]:
 
 
 def answered(name: str, handler: Handler[Front]) -> Endpoint:
-    """Return `handler` as an endpoint of the application: errors become answers, and are logged as
-    `name`.refused."""
+    """Return `handler` as an endpoint: errors become answers, and are logged as `name`.refused."""
 
     async def endpoint(request: Request) -> Response:
         try:

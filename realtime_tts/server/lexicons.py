@@ -1,6 +1,6 @@
-"""`/v1/lexicons`: pronunciations that are kept, each a list of words and what to say for them.
+"""`/v1/lexicons`: stored pronunciations, each a list of words and what to say for them.
 
-What is in a body is looked at in a thread.
+Bodies are parsed in a thread.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LEXICONS_PATH = "/v1/lexicons"
 
 class Lexicon(TypedDict):
     """A version of a lexicon. `ref` names it in a session; `created`: ISO 8601, UTC; `count`: its
-    entries; `versions`: the numbers of all that there are."""
+    entries; `versions`: the numbers of all versions of the lexicon."""
 
     id: str
     version: int
@@ -51,7 +51,7 @@ class WholeLexicon(Lexicon):
 
 
 def lexicon_routes() -> list[BaseRoute]:
-    """The routes; the application's state has the front."""
+    """Return the routes; the application's state has the front."""
     one = LEXICONS_PATH + "/{ref}"
     return [
         Route(LEXICONS_PATH, _answered(_list), methods=["GET"]),
@@ -76,7 +76,7 @@ async def _list(folder: LexiconFolder, request: Request) -> Response:
     def found() -> list[Lexicon]:
         described = []
         for name in folder.names():
-            with contextlib.suppress(UnknownLexicon):  # deleted meanwhile, or damaged: logged
+            with contextlib.suppress(UnknownLexicon):  # just deleted, or damaged, which is logged
                 described.append(_described(folder, folder.get(name)))
         return described
 
@@ -85,7 +85,7 @@ async def _list(folder: LexiconFolder, request: Request) -> Response:
 
 
 async def _show(folder: LexiconFolder, request: Request) -> Response:
-    """One version with its entries, as JSON or with `?format=pls`."""
+    """Return one version with its entries, as JSON or with `?format=pls`."""
     as_pls = request.query_params.get("format", "json")
     if as_pls not in ("json", "pls"):
         raise LexiconError(f"`format` must be json or pls, found {as_pls[:40]!r}")
@@ -126,7 +126,7 @@ def _too_large(size: int | None) -> LexiconTooLarge:
 
 
 def _described(folder: LexiconFolder, version: Version) -> Lexicon:
-    """What is known of a version."""
+    """Return the description of a version."""
     header = folder.header(version)
     return {
         "id": version.name,

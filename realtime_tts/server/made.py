@@ -1,4 +1,4 @@
-"""What an utterance has made: PCM, and what stands between its pieces."""
+"""What an utterance has made: PCM, and marks between its pieces."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from typing import NamedTuple
 
 
 class Mark(Enum):
-    """What stands between pieces of PCM."""
+    """A mark between pieces of PCM."""
 
     PAUSE = auto()
-    """What an encoder holds so far leaves before it, where its packets may be cut."""
+    """A pause: what an encoder holds leaves before it, and its packets may be cut there."""
     END = auto()
-    """No more sound of this segment."""
+    """The end of the segment's sound."""
 
 
 class Volume(NamedTuple):
-    """The sound that follows is to be so many times as loud as the voice speaks."""
+    """The volume of the sound that follows, as a factor of the voice's own."""
 
     factor: float
 
 
 Made = list[bytes | Mark | Volume]
-"""Sound that was made (s16le, 24 kHz, mono), in its order."""
+"""Sound that was made (s16le, 24 kHz, mono), in order."""
 
 _ENOUGH = 2_880
-"""Samples (120 ms). A turn begins with so much sound where the engine has no text for more: the
-next word must come before it is over."""
+"""Samples (120 ms) that a turn begins with while the engine has no text for more: the next word
+must come before they have been played."""
 
 
 class FirstSound:

@@ -1,5 +1,5 @@
 """Other APIs' HTTP routes in the OpenAPI document: OpenAI's are described, because so many clients
-speak it; for the others it says whose they are."""
+use it; the others refer to their vendors."""
 
 from __future__ import annotations
 
@@ -112,4 +112,4 @@ ELSEWHERE = (
         "Files of the pages, and the JavaScript client", "", ("/page/", "/client/", STYLE_PATH)
     ),
 )
-"""What of their routes this server has, and where it differs, is in docs/dialects.md."""
+"""Routes that are described elsewhere; docs/dialects.md says which of them this server has."""

@@ -25,7 +25,7 @@ GATE = (
     ErrorCase(403, "origin_not_allowed", "The page that asks is not allowed; see --allow-origin."),
     ErrorCase(429, TOO_MANY_REQUESTS, "More requests a second than one address or key may send."),
 )
-"""Why a request does not get past the gate."""
+"""The cases in which the gate refuses a request."""
 
 _ADMIN = ErrorCase(403, "admin_only", "For the server's own keys, and for keys with `admin`.")
 _BAD_REQUEST = ErrorCase(400, "bad_request", "A parameter is out of range.")
@@ -34,7 +34,7 @@ _PLS = {"application/pls+xml": {"type": "string"}}
 
 
 def _form() -> dict[str, Any]:
-    """`NewVoice`, with the recording as the file that it is in a form."""
+    """Return the schema of `NewVoice`, with the recording as a file in a form."""
     _, shapes = msgspec.json.schema_components([NewVoice])
     recording = {"type": "string", "contentMediaType": "application/octet-stream"}
     schema: dict[str, Any] = shapes["NewVoice"]

@@ -1,7 +1,7 @@
-"""`/openapi.json`, and the same for people at `/docs`: every operation, then every shape.
+"""`/openapi.json`, and a page made of it at `/docs`: every operation, then every shape.
 
-Both are made from what is in every copy of the source, once in a process, and say nothing about
-this server: they need no key, as the demo page.
+Both are made once per process, from the source alone, and say nothing about this server: like the
+demo page, they need no key.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MARKED = re.compile(r"`([^`]+)`|(https?://[^\s`]+)")
 
 @functools.cache
 def openapi() -> dict[str, Any]:
-    """The document. Who gets it changes nothing in it."""
+    """Return the document, which is the same for everybody."""
     return document((*DIALECTS, *NATIVE), ELSEWHERE)
 
 
@@ -50,7 +50,7 @@ def _made() -> tuple[bytes, bytes]:
 
 
 def reference_routes() -> Iterator[Route]:
-    """The routes of the document, of the page, and of how that looks."""
+    """Yield the routes of the document, of the page, and of its style sheet."""
     described, page = _made()
     yield bytes_route(OPENAPI_PATH, described, JSON)
     yield bytes_route(DOCS_PATH, page, "text/html")
@@ -59,7 +59,7 @@ def reference_routes() -> Iterator[Route]:
 
 
 def html_page(document: Mapping[str, Any], stylesheet: str, json_path: str) -> str:
-    """The whole page."""
+    """Return the whole page."""
     title = escape(document["info"]["title"])
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -75,7 +75,7 @@ def html_page(document: Mapping[str, Any], stylesheet: str, json_path: str) -> s
 
 
 def html_body(document: Mapping[str, Any]) -> str:
-    """What is on the page, below its title."""
+    """Return the content of the page below its title."""
     parts = [*_introduction(document["info"]["description"]), *_contents(document)]
     for tag in document["tags"]:
         parts.append(f"<h2>{escape(tag['name'])}</h2>")
@@ -165,7 +165,7 @@ def _named(schema: Schema) -> bool:
 
 
 def _shape(schema: Schema) -> Iterator[str]:
-    """An object's fields."""
+    """Yield a table of an object's fields."""
     if "description" in schema:
         yield f"<p>{_marked(schema['description'])}</p>"
     required = schema.get("required", ())
@@ -190,7 +190,7 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
 
 
 def _type(schema: Schema) -> str:
-    """What a value may be, in words."""
+    """Describe in words what a value may be."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f'<a href="#shape-{name}">{name}</a>'
@@ -219,7 +219,7 @@ def _default(schema: Schema) -> str:
 
 
 def _marked(text: str) -> str:
-    """Escaped; what is in backticks as code, and addresses as links."""
+    """Return the text as HTML, with backticks as code and addresses as links."""
 
     def mark(found: re.Match[str]) -> str:
         if found[1] is not None:

@@ -1,4 +1,4 @@
-"""SessionTurn: the frames of a turn of the native protocol, in their order; and its trace."""
+"""SessionTurn: the frames of a turn of the native protocol, in order; and the traces of turns."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from realtime_tts.tracing.turn import TurnTrace
 
 
 class SessionTurn:
-    """A turn on the air, or heard of late: a source of the writer's. `changed` is called when its
-    speech may have something to give, `over` when all of it was handed to the socket. `seal`: signs
-    what the client is to keep."""
+    """A turn on the air, or a recent one: a source of frames for the writer. `changed` is called
+    when its speech may have something to give, `over` when everything was handed to the socket.
+    `signer` signs the state that the client keeps."""
 
     def __init__(
         self,
@@ -39,18 +39,18 @@ class SessionTurn:
     ) -> None:
         self.id = turn_id
         self.speech = speech
-        self.announced = False  # turn.started was sent
+        self.announced = False  # whether turn.started was sent
         self._over = over
-        self._tells_words = speech.settings.word_times == "on"
-        self._told_elsewhere = 0 if resumption is None else resumption.words_chars
+        self._sends_words = speech.settings.word_times == "on"
+        self._reported_elsewhere = 0 if resumption is None else resumption.words_chars
         self.before = TurnStats() if resumption is None else resumption.stats
-        """What it had come to on other sockets."""
+        """The numbers of the turn on other sockets."""
         self._signer = signer
         self._frames = self._run()
         speech.on_change = partial(changed, self)
 
     def heard_at(self) -> float | None:
-        """When the listener will have heard all of it; None if that is no matter."""
+        """Return when the listener will have heard all of it; None if that no longer matters."""
         return self.speech.utterances.listener.heard_at()
 
     def next_frame(self) -> Frame | None:
@@ -67,13 +67,13 @@ class SessionTurn:
                     yield told
                 yield given.data
                 yield from self._words()
-            yield from self._words()  # there are those that waited to learn where the turn ends
+            yield from self._words()  # some waited to know where the turn ends
         except TurnFailure as error:
             failure = error
         self._over(self, failure)
 
     def _state(self) -> str | None:
-        """What another server needs to go on behind the packet that is sent next."""
+        """Return what another server needs to continue after the next packet, if that is wanted."""
         utterances = self.speech.utterances
         progress, samples = utterances.progress, utterances.listener.taken
         if progress is None:
@@ -93,32 +93,32 @@ class SessionTurn:
         )
 
     def _words(self) -> Iterator[str]:
-        """What was spoken with the packets sent and not told yet, to a tenth of a millisecond."""
-        if not self._tells_words and self.speech.utterances.progress is None:
+        """Yield the words spoken with the packets sent so far, to a tenth of a millisecond."""
+        if not self._sends_words and self.speech.utterances.progress is None:
             return
         while spoken := self.speech.take_words():
             words = [
                 Word(text=text, start_ms=round(start * 1000, 1), end_ms=round(end * 1000, 1))
                 for text, start, end in spoken
             ]
-            words = self._not_told(words)
-            if words and self._tells_words:
+            words = self._unreported(words)
+            if words and self._sends_words:
                 exact = spoken[0].exact
                 yield encode(TurnWords(turn_id=self.id, words=tuple(words), exact=exact))
 
-    def _not_told(self, words: list[Word]) -> list[Word]:
-        """Those that the client was not told on another socket."""
-        while words and self._told_elsewhere > 0:
+    def _unreported(self, words: list[Word]) -> list[Word]:
+        """Return the words that were not reported on another socket."""
+        while words and self._reported_elsewhere > 0:
             word = words.pop(0)
-            rest = word.text[self._told_elsewhere :]
-            self._told_elsewhere -= len(word.text) - len(rest)
+            rest = word.text[self._reported_elsewhere :]
+            self._reported_elsewhere -= len(word.text) - len(rest)
             if rest:
                 words.insert(0, replace(word, text=rest))
         return words
 
 
 class TurnTraces:
-    """By the id of the turn; there are none where turns are not traced."""
+    """The traces of a connection's turns, by id; there are none if turns are not traced."""
 
     def __init__(self, front: Front, reporter: SessionReporter) -> None:
         self._front, self._reporter = front, reporter
@@ -127,7 +127,7 @@ class TurnTraces:
     def of(
         self, turn_id: str, begun: Begun | None, settings: SessionSettings | None = None
     ) -> TurnTrace | None:
-        """That of a turn. It begins when it is first asked for with how the turn has `begun`."""
+        """Return the trace of a turn, or None. The first call that passes `begun` begins it."""
         if begun is not None and self._front.tracer is not None and turn_id not in self._known:
             model = None if settings is None else self._front.model_of(settings)
             self._known[turn_id] = self._reporter.trace(turn_id, begun, model)
@@ -136,9 +136,9 @@ class TurnTraces:
     def maker(
         self, turn_id: str, begun: Begun | None, settings: SessionSettings
     ) -> Callable[[str, bool], TurnTrace | None]:
-        """For a speech, which asks when a segment begins; it has no way back to the connection."""
+        """Return what begins a segment's trace; it keeps no reference to the connection."""
         return lambda name, waits: self.of(turn_id, begun, settings)
 
     def end(self, turn_id: str) -> TurnTrace | None:
-        """The turn is done, or given up; gives its trace."""
+        """Return the trace of a turn that is done or given up, and forget it."""
         return self._known.pop(turn_id, None)

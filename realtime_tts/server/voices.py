@@ -1,7 +1,6 @@
 """`/v1/voices`: what the server can speak with, and voices that clients bring.
 
-Bodies are counted while they are read. What is in a form is looked at by the voice worker, in a
-process of its own; here it is bytes.
+Bodies are counted while they are read. Forms are parsed only by the voice worker's process.
 """
 
 from __future__ import annotations
@@ -59,8 +58,7 @@ class LoadedModel(TypedDict):
 
 class VoiceList(TypedDict):
     """What the server can speak with. `model` and `variant` are those of the default checkpoint;
-    `clones`: recordings become voices; `random_weights`: it was never trained, and its speech is
-    noise."""
+    `clones`: recordings become voices; `random_weights`: it is untrained and speaks noise."""
 
     server: str
     model: str
@@ -76,7 +74,7 @@ class VoiceList(TypedDict):
 
 
 def voice_routes() -> list[BaseRoute]:
-    """The routes; the application's state has the front."""
+    """Return the routes; the application's state has the front."""
     one, embedding = "/v1/voices/{id}", "/v1/voices/{id}/embedding"
     return [
         Route("/v1/voices", _answered(_list), methods=["GET"]),
@@ -88,7 +86,7 @@ def voice_routes() -> list[BaseRoute]:
 
 
 class NotReadyError(VoiceRequestError, code="not_ready", status=503, retryable=True, retry_after=2):
-    """No engine to ask, or none that takes anything new."""
+    """The engine is not ready, or accepts nothing new."""
 
 
 def _answered(handler: Handler[Front]) -> Endpoint:
@@ -137,7 +135,7 @@ async def _show(front: Front, request: Request) -> Response:
 
 
 async def _export(front: Front, request: Request) -> Response:
-    """JSON that POST takes as it is."""
+    """Return a voice as JSON that POST accepts."""
     id = _usable(request)
     _refuse_speaker(front, id, "has no embedding of its own to export")
     registry = _library(front, id).registry
@@ -217,7 +215,7 @@ def _check_name(account: Account, name: str) -> None:
 
 
 def _usable(request: Request) -> str:
-    """The voice in the path. One that is not for the key is as if there were none."""
+    """Return the voice in the path. One that the key may not use counts as unknown."""
     id: str = request.path_params["id"]
     if not account_of(request.scope).may_use(id):
         raise UnknownVoice(f"no voice {id[:80]!r}; GET /v1/voices lists those there are")
@@ -234,7 +232,7 @@ def _library(front: Front, id: str) -> VoiceLibrary:
 
 
 async def _records(front: Front) -> list[VoiceRecord]:
-    """The registered voices that a loaded checkpoint may speak with."""
+    """Return the registered voices that a loaded checkpoint may speak with."""
     if front.voices is None or not front.engine.info.clones:
         return []
     return await asyncio.to_thread(front.voices.registry.voices)
@@ -258,7 +256,7 @@ def _model(info: EngineInfo) -> LoadedModel:
 
 
 def _models(info: EngineInfo) -> tuple[EngineInfo, ...]:
-    """Of each loaded checkpoint."""
+    """Return what each loaded checkpoint can do."""
     return info.models or (info,)
 
 

@@ -38,9 +38,7 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """It waits for capacity, `predicted_wait` seconds or so; it may still time out."""
-
-    predicted_wait: float
+    """The utterance waits for capacity; it may still time out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +117,7 @@ class AdmissionControl:
         if row.continues:
             queued = sum(other.continues for other in requests.queue)
             if queued or live >= capacity or not has_memory:
-                return Queued(self._turnover.wait(queued, live))
+                return Queued()
         return admit(live, queued, capacity, self._turnover, self._config, has_memory)
 
     def next(self, capacity: int) -> Utterance | None:
@@ -236,4 +234,4 @@ def admit(
         return Refused(retry_after, f"{taken} and {queued} wait")
     if wait > config.queue_timeout:
         return Refused(retry_after, f"{taken} and none is expected to end in time")
-    return Queued(wait)
+    return Queued()

@@ -26,6 +26,7 @@ from websockets.frames import Frame
 from websockets.protocol import State
 
 from realtime_tts.logs import event
+from realtime_tts.protocol.messages import CloseCode
 from realtime_tts.server.addresses import network_of
 from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.guarded import ABORT_EXTENSION, FLUSH_EXTENSION, Guarded, forget
@@ -209,7 +210,7 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
         except UnicodeDecodeError:
             self._utf8, self.frames = None, []
             if self.conn.state is State.OPEN:
-                self.conn.send_close(1007, "text must be UTF-8")
+                self.conn.send_close(CloseCode.INVALID_UTF8, "text must be UTF-8")
                 self.handle_parser_exception()
             return False
         return True

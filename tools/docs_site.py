@@ -16,8 +16,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 import realtime_tts
-from realtime_tts.server.openapi_html import html_body
-from realtime_tts.server.openapi_page import openapi
+from realtime_tts.server.openapi_page import html_body, openapi
 
 ROOT = Path(__file__).parents[1]
 _DOCUMENTS = (

@@ -32,7 +32,8 @@ from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.ledger import Ledger
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.session_settings import session_defaults, utterance_spec
-from realtime_tts.server.speech import Delivery, Sound, Speech
+from realtime_tts.server.speech import Speech
+from realtime_tts.server.track import Delivery, Sound
 from realtime_tts.version import __version__
 from tts_scheduler.report import Trace
 

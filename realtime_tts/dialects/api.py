@@ -1,18 +1,18 @@
-"""Api: how one API says over HTTP that it refuses something, or that something has failed.
+"""Api: how one API says over HTTP that a request is refused or has failed.
 
-Errors have one shape in each: of requests, of sockets before the upgrade, and at the gate.
+Errors have one shape in each API: for requests, for sockets before the upgrade, and at the gate.
 """
 
 from __future__ import annotations
 
 import abc
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from realtime_tts.access.account import LIMIT_REACHED, UNAUTHORIZED, VoiceNotAllowed
@@ -21,8 +21,11 @@ from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.server.auth import TOO_MANY_REQUESTS
 from realtime_tts.server.denials import send_instead
+from realtime_tts.server.endpoints import Endpoint
 from realtime_tts.server.front import Front
 from realtime_tts.server.socket import BAD_REQUEST
+
+_USUAL_PAGE, _LONGEST_PAGE = 10, 100
 
 _STATUS = {
     BAD_REQUEST: 400,
@@ -36,7 +39,7 @@ _STATUS = {
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """Why a client does not get what it asks for. `code`: the API's word for it, if it has one;
-    `param`: what is at fault in the request, if that is known."""
+    `param`: the parameter at fault, if that is known."""
 
     status: int
     code: str | None
@@ -49,78 +52,94 @@ class Api(abc.ABC):
     """The errors of one API."""
 
     name: ClassVar[str]
-    """In the log."""
+    """Name of the API in the log."""
     codes: ClassVar[Mapping[str, tuple[int, str]]] = {}
-    """Of failures, by our code: the status, and the API's code."""
+    """The status and the API's code of a failure, by our code of it."""
     permanent: ClassVar[int] = 400
-    """The status of other failures, where no other try helps."""
+    """The status of all other failures that trying again does not help."""
     denials: ClassVar[Mapping[int, str]] = {}
-    """The API's code for what the gate denies, by the status, where it is not ours."""
+    """The API's code for what the gate denies, by status, where it is not ours."""
     reading: ClassVar[tuple[str, ...]] = ("GET", "HEAD")
-    """What it names for lists, where another method was used."""
+    """The methods to name where another one was used on a list."""
     method_code: ClassVar[str | None] = "method_not_allowed"
     method_hint: ClassVar[str] = "{} is not for this path; use {}"
 
     @abc.abstractmethod
     def body(self, refusal: Refusal, request_id: str) -> dict[str, Any]:
-        """What the answer says, as JSON has it."""
+        """Return the body of the answer, as a JSON object."""
 
     def headers(self, refusal: Refusal, request_id: str) -> dict[str, str]:
-        """Of the answer, besides those of the refusal."""
+        """Return headers of the answer, besides those of the refusal."""
         return {"x-request-id": request_id}
 
     def new_request_id(self) -> str:
-        """What a request is called in the answer and in the log."""
+        """Return a new name for a request, in the answer and in the log."""
         return f"req_{secrets.token_hex(12)}"
 
     def of_failure(self, failure: TurnFailure) -> Refusal:
-        """503 where another try may help: at another server, too, which is what proxies do then.
-        429 is for clients that ask too much."""
+        """Return the refusal for a failure: 503 where another try may help, also at another server,
+        which is what proxies then do; 429 for clients that ask for too much."""
         usual = 503 if failure.retryable else self.permanent
         status = _STATUS.get(failure.code, usual)
         status, code = self.codes.get(failure.code, (status, failure.code))
         return Refusal(status, code, failure.message, headers=_retry_after(failure))
 
     def of_problem(self, problem: RequestError | ProtocolError) -> Refusal:
-        """For a request that cannot be taken."""
+        """Return the refusal for a request that cannot be accepted."""
         return self.of_failure(TurnFailure(problem.code, str(problem), False))
 
     def wrong_method(self, found: str, *allowed: str) -> Refusal:
-        """For a path that takes other methods."""
+        """Return the refusal for a method that this path does not have."""
         message = self.method_hint.format(found, allowed[0])
         return Refusal(405, self.method_code, message, headers={"allow": ", ".join(allowed)})
 
     def response(self, refusal: Refusal, request_id: str) -> JSONResponse:
-        """The answer that refuses."""
+        """Return the answer that refuses."""
         headers = {**refusal.headers, **self.headers(refusal, request_id)}
         return JSONResponse(self.body(refusal, request_id), refusal.status, headers)
 
+    def endpoint(self, serve: Callable[[Request], Awaitable[Any]]) -> Endpoint:
+        """Return an endpoint that answers with what `serve` returns: a response, a refusal, or a
+        value to send as JSON. Errors become refusals."""
+
+        async def endpoint(request: Request) -> Response:
+            request_id = self.new_request_id()
+            try:
+                found = await serve(request)
+            except ClientDisconnect:
+                return Response(status_code=400)  # nobody reads it
+            except (RequestError, ProtocolError) as error:
+                found = self.of_problem(error)
+            if isinstance(found, Refusal):
+                return self.response(found, request_id)
+            if isinstance(found, Response):
+                return found
+            return JSONResponse(found, headers={"x-request-id": request_id})
+
+        return endpoint
+
     async def deny(self, scope: Scope, send: Send, status: int, code: str, message: str) -> None:
-        """The gate's no."""
+        """Answer in place of the gate, which denies the request."""
         headers = {"www-authenticate": "Bearer"} if status == 401 else {}
         refusal = Refusal(status, self.denials.get(status, code), message, headers=headers)
         await send_instead(self.response(refusal, self.new_request_id()), scope, send)
 
 
 class ListEndpoint:
-    """A `GET` of what there is; 503 while that is not known. `answer` gives what the body is to
-    hold, or refuses."""
+    """The endpoint of a list, by `GET`; 503 while the engine is not ready. `answer` returns the
+    body of the answer, or a refusal."""
 
     def __init__(
         self, api: Api, front: Front, answer: Callable[[Front, Request], Any | Refusal]
     ) -> None:
         self._api, self._front, self._answer = api, front, answer
+        self._endpoint = api.endpoint(self._found)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request, request_id = Request(scope), self._api.new_request_id()
-        found = self._found(request)
-        if isinstance(found, Refusal):
-            response = self._api.response(found, request_id)
-        else:
-            response = JSONResponse(found, headers={"x-request-id": request_id})
+        response = await self._endpoint(Request(scope))
         await response(scope, receive, send)
 
-    def _found(self, request: Request) -> Any | Refusal:
+    async def _found(self, request: Request) -> Any | Refusal:
         if request.method not in ("GET", "HEAD"):
             return self._api.wrong_method(request.method, *self._api.reading)
         if (reason := self._front.not_ready()) is not None:
@@ -128,8 +147,24 @@ class ListEndpoint:
         return self._answer(self._front, request)
 
 
+def page_of(
+    names: Sequence[str], query: Mapping[str, str], size: str, after: str, before: str = ""
+) -> tuple[Sequence[str], bool]:
+    """Return one page of a list, and whether the list goes on. `size`, `after` and `before` are the
+    API's parameters: how many names, and between which ones."""
+    first, last, asked = query.get(after), query.get(before), query.get(size, "")
+    if first in names:
+        names = names[names.index(first) + 1 :]
+    if last in names:
+        names = names[: names.index(last)]
+    whole = asked.isascii() and asked.isdigit()
+    most = min(_LONGEST_PAGE, max(1, int(asked[:9]))) if whole else _USUAL_PAGE
+    page = names[-most:] if last else names[:most]
+    return page, len(page) < len(names)
+
+
 def _retry_after(failure: TurnFailure) -> dict[str, str]:
-    """The header that says in how many seconds to try again, if that may help."""
+    """Return the header that says in how many seconds to try again, if that may help."""
     if not failure.retryable or failure.retry_after_ms is None:
         return {}
     return {"retry-after": str(max(1, -(-failure.retry_after_ms // 1000)))}

@@ -1,9 +1,8 @@
 """Cartesia's API: `/tts/websocket`, many contexts at once over one socket; `POST /tts/bytes` and
 `/tts/sse`; `GET /voices` and one of them.
 
-docs/dialects.md says what is taken and what is not. A context speaks in one voice and one format,
-those of its first message; later messages bring text. Its messages carry its id always, since
-clients route by it before they look at anything else.
+docs/dialects.md says what is supported. A context speaks in one voice and one format, those of its
+first message; later messages bring text. Clients route by a context's id, so every message has it.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from starlette.routing import BaseRoute, Route
 from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import cartesia_messages as messages
-from realtime_tts.dialects.api import ListEndpoint, Refusal
+from realtime_tts.dialects.api import ListEndpoint, Refusal, page_of
 from realtime_tts.dialects.cartesia_dictionaries import dictionary_routes
 from realtime_tts.dialects.catalogue import own_voice
-from realtime_tts.dialects.context import Messages, Segment, SpeechContext
+from realtime_tts.dialects.context import SpeechContext
 from realtime_tts.dialects.fields import check_length
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.dialects.speech_endpoint import (
@@ -40,7 +39,10 @@ from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.server.auth import account_of
 from realtime_tts.server.front import Front
-from realtime_tts.server.speech import Speech, SpokenSpan
+from realtime_tts.server.speech import Speech
+from realtime_tts.server.track import Segment
+from realtime_tts.server.writer import Messages
+from realtime_tts.text.speech_times import SpokenSpan
 
 SOCKET_PATH, VOICES_PATH = "/tts/websocket", "/voices"
 QUERY_KEYS = frozenset({"api_key", "access_token"})
@@ -75,7 +77,7 @@ class CartesiaSocket(SpeechSocket):
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
-        self._last_id = ""  # errors are of the context that the last message was for
+        self._last_id = ""  # context of the last message, which errors are about
 
     # From the client.
 
@@ -91,7 +93,7 @@ class CartesiaSocket(SpeechSocket):
                 )
             context_id = self._last_id = secrets.token_hex(8)
         if request.cancel:
-            self.cancel(context_id)  # no answer: clients listen to it no more
+            self.cancel(context_id)  # no answer: clients ignore a cancelled context
             return
         if "transcript" not in message:
             raise RequestError("`transcript`, the text to speak, is missing; it may be empty")
@@ -115,7 +117,7 @@ class CartesiaSocket(SpeechSocket):
             )
         context.feed(request.transcript, whole=request.whole_units)
         if request.flush:
-            context.flush()
+            context.cut()
         if not request.continue_:
             context.end()
 
@@ -181,7 +183,7 @@ class CartesiaSpeech(SpeechEndpoint):
 
 
 def _voices(front: Front, request: Request) -> Any | Refusal:
-    """A page of all, or one of them."""
+    """Return a page of the voices, or one voice."""
     names, asked, query = (
         list(front.voice_names(account_of(request.scope))),
         request.path_params.get("id"),
@@ -200,18 +202,8 @@ def _voices(front: Front, request: Request) -> Any | Refusal:
 def _page(names: list[str], query: Any, version: str) -> Any:
     if version < _FIRST_PAGED_VERSION:
         return [_voice(name) for name in names]
-    after, before = query.get("starting_after"), query.get("ending_before")
-    if after in names:
-        names = names[names.index(after) + 1 :]
-    if before in names:
-        names = names[: names.index(before)]
-    try:
-        limit = min(100, max(1, int(query.get("limit") or 10)))
-    except ValueError:
-        limit = 10
-    page = names[-limit:] if before else names[:limit]
-    has_more = len(page) < len(names)
-    next_page = page[-1] if has_more and page else None
+    page, has_more = page_of(names, query, "limit", "starting_after", "ending_before")
+    next_page = page[-1] if has_more else None
     return {"data": [_voice(name) for name in page], "has_more": has_more, "next_page": next_page}
 
 
@@ -233,7 +225,7 @@ def _voice(name: str) -> dict[str, Any]:
 
 
 async def _events(request: messages.Generation, speech: Speech) -> Pieces:
-    """Server-sent events: chunks, times of words if they were asked for, and `done`."""
+    """Yield server-sent events: chunks, times of words if they were asked for, and `done`."""
     watch = messages.Stopwatch()
     named = {} if request.context_id is None else {"context_id": request.context_id}
     async with aclosing(timed_sounds(speech)) as pieces:

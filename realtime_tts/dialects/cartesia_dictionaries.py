@@ -9,30 +9,29 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from realtime_tts.dialects.api import page_of
 from realtime_tts.dialects.cartesia_messages import API
 from realtime_tts.dialects.dictionaries import (
     dictionary_route,
     entry_of,
-    fields_of,
     items_in,
     made,
     text_in,
 )
-from realtime_tts.dialects.fields import number_in
 from realtime_tts.lexicons.errors import LexiconError
 from realtime_tts.lexicons.file import Entry, checked
 from realtime_tts.lexicons.folder import LexiconFolder, Version
 from realtime_tts.lexicons.pls import NO_PHONEMES
+from realtime_tts.server.endpoints import object_in
 from realtime_tts.server.front import Front
 
 DICTIONARIES_PATH = "/pronunciation-dicts"
 _PHONEMES = "<<"
-"""What their custom phonemes begin with: `<<k|æ|t>>`."""
-_USUAL_PAGE, _LONGEST_PAGE = 10, 100
+"""How Cartesia's custom phonemes begin: `<<k|æ|t>>`."""
 
 
 def dictionary_routes(front: Front) -> list[Route]:
-    """The routes of dictionaries, with and without the slash at the end."""
+    """Return the routes of dictionaries, with and without the slash at the end."""
     route, one = partial(dictionary_route, API, front), DICTIONARIES_PATH + "/{id}"
     both = (DICTIONARIES_PATH, DICTIONARIES_PATH + "/")
     return [
@@ -45,29 +44,23 @@ def dictionary_routes(front: Front) -> list[Route]:
 
 
 def _create(folder: LexiconFolder, request: Request, body: bytes) -> Any:
-    fields = fields_of(body)
+    fields = object_in(body)
     return _described(folder, made(folder, text_in(fields, "name"), _entries(fields)))
 
 
 def _update(folder: LexiconFolder, request: Request, body: bytes) -> Any:
-    """The next version, with other items or another name."""
-    fields, version = fields_of(body), folder.get(request.path_params["id"])
+    """Store the next version of a dictionary, with other items or another name."""
+    fields, version = object_in(body), folder.get(request.path_params["id"])
     entries = _entries(fields) if "items" in fields else folder.entries(version)
     title = text_in(fields, "name") if "name" in fields else folder.header(version).title
     return _described(folder, folder.put(version.name, checked(entries), title))
 
 
 def _list(folder: LexiconFolder, request: Request, body: bytes) -> Any:
-    names, query = folder.names(), request.query_params
-    after, before = query.get("starting_after"), query.get("ending_before")
-    if after in names:
-        names = names[names.index(after) + 1 :]
-    if before in names:
-        names = names[: names.index(before)]
-    limit = number_in(query.get("limit", ""), _LONGEST_PAGE) or _USUAL_PAGE
-    page = names[-limit:] if before else names[:limit]
+    page, has_more = page_of(
+        folder.names(), request.query_params, "limit", "starting_after", "ending_before"
+    )
     found = [_described(folder, folder.get(name)) for name in page]
-    has_more = len(page) < len(names)
     return {"data": found, "has_more": has_more, "next_page": page[-1] if has_more else None}
 
 

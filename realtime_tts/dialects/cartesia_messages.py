@@ -1,4 +1,4 @@
-"""What a client of Cartesia's API asks for, read and checked, and what it is told."""
+"""What a client of Cartesia's API asks for, parsed and checked, and the messages it gets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.front import Front
-from realtime_tts.server.speech import SpokenSpan
+from realtime_tts.text.speech_times import SpokenSpan
 
 DEFAULT_BUFFER_DELAY_MS = 3_000
 _SETTLE_SECONDS = 0.3
@@ -54,7 +54,7 @@ _FORMS = {
 
 
 class OutputFormat(msgspec.Struct, frozen=True):
-    """How the sound is wanted. `encoding` is of no matter to an mp3, `bit_rate` only to one."""
+    """The format of the sound. `encoding` does not matter to an mp3, `bit_rate` only to an mp3."""
 
     container: str = "raw"
     encoding: str = "pcm_s16le"
@@ -63,7 +63,7 @@ class OutputFormat(msgspec.Struct, frozen=True):
 
     @property
     def audio(self) -> AudioFormat:
-        """As ours. Raises RequestError if this server cannot make it."""
+        """This server's name for the format. Raises RequestError if the server cannot make it."""
         if self.container == "mp3":
             return our_format("mp3", self.sample_rate, bit_rate=self.bit_rate)
         for name, choices in (("container", ("raw", "wav")), ("encoding", _ENCODINGS)):
@@ -75,18 +75,18 @@ class OutputFormat(msgspec.Struct, frozen=True):
 
 
 class Voice(msgspec.Struct, frozen=True):
-    """The voice by its id; other ways to give one are not for this server."""
+    """A voice, by its id; this server supports no other way to name one."""
 
     id: str | None = None
     mode: str = "id"
 
 
 _WORDS = {"slowest": 0.7, "slow": 0.85, "normal": 1.0, "fast": 1.2, "fastest": 1.4}
-"""Speeds that older versions of the API have words for; how fast they are is our choice."""
+"""The speeds that older versions of the API have words for; how fast they are is our choice."""
 
 
 class GenerationConfig(msgspec.Struct, frozen=True):
-    """The volume cannot be changed; it is looked at, to say so."""
+    """How to speak. The volume cannot be changed: another one is refused."""
 
     speed: float | str | None = None
     volume: float = 1.0
@@ -94,7 +94,7 @@ class GenerationConfig(msgspec.Struct, frozen=True):
 
 
 class Generation(msgspec.Struct, frozen=True, kw_only=True, rename={"continue_": "continue"}):
-    """A request, over any of the routes. Other keys are ignored; null counts as absent."""
+    """A request over any of the routes. Other keys are ignored; null counts as absent."""
 
     transcript: str = ""
     model_id: str | None = None
@@ -113,7 +113,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True, rename={"continue_":
 
     @property
     def our_speed(self) -> AskedSpeed:
-        """Raises RequestError for a word that names none."""
+        """The speed to speak at. Raises RequestError for a word that names none."""
         asked = self.generation_config.speed
         name = "speed" if asked is None else "generation_config.speed"
         asked = self.speed if asked is None else asked
@@ -122,7 +122,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True, rename={"continue_":
         return AskedSpeed.nearest(_WORDS[asked] if isinstance(asked, str) else asked)
 
     def instructions(self, info: EngineInfo) -> str | None:
-        """The emotion, for a checkpoint that takes instructions: others speak as they do."""
+        """Return the emotion as instructions; None for a checkpoint that takes no instructions."""
         asked = self.generation_config.emotion
         emotion = ", ".join(asked)[:100] if isinstance(asked, list) else asked
         if not emotion or emotion.lower() == "neutral" or not info.instructions:
@@ -135,17 +135,17 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True, rename={"continue_":
 
     @property
     def hold_seconds(self) -> float:
-        """How long text may wait for more before it is spoken to its end."""
+        """Seconds that text may wait for more text before it is spoken to its end."""
         return max(_SETTLE_SECONDS, self.max_buffer_delay_ms / 1000)
 
     @property
     def whole_units(self) -> bool:
-        """The client buffers itself, so every transcript is a sentence or more, not a piece."""
+        """Whether the client buffers text itself, so that every transcript is whole sentences."""
         return self.max_buffer_delay_ms == 0
 
 
 def parse(fields: dict[str, Any]) -> Generation:
-    """The request in a JSON object. Raises RequestError that names the field at fault."""
+    """Parse the request in a JSON object. Raises RequestError that names the field at fault."""
     request = read_fields(without_nulls(fields), Generation, _FORMS)
     volume = request.generation_config.volume
     if volume != 1:
@@ -159,7 +159,7 @@ def parse(fields: dict[str, Any]) -> Generation:
 def settings_of(
     request: Generation, front: Front, account: Account, **more: Any
 ) -> SessionSettings:
-    """What it is spoken with; `more` is for `Front.settings`. Raises RequestError."""
+    """Return the settings of a request; `more` is for `Front.settings`. Raises RequestError."""
     dictionary = [] if request.pronunciation_dict_id is None else [request.pronunciation_dict_id]
     return front.settings(
         audio=request.output_format.audio,
@@ -174,10 +174,10 @@ def settings_of(
 
 
 def our_voice(request: Generation, voices: Sequence[str]) -> str | None:
-    """The voice of this server that is meant; None leaves the choice to the checkpoint.
+    """Return the voice of this server that is meant; None leaves the choice to the checkpoint.
 
-    An id of Cartesia's own catalogue, a UUID, means some voice, and gets the checkpoint's
-    default. Raises RequestError for any other name that there is not.
+    An id from Cartesia's own catalogue, a UUID, gets the checkpoint's default. Raises RequestError
+    for any other name that no voice has.
     """
     if isinstance(request.voice, Voice) and request.voice.id is None:
         raise RequestError("`voice.id` is missing: this server takes voices by their id only")
@@ -202,20 +202,20 @@ _TITLES = {
 
 
 class Stopwatch:
-    """`step_time`: milliseconds since the chunk before."""
+    """Measures `step_time`: milliseconds since the previous chunk."""
 
     def __init__(self) -> None:
         self._at = time.monotonic()
 
     def step_ms(self) -> float:
-        """Since the call before, or the start."""
+        """Return the milliseconds since the previous call, or since the start."""
         now = time.monotonic()
         step, self._at = now - self._at, now
         return round(step * 1000, 3)
 
 
 def chunk(data: bytes, step_ms: float) -> dict[str, Any]:
-    """Sound in the format that was asked for."""
+    """Return a chunk of sound in the format that was asked for."""
     return {
         "type": "chunk",
         "data": base64.b64encode(data).decode(),
@@ -226,7 +226,7 @@ def chunk(data: bytes, step_ms: float) -> dict[str, Any]:
 
 
 def timestamps(span: SpokenSpan) -> dict[str, Any]:
-    """The words of a span, in seconds."""
+    """Return the words of a span, with their times in seconds."""
     words = words_of(span)
     return {
         "type": "timestamps",
@@ -241,7 +241,7 @@ def timestamps(span: SpokenSpan) -> dict[str, Any]:
 
 
 def flush_done(flush_id: int) -> dict[str, Any]:
-    """All sound of the text up to a flush was sent; `flush_id` counts from 1."""
+    """Return the message after all sound of the text up to a flush; `flush_id` counts from 1."""
     return {
         "type": "flush_done",
         "done": False,
@@ -252,13 +252,14 @@ def flush_done(flush_id: int) -> dict[str, Any]:
 
 
 def done(reason: str) -> dict[str, Any]:
-    """LiveKit looks for `done`, others for the type. `reason` is ours, as in `turn.done`."""
+    """Return the end of a context. LiveKit looks for `done`, others for the type. `reason` is
+    ours."""
     return {"type": "done", "done": True, "status_code": _OK, "reason": reason}
 
 
 def error(failure: TurnFailure, request_id: str) -> dict[str, Any]:
-    """`done` is false, since LiveKit takes a true one for the end of its speech, and never looks at
-    the error."""
+    """Return an error. `done` is false, since LiveKit takes a true one for the end of its speech
+    and never looks at the error."""
     body = API.body(API.of_failure(failure), request_id)
     if failure.code == "too_many_contexts":
         body |= {"title": "Too many contexts", "error": f"Too many contexts: {failure.message}"}
@@ -288,7 +289,7 @@ class Cartesia(Api):
         return Refusal(400, RequestError.code, str(problem))
 
     def body(self, refusal: Refusal, request_id: str) -> dict[str, Any]:
-        """`error` is the message again, where older versions of the API have it."""
+        """Return the body of an error. Older versions of the API have the message in `error`."""
         title = _TITLES.get(refusal.status, "Error")
         return {
             "title": title,
@@ -304,6 +305,6 @@ API = Cartesia()
 
 
 def code_of(problem: RequestError | ProtocolError) -> str:
-    """The word for what is wrong with a message."""
+    """Return the API's code for what is wrong with a message."""
     missing = isinstance(problem, WrongField) and problem.reason == NOT_FOUND
     return NOT_FOUND if missing else problem.code

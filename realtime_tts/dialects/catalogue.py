@@ -1,4 +1,4 @@
-"""What requests name, as ours: checkpoints, voices, languages and formats of sound."""
+"""Names in requests, translated to ours: checkpoints, voices, languages and formats of sound."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from realtime_tts.languages import language_name
 from realtime_tts.protocol.settings import Seed
 
 Task = Literal["CustomVoice", "VoiceDesign", "Base"]
-"""`task_type` of vLLM-Omni: a named speaker, a voice that is described, a registered voice."""
+"""`task_type` of vLLM-Omni: a named speaker, a described voice, or a registered voice."""
 
 
 _Model = Annotated[
@@ -33,8 +33,8 @@ _Speed = Annotated[float, Meta(description="0.7 to 1.4; of others the nearest is
 
 
 class SpeechFields(msgspec.Struct, frozen=True, kw_only=True):
-    """What a request in OpenAI's words and a configuration in vLLM-Omni's both have. `speaker` and
-    `task_type` are vLLM-Omni's."""
+    """The fields that a request to OpenAI's API and a configuration of vLLM-Omni share. `speaker`
+    and `task_type` are vLLM-Omni's."""
 
     model: _Model = None
     voice: _Voice = None
@@ -57,12 +57,12 @@ _CLONING = ("ref_audio", "ref_text", "speaker_embedding", "references")
 
 
 def model_names(info: EngineInfo) -> list[str]:
-    """Names of the loaded checkpoints."""
+    """Return the names of the loaded checkpoints."""
     return [one.model for one in info.models or (info,)]
 
 
 def our_model(name: str | None, info: EngineInfo) -> str | None:
-    """The loaded checkpoint of this name, if there is one: other APIs' models have other names."""
+    """Return the name if such a checkpoint is loaded, else None: other APIs have other models."""
     return name if name in model_names(info) else None
 
 
@@ -80,9 +80,9 @@ def refuse_cloning(fields: Collection[str]) -> None:
 def model_for(
     task: Task | None, name: str | None, voice: str | None, info: EngineInfo
 ) -> str | None:
-    """`our_model` for a task of vLLM-Omni: of the loaded checkpoints one that is made for it.
+    """Return `our_model` for a task of vLLM-Omni: a loaded checkpoint that is made for it.
 
-    Raises WrongField if there is none, or if `name` is another.
+    Raises WrongField if there is none, or if `name` is a checkpoint for another task.
     """
     named = our_model(name, info)
     if task is None:
@@ -103,7 +103,7 @@ def _is_for(task: Task, info: EngineInfo) -> bool:
 
 
 def our_language(code: str | None, info: EngineInfo) -> str | None:
-    """Our name for `en`, `en-GB` and so on; None, to find out, where the checkpoint has it not."""
+    """Return our name for `en`, `en-GB` and so on; None if no checkpoint has the language."""
     if code is None:
         return None
     name = language_name(code) or code.lower()
@@ -112,7 +112,7 @@ def our_language(code: str | None, info: EngineInfo) -> str | None:
 
 
 def own_voice(voices: Sequence[str], *names: str) -> str | None:
-    """The first of these names, in any case, that is one of the `voices` there are."""
+    """Return the first of these names that is one of `voices`, in any case."""
     own = {voice.lower(): voice for voice in voices}
     return next((own[name.lower()] for name in names if name.lower() in own), None)
 
@@ -120,10 +120,10 @@ def own_voice(voices: Sequence[str], *names: str) -> str | None:
 def chosen_voice(
     name: str | None, voices: Sequence[str], *others: str, foreign: bool = False, hint: str = ""
 ) -> str | None:
-    """The voice that is meant: of this name, in any case, else the first of the `others` there is.
+    """Return the voice of this name, in any case, or else the first of the `others` that exists.
 
-    None leaves the choice to the checkpoint: where none is named, or a `foreign` one of another
-    API's. Raises WrongField for any other, which says what there is, and `hint`.
+    None leaves the choice to the checkpoint: where no voice is named, or a `foreign` one of another
+    API. Raises WrongField for any other name; it lists the voices, and ends with `hint`.
     """
     found = None if name is None else own_voice(voices, name, *others)
     if name is None or found is not None or foreign:
@@ -140,10 +140,10 @@ def our_format(
     container: str | None = None,
     bit_rate: int | None = None,
 ) -> AudioFormat:
-    """The format of that name, which `parse_format` reads: `pcm_s16le`, `wav`, `mp3_44100_128`.
+    """Return the format of a name that `parse_format` reads: `pcm_s16le`, `wav`, `mp3_44100_128`.
 
-    The others say more than it does, in hertz and bits a second. Raises RequestError that says what
-    there is, and if this server cannot make it.
+    The other arguments override the name, in hertz and bits per second. Raises RequestError, which
+    lists the formats, also for one that this server cannot make.
     """
     found = parse_format(name)
     if sample_rate is not None or container is not None or bit_rate is not None:

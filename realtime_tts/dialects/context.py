@@ -1,86 +1,81 @@
 """SpeechContext: one voice of several that speak over one socket, from its first text to its end.
 
-Its text is cut into segments, by flushes and by pauses. What its `Speech` gives the dialect puts
-into messages, and the socket's writer asks for them one at a time: so contexts take turns, and a
-client that does not read stops them all.
+Its text is cut into segments, by the client's flushes and by pauses. The dialect puts what its
+`Speech` gives into messages, and the socket's writer asks for them one at a time: so contexts take
+turns, and a client that does not read stops them all.
 """
 
 from __future__ import annotations
 
+import abc
 import time
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
+from realtime_tts.dialects.json_socket import JsonSocket
 from realtime_tts.dialects.timing import spans_of
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.server.alarm import Alarm
-from realtime_tts.server.refusals import going_away
-from realtime_tts.server.socket import (
-    SLOW_READER,
-    Frame,
-    Messages,
-    SessionReporter,
-    Writer,
-    WriterFull,
-)
-from realtime_tts.server.speech import Segment, Sound, Speech, SpokenSpan
+from realtime_tts.server.refusals import SLOW_READER, going_away
+from realtime_tts.server.speech import Speech
+from realtime_tts.server.track import Segment, Sound
+from realtime_tts.server.writer import Frame, Messages, WriterFull
+from realtime_tts.text.speech_times import SpokenSpan
 
-__all__ = ["LULL_SECONDS", "ContextSocket", "Messages", "Segment", "SpeechContext"]
-
-_MAX_SEGMENTS = 256  # that wait: a flood of flushes must not fill the memory
-LULL_SECONDS = 3.0
-"""A context that was begun is waited for so long in a drain: more of its turn may come."""
+_MAX_SEGMENTS = 256  # waiting: a flood of flushes must not fill the memory
+DRAIN_IDLE_SECONDS = 3.0
+"""Seconds that a drain keeps a context that has begun: more of its turn may come."""
 
 
-class ContextSocket(Protocol):
-    """What a context needs of its socket: to send, and what its dialect says to its client, which
-    is the messages to send, in order."""
-
-    writer: Writer
-    reporter: SessionReporter
-
-    def cancel(self, context_id: str) -> bool:
-        """Silence a context at once, as if it had not been."""
+class ContextSocket(JsonSocket):
+    """A socket as its contexts see it. A dialect's methods return messages to send, in order."""
 
     def segment_started(self, context: SpeechContext, segment: Segment) -> Messages:
-        """Before the first sound of a segment."""
+        """Called before the first sound of a segment."""
         return ()
 
+    @abc.abstractmethod
     def sound(self, context: SpeechContext, segment: Segment, data: bytes) -> Messages:
-        """`data`: bytes in the context's format, never empty."""
+        """Called for each piece of sound; `data`: bytes in the context's format, never empty."""
 
     def spoken(self, context: SpeechContext, segment: Segment, span: SpokenSpan) -> Messages:
-        """After sound: the text that it brought, in seconds from the context's first sound."""
+        """Called after sound, with its text; times are in seconds of the context's sound."""
         return ()
 
     def segment_done(self, context: SpeechContext, segment: Segment) -> Messages:
-        """All its sound was sent. Comes for a flush without text, too, in its place."""
+        """Called when all sound of a segment was sent; also, in order, for a flush without text."""
         return ()
 
     def done(self, context: SpeechContext) -> Messages:
-        """The context was ended, and everything of it was sent."""
+        """Called when the context was ended and everything of it was sent."""
         return ()
 
+    @abc.abstractmethod
     def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
-        """The context is over; nothing of it follows."""
+        """Called when the context has failed; nothing of it follows."""
 
+    # Called by contexts; a dialect does not override these.
+
+    @abc.abstractmethod
+    def cancel(self, context_id: str) -> bool:
+        """Silence a context at once, so that none of it is sent. Return False if there is none."""
+
+    @abc.abstractmethod
     def context_over(self, context: SpeechContext) -> None:
-        """It has ended by itself."""
+        """Called when the context has ended by itself."""
 
+    @abc.abstractmethod
     def segment_over(self) -> None:
-        """All that a segment said was sent."""
-
-    def lost(self, reason: str) -> None:
-        """Nothing can be sent any more."""
+        """Called when all messages of a segment were sent."""
 
 
 class SpeechContext:
-    """Made by `SpeechSocket.open_context`. All methods are plain calls on the event loop.
+    """One voice, from `SpeechSocket.open_context`. All methods are plain calls on the event loop.
 
-    `idle_seconds`: after so long without text or speech the context ends; None for one that lasts
-    as long as its socket. `max_chars`: text that may wait to be spoken. `after`: it is silent until
-    that context is over. `tag` is the dialect's own.
+    `idle_seconds`: after this time without text or speech the context ends; None for one that lasts
+    as long as its socket. `max_chars`: characters that may wait to be spoken. `after`: the context
+    is silent until that one is over. `tag` belongs to the dialect.
     """
 
     def __init__(
@@ -103,7 +98,7 @@ class SpeechContext:
         self._after = after
         self._draining = False
         self._over = False
-        self._blank = False  # white space came that began no segment
+        self._blank = False  # whether white space came that began no segment
         self._last = ""  # the end of the text since the last flush
         self._active_at = time.monotonic()
         self._alarm = Alarm(self._on_time)
@@ -115,30 +110,30 @@ class SpeechContext:
 
     @property
     def ended(self) -> bool:
-        """No more text comes."""
-        return self.speech.ended
+        """Whether no more text comes."""
+        return self._over or self.speech.ended
 
     @property
     def speaking(self) -> bool:
-        """Whether there is text, or a flush, that has not been answered in full."""
+        """Whether text or a flush has not been answered in full."""
         return bool(self.speech.segments)
 
     @property
     def busy(self) -> bool:
-        """Whether it must be waited for before the socket may go: not while it waits for its first
-        text, and a lasting one not between its texts either."""
+        """Whether a drain must wait for this context: not while it waits for its first text, nor,
+        if it lasts as long as its socket, between its texts."""
         begun = self.speech.count > 0 and self._idle_seconds is not None
         return self.speaking or self.ended or begun
 
     @property
     def waits(self) -> bool:
-        """Whether it is silent until another is over."""
+        """Whether this context is silent until another one is over."""
         return self._after is not None
 
     def feed(self, text: str, *, whole: bool = False) -> Segment | None:
-        """Add text; not after `end`. Gives its segment; None for white space that begins nothing.
+        """Add text; not after `end`. Return its segment, None for white space that begins nothing.
 
-        `whole`: it is a sentence or more, and comes without the space behind the one before. Raises
+        `whole`: the text is a sentence or more, and comes without the space in front of it. Raises
         RequestError if too much waits, TurnFailure for a first text in a drain and as `Speech.feed`
         does: a context whose first text is refused is over, unless it lasts.
         """
@@ -169,36 +164,32 @@ class SpeechContext:
         return segment
 
     def commit(self) -> None:
-        """Speak all text so far to its end; what follows goes on in the same segment."""
+        """Speak all text so far to its end; text that follows continues the same segment."""
         self._was_active()
-        self.speech.flush()
+        self.speech.commit()
 
-    def flush(self) -> Segment:
+    def cut(self) -> Segment:
         """Speak all text so far to its end; text that follows begins a new segment.
 
-        Raises RequestError if too many wait.
+        Raises RequestError if too many segments wait.
         """
         self._check_segments()
-        segment = self._cut()
+        segment = self.speech.cut(wants_sound=self._blank)
         segment.flushed = True
-        self._last = ""
+        self._blank, self._last = False, ""
         return segment
 
     def end(self) -> None:
-        """No more text. Idempotent."""
+        """End the text. Idempotent."""
         if self._blank and not self.ended and not self.speech.count:
-            self._cut()  # all its text is white space
+            self.speech.cut(wants_sound=True)  # all its text is white space
         self.speech.end()
 
     def touch(self) -> None:
-        """The client wants it to go on: its idle time begins anew; not in a drain."""
+        """Begin the idle time anew, since the client keeps the context; not in a drain."""
         if not self._draining:
             self._was_active()
             self.speech.touch()
-
-    def _cut(self) -> Segment:
-        blank, self._blank = self._blank, False
-        return self.speech.cut(wants_sound=blank)
 
     def _check_segments(self) -> None:
         if self.speech.open is None and len(self.speech.segments) >= _MAX_SEGMENTS:
@@ -209,7 +200,7 @@ class SpeechContext:
     # Time.
 
     def drain(self) -> None:
-        """The server is going: takes no first text, and waits but `LULL_SECONDS` for more."""
+        """Accept no first text, and wait only `DRAIN_IDLE_SECONDS` for more."""
         self._draining = True
         self._alarm.set(self._due())
 
@@ -221,7 +212,7 @@ class SpeechContext:
         seconds = self._idle_seconds
         if seconds is None or self.ended or self.speech.open is not None:
             return None
-        return self._active_at + (min(seconds, LULL_SECONDS) if self._draining else seconds)
+        return self._active_at + (min(seconds, DRAIN_IDLE_SECONDS) if self._draining else seconds)
 
     def _on_time(self) -> None:
         due = self._due()
@@ -235,7 +226,8 @@ class SpeechContext:
     # Sound.
 
     def gone(self, other: SpeechContext) -> None:
-        """The other one is over: if this one was to speak after it, it does."""
+        """Note that `other` has ended. If this context waits for it, it now waits for what that one
+        was waiting for, or else begins to speak."""
         if self._after is other:
             self._after = other._after
             if self._after is None:
@@ -249,7 +241,7 @@ class SpeechContext:
             self._socket.writer.wake(self)
 
     def next_frame(self) -> Frame | None:
-        """For the writer: the next message, if there is one."""
+        """Return the next message for the writer, if there is one."""
         try:
             return next(self._frames, None)
         except TurnFailure as failure:
@@ -290,18 +282,18 @@ class SpeechContext:
     # The end.
 
     def cancel(self, reason: str = "interrupted") -> None:
-        """Silence at once: nothing of it is sent any more. Idempotent. Not from what a dialect says
-        of a context. `reason` is for the log and the metrics."""
-        self._over = self.speech.ended = True
+        """Silence the context at once: nothing of it is sent any more. Idempotent. Must not be
+        called from a dialect's message hooks. `reason` is for the log and the metrics."""
+        self._over = True
         self._socket.writer.drop(self)
         self._alarm.stop()
         self.speech.close(reason)
 
     def fail(self, failure: TurnFailure) -> None:
-        """Silence at once, and say why."""
+        """Silence the context at once, and tell the client why."""
         if self._over:
             return
-        self._over = self.speech.ended = True
+        self._over = True
         self._socket.writer.drop(self)
         try:
             for message in self._socket.failed(self, failure):

@@ -1,9 +1,8 @@
 """DashScope's Qwen-TTS-Realtime: `/api-ws/v1/realtime`, one voice over one socket.
 
-docs/dialects.md says what is taken and what is not. A response is a segment: in the mode
-`server_commit` text is spoken as it comes, and a response ends at a commit or a pause; in the mode
-`commit` text waits in a buffer until it is committed. Every response that was begun or asked for
-ends with `response.done`, whatever happens to it.
+docs/dialects.md says what is supported. A response is a segment: in the mode `server_commit` text
+is spoken as it comes, and a response ends at a commit or a pause; in the mode `commit` text waits
+until it is committed. Every response that was begun or asked for ends with `response.done`.
 """
 
 from __future__ import annotations
@@ -15,20 +14,22 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import dashscope_messages as messages
 from realtime_tts.dialects.catalogue import our_language, our_model
-from realtime_tts.dialects.context import Messages, Segment, SpeechContext
+from realtime_tts.dialects.context import SpeechContext
 from realtime_tts.dialects.fields import AskedSpeed, text_of, type_of
 from realtime_tts.dialects.socket import SingleVoiceSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.front import Front
+from realtime_tts.server.track import Segment
+from realtime_tts.server.writer import Messages
 
 SOCKET_PATH = "/api-ws/v1/realtime"
 
 HOLD_SECONDS = 3.0
-"""After such a pause a response ends, in the mode `server_commit`."""
+"""A pause of this length ends a response, in the mode `server_commit`."""
 SENTENCE_HOLD_SECONDS = 1.0
-"""The same where the text so far ends a sentence; not every client says when a turn ends."""
+"""`HOLD_SECONDS` after text that ends a sentence; not every client says when a turn ends."""
 
 _SENTENCE_ENDS = tuple(".!?…。！？")
 _AFTER_SENTENCE = " \t\r\n\"'”’»)]」』）】"
@@ -45,12 +46,11 @@ class DashScopeSocket(SingleVoiceSocket):
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
         self._model = websocket.query_params.get("model") or front.info.model
-        self._asked: dict[str, Any] = {}  # by all updates
+        self._asked: dict[str, Any] = {}  # what all updates asked for
         self._wishes = messages.Wishes()
-        self._buffer: list[str] = []  # text of the mode `commit`
-        self._appended = False  # text since the last commit
+        self._appended = False  # whether text came since the last commit
         self._finished = False
-        self._event_id: str | None = None  # of the message that is being taken
+        self._event_id: str | None = None  # of the client's message being handled
 
     # From the client.
 
@@ -86,7 +86,7 @@ class DashScopeSocket(SingleVoiceSocket):
         self._asked, self._wishes = asked, wishes
         self.speak_as(chosen)
         if wishes.mode == "server_commit":
-            self._speak_buffer()
+            self._speak_kept()
         self.say(messages.event("session.updated", session=self._session()))
 
     def _voice_settings(self, wishes: messages.Wishes) -> SessionSettings:
@@ -106,37 +106,34 @@ class DashScopeSocket(SingleVoiceSocket):
         if self._wishes.mode == "server_commit":
             self._feed(text)
         else:
-            waiting, most = sum(map(len, self._buffer)), self.limits.max_turn_chars
-            if waiting + len(text) > most:
-                raise RequestError(f"at most {most} characters may wait for a commit")
-            self._buffer.append(text)
+            self.keep(text)
         self._appended = self._appended or bool(text)
 
     def _feed(self, text: str) -> None:
         voice = self.voice
         if text.strip():
             whole = ends_sentence(text)
-            voice.speech.hold_seconds = SENTENCE_HOLD_SECONDS if whole else HOLD_SECONDS
+            voice.speech.hold_for(SENTENCE_HOLD_SECONDS if whole else HOLD_SECONDS)
         voice.feed(text)
 
-    def _speak_buffer(self) -> None:
-        if self._buffer:
-            self.voice.feed("".join(self._buffer))
-            self._buffer.clear()
+    def _speak_kept(self) -> None:
+        if self.kept:
+            self.voice.feed(self.kept)
+            self.kept = ""
 
     def _commit(self) -> None:
         if not self._appended:
             raise RequestError("the input text buffer is empty: append text before a commit")
-        self._speak_buffer()
+        self._speak_kept()
         context = self.voice
-        segment = context.flush()
+        segment = context.cut()
         self._appended = False
         item_id = self._response(context, segment).item_id
         self.say(messages.event("input_text_buffer.committed", item_id=item_id))
 
     def _clear(self) -> None:
         if self._wishes.mode == "commit":
-            self._buffer.clear()
+            self.kept = ""
             self._appended = False
         self.say(messages.event("input_text_buffer.cleared"))
 
@@ -150,12 +147,12 @@ class DashScopeSocket(SingleVoiceSocket):
 
     def _finish(self) -> None:
         if not self._finished:
-            self._speak_buffer()
+            self._speak_kept()
             self._finished = True
             self.finish()
 
-    # To the client. What opens and closes a response is said at once, not returned: a cancel
-    # takes back what was returned and waits, and must not take back that.
+    # To the client. Events that open and close a response are sent at once, not returned: a cancel
+    # drops the returned messages that wait, and must not drop these.
 
     def segment_started(self, context: SpeechContext, segment: Segment) -> Messages:
         self.say(*self._response(context, segment).opening())
@@ -194,7 +191,7 @@ class DashScopeSocket(SingleVoiceSocket):
         return response.closing(status)
 
     def _session(self) -> dict[str, Any]:
-        """The session as it is now, in the API's words."""
+        """Return the session as it is now, in the API's words."""
         wishes = self._wishes
         chosen = messages.our_voice(wishes.voice, self.front.voice_names(self.account))
         session: dict[str, Any] = {
@@ -217,5 +214,5 @@ class DashScopeSocket(SingleVoiceSocket):
 
 
 def ends_sentence(text: str) -> bool:
-    """Whether the last mark, but for quotes and brackets, is one that ends a sentence."""
+    """Return whether the last mark, except quotes and brackets, is one that ends a sentence."""
     return text.rstrip(_AFTER_SENTENCE).endswith(_SENTENCE_ENDS)

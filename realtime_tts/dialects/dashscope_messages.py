@@ -1,4 +1,4 @@
-"""What a client of DashScope's API asks for, read and checked, and what it is told."""
+"""What a client of DashScope's API asks for, parsed and checked, and the messages it gets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ VOICES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_THEIR_FEMALE.split(", "), _FEMALE),
     **dict.fromkeys(_THEIR_MALE.split(", "), _MALE),
 }
-"""DashScope's system voices, and which of ours may speak for each: the first that there is."""
+"""DashScope's system voices, and which of ours may speak for each: the first that exists."""
 
 _FORMS = {
     "response_format": '"pcm", "wav", "mp3" or "opus"',
@@ -44,7 +44,7 @@ _FORMS = {
 
 
 class Wishes(msgspec.Struct, frozen=True, kw_only=True):
-    """The `session` of a `session.update`, complete. Other keys are ignored."""
+    """The whole `session` that the updates so far ask for. Other keys are ignored."""
 
     mode: Literal["server_commit", "commit"] = "server_commit"
     voice: str | None = None
@@ -60,20 +60,20 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def hertz(self) -> int:
-        """The sample rate, that of the format's name if nothing else was said."""
+        """The sample rate in hertz; without one, that of the format's name."""
         named = parse_format(self.response_format).sample_rate
         return named if self.sample_rate is None else self.sample_rate
 
     @property
     def audio(self) -> AudioFormat:
-        """The format, as ours. Raises RequestError if this server cannot make it."""
-        compressed = self.response_format in ("mp3", "opus")  # to the others it means nothing
+        """This server's name for the format. Raises RequestError if the server cannot make it."""
+        compressed = self.response_format in ("mp3", "opus")  # the other formats have no bit rate
         bit_rate = self.bit_rate * 1000 if compressed and self.bit_rate is not None else None
         return our_format(self.response_format, self.sample_rate, bit_rate=bit_rate)
 
 
 def parse_wishes(fields: dict[str, Any]) -> Wishes:
-    """All that a session's updates have asked for so far. Raises RequestError that names a key."""
+    """Parse all that a session's updates have asked for. Raises RequestError that names a key."""
     wishes = read_fields(fields, Wishes, _FORMS, within="session")
     for name, usual in (("pitch_rate", 1), ("volume", 50)):
         value = getattr(wishes, name)
@@ -86,9 +86,9 @@ def parse_wishes(fields: dict[str, Any]) -> Wishes:
 
 
 def our_voice(name: str | None, voices: Sequence[str]) -> str | None:
-    """The voice of this server that is meant; None leaves the choice to the checkpoint.
+    """Return the voice of this server that is meant; None leaves the choice to the checkpoint.
 
-    Its own names come first, in any case, then DashScope's. Raises RequestError for any other.
+    Our names come first, in any case, then DashScope's. Raises RequestError for any other.
     """
     if name is None:
         return None
@@ -109,17 +109,17 @@ _CODES = {
     503: "ServiceUnavailable",
 }
 _OURS = frozenset({"internal", "numerics"})
-"""Failures that no other request would avoid, and no other time."""
+"""Codes of failures that are the server's, although trying again does not help."""
 
 
 def event(kind: str, **fields: Any) -> str:
-    """One event, with an id of its own."""
+    """Return an event, with an id of its own."""
     return json.dumps({"event_id": _new("event"), "type": kind, **fields})
 
 
 @dataclass(slots=True)
 class Response:
-    """The events of one response, in which one item with one part of sound is spoken."""
+    """The events of one response, in which one item with one audio part is spoken."""
 
     voice: str
     characters: int = 0
@@ -129,7 +129,7 @@ class Response:
     over: bool = False
 
     def opening(self) -> list[str]:
-        """Before the first sound."""
+        """Return the events before the first sound."""
         self.sounds = True
         return [
             self._created(),
@@ -138,14 +138,14 @@ class Response:
         ]
 
     def delta(self, data: bytes) -> str:
-        """Sound in the format of the session."""
+        """Return a piece of sound, in the format of the session."""
         sound = base64.b64encode(data).decode()
         return event("response.audio.delta", **self._part_at(), delta=sound)
 
     def closing(self, status: str) -> list[str]:
-        """After the last sound; `status`: completed, incomplete or failed. Once only.
+        """Return, once, the events after the last sound; `status`: completed, incomplete or failed.
 
-        One that never sounded is created first.
+        A response that never sounded is created first.
         """
         if self.over:
             return []
@@ -198,7 +198,7 @@ class Response:
 
 
 def error(failure: TurnFailure, client_event_id: str | None) -> str:
-    """`event_id` inside of it is that of the client's event which is at fault, if it had one."""
+    """Return an error; its inner `event_id` is that of the client's event at fault, if any."""
     ours = failure.retryable or failure.code in _OURS
     body = {
         "type": "server_error" if ours else "invalid_request_error",
@@ -211,7 +211,7 @@ def error(failure: TurnFailure, client_event_id: str | None) -> str:
 
 
 class DashScope(Api):
-    """DashScope's errors: of an HTTP answer instead of the upgrade."""
+    """DashScope's errors, as HTTP answers in place of the upgrade."""
 
     name = "dashscope"
 

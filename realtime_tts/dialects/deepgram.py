@@ -1,6 +1,6 @@
 """Deepgram's API: `/v1/speak` and `/v2/speak` (Flux), each as a WebSocket and over HTTP.
 
-docs/dialects.md says what is taken and what is not.
+docs/dialects.md says what is supported.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from starlette.routing import BaseRoute, Route
 from realtime_tts.dialects import deepgram_messages as messages
 from realtime_tts.dialects.deepgram_flux import FluxSocket
 from realtime_tts.dialects.deepgram_socket import SpeakSocket
-from realtime_tts.dialects.speech_endpoint import BodyTooLarge, Order, SpeechEndpoint, read_object
+from realtime_tts.dialects.speech_endpoint import Order, SpeechEndpoint, read_object
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.parsing import TooLarge
 from realtime_tts.server.auth import account_of
+from realtime_tts.server.endpoints import BodyTooLarge
 from realtime_tts.server.front import Front
 
 SPEAK_PATH, FLUX_PATH = "/v1/speak", "/v2/speak"
@@ -30,7 +31,7 @@ def routes(front: Front) -> list[BaseRoute]:
 
 
 class DeepgramSpeech(SpeechEndpoint):
-    """Speech for a text that comes whole; the address says how."""
+    """The endpoint for a whole text; the parameters of the address say how to speak it."""
 
     api = messages.API
 

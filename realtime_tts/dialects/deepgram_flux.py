@@ -1,4 +1,4 @@
-"""Deepgram's `/v2/speak`, Flux: turns, which are queued, and interrupts that tell what was heard.
+"""Deepgram's `/v2/speak`, Flux: queued turns, and interrupts that report what was heard.
 
 A turn is the text up to a `Flush`. All its sound lies between `SpeechStarted` and `SpeechMetadata`;
 an interrupted one ends with `SpeechInterrupted` instead. Positions count the session's sound: that
@@ -17,40 +17,42 @@ from msgspec import structs
 from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import deepgram_messages as messages
-from realtime_tts.dialects.context import Messages, Segment, SpeechContext
+from realtime_tts.dialects.context import SpeechContext
 from realtime_tts.dialects.deepgram_socket import ONLY, Command, DeepgramSocket
 from realtime_tts.dialects.fields import AskedSpeed
 from realtime_tts.dialects.timing import words_of
 from realtime_tts.errors import RequestError
 from realtime_tts.server.front import Front
-from realtime_tts.server.speech import SpokenSpan
+from realtime_tts.server.track import Segment
+from realtime_tts.server.writer import Messages
+from realtime_tts.text.speech_times import SpokenSpan
 
 _SPEEDS = (0.5, 1.5)
-_LARGEST_SPEED = 1e6  # beyond it, and what is no number, is not worth an answer of its own
+_LARGEST_SPEED = 1e6  # beyond it, the message is refused as one without a number
 _LARGEST_MS = 1e12
 
 
 @dataclass(slots=True, eq=False)
 class _Turn:
-    """Its text, and its sound so far; times in seconds."""
+    """The text of a turn, and its sound so far; times in seconds."""
 
     speech_id: str = field(default_factory=lambda: f"dg_sp_{secrets.token_hex(6)}")
     pieces: list[str] = field(default_factory=list)
     chars: int = 0
     flushed: bool = False
     base: float = 0.0
-    """Where it begins in the session's sound."""
+    """Where the turn begins in the session's sound."""
     began: float | None = None
-    """Where it begins in the context's sound; None: it has none."""
+    """Where the turn begins in the context's sound; None: it has none."""
     seconds: float = 0.0
-    """Of sound that was sent; set when it is over."""
+    """Seconds of sound that were sent; set when the turn is over."""
     samples: int = 0
-    """Of speech. Sound without them is silence of ours."""
+    """Samples of speech. Sound without any is silence of ours."""
     over: bool = False
     spans: list[SpokenSpan] = field(default_factory=list)
 
     def split(self, played: float) -> tuple[str, str]:
-        """The text that was heard by then, word by word, and the rest of it."""
+        """Return the text heard in the first `played` seconds, in whole words, and the rest."""
         text = "".join(self.pieces)
         if self.over and played >= self.seconds:
             return text, ""
@@ -64,15 +66,15 @@ class _Turn:
 
 
 class FluxSocket(DeepgramSocket):
-    """`/v2/speak`."""
+    """The WebSocket `/v2/speak`."""
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
         self._turns: deque[_Turn] = deque()  # the first is being spoken
-        self._last: _Turn | None = None  # that is over
+        self._last: _Turn | None = None  # the last that is over
         self._chars = 0
         self._clock = 0.0  # seconds of the session's sound, up to the turn that is being spoken
-        self._position = 0.0  # of the last interrupt that had one
+        self._position = 0.0  # of the last interrupt with a position, in seconds
         self._sounded = False
 
     def greeting(self) -> str:
@@ -117,7 +119,7 @@ class FluxSocket(DeepgramSocket):
             text = "There is no active turn. The request will be ignored."
             self.say(messages.warning("NO_ACTIVE_SPEECH", text))
             return
-        self.voice().flush()
+        self.voice().cut()
         self._turns[-1].flushed = True
 
     def _configure(self, message: dict[str, Any]) -> None:
@@ -138,7 +140,7 @@ class FluxSocket(DeepgramSocket):
             self.say(messages.not_configured("SPEED_OUT_OF_RANGE", text, speed))
 
     def _speak_at_speed(self) -> None:
-        """Nothing is spoken: what follows has the speed that was asked for last."""
+        """Speak at the speed that was asked for last, since nothing is being spoken."""
         voice = self.contexts.get(ONLY)
         if voice is not None and voice.speech.settings != self.wanted.settings:
             self.silence()
@@ -161,18 +163,18 @@ class FluxSocket(DeepgramSocket):
         if offset is None:
             self._clock, split = turn.base + turn.seconds, None
         else:
-            # Only what was sent can be heard. Believed, a clock that runs ahead would make the next
-            # interrupt, which is right, one that goes back.
+            # Only what was sent can be heard. If we believed a position that runs ahead, the next
+            # interrupt, with a right one, would seem to go back.
             self._clock = self._position = min(offset / 1000, turn.base + turn.seconds)
             split = turn.split(self._clock - turn.base)
         account = messages.account(turn.speech_id, turn.seconds, turn.chars)
         self.say(messages.interrupted(round(self._clock * 1000), split, account))
         self._last = None
         self._turns.clear()
-        self.silence()  # takes back what waits before the answer, too
+        self.silence()  # also drops what waits before the answer
 
     def _still_heard(self, offset_ms: float | None) -> _Turn | None:
-        """The turn before, if the listener is not yet through with its sound."""
+        """Return the previous turn, if the listener still hears its sound."""
         last = self._last
         if last is None or offset_ms is None or offset_ms / 1000 >= last.base + last.seconds:
             return None
@@ -210,7 +212,8 @@ class FluxSocket(DeepgramSocket):
         self.say(messages.message("SpeechStarted", speech_id=turn.speech_id))
 
     def _end_turn(self) -> None:
-        """At once and not behind the sound, which has been sent: no interrupt can come between."""
+        """End the first turn at once: its sound has been sent, so nothing is queued behind it and
+        no interrupt can come between."""
         turn = self._turns[0]
         self._measure(turn)
         self._turns.popleft()
@@ -229,11 +232,11 @@ class FluxSocket(DeepgramSocket):
     def _measure(self, turn: _Turn) -> None:
         voice = self.contexts.get(ONLY)
         if turn.began is not None and voice is not None:
-            turn.seconds = voice.speech.track.seconds - turn.began
+            turn.seconds = voice.speech.seconds - turn.began
 
 
 def _offset_of(message: dict[str, Any]) -> float | None:
-    """Milliseconds of the session's sound that were played; None: the client does not say."""
+    """Return the milliseconds of the session's sound that were played; None: not reported."""
     given = message.get("playback_offset")
     if given is None:
         return None

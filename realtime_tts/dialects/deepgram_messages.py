@@ -1,4 +1,4 @@
-"""What a client of Deepgram's API asks for, read and checked, and what it is told."""
+"""What a client of Deepgram's API asks for, parsed and checked, and the messages it gets."""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ from realtime_tts.protocol.settings import Limits, SessionSettings
 from realtime_tts.server.front import Front
 
 STREAMED = {"linear16": "pcm_s16le", "mulaw": "pcm_mulaw", "alaw": "pcm_alaw"}
-"""Encodings that have no container, as ours."""
+"""Encodings that have no container, and our names for them."""
 WHOLE = {**STREAMED, "mp3": "mp3", "opus": "opus", "flac": "flac", "aac": "aac"}
-"""Encodings of speech that is asked for over HTTP."""
+"""Encodings of speech over HTTP, and our names for them."""
 
 MASCULINE = frozenset(
     "alvaro angus apollo aquila arcas aries atlas cesare dionisio draco ebisu elio fabian flavio "
     "fujin hector helios hermes hyperion javier julius jupiter lars luciano mars neptune nestor "
     "odysseus orion orpheus perseus pluto roman sander saturn sirio valerio zeus".split()
 )
-"""Aura's voices that Deepgram lists as masculine; they are spoken by the first of these of ours."""
+"""Aura's voices that Deepgram lists as masculine; `OUR_MASCULINE` speak for them."""
 OUR_MASCULINE = ("ray", "ryan", "aiden", "uncle_fu")
 
 _MODEL = re.compile(
     r"(?:aura(?:-\d+)?|flux)-(?P<voice>[^\W\d].*?)(?:-(?P<language>[a-z]{2}(?:-[a-z]{2})?))?",
     re.IGNORECASE,
 )
-_LARGEST = 10_000_000  # of any whole number in an address
+_LARGEST = 10_000_000  # for any whole number in an address
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What an address says. `model`: its own word for it, for the answers."""
+    """What an address asks for. `model`: as the client named it, for the answers."""
 
     model: str
     settings: SessionSettings
     warning: str
-    """Of a speed that this server does not have."""
+    """A warning about a speed that this server does not have; empty if there is none."""
 
 
 def socket_wanted(query: Mapping[str, str], front: Front, account: Account) -> Wanted:
-    """What a socket is to speak: samples, as they are. Raises RequestError."""
+    """Parse the address of a socket, which sends bare samples. Raises RequestError."""
     encoding = query.get("encoding") or "linear16"
     if encoding.lower() not in STREAMED:
         hint = "; compressed speech is to be had over HTTP" if encoding.lower() in WHOLE else ""
@@ -66,7 +66,7 @@ def socket_wanted(query: Mapping[str, str], front: Front, account: Account) -> W
 
 
 def http_wanted(query: Mapping[str, str], front: Front, account: Account) -> Wanted:
-    """What a request is to speak: a file, an mp3 if it says nothing. Raises RequestError."""
+    """Parse the address of a request, which gets a file, by default an mp3. Raises RequestError."""
     if query.get("callback"):
         raise RequestError("`callback` is not for this server: take the speech from the answer")
     encoding = (query.get("encoding") or "mp3").lower()
@@ -82,7 +82,7 @@ def http_wanted(query: Mapping[str, str], front: Front, account: Account) -> Wan
 
 
 def text_of(message: Mapping[str, Any], limits: Limits) -> str:
-    """The text to speak. Raises RequestError, and TooLarge, which has a code of its own."""
+    """Return the text to speak. Raises RequestError, and TooLarge, which has a code of its own."""
     text, most = message.get("text"), limits.max_text_chars
     if not isinstance(text, str):
         raise RequestError("`text`, the text to speak, must be a string")
@@ -92,11 +92,12 @@ def text_of(message: Mapping[str, Any], limits: Limits) -> str:
 
 
 def our_voice(name: str, voices: Sequence[str], info: EngineInfo) -> tuple[str | None, str | None]:
-    """The voice of this server that a model of Deepgram's means, and its language, in our words.
+    """Return the voice of this server that a model of Deepgram's means, and our name of its
+    language.
 
-    `ava`, `aura-2-ava-en` and `flux-ava-en` are our voice `ava`. Of Deepgram's own, the masculine
-    ones have one of ours, all others (None) the checkpoint's default. Raises RequestError for a
-    name that is neither.
+    `ava`, `aura-2-ava-en` and `flux-ava-en` are our voice `ava`. Deepgram's own masculine voices
+    get one of ours, all others the checkpoint's default (None). Raises RequestError for other
+    names.
     """
     found = own_voice(voices, name)
     if found is not None:
@@ -165,7 +166,7 @@ def _unknown(name: str, found: str, hint: str) -> RequestError:
 _UNPARSEABLE, _INVALID, _LIMIT, _TOO_BIG = "MESSAGE-0000", "DATA-0000", "DATA-0001", "BIG-0000"
 _INTERNAL = "NET-0000"
 _UNSUPPORTED_DATA = 1003
-# What we call it: what the API calls it, and the code of the close that follows.
+# Our code of a failure: the API's code, and the code of the close that follows.
 _FATAL = {
     "bad_json": (_UNPARSEABLE, _UNSUPPORTED_DATA),
     "bad_request": (_UNPARSEABLE, _UNSUPPORTED_DATA),
@@ -179,23 +180,23 @@ NO_CONTROLS = {"pronunciations_applied": 0, "breaks_applied": 0, "pronunciation_
 
 
 def message(kind: str, **fields: Any) -> str:
-    """One message of this type."""
+    """Return a message of this type."""
     return json.dumps({"type": kind, **fields})
 
 
 def model_uuid(name: str) -> str:
-    """The same for the same name, always."""
+    """Return a UUID that is always the same for a name."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"model:{name}"))
 
 
 def greeting(kind: str, request_id: str, wanted: Wanted, version: str, **uuid: Any) -> str:
-    """The first message of a socket. `version` is the loaded checkpoint."""
+    """Return the first message of a socket. `version` is the loaded checkpoint."""
     named = {"model_name": wanted.model, "model_version": version}
     return message(kind, request_id=request_id, **named, **uuid)
 
 
 def account(speech_id: str, seconds: float, chars: int) -> dict[str, Any]:
-    """What a turn of `/v2/speak` came to."""
+    """Return the numbers of a turn of `/v2/speak`."""
     return {
         "speech_id": speech_id,
         "audio_duration_ms": round(seconds * 1000),
@@ -206,13 +207,14 @@ def account(speech_id: str, seconds: float, chars: int) -> dict[str, Any]:
 
 
 def interrupted(played_ms: int, split: tuple[str, str] | None, found: Mapping[str, Any]) -> str:
-    """`split`: the text that was heard and the text that was not, if the client said how far."""
+    """Return the answer to an interrupt. `split`: the text that was heard and the text that was
+    not, if the client said how far it played."""
     texts = {} if split is None else {"text_spoken": split[0], "text_remaining": split[1]}
     return message("SpeechInterrupted", audio_played_ms=played_ms, **texts, metadata=found)
 
 
 def session_metadata(seconds: float, chars: int) -> str:
-    """What a session of `/v2/speak` came to; its last message."""
+    """Return the numbers of a session of `/v2/speak`, its last message."""
     return message(
         "SessionMetadata",
         total_audio_duration_ms=round(seconds * 1000),
@@ -222,31 +224,31 @@ def session_metadata(seconds: float, chars: int) -> str:
 
 
 def not_configured(code: str, description: str, value: float | None = None) -> str:
-    """The answer to one that was not; `value` is the speed it asked for."""
+    """Return the answer to a `Configure` that is refused; `value` is the speed it asked for."""
     found = {} if value is None else {"value": value}
     return message("ConfigureFailure", code=code, field="speed", **found, description=description)
 
 
 def warning(code: str, description: str) -> str:
-    """LiveKit reads `warn_msg`, which older versions of the API had."""
+    """Return a warning. LiveKit reads `warn_msg`, which older versions of the API had."""
     return message(
         "Warning", code=code, description=description, warn_code=code, warn_msg=description
     )
 
 
 def error(failure: TurnFailure) -> str:
-    """`reason` is our own code."""
+    """Return an error; `reason` is our own code."""
     code, _ = fatal(failure)
     return message("Error", code=code, description=failure.message, reason=failure.code)
 
 
 def fatal(failure: TurnFailure) -> tuple[str, int]:
-    """The API's code of an error, and that of the close which follows it."""
+    """Return the API's code of an error, and the code of the close that follows it."""
     return _FATAL.get(failure.code, (_INTERNAL, CloseCode.INTERNAL))
 
 
 def speech_headers(request_id: str, wanted: Wanted, chars: int) -> dict[str, str]:
-    """What is said of speech over HTTP beside the speech."""
+    """Return the headers of speech over HTTP."""
     return {
         "dg-request-id": request_id,
         "dg-model-name": header_value(wanted.model),
@@ -256,7 +258,7 @@ def speech_headers(request_id: str, wanted: Wanted, chars: int) -> dict[str, str
 
 
 def header_value(text: str) -> str:
-    """What a header can hold of it: one line of ASCII that can be printed."""
+    """Return what a header can hold of a text: one line of printable ASCII."""
     line = " ".join(text.split())[:1000]
     return "".join(char if char.isascii() and char.isprintable() else "?" for char in line)
 

@@ -1,7 +1,7 @@
 """Deepgram's sockets: what both have in common, and `/v1/speak`, where nothing has a name.
 
-One voice per socket, in the format of its address; its text is cut by flushes. What cannot be taken
-ends the socket, as in the original: an `Error`, then a close with the code of that.
+There is one voice per socket, in the format of its address; its text is cut by flushes. As in the
+original, what cannot be accepted ends the socket: an `Error`, then a close with its code.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from typing import Any
 from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import deepgram_messages as messages
-from realtime_tts.dialects.context import Messages, Segment, SpeechContext
+from realtime_tts.dialects.context import SpeechContext
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError, UnknownType
 from realtime_tts.server.front import Front
+from realtime_tts.server.track import Segment
+from realtime_tts.server.writer import Messages
 
 Command = Callable[[dict[str, Any]], None]
 
@@ -28,7 +30,7 @@ ONLY = ""  # the id of the one context
 
 
 class DeepgramSocket(SpeechSocket):
-    """`Speak`, `Flush` and `Close`, and how it ends; subclasses say what they say."""
+    """`Speak`, `Flush` and `Close`, and how the socket ends; subclasses have their own messages."""
 
     api = messages.API
     max_contexts = 1
@@ -50,10 +52,10 @@ class DeepgramSocket(SpeechSocket):
 
     @abc.abstractmethod
     def greeting(self) -> str:
-        """The first message."""
+        """Return the first message."""
 
     def commands(self) -> Mapping[str, Command]:
-        """What the client may send, by its `type`, besides `Close`."""
+        """Return the messages that the client may send besides `Close`, by `type`."""
         raise NotImplementedError
 
     # From the client.
@@ -70,14 +72,14 @@ class DeepgramSocket(SpeechSocket):
             shown = f"{kind[:40]!r}" if isinstance(kind, str) else "none"
             raise UnknownType(f"`type` must be one of {', '.join(commands)}, Close; found {shown}")
         if self._leaving and kind in ("Speak", "Flush"):
-            return  # they crossed our way to the end
+            return  # sent before the client saw the close
         try:
             command(message)
         except TurnFailure as failure:
             self.fail(failure, messages.fatal(failure)[1])
 
     def voice(self) -> SpeechContext:
-        """The context that speaks. Raises TurnFailure if there is no room for it now."""
+        """Return the context that speaks. Raises TurnFailure if there is no capacity for it now."""
         return self.contexts.get(ONLY) or self.open_context(
             ONLY,
             self.wanted.settings,
@@ -86,7 +88,7 @@ class DeepgramSocket(SpeechSocket):
         )
 
     def silence(self) -> None:
-        """Nothing is spoken any more of what came before."""
+        """Drop all speech of earlier text that was not sent."""
         self.cancel(ONLY)
 
     # To the client.
@@ -117,7 +119,7 @@ class DeepgramSocket(SpeechSocket):
 
 
 class SpeakSocket(DeepgramSocket):
-    """`/v1/speak`."""
+    """The WebSocket `/v1/speak`."""
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
@@ -137,12 +139,12 @@ class SpeakSocket(DeepgramSocket):
         self.voice().feed(messages.text_of(message, self.limits))
 
     def _flush(self, message: dict[str, Any]) -> None:
-        self.voice().flush()
+        self.voice().cut()
 
     def _clear(self, message: dict[str, Any]) -> None:
         self.say(messages.message("Cleared", sequence_id=self._cleared))
         self._cleared += 1
-        self.silence()  # takes back what waits before the answer, too
+        self.silence()  # also drops what waits before the answer
 
     def segment_done(self, context: SpeechContext, segment: Segment) -> Messages:
         super().segment_done(context, segment)

@@ -1,7 +1,7 @@
 """Other APIs' pronunciation dictionaries: routes over the server's stored lexicons.
 
-A dictionary's id is the lexicon's name, made of what its maker calls it; its versions are the
-lexicon's. Bodies are read on the event loop and looked at in a thread, with all files.
+A dictionary's id is the lexicon's name, made from its title; its versions are the lexicon's. Bodies
+are read on the event loop; they and all files are processed in a thread.
 """
 
 from __future__ import annotations
@@ -12,90 +12,65 @@ import secrets
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.requests import Request
 from starlette.routing import Route
 
 from realtime_tts.dialects.api import Api, Refusal
 from realtime_tts.dialects.fields import WrongField
-from realtime_tts.dialects.speech_endpoint import BodyTooLarge, read_body
-from realtime_tts.errors import RequestError
 from realtime_tts.lexicons.errors import LexiconError, NoLexicons, UnknownLexicon
 from realtime_tts.lexicons.file import Entry, checked
 from realtime_tts.lexicons.folder import LexiconFolder, Version
 from realtime_tts.lexicons.request import MAX_BODY_BYTES
-from realtime_tts.protocol.parsing import ProtocolError, load_object
+from realtime_tts.server.endpoints import BodyTooLarge, read_body
 from realtime_tts.server.front import Front
 
 NOT_FOUND = "pronunciation_dictionary_not_found"
-_LONGEST_NAME = 48  # leaves room for what makes it unique
+_NO_DICTIONARIES = "this server keeps no dictionaries: start it with --voices-dir FOLDER"
+_LONGEST_NAME = 48  # leaves room for a suffix that makes it unique
 
 Answer = Callable[[LexiconFolder, Request, bytes], Any]
-"""Gives what the body of the answer is to hold, or a response; runs in a thread."""
+"""Returns what the body of the answer must hold, or a response; runs in a thread."""
 
 
 def dictionary_route(api: Api, front: Front, path: str, method: str, answer: Answer) -> Route:
-    """A route that `answer` serves. What is refused has the API's own shape."""
+    """Return a route that `answer` serves. Errors have the API's own form."""
 
-    async def endpoint(request: Request) -> Response:
-        request_id = api.new_request_id()
+    async def serve(request: Request) -> Any:
         try:
             if front.lexicons is None:
-                raise NoLexicons(
-                    "this server keeps no dictionaries: start it with --voices-dir FOLDER"
-                )
+                raise NoLexicons(_NO_DICTIONARIES)
             body = await read_body(request, MAX_BODY_BYTES)
-            found = await asyncio.to_thread(answer, front.lexicons.folder, request, body)
-        except ClientDisconnect:
-            return Response(status_code=400)  # nobody reads it
-        except (RequestError, ProtocolError) as error:
-            return api.response(_refusal(api, error), request_id)
-        if isinstance(found, Response):
-            return found
-        return JSONResponse(found, headers={"x-request-id": request_id})
+            return await asyncio.to_thread(answer, front.lexicons.folder, request, body)
+        except UnknownLexicon as error:
+            return Refusal(error.status, NOT_FOUND, str(error))
+        except LexiconError as error:
+            return Refusal(error.status, error.code, str(error))
+        except BodyTooLarge as error:
+            return Refusal(413, "too_large", str(error))
 
-    return Route(path, endpoint, methods=[method])
-
-
-def _refusal(api: Api, error: RequestError | ProtocolError) -> Refusal:
-    if isinstance(error, UnknownLexicon):
-        return Refusal(error.status, NOT_FOUND, str(error))
-    if isinstance(error, BodyTooLarge):
-        return Refusal(413, "too_large", str(error))
-    if isinstance(error, LexiconError):
-        return Refusal(error.status, error.code, str(error))
-    return api.of_problem(error)
+    return Route(path, api.endpoint(serve), methods=[method])
 
 
 def named(front: Front, refs: Sequence[str], field: str) -> list[str]:
-    """The lexicons that a request for speech names. Raises WrongField for one there is not."""
+    """Return the lexicons that a request for speech names. Raises WrongField for an unknown one."""
     try:
         if refs and front.lexicons is None:
-            raise NoLexicons("this server keeps no dictionaries: start it with --voices-dir FOLDER")
+            raise NoLexicons(_NO_DICTIONARIES)
         return front.lexicons.pinned(refs) if front.lexicons is not None else []
     except LexiconError as error:
         raise WrongField(f"`{field}`: {error}", field, NOT_FOUND, 404) from None
 
 
 def made(folder: LexiconFolder, title: str, entries: Sequence[Entry]) -> Version:
-    """A new lexicon that people call `title`, under a name made of that."""
+    """Store a new lexicon with this title, under a name made from it."""
     name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:_LONGEST_NAME] or "dictionary"
     if name in folder.names():
         name += f"-{secrets.token_hex(4)}"
     return folder.put(name, checked(entries), title)
 
 
-def fields_of(body: bytes) -> dict[str, Any]:
-    """The JSON object that a body is, without what is null. Raises RequestError, ProtocolError."""
-    try:
-        fields = load_object(body.decode())
-    except UnicodeDecodeError:
-        raise RequestError("the body must be a JSON object in UTF-8") from None
-    return {name: value for name, value in fields.items() if value is not None}
-
-
 def text_in(fields: dict[str, Any], name: str) -> str:
-    """A field that must be a text, of at most 256 characters. Raises WrongField."""
+    """Return a field that must be a text of 1 to 256 characters. Raises WrongField."""
     value = fields.get(name)
     if not isinstance(value, str) or not 0 < len(value) <= 256:
         raise WrongField(f"`{name}` must be a string of 1 to 256 characters", name)
@@ -103,7 +78,7 @@ def text_in(fields: dict[str, Any], name: str) -> str:
 
 
 def items_in(fields: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    """A field that must be a list of objects. Raises WrongField."""
+    """Return a field that must be a list of objects. Raises WrongField."""
     value = fields.get(name)
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         raise WrongField(f"`{name}` must be an array of objects", name)
@@ -111,7 +86,7 @@ def items_in(fields: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def entry_of(item: dict[str, Any], word: str, say: str, *, case_sensitive: bool) -> Entry:
-    """An entry of an item with these fields for its word and what to say. Raises WrongField."""
+    """Return the entry of an item whose fields `word` and `say` hold it. Raises WrongField."""
     for name in (word, say):
         if not isinstance(item.get(name), str):
             raise WrongField(f"`{name}` must be a string, found {item.get(name)!r:.40}", name)

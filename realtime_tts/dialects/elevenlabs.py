@@ -1,6 +1,6 @@
-"""ElevenLabs' API: the routes, and those over HTTP, `POST /v1/text-to-speech/{voice}` and below it.
+"""ElevenLabs' API: all its routes, and `POST /v1/text-to-speech/{voice}` and those below it.
 
-docs/dialects.md says what is taken and what is not. `elevenlabs_socket.py` has the sockets.
+docs/dialects.md says what is supported. `elevenlabs_socket.py` has the sockets.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from starlette.types import Scope
 from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import elevenlabs_messages as messages
-from realtime_tts.dialects.api import ListEndpoint, Refusal
+from realtime_tts.dialects.api import ListEndpoint, Refusal, page_of
 from realtime_tts.dialects.catalogue import model_names, our_language, our_model, own_voice
 from realtime_tts.dialects.elevenlabs_dictionaries import dictionary_routes
 from realtime_tts.dialects.elevenlabs_messages import API
@@ -43,10 +43,9 @@ DIALOGUE_PATH = "/v1/text-to-dialogue"
 VOICES_2_PATH = "/v2/voices"
 QUERY_KEYS = frozenset({"xi-api-key", "xi_api_key", "single_use_token"})
 
-_USUAL_PAGE, _LONGEST_PAGE = 10, 100
 _NO_SOUND = b'"audio_base64": ""'
 _SOUND_BYTES = 3 * 65_536
-"""Of sound in one piece of a long answer; in base64 three bytes end a group."""
+"""Bytes of sound in one piece of a long answer; in base64 three bytes end a group."""
 
 _NO_MODEL = "model_not_supported"
 _NO_DIALOGUE = (
@@ -56,7 +55,7 @@ _NO_DIALOGUE = (
 
 
 def routes(front: Front) -> Sequence[BaseRoute]:
-    """The routes of this API. Those of its lists pass by the clients of others."""
+    """Return the routes of this API. Its lists serve only its own clients."""
     voice = SPEECH_PATH + "{voice}"
     return [
         StreamSocket.route(front, voice + "/stream-input"),
@@ -84,7 +83,8 @@ async def _no_dialogue_socket(websocket: WebSocket) -> None:
 
 
 class ElevenLabsSpeech(SpeechEndpoint):
-    """Speech for a text that comes whole. `times`: JSON, with its characters; `whole`: in one."""
+    """The endpoint for a whole text. `times`: JSON with the times of characters; `whole`: in one
+    object."""
 
     api = API
 
@@ -116,7 +116,7 @@ class ElevenLabsSpeech(SpeechEndpoint):
 
 
 async def _lines(speech: Speech) -> Pieces:
-    """A JSON object a line: sound, or the characters that it brought."""
+    """Yield JSON lines: each has sound, or the characters that it brought."""
     async with aclosing(timed_sounds(speech)) as pieces:
         async for piece, span in pieces:
             if piece or span is not None:
@@ -124,7 +124,7 @@ async def _lines(speech: Speech) -> Pieces:
 
 
 async def _whole(speech: Speech) -> Pieces:
-    """One JSON object, when all is spoken."""
+    """Yield one JSON object, when all is spoken."""
     sound, characters = bytearray(), list[Timed]()
     async with aclosing(timed_sounds(speech)) as pieces:
         async for piece, span in pieces:
@@ -132,7 +132,7 @@ async def _whole(speech: Speech) -> Pieces:
             characters += [] if span is None else characters_of(span)
     head, tail = _object(b"", characters).split(_NO_SOUND, 1)
     yield head + _NO_SOUND[:-1]
-    for at in range(0, len(sound), _SOUND_BYTES):  # minutes of it at once would hold others up
+    for at in range(0, len(sound), _SOUND_BYTES):  # minutes at once would delay other clients
         yield base64.b64encode(sound[at : at + _SOUND_BYTES])
         await asyncio.sleep(0)
     yield _NO_SOUND[-1:] + tail
@@ -149,11 +149,11 @@ def _object(sound: bytes, characters: list[Timed]) -> bytes:
     ).encode()
 
 
-# Lists, at paths that other APIs have, too.
+# Lists, at paths that other APIs have as well.
 
 
 class _OwnClients(Route):
-    """A route for the clients of this API alone: other requests pass on to the routes behind it."""
+    """A route for the clients of this API alone: other requests go on to the routes after it."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         match, found = super().matches(scope)
@@ -167,12 +167,12 @@ def _voices(front: Front, request: Request) -> Any:
 
 
 def _names(front: Front, request: Request) -> tuple[str, ...]:
-    """The voices that are for who asks."""
+    """Return the voices that the request's key may use."""
     return front.voice_names(account_of(request.scope))
 
 
 def _voice_called(front: Front, request: Request) -> Any | Refusal:
-    """One of them, by its id in any case."""
+    """Return the voice with the id of the path, in any case."""
     asked = request.path_params["id"]
     found = own_voice(_names(front, request), asked)
     message = f"there is no voice {asked[:40]!r}; GET /v1/voices lists those there are"
@@ -180,23 +180,17 @@ def _voice_called(front: Front, request: Request) -> Any | Refusal:
 
 
 def _page(front: Front, request: Request) -> Any:
-    """Some of them: the second version of the list."""
+    """Return a page of the voices: the second version of the list."""
     query, names = request.query_params, list(_names(front, request))
     if query.get("search"):
         names = [name for name in names if query["search"].lower() in name.lower()]
     if asked := query.getlist("voice_ids"):
         names = [name for name in names if name in asked]
-    total, after = len(names), query.get("next_page_token")
-    if after in names:
-        names = names[names.index(after) + 1 :]
-    size = query.get("page_size", "")
-    whole = size.isascii() and size.isdigit()
-    most = min(_LONGEST_PAGE, max(1, int(size[:9]))) if whole else _USUAL_PAGE
-    page, has_more = names[:most], len(names) > most
+    page, has_more = page_of(names, query, "page_size", "next_page_token")
     return {
         "voices": [_voice(front, name) for name in page],
         "has_more": has_more,
-        "total_count": total,
+        "total_count": len(names),
         "next_page_token": page[-1] if has_more else None,
     }
 
@@ -217,7 +211,7 @@ def _voice(front: Front, name: str) -> dict[str, Any]:
 
 
 def _models(front: Front, request: Request) -> Any:
-    """The loaded checkpoints."""
+    """Return the loaded checkpoints."""
     return [_model(front, name) for name in model_names(front.info)]
 
 

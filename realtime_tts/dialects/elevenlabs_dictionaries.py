@@ -13,7 +13,6 @@ from starlette.routing import Route
 from realtime_tts.dialects.dictionaries import (
     dictionary_route,
     entry_of,
-    fields_of,
     items_in,
     made,
     text_in,
@@ -27,13 +26,14 @@ from realtime_tts.lexicons.folder import LexiconFolder, Version
 from realtime_tts.lexicons.pls import NO_PHONEMES, read_pls, write_pls
 from realtime_tts.lexicons.request import MAX_BODY_BYTES
 from realtime_tts.multipart import BadForm, read_form
+from realtime_tts.server.endpoints import object_in
 from realtime_tts.server.front import Front
 
 DICTIONARIES_PATH = "/v1/pronunciation-dictionaries"
 
 
 def dictionary_routes(front: Front) -> list[Route]:
-    """The routes of dictionaries."""
+    """Return the routes of dictionaries."""
     route, one = partial(dictionary_route, API, front), DICTIONARIES_PATH + "/{id}"
     return [
         route(DICTIONARIES_PATH, "GET", _list),
@@ -52,12 +52,12 @@ def dictionary_routes(front: Front) -> list[Route]:
 
 
 def _add_from_rules(folder: LexiconFolder, request: Request, body: bytes) -> Any:
-    fields = fields_of(body)
+    fields = object_in(body)
     return _made(folder, made(folder, text_in(fields, "name"), _entries(fields)))
 
 
 def _add_from_file(folder: LexiconFolder, request: Request, body: bytes) -> Any:
-    """A form with a PLS file. Its words are case-sensitive, as the original has them."""
+    """Store a form with a PLS file. Its words are case-sensitive, as in the original."""
     form = _form(body, request.headers.get("content-type", ""))
     if "file" not in form:
         raise WrongField("`file`, a PLS file, is missing", "file")
@@ -66,17 +66,17 @@ def _add_from_file(folder: LexiconFolder, request: Request, body: bytes) -> Any:
 
 
 def _set_rules(folder: LexiconFolder, request: Request, body: bytes) -> Any:
-    return _changed(folder, request, _entries(fields_of(body)))
+    return _changed(folder, request, _entries(object_in(body)))
 
 
 def _add_rules(folder: LexiconFolder, request: Request, body: bytes) -> Any:
-    """A rule takes the place of the one that there is for its word."""
+    """Add rules; each replaces the one for its word."""
     old = folder.entries(folder.get(request.path_params["id"]))
-    return _changed(folder, request, [*_entries(fields_of(body)), *old])
+    return _changed(folder, request, [*_entries(object_in(body)), *old])
 
 
 def _remove_rules(folder: LexiconFolder, request: Request, body: bytes) -> Any:
-    gone = fields_of(body).get("rule_strings")
+    gone = object_in(body).get("rule_strings")
     if not isinstance(gone, list):
         raise WrongField("`rule_strings` must be an array of strings", "rule_strings")
     old = folder.entries(folder.get(request.path_params["id"]))
@@ -84,7 +84,7 @@ def _remove_rules(folder: LexiconFolder, request: Request, body: bytes) -> Any:
 
 
 def _entries(fields: dict[str, Any]) -> list[Entry]:
-    """Of rules, which are case-sensitive if they do not say otherwise."""
+    """Return the entries of rules, which are case-sensitive unless they say otherwise."""
     entries = []
     for rule in items_in(fields, "rules"):
         if rule.get("type", "alias") != "alias":
@@ -96,7 +96,7 @@ def _entries(fields: dict[str, Any]) -> list[Entry]:
 
 
 def _form(body: bytes, content_type: str) -> dict[str, bytes]:
-    """The fields of a form. Raises RequestError."""
+    """Return the fields of a form. Raises RequestError."""
     fields: dict[str, bytes] = {}
 
     def put(name: str, value: bytes, is_file: bool) -> None:
@@ -110,7 +110,7 @@ def _form(body: bytes, content_type: str) -> dict[str, bytes]:
 
 
 def _changed(folder: LexiconFolder, request: Request, entries: list[Entry]) -> Any:
-    """Stored as the next version of the dictionary that the path names."""
+    """Store the entries as the next version of the dictionary that the path names."""
     name = folder.get(request.path_params["id"]).name
     title = folder.header(folder.get(name)).title
     version = folder.put(name, checked(entries), title)
@@ -122,7 +122,7 @@ def _changed(folder: LexiconFolder, request: Request, entries: list[Entry]) -> A
 
 
 def _list(folder: LexiconFolder, request: Request, body: bytes) -> Any:
-    """All in one page."""
+    """Return all dictionaries, in one page."""
     found = [_described(folder, folder.get(name)) for name in folder.names()]
     return {"pronunciation_dictionaries": found, "next_cursor": None, "has_more": False}
 
@@ -164,7 +164,7 @@ def _described(folder: LexiconFolder, version: Version) -> dict[str, Any]:
 
 
 def _made(folder: LexiconFolder, version: Version) -> dict[str, Any]:
-    """The same as the answer to a request that made it has it."""
+    """Describe a version with the field names that the answer to its creation has."""
     described = _described(folder, version)
     renamed = {"latest_version_id": "version_id", "latest_version_rules_num": "version_rules_num"}
     return {renamed.get(name, name): value for name, value in described.items()}

@@ -1,4 +1,4 @@
-"""What a client of ElevenLabs' API asks for, read and checked, and what it is told."""
+"""What a client of ElevenLabs' API asks for, parsed and checked, and the messages it gets."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from realtime_tts.protocol.settings import Seed, SessionSettings
 from realtime_tts.server.auth import Denial
 from realtime_tts.server.front import Front
 from realtime_tts.server.refusals import GOING_AWAY
-from realtime_tts.server.speech import SpokenSpan
+from realtime_tts.text.speech_times import SpokenSpan
 
 DEFAULT_FORMAT = "mp3_44100_128"
 HOLD_SECONDS = 3.0
-"""Text that has paused for so long is spoken to its end."""
+"""Text that pauses for this time is spoken to its end."""
 SETTLE_SECONDS = 0.3
-"""The same where every message is a sentence: those that come faster are spoken as one text."""
+"""The pause instead, where every message is a sentence: faster ones are spoken as one text."""
 
 S = TypeVar("S", bound=msgspec.Struct)
 Closing = Literal["auto", "drain", "cancel"]
@@ -51,7 +51,7 @@ _SPELLINGS = {"contextId": "context_id", "xi-api-key": "xi_api_key"}
 
 
 class VoiceSettings(msgspec.Struct, frozen=True):
-    """Of these only the speed means something here."""
+    """A voice's settings, of which only the speed has a meaning here."""
 
     speed: float = 1.0
 
@@ -68,7 +68,7 @@ class Locator(msgspec.Struct, frozen=True):
 
     @property
     def ref(self) -> str:
-        """As a session names a lexicon."""
+        """The dictionary as a session names a lexicon."""
         version = "" if self.version_id is None else f"@{self.version_id}"
         return self.pronunciation_dictionary_id + version
 
@@ -98,7 +98,7 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the address of a socket says, for all its contexts."""
+    """What the address of a socket asks for, for all its contexts."""
 
     settings: SessionSettings
     auto_mode: bool
@@ -111,19 +111,19 @@ class Wanted:
 
 
 def parse_message(fields: Mapping[str, Any]) -> Message:
-    """The message in a JSON object. Raises RequestError that names the field at fault."""
+    """Parse the message in a JSON object. Raises RequestError that names the field at fault."""
     return _converted(fields, Message)
 
 
 def parse_body(fields: Mapping[str, Any]) -> Body:
-    """The same for a request over HTTP."""
+    """Parse the body of a request over HTTP. Raises RequestError that names the field at fault."""
     if fields.get("text") is None:
         raise RequestError("`text`, the text to speak, is missing")
     return _converted(fields, Body)
 
 
 def key_in(fields: Mapping[str, Any]) -> str | None:
-    """The key that a socket's first message brings."""
+    """Return the key in a socket's first message."""
     for name in ("xi_api_key", "xi-api-key"):
         if isinstance(key := fields.get(name), str):
             return key
@@ -135,7 +135,7 @@ def key_in(fields: Mapping[str, Any]) -> str | None:
 
 
 def wanted_of(query: Mapping[str, str], voice: str, front: Front, account: Account) -> Wanted:
-    """What a socket's address asks for. Raises RequestError."""
+    """Return what the address of a socket asks for. Raises RequestError."""
     audio = audio_of(query.get("output_format") or DEFAULT_FORMAT)
     closing = query.get("close_context") or "auto"
     if closing not in ("auto", "drain", "cancel"):
@@ -158,12 +158,12 @@ def wanted_of(query: Mapping[str, str], voice: str, front: Front, account: Accou
 
 
 def lexicons_of(locators: Sequence[Locator], front: Front) -> list[str]:
-    """The stored lexicons that are meant. Raises WrongField for one there is not."""
+    """Return the stored lexicons that are meant. Raises WrongField for an unknown one."""
     return named(front, [each.ref for each in locators], "pronunciation_dictionary_locators")
 
 
 def audio_of(name: str) -> AudioFormat:
-    """The format of that name. Raises WrongField if this server cannot make it."""
+    """Return the format of that name. Raises WrongField if this server cannot make it."""
     try:
         return our_format(name)
     except RequestError as error:
@@ -171,10 +171,10 @@ def audio_of(name: str) -> AudioFormat:
 
 
 def our_voice(name: str, voices: Sequence[str]) -> str | None:
-    """The voice of this server that is meant; None leaves the choice to the checkpoint.
+    """Return the voice of this server that is meant; None leaves the choice to the checkpoint.
 
-    An id of ElevenLabs' own, 20 letters and digits, means some voice, and gets the checkpoint's
-    default. Raises WrongField for any other name that there is not.
+    An id of ElevenLabs' own, 20 letters and digits, gets the checkpoint's default. Raises
+    WrongField for any other name that no voice has.
     """
     foreign = _FOREIGN_VOICE.fullmatch(name) is not None
     hint = ", and takes the id of any of ElevenLabs' voices for its own default"
@@ -190,13 +190,13 @@ def _converted(fields: Mapping[str, Any], kind: type[S]) -> S:
 
 
 def sound(data: bytes) -> dict[str, Any]:
-    """Sound in the format of the address."""
+    """Return a piece of sound, in the format of the address."""
     audio = base64.b64encode(data).decode()
     return {"audio": audio, "isFinal": False, "alignment": None, "normalizedAlignment": None}
 
 
 def times(span: SpokenSpan, since_ms: int) -> dict[str, Any]:
-    """The characters of a span, in milliseconds after `since_ms` of the context's sound."""
+    """Return the characters of a span, in milliseconds after `since_ms` of the context's sound."""
     starts, lengths = [], []
     for one in characters_of(span):
         start, end = round(one.start * 1000), round(one.end * 1000)
@@ -211,18 +211,18 @@ def times(span: SpokenSpan, since_ms: int) -> dict[str, Any]:
 
 
 def final() -> dict[str, Any]:
-    """The end of a context, or of a socket of one text."""
+    """Return the end of a context, or of a socket of one text."""
     return {"audio": None, "isFinal": True, "alignment": None, "normalizedAlignment": None}
 
 
 def error(failure: TurnFailure) -> dict[str, Any]:
-    """`code` is that of the close, if one follows."""
+    """Return an error; its `code` is that of the close, if one follows."""
     name = API.of_failure(failure).code
     return {"message": failure.message, "error": name, "code": int(close_code(failure))}
 
 
 def close_code(failure: TurnFailure) -> CloseCode:
-    """What a socket ends with that ends for this."""
+    """Return the close code of a socket that ends because of this failure."""
     if failure.code == GOING_AWAY:
         return CloseCode.GOING_AWAY
     status = API.of_failure(failure).status
@@ -232,7 +232,7 @@ def close_code(failure: TurnFailure) -> CloseCode:
 
 
 def reason_to_close(failure: TurnFailure) -> str:
-    """A client that was sending when the socket ended may see nothing but this."""
+    """Return the reason of a close: a client that was sending may see nothing else."""
     return close_reason(f"{API.of_failure(failure).code}: {failure.message}")
 
 
@@ -240,7 +240,7 @@ def reason_to_close(failure: TurnFailure) -> str:
 
 
 def seconds(characters: list[Timed]) -> dict[str, Any]:
-    """Characters with their seconds, as the routes with timestamps have them."""
+    """Return characters with their times in seconds, as the routes with timestamps have them."""
     return {
         "characters": [one.text for one in characters],
         "character_start_times_seconds": [round(one.start, 3) for one in characters],
@@ -276,22 +276,22 @@ API = ElevenLabs()
 
 
 def reason_of(problem: RequestError | ProtocolError) -> str:
-    """The API's word for it."""
+    """Return the API's code for this problem."""
     reason = problem.reason if isinstance(problem, WrongField) else None
     return reason or "invalid_request"
 
 
 def is_client(scope: Scope) -> bool:
-    """Whether a client of this API asks, where a path is another API's as well.
+    """Return whether a client of this API asks, at a path that another API has as well.
 
-    Their key has a header of its own; without a key, their packages say who they are.
+    Their key has a header of its own; without a key, their packages name themselves.
     """
     headers = Headers(scope=scope)
     return "xi-api-key" in headers or "elevenlabs" in headers.get("x-fern-sdk-name", "").lower()
 
 
 def deny_or(other: Denial) -> Denial:
-    """Each client gets the no of its own API."""
+    """Return a denial in this API's form for its clients, and `other` for all others."""
 
     async def choose(scope: Scope, send: Send, status: int, code: str, message: str) -> None:
         chosen = API.deny if is_client(scope) else other

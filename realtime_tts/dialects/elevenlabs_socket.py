@@ -1,5 +1,5 @@
-"""ElevenLabs' sockets, of one text and of many, and what both share: their address, keys in
-messages, sound and its text."""
+"""ElevenLabs' sockets, for one text and for many, and what they share: their address, keys in
+messages, sound and the times of its text."""
 
 from __future__ import annotations
 
@@ -13,36 +13,38 @@ from msgspec import structs
 from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import elevenlabs_messages as messages
-from realtime_tts.dialects.context import Messages, Segment, SpeechContext
+from realtime_tts.dialects.context import SpeechContext
 from realtime_tts.dialects.fields import check_length
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.server.front import Front
-from realtime_tts.server.speech import SpokenSpan
+from realtime_tts.server.track import Segment
+from realtime_tts.server.writer import Messages
+from realtime_tts.text.speech_times import SpokenSpan
 
 DEFAULT_ID = "default"
-"""The context of messages that name none."""
+"""The id of the context of messages that name none."""
 
 _REMEMBERED = 256
 
 
 @dataclass(slots=True)
-class State:
+class ContextState:
     """What a context needs besides its speech."""
 
-    flushed: bool = False  # the last message of it was a flush without text
-    unflushed: bool = False  # text came that no flush was for
-    aligned_ms: int = 0  # up to where its text has been told
+    flushed: bool = False  # the last message was a flush without text
+    unflushed: bool = False  # text came after the last flush
+    aligned_ms: int = 0  # up to where the times of its text were sent
 
 
 class ElevenLabsSocket(SpeechSocket):
-    """One socket. Voice, model, language and format are those of its address."""
+    """A socket whose voice, model, language and format are those of its address."""
 
     api = messages.API
     wanted: messages.Wanted
-    """What its address asks for; there from the first message of a client that is known."""
+    """What the address asks for; set by the first message of a client that is let in."""
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
@@ -52,7 +54,7 @@ class ElevenLabsSocket(SpeechSocket):
 
     @abc.abstractmethod
     def take(self, message: messages.Message) -> None:
-        """A message of a client that was let in."""
+        """Handle a message of a client that was let in."""
 
     def received(self, message: dict[str, Any]) -> None:
         if self.needs_key:
@@ -63,10 +65,10 @@ class ElevenLabsSocket(SpeechSocket):
             self.take(messages.parse_message(message))
 
     def _agree(self) -> None:
-        """The address is checked; what it asks for holds for all messages.
+        """Check the address, which holds for all messages.
 
-        At the first of them, not before: LiveKit's plugin waits for ever for the speech of a socket
-        that ends sooner.
+        It is not checked before the first one: if a socket ends sooner, LiveKit's plugin waits for
+        its speech for ever.
         """
         self._agreed = True
         address = self.websocket.query_params, self.websocket.path_params["voice"]
@@ -78,26 +80,26 @@ class ElevenLabsSocket(SpeechSocket):
             self.fail(failure, messages.close_code(failure))
 
     def begin(self, context_id: str, message: messages.Message) -> SpeechContext:
-        """A new context, with the dictionaries and the speed of its first message. Raises
-        TurnFailure if there is no room for it, RequestError for a dictionary that there is not."""
+        """Open a context, with the dictionaries and the speed of its first message. Raises
+        TurnFailure if there is no capacity for it, RequestError for an unknown dictionary."""
         wanted, speed = self.wanted, message.voice_settings.our_speed.given
         lexicons = messages.lexicons_of(message.pronunciation_dictionary_locators, self.front)
         settings = structs.replace(wanted.settings, lexicons=lexicons, speed=speed)
         return self.open_context(
-            context_id, settings, hold_seconds=wanted.hold_seconds, tag=State()
+            context_id, settings, hold_seconds=wanted.hold_seconds, tag=ContextState()
         )
 
     def feed(self, context: SpeechContext, message: messages.Message) -> None:
-        """Its text, and its flush. Raises RequestError."""
+        """Take the text of a message, and its flush. Raises RequestError."""
         text, state = message.text or "", context.tag
         check_length("text", text, self.limits.max_text_chars)
-        opening = text == " " and not context.speaking  # how clients begin, with nothing to say
+        opening = text == " " and not context.speaking  # how clients begin a context
         if text and not opening:
             context.feed(text, whole=self.wanted.auto_mode)
         if text.strip():
             state.flushed, state.unflushed = False, True
         if message.flush:
-            context.flush()
+            context.cut()
             state.flushed, state.unflushed = not text.strip(), False
         context.touch()
 
@@ -107,9 +109,9 @@ class ElevenLabsSocket(SpeechSocket):
         return [encoded(messages.sound(data), context.id)]
 
     def spoken(self, context: SpeechContext, segment: Segment, span: SpokenSpan) -> Messages:
-        """Who asks for `sync_alignment`, LiveKit does, takes times as the context's; the others add
-        those of the messages up, as the API documents them."""
-        state: State = context.tag
+        """Clients that ask for `sync_alignment`, such as LiveKit, read times as the context's;
+        others add up those of the messages, as the API documents them."""
+        state: ContextState = context.tag
         told = messages.times(span, 0 if self.wanted.sync_alignment else state.aligned_ms)
         state.aligned_ms = round(span.end * 1000)
         return [encoded(told, context.id)]
@@ -122,7 +124,7 @@ class ElevenLabsSocket(SpeechSocket):
 
 
 class StreamSocket(ElevenLabsSocket):
-    """`…/stream-input`: one text, spoken as it comes; then the socket ends."""
+    """The socket `…/stream-input`: one text, spoken as it comes; then the socket ends."""
 
     max_contexts = 1
 
@@ -153,7 +155,7 @@ class StreamSocket(ElevenLabsSocket):
         self.finish()
 
     def received_invalid(self, problem: RequestError | ProtocolError) -> None:
-        """What is wrong ends this socket, as it does the original's, but for speech on its way."""
+        """As in the original, a bad message ends the socket, unless the rest is being spoken."""
         failure = TurnFailure(messages.reason_of(problem), str(problem), False)
         if self._ended:
             self.say(*self.refusal(failure))
@@ -164,7 +166,7 @@ class StreamSocket(ElevenLabsSocket):
         return () if self._failure else [encoded(messages.final())]
 
     def done(self, context: SpeechContext) -> Messages:
-        """Also when it ended by itself, for want of text."""
+        """Also called when the context ended by itself, because no text came."""
         self._end()
         return ()
 
@@ -180,15 +182,15 @@ class StreamSocket(ElevenLabsSocket):
 
 
 class ContextsSocket(ElevenLabsSocket):
-    """`…/multi-stream-input`: contexts that speak at the same time.
+    """The socket `…/multi-stream-input`: contexts that speak at the same time.
 
-    Its only word to stop a context is `close_context`, with which clients also end one that was
-    heard to its end. What they mean is told apart by what came before: see `_close_context`.
+    Its only message to stop a context is `close_context`, which clients also send for one that was
+    heard to its end. What came before tells the two apart: see `_close_context`.
     """
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
-        self._last_id = ""  # errors are of the context that the last message was for
+        self._last_id = ""  # context of the last message, which errors are about
         self._over: deque[str] = deque(maxlen=_REMEMBERED)
         """Contexts that failed: what still comes for them is the rest of a lost text."""
 
@@ -216,7 +218,7 @@ class ContextsSocket(ElevenLabsSocket):
             self._over.remove(context_id)  # it begins anew
         context = self.contexts.get(context_id)
         if context is None and not text:
-            return  # keeps the socket alive, or flushes what is not there
+            return  # it keeps the socket alive, or has nothing to flush
         try:
             context = context or self.begin(context_id, message)
             if context.ended:
@@ -232,9 +234,9 @@ class ContextsSocket(ElevenLabsSocket):
             raise
 
     def _close_context(self, context_id: str) -> None:
-        """After a flush without text, the end of a text, which is spoken; else a barge-in.
+        """After a flush without text, let the context finish; else treat the close as a barge-in.
 
-        So do the frameworks: both close at the end of a turn, right behind such a flush, and they
+        The frameworks do this: they close at the end of a turn, right after such a flush, and they
         close a context at once when its listener speaks. A second close is always a barge-in.
         """
         if context_id in self._over:
@@ -248,7 +250,7 @@ class ContextsSocket(ElevenLabsSocket):
             self._silence(context_id)
 
     def _is_to_be_heard(self, context: SpeechContext) -> bool:
-        state: State = context.tag
+        state: ContextState = context.tag
         closing = self.wanted.closing
         drains = state.flushed if closing == "auto" else closing == "drain"
         return drains and not context.ended
@@ -258,7 +260,7 @@ class ContextsSocket(ElevenLabsSocket):
             self.say(encoded(messages.final(), context_id))
 
     def _leave(self) -> None:
-        """`close_socket`: what was closed or flushed is spoken to its end."""
+        """Handle `close_socket`: what was closed or flushed is spoken to its end."""
         for context_id, context in list(self.contexts.items()):
             cut_off = context.tag.unflushed and self.wanted.closing != "drain"
             if cut_off and not context.ended:
@@ -271,7 +273,7 @@ class ContextsSocket(ElevenLabsSocket):
         return [encoded(messages.final(), context.id)]
 
     def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
-        """Final as well: for some clients an error alone does not end a context."""
+        """The error is final as well: for some clients an error alone does not end a context."""
         self._over.append(context.id)
         return [encoded(messages.error(failure) | {"isFinal": True}, context.id)]
 
@@ -284,6 +286,6 @@ class ContextsSocket(ElevenLabsSocket):
 
 
 def encoded(message: dict[str, Any], context_id: str = "") -> str:
-    """Clients look for the context under either name."""
+    """Return the message as JSON. Clients look for the context under either name."""
     named = {"contextId": context_id, "context_id": context_id} if context_id else {}
     return json.dumps({**message, **named})

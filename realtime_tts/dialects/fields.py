@@ -1,4 +1,4 @@
-"""Fields of a JSON object as the struct of a request, and what is wrong with one."""
+"""Fields of a JSON object as the struct of a request, and errors about one of them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from realtime_tts.protocol.expected import words
 
 S = TypeVar("S", bound=msgspec.Struct)
 
-_AT = re.compile(r" - at `\$\.(?P<path>[\w.]+)")  # where msgspec complains
+_AT = re.compile(r" - at `\$\.(?P<path>[\w.]+)")  # the path in msgspec's messages
 
 ContextId = Annotated[str, Meta(min_length=1, max_length=512)]
 """The name that a client gives one of several contexts."""
 
-_MAX_DIGITS = 20  # beyond 4,300 Python refuses to count
+_MAX_DIGITS = 20  # Python refuses more than 4,300
 
 
 class WrongField(RequestError):
-    """A field cannot be what was given. `field` is its path, such as `voice.id`; "" if unknown.
-    `reason`: the API's word for it, if it has one; `status`: over HTTP."""
+    """A field has a wrong value. `field` is its path, such as `voice.id`; "" if unknown. `reason`:
+    the API's word for it, if it has one; `status`: the HTTP status."""
 
     def __init__(
         self, message: str, field: str = "", reason: str | None = None, status: int = 400
@@ -37,15 +37,14 @@ class WrongField(RequestError):
 
 
 class AskedSpeed(NamedTuple):
-    """The speed at which a client's text is spoken, and what it is told if it `asked` for another
-    that this server cannot do, beside the speech."""
+    """The speed of speech, and a warning if the client asked for one that this server lacks."""
 
     given: float
     warning: str = ""
 
     @classmethod
     def nearest(cls, asked: float) -> AskedSpeed:
-        """The one that comes nearest: other APIs have more speeds."""
+        """Return the nearest speed that this server has: other APIs have more."""
         given = nearest(asked)
         if given == asked:
             return cls(given)
@@ -55,10 +54,10 @@ class AskedSpeed(NamedTuple):
 def read_fields(
     fields: Mapping[str, Any], kind: type[S], forms: Mapping[str, str], *, within: str = ""
 ) -> S:
-    """The struct that `fields` make. Raises WrongField.
+    """Return the struct that `fields` make. Raises WrongField.
 
-    `forms`: what a field must be, by its path, where its type does not say it; `within`: the
-    object's own name, if it has one.
+    `forms`: what a field must be, by its path, where its type does not say it; `within`: the name
+    of the object itself, if it has one.
     """
     try:
         return msgspec.convert(fields, kind)
@@ -68,15 +67,15 @@ def read_fields(
         prefix = f"{within}." if within else ""
         form = forms.get(name) or _form(kind, name)
         raise WrongField(f"`{prefix}{name}` must be {form}" if name else str(error), name) from None
-    except UnicodeEncodeError:  # msgspec cannot quote half a character when it complains of one
+    except UnicodeEncodeError:  # msgspec cannot quote a lone surrogate
         where = f" of `{within}`" if within else ""
         raise WrongField(f"a field{where} has a wrong value") from None
 
 
 def _form(kind: Any, path: str) -> str:
-    """What the field must be, by its type."""
+    """Describe in words what the field must be, by its type."""
     for name in filter(None, path.split(".")):
-        # Of a union that has a struct in it, such as `Voice | str`, the field is that one's.
+        # In a union with a struct, such as `Voice | str`, the field is the struct's.
         struct = next(
             each for each in (*get_args(kind), kind) if hasattr(each, "__struct_fields__")
         )
@@ -85,7 +84,7 @@ def _form(kind: Any, path: str) -> str:
 
 
 def type_of(message: Mapping[str, Any], known: Collection[str]) -> str:
-    """The `type` of a message, one of those `known`. Raises RequestError."""
+    """Return the `type` of a message, which must be one of `known`. Raises RequestError."""
     kind = message.get("type")
     if isinstance(kind, str) and kind in known:
         return kind
@@ -94,7 +93,7 @@ def type_of(message: Mapping[str, Any], known: Collection[str]) -> str:
 
 
 def number_in(text: str, most: int) -> int | None:
-    """The whole number, 0 to `most`, that a parameter of an address is; None if it is none."""
+    """Return the whole number, 0 to `most`, in a query parameter; None if it is not one."""
     if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS):
         return None
     number = int(text)
@@ -108,7 +107,7 @@ def check_length(name: str, text: str, most: int) -> None:
 
 
 def text_of(value: Any, most: int) -> str:
-    """The `text` of a message. Raises RequestError if it is none, or too long."""
+    """Return the `text` of a message. Raises RequestError if it is no string, or too long."""
     if not isinstance(value, str):
         raise RequestError("`text`, the text to speak, must be a string")
     check_length("text", value, most)
@@ -116,7 +115,7 @@ def text_of(value: Any, most: int) -> str:
 
 
 def without_nulls(value: Any) -> Any:
-    """The same without what is null, at any depth of objects: there null counts as absent."""
+    """Return the value without fields that are null, at any depth of objects."""
     if isinstance(value, dict):
         return {name: without_nulls(item) for name, item in value.items() if item is not None}
     return value

@@ -1,4 +1,4 @@
-"""JsonSocket: JSON messages in and out of one socket, with limits, keys and a proper end.
+"""JsonSocket: JSON messages over one socket, with limits, keys and a proper end.
 
 It knows nothing of speech: `socket.py` builds on it.
 """
@@ -20,20 +20,21 @@ from realtime_tts.protocol.messages import CloseCode, close_reason
 from realtime_tts.protocol.parsing import ProtocolError, load_object
 from realtime_tts.server.auth import LATE_KEY
 from realtime_tts.server.front import Front
-from realtime_tts.server.socket import Messages, ServedSocket
+from realtime_tts.server.socket import ServedSocket
+from realtime_tts.server.writer import Messages
 
 
 class JsonSocket(ServedSocket):
-    """One accepted socket. Subclasses fill in the hooks; they are plain calls."""
+    """An accepted socket. Subclasses fill in the hooks, which are plain calls."""
 
     api: ClassVar[Api]
-    """Refuses before the upgrade."""
+    """The API whose errors refuse a socket before the upgrade."""
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
         self.limits = front.limits
         self.closing = False
-        """The socket is about to be closed: nothing is heard any more."""
+        """Whether the socket is about to be closed: no message is handled any more."""
         self._check_key: Callable[[str], bool] | None = websocket.scope.get(LATE_KEY)
         self._intake = Intake(self.limits, self.bad)
         self._active_at = time.monotonic()
@@ -42,22 +43,22 @@ class JsonSocket(ServedSocket):
 
     @abc.abstractmethod
     def received(self, message: dict[str, Any]) -> None:
-        """A JSON object; keys that were null are not in it. Raises RequestError to refuse it."""
+        """Handle a JSON object without its null keys. Raises RequestError to refuse it."""
 
     @abc.abstractmethod
     def refusal(self, failure: TurnFailure) -> Messages:
-        """What says that a message was refused, or why the socket is about to be closed."""
+        """Return the messages that say why a message was refused, or why the socket is closed."""
 
     def received_bytes(self, data: bytes) -> None:
-        """A binary frame. Raises RequestError to refuse it."""
+        """Handle a binary frame. Raises RequestError to refuse it."""
         raise RequestError(f"expected a text frame with JSON, found a binary one ({len(data)} B)")
 
     def received_invalid(self, problem: RequestError | ProtocolError) -> None:
-        """Something was refused, with `received` or before it."""
+        """Tell the client about a message that was refused, by `received` or before it."""
         self.say(*self.refusal(TurnFailure(problem.code, str(problem))))
 
     def close_reason(self, failure: TurnFailure) -> str:
-        """What the close says of a failure that ends the socket: 123 bytes at most."""
+        """Return the reason of the close for a failure that ends the socket: 123 bytes at most."""
         return failure.code
 
     @classmethod
@@ -72,10 +73,10 @@ class JsonSocket(ServedSocket):
         response = cls.api.response(refusal, cls.api.new_request_id())
         await websocket.send_denial_response(response)
 
-    # What it calls.
+    # What a dialect calls.
 
     def say(self, *messages: str | bytes) -> None:
-        """Send, without waiting, behind everything that waits."""
+        """Send, without waiting, after everything that waits."""
         for message in messages:
             self.writer.put(message)
 
@@ -92,24 +93,24 @@ class JsonSocket(ServedSocket):
         self.close(CloseCode.INTERNAL, "internal")
 
     def fail(self, failure: TurnFailure, code: int) -> None:
-        """Say why, and close."""
+        """Tell the client why, and close."""
         self.reporter.failed(failure, fatal=True)
         self.say(*self.refusal(failure))
         self.close(code, self.close_reason(failure))
 
     def revoke(self, why: TurnFailure) -> None:
-        """Its key is no longer valid."""
+        """Close the socket, because its key is no longer valid."""
         with self.contained():
             if not self.closing:
                 self.fail(why, CloseCode.UNAUTHORIZED)
 
     @property
     def needs_key(self) -> bool:
-        """The key was not among headers and parameters: it must come with the first message."""
+        """Whether the first message must bring the key: headers and parameters had none."""
         return self._check_key is not None
 
     def present_key(self, key: str | None) -> None:
-        """The key of the first message. Without a valid one the socket is closed."""
+        """Check the key of the first message; without a valid one the socket is closed."""
         if self._check_key is not None and not (key is not None and self._check_key(key)):
             self.fail(TurnFailure("unauthorized", "a valid API key is needed"), 1008)
         elif self._check_key is not None:

@@ -1,6 +1,6 @@
-"""OpenAI's speech API: `POST /v1/audio/speech` and lists, for clients that speak it.
+"""OpenAI's speech API: `POST /v1/audio/speech` and lists.
 
-docs/dialects.md says what is taken and what is not.
+docs/dialects.md says what is supported.
 """
 
 from __future__ import annotations
@@ -30,12 +30,10 @@ from realtime_tts.dialects.openai_request import (
 )
 from realtime_tts.dialects.speech_endpoint import (
     EVENTS,
-    BodyTooLarge,
     Order,
     Pieces,
     SpeechEndpoint,
     most_body_bytes,
-    read_body,
     sounds,
 )
 from realtime_tts.errors import RequestError
@@ -43,6 +41,7 @@ from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.auth import account_of
+from realtime_tts.server.endpoints import BodyTooLarge, read_body
 from realtime_tts.server.front import Front
 from realtime_tts.server.speech import Speech
 
@@ -165,7 +164,7 @@ def _models(created: int, front: Front, request: Request) -> Model | ModelList |
 
 
 def _audio_voices(front: Front, request: Request) -> AudioVoices:
-    """Open WebUI needs both fields; OpenReader asks for speech with the name."""
+    """Return the voices. Open WebUI needs both fields; OpenReader asks for speech by the name."""
     names = front.voice_names(account_of(request.scope))
     return {"voices": [{"id": name, "name": name} for name in names]}
 
@@ -175,10 +174,10 @@ def _audio_models(front: Front, _: Request) -> AudioModels:
 
 
 class OpenAISpeech(SpeechEndpoint):
-    """`POST /v1/audio/speech`."""
+    """The endpoint `POST /v1/audio/speech`."""
 
     api = API
-    cuts_events = True  # LiveKit's client knows no event `error`, but it sees that
+    cuts_events = True  # LiveKit's client ignores an event `error`, but sees the cut
 
     async def order(self, request: Request, request_id: str) -> Order:
         asked = await self._read(request)
@@ -219,7 +218,7 @@ class OpenAISpeech(SpeechEndpoint):
         return settings
 
     async def _events(self, speech: Speech) -> Pieces:
-        """Server-sent events: the sound in base64, and at the end what it took."""
+        """Yield server-sent events: the sound in base64, and at the end the usage."""
         async with aclosing(sounds(speech)) as pieces:
             async for piece in pieces:
                 audio = base64.b64encode(piece).decode()
@@ -238,5 +237,5 @@ class OpenAISpeech(SpeechEndpoint):
 
 
 def event_bytes(data: dict[str, Any]) -> bytes:
-    """One server-sent event."""
+    """Return one server-sent event."""
     return b"data: " + json.dumps(data).encode() + b"\n\n"

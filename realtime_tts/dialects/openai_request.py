@@ -1,4 +1,4 @@
-"""What a client of OpenAI's speech API asks for, read and checked; and its voices, as ours."""
+"""What a client of OpenAI's speech API asks for, parsed and checked; and its voices, as ours."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ VOICES: dict[str, tuple[str, ...]] = {
     "shimmer": ("ava", "ono_anna"),
     "verse": ("ray", "ryan"),
 }
-"""OpenAI's voices, and which of ours speaks for each: the first that the checkpoint has. Of a
-checkpoint with other voices, those in their order, the first for the first name and so on."""
+"""OpenAI's voices, and which of ours speaks for each: the first that the checkpoint has. If it has
+none of them, its own voices stand in, in their order."""
 
 _FORMS = {"voice": 'a string, or an object {"id": "…"}'}
 
@@ -53,7 +53,7 @@ class SpeechRequest(SpeechFields, frozen=True, kw_only=True):
 
 
 def parse_request(body: bytes, limits: Limits) -> SpeechRequest:
-    """The request in a body. A field that is null counts as absent. Raises WrongField."""
+    """Parse the request in a body. A field that is null counts as absent. Raises WrongField."""
     try:
         fields = load_object(body.decode())
     except (UnicodeDecodeError, ProtocolError) as error:
@@ -85,7 +85,7 @@ def _check(request: SpeechRequest, limits: Limits) -> None:
 
 
 def format_of(request: SpeechRequest) -> AudioFormat:
-    """What `response_format` means. Raises WrongField if this server cannot make it."""
+    """Return the format of a request. Raises WrongField if this server cannot make it."""
     try:
         return our_format(request.response_format)
     except RequestError as error:
@@ -93,7 +93,7 @@ def format_of(request: SpeechRequest) -> AudioFormat:
 
 
 def our_voice(name: str | None, voices: Sequence[str]) -> str | None:
-    """The voice of this checkpoint that `name` means; None leaves the choice to it.
+    """Return the voice of this checkpoint that `name` means; None leaves the choice to it.
 
     Its own names come first, in any case, then OpenAI's. Raises WrongField for any other.
     """
@@ -108,7 +108,7 @@ def our_voice(name: str | None, voices: Sequence[str]) -> str | None:
 
 
 def usage(text_tokens: int, samples: int, samples_per_frame: int) -> dict[str, Any]:
-    """Tokens in and out, as OpenAI counts them: text tokens, and frames of 80 ms."""
+    """Return tokens in and out, as OpenAI counts them: text tokens, and frames of 80 ms."""
     frames = -(-samples // samples_per_frame)
     return {
         "input_tokens": text_tokens,

@@ -1,8 +1,8 @@
 """SpeechSocket: what every API over a WebSocket needs, whatever its messages look like.
 
 Admission and its refusals, the subprotocol, contexts by id, idle time, the server's drain and end,
-and the client that is gone; `json_socket.py` has the messages. A dialect subclasses it, turns each
-message into calls of `SpeechContext`, and gives the messages that go back.
+and a lost client; `json_socket.py` has the messages. A dialect subclasses it, turns each message
+into calls of `SpeechContext`, and returns the messages that go back.
 """
 
 from __future__ import annotations
@@ -15,44 +15,44 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.audio.packets import FramedPackets
 from realtime_tts.dialects.context import ContextSocket, SpeechContext
-from realtime_tts.dialects.json_socket import JsonSocket
+from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import CloseCode
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.front import Front
 from realtime_tts.server.refusals import GOING_AWAY
-from realtime_tts.server.socket import Messages
-from realtime_tts.server.speech import Delivery
+from realtime_tts.server.track import Delivery
+from realtime_tts.server.writer import Messages
 
-_KEY_SECONDS = 10.0  # for the first message, where it has to bring the key
+_KEY_SECONDS = 10.0  # within which the first message must bring the key
 
 
-class SpeechSocket(JsonSocket, ContextSocket):
-    """One accepted socket. `serve` is the endpoint; a dialect fills in the hooks."""
+class SpeechSocket(ContextSocket):
+    """An accepted socket with contexts. `serve` is the endpoint; a dialect fills in the hooks."""
 
     max_contexts: ClassVar[int] = 64
     """Contexts that may be open at once."""
     idle_seconds: ClassVar[float] = 300.0
-    """Without a message and without speech for so long, the socket is closed with 1000."""
+    """After this time without a message and without speech, the socket is closed with 1000."""
     hold_seconds: ClassVar[float | None] = 3.0
-    """Text that pauses for so long is spoken to its end; None: the server's `turn_idle_ms`."""
+    """Text that pauses for this time is spoken to its end; None: the server's `turn_idle_ms`."""
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
         self.contexts: dict[str, SpeechContext] = {}
-        self._opened = 0  # contexts ever
+        self._opened = 0  # number of contexts opened so far
         self._draining = False
-        self._last_close: tuple[int, str] | None = None  # how to close when all is said
+        self._last_close: tuple[int, str] | None = None  # how to close, after `finish`
         self._alarm = Alarm(self._on_time)
 
     # What a dialect fills in; the hooks of `JsonSocket` and `ContextSocket` as well.
 
     def greet(self) -> None:
-        """The socket was accepted: a greeting can be sent, a context opened."""
+        """Called when the socket was accepted: a greeting can be sent, a context opened."""
 
     def finished(self) -> Messages:
-        """What is said after `finish`, when all contexts are done and before the close."""
+        """Return the messages after `finish`, when all contexts are done and before the close."""
         return ()
 
     # What a dialect calls.
@@ -68,13 +68,12 @@ class SpeechSocket(JsonSocket, ContextSocket):
         after: SpeechContext | None = None,
         tag: Any = None,
     ) -> SpeechContext:
-        """A context, in `contexts` until it is over; a `lasting` one never ends for idleness, and
-        one that is not `continuous` makes a file of each segment. One that comes `after` another is
-        silent until that one is over, and counts with it. `hold_seconds` is for one that differs
-        from the others of its API.
+        """Open a context, which is in `contexts` until it is over. A `lasting` one never ends for
+        idleness; one that is not `continuous` makes a file of each segment. One that comes `after`
+        another is silent until that is over, and counts with it. `hold_seconds` replaces the API's.
 
-        Raises TurnFailure if there is no room for it now, RequestError for settings or a format
-        that cannot be had.
+        Raises TurnFailure if there is no capacity for it now, RequestError for settings or a format
+        that this server cannot do.
         """
         assert context_id not in self.contexts, "a context is opened once"
         if len(self.contexts) >= self.max_contexts:
@@ -86,7 +85,7 @@ class SpeechSocket(JsonSocket, ContextSocket):
             self.front.admit(self.account, more=True)
         hold = self.hold_seconds if hold_seconds is None else hold_seconds
         idle = self.limits.turn_idle_ms / 1000
-        saved = settings.lead_ms == self.limits.max_lead_ms  # nobody hears it as it comes
+        saved = settings.lead_ms == self.limits.max_lead_ms  # nobody listens while it comes
         self._opened += 1
         name = f"{self.name}-{self._opened}"
         speech = self.front.open_speech(
@@ -111,7 +110,6 @@ class SpeechSocket(JsonSocket, ContextSocket):
         return context
 
     def cancel(self, context_id: str) -> bool:
-        """Silence a context at once; nothing of it is sent after this. False: there was none."""
         context = self.contexts.pop(context_id, None)
         if context is None:
             return False
@@ -121,7 +119,7 @@ class SpeechSocket(JsonSocket, ContextSocket):
         return True
 
     def cancel_all(self, reason: str = "interrupted") -> None:
-        """The same for every context; none that waited for another begins meanwhile."""
+        """Silence every context at once; none that waited for another begins meanwhile."""
         contexts, self.contexts = self.contexts, {}
         for context in contexts.values():
             context.cancel(reason)
@@ -130,7 +128,7 @@ class SpeechSocket(JsonSocket, ContextSocket):
     def close(self, code: int = CloseCode.DONE, reason: str = "") -> None:
         """Close the socket after everything that waits; what still speaks is silenced.
 
-        Not from what is said of a context: there, and to let contexts finish, call `finish`.
+        Must not be called from a context's hooks: there, and to let contexts finish, call `finish`.
         """
         self.closing = True
         self.cancel_all("closed")
@@ -138,12 +136,12 @@ class SpeechSocket(JsonSocket, ContextSocket):
 
     @property
     def finishing(self) -> bool:
-        """`finish` was called."""
+        """Whether `finish` was called."""
         return self._last_close is not None
 
     def finish(self, code: int = CloseCode.DONE, reason: str = "") -> None:
-        """No more text: close when all contexts are done. Messages are still heard, so that speech
-        can be cancelled. Idempotent; the first code counts."""
+        """End all text, and close when all contexts are done. Messages are still handled, so that
+        speech can be cancelled. Idempotent; the first code counts."""
         self._last_close = self._last_close or (code, reason)
         for context in self.contexts.values():
             context.end()
@@ -166,7 +164,7 @@ class SpeechSocket(JsonSocket, ContextSocket):
     @property
     def sessions(self) -> int:
         if self.needs_key:
-            return 0  # whoever has no key takes nothing from those who have
+            return 0  # an unauthenticated socket takes no session from others
         return max(1, sum(not context.waits for context in self.contexts.values()))
 
     @property
@@ -178,7 +176,7 @@ class SpeechSocket(JsonSocket, ContextSocket):
         return sum(context.speaking for context in self.contexts.values())
 
     def drain(self) -> None:
-        """Contexts that were begun may finish; then the socket is closed, with none at once."""
+        """Let contexts that have begun finish, then close the socket: at once without any."""
         self._draining = True
         with self.contained():
             for context in self.contexts.values():
@@ -237,20 +235,28 @@ class SpeechSocket(JsonSocket, ContextSocket):
 
 
 class SingleVoiceSocket(SpeechSocket):
-    """For APIs without ids, where a socket is one voice, saying one thing at a time.
+    """A socket for APIs without ids, which is one voice that says one thing at a time.
 
-    The voice and the format may be changed at any time, for the text that follows: what was said
-    before is spoken to its end in the old ones, and then the new ones take over. So its contexts
-    follow one another, each with its settings. Every segment is a file of its own.
+    The voice and the format may change at any time, for the text that follows: earlier text is
+    spoken to its end in the old ones, and then the new ones take over. So its contexts follow one
+    another, each with its settings. Every segment is a file of its own.
     """
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
         self._chosen: SessionSettings | None = None
         self._voice: SpeechContext | None = None
+        self.kept = ""  # text that the client has not committed
+
+    def keep(self, text: str) -> None:
+        """Keep text until the client commits it. Raises RequestError if it is too much."""
+        if len(self.kept) + len(text) > self.limits.max_turn_chars:
+            most = self.limits.max_turn_chars
+            raise RequestError(f"at most {most} characters may wait to be spoken")
+        self.kept += text
 
     def speak_as(self, chosen: SessionSettings) -> None:
-        """Text that follows is spoken so."""
+        """Speak the text that follows with these settings."""
         self._chosen = chosen
         current, self._voice = self._voice, None
         if current is not None and current.id in self.contexts:
@@ -261,7 +267,8 @@ class SingleVoiceSocket(SpeechSocket):
 
     @property
     def voice(self) -> SpeechContext:
-        """Takes the text. Raises TurnFailure and RequestError, as `open_context` does."""
+        """The context that takes the text. Raises TurnFailure and RequestError: see
+        `open_context`."""
         if self._voice is None or self._voice.ended:
             assert self._chosen is not None, "`speak_as` comes first"
             self._voice = self.open_context(

@@ -1,8 +1,7 @@
 """SpeechEndpoint: a text in a `POST`, its speech in the answer, whatever the API looks like.
 
 Admission, the speech, and every way in which it can end are here. A dialect subclasses it and says
-how a request is read (`order`). `read_body` and `read_object` take the request in, `sounds` and
-`timed_sounds` give the pieces of the answer.
+how a request is read (`order`). `sounds` and `timed_sounds` give the pieces of the answer.
 """
 
 from __future__ import annotations
@@ -27,56 +26,33 @@ from realtime_tts.dialects.timing import spans_of
 from realtime_tts.errors import RequestError
 from realtime_tts.logs import event
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.parsing import ProtocolError, load_object
+from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.protocol.settings import Limits, SessionSettings
 from realtime_tts.server.auth import account_of
+from realtime_tts.server.endpoints import object_in, read_body
 from realtime_tts.server.front import Front
 from realtime_tts.server.socket import abort, address_of
-from realtime_tts.server.speech import Delivery, Sound, Speech, SpokenSpan
+from realtime_tts.server.speech import Speech
+from realtime_tts.server.track import Delivery, Sound
+from realtime_tts.text.speech_times import SpokenSpan
 from realtime_tts.tracing.context import traceparent_of
 
 EVENTS = "text/event-stream"
-_BYTES_PER_CHAR = 12  # `\ud83d\ude00`: what a JSON string can make of one character
-
-
-class BodyTooLarge(RequestError):
-    """The request has more bytes than were allowed; they have been read and dropped."""
-
-    def __init__(self, max_bytes: int) -> None:
-        super().__init__(f"the body must have at most {max_bytes} bytes")
-
-
-async def read_body(request: Request, max_bytes: int) -> bytes:
-    """The whole body. Raises BodyTooLarge, and ClientDisconnect.
-
-    One that is too large is read to its end all the same (the server's deadline for bodies ends an
-    endless one): a client that is still writing when the answer comes would not see the answer.
-    """
-    body, size = bytearray(), 0
-    async for piece in request.stream():
-        size += len(piece)
-        if size <= max_bytes:
-            body += piece
-    if size > max_bytes:
-        raise BodyTooLarge(max_bytes)
-    return bytes(body)
+_BYTES_PER_CHAR = 12  # `\ud83d\ude00`: the longest JSON of one character
 
 
 def most_body_bytes(chars: int, limits: Limits) -> int:
-    """Of a request whose texts have so many characters: beside them, what one message may have."""
+    """Return the largest body for `chars` characters of text: their longest JSON, plus the size of
+    one message for all other fields."""
     return _BYTES_PER_CHAR * chars + limits.max_message_bytes
 
 
 async def read_object(request: Request, limits: Limits) -> dict[str, Any]:
-    """The JSON object that is the body, with room for one text.
+    """Return the JSON object in the body, which may hold one text.
 
-    Raises BodyTooLarge, ClientDisconnect; RequestError or ProtocolError for what is no JSON object.
+    Raises BodyTooLarge, ClientDisconnect; RequestError or ProtocolError if it is no JSON object.
     """
-    body = await read_body(request, most_body_bytes(limits.max_text_chars, limits))
-    try:
-        return load_object(body.decode())
-    except UnicodeDecodeError:
-        raise RequestError("the body must be a JSON object in UTF-8") from None
+    return object_in(await read_body(request, most_body_bytes(limits.max_text_chars, limits)))
 
 
 def check_text(name: str, text: str, limits: Limits) -> None:
@@ -87,11 +63,11 @@ def check_text(name: str, text: str, limits: Limits) -> None:
 
 
 async def timed_sounds(speech: Speech) -> AsyncGenerator[tuple[bytes, SpokenSpan | None], None]:
-    """The speech's sound in its format, each piece with the text that became spoken with it, in
-    seconds of the answer. What there is more of the one or the other comes alone.
+    """Yield the speech's sound in its format, each piece with a text that became spoken with it;
+    times count from the start of the answer, in seconds. Further spans come with empty sound.
 
-    The first piece comes with the first sound. So whatever refuses or fails the speech before it
-    speaks (TurnFailure) comes before the first piece.
+    The first piece comes with the first sound, so whatever refuses or fails the speech before it
+    speaks (TurnFailure) is raised before the first piece.
     """
     given = await speech.next()
     while given is not None:
@@ -99,12 +75,12 @@ async def timed_sounds(speech: Speech) -> AsyncGenerator[tuple[bytes, SpokenSpan
         yield given.data if isinstance(given, Sound) else b"", next(spans, None)
         for span in spans:
             yield b"", span
-            await asyncio.sleep(0)  # who puts long ones into messages leaves room for others
+            await asyncio.sleep(0)  # long texts must not delay other clients
         given = await speech.next(fill=True)
 
 
 async def sounds(speech: Speech) -> AsyncGenerator[bytes, None]:
-    """The same without the text."""
+    """Yield the speech's sound in its format."""
     given = await speech.next()
     while given is not None:
         if isinstance(given, Sound):
@@ -119,27 +95,27 @@ Pieces = AsyncGenerator[bytes, None]
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a request asks for: a text, and how it is to be spoken and sent."""
+    """What a request asks for: a text, and how to speak and send it."""
 
     text: str
     settings: SessionSettings
     media_type: str | None = None
-    """Of the answer, where it is not the format's."""
+    """Media type of the answer; None: that of the format."""
     pieces: Callable[[Speech], Pieces] = sounds
-    """What the answer is made of."""
+    """Makes the pieces of the answer."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Of the answer, beside those that every answer has."""
+    """Headers of the answer, beside those that every answer has."""
     warning: str = ""
-    """What the answer's header warns of."""
+    """A warning for the answer's header; empty for none."""
 
 
 class SpeechEndpoint(abc.ABC):
     """The endpoint of a route. Until the answer begins, with the first sound, a refusal has a
-    status; what fails later cuts the connection, or is an event where the answer is of events."""
+    status; a later failure cuts the connection, or is an event if the answer consists of events."""
 
     api: ClassVar[Api]
     cuts_events: ClassVar[bool] = False
-    """Whether the connection is cut behind an event that says what failed."""
+    """Whether the connection is cut after an event that says what failed."""
 
     def __init__(self, front: Front) -> None:
         self.front = front
@@ -151,7 +127,7 @@ class SpeechEndpoint(abc.ABC):
         """Read the request and check it. Raises RequestError, ProtocolError, ClientDisconnect."""
 
     def failed_event(self, failure: TurnFailure, request_id: str) -> bytes:
-        """What says that speech went wrong, as an event; empty if the API has none for it."""
+        """Return an event that says that the speech failed; empty if the API has none for it."""
         return b""
 
     # The endpoint.
@@ -179,7 +155,7 @@ class SpeechEndpoint(abc.ABC):
         answer.account = account = account_of(request.scope)
         self.front.admit(account)  # before anything asks the engine, which may be loading
         order = await self.order(request, request_id)
-        # Where a smaller lead was asked for, somebody listens.
+        # If a smaller lead was asked for, somebody listens while the sound comes.
         saved = order.settings.lead_ms == self.front.limits.max_lead_ms
         delivery = Delivery(FramedPackets, fills=True, saved=saved)
         answer.disclosure = self.front.disclosure(order.settings)
@@ -201,13 +177,13 @@ class SpeechEndpoint(abc.ABC):
 
 
 class _Answer:
-    """The answer to one request. It begins with the first piece, so that until then a refusal has a
-    status. The front sees it as one that has begun its only turn, and goes on in a drain."""
+    """The answer to one request. It begins with the first piece; until then a refusal has a status.
+    The front sees a connection that has begun its only turn and is not stopped by a drain."""
 
     sessions = open_turns = 1
     account: Account
     speech: Speech
-    """Once there is one."""
+    """The speech of the answer; set once it is open."""
     address: object
     disclosure: tuple[str, str]
     """The header that says that the sound is synthetic."""
@@ -232,9 +208,9 @@ class _Answer:
 
     @contextlib.asynccontextmanager
     async def heard(self) -> AsyncIterator[None]:
-        """The speech is closed at the end of the block, or as soon as the client hangs up.
+        """Close the speech at the end of the block, or as soon as the client hangs up.
 
-        Then it gives nothing more, and what is still sent reaches nobody.
+        After that the speech gives nothing more, and what is still sent reaches nobody.
         """
 
         async def watch() -> None:
@@ -251,7 +227,7 @@ class _Answer:
             await asyncio.gather(watcher, return_exceptions=True)
 
     async def send_all(self, order: Order) -> None:
-        """Speak the text: 200 with the first piece, then all as they come, but for empty ones."""
+        """Speak the text: send 200 with the first piece, then every piece that is not empty."""
         self.speech.feed(order.text)
         self.speech.end()
         async with contextlib.aclosing(order.pieces(self.speech)) as pieces:
@@ -263,8 +239,8 @@ class _Answer:
         await self._body(b"", more=False)
 
     async def refuse(self, response: Response, event: bytes = b"", *, cut: bool = False) -> None:
-        """This instead of speech. If that has begun: `event` and the end, where the answer is of
-        events, or a `cut` behind it; else the connection is cut."""
+        """Send this response instead of speech. If speech has begun: send `event` and the end,
+        where the answer consists of events, or a `cut` after it; else cut the connection."""
         if self._media_type is None:
             await response(self._scope, self._receive, self._send)
             return

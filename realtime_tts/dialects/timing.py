@@ -1,9 +1,9 @@
-"""Times of words and characters, out of the spans of a speech.
+"""Times of words and characters, from the spans of a speech.
 
-A speech says which text was spoken between two moments (`Speech.take_words`). Inside of a span the
-time is shared out by characters. So times are in order and never lie beyond the audio that has been
-sent. Spans are single words where the model tells when it speaks them (`SpokenSpan.exact`).
-Estimates touch, and how near they are to the sound is another matter, see docs/dialects.md.
+A speech says which text was spoken between two moments (`Speech.take_words`). Within a span, the
+time is divided equally among its characters. So times are in order and never lie beyond the audio
+that has been sent. Spans are single words if the model tells when it speaks them
+(`SpokenSpan.exact`). Estimated times touch each other; docs/dialects.md says how accurate they are.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from realtime_tts.server.speech import Speech, SpokenSpan
+from realtime_tts.server.speech import Speech
+from realtime_tts.text.speech_times import SpokenSpan
 
 _WORD = re.compile(r"\S+")
 
@@ -26,7 +27,7 @@ class Timed(NamedTuple):
 
 
 def spans_of(speech: Speech) -> Iterator[SpokenSpan]:
-    """The text that was spoken with the sound taken so far, and was not given out yet."""
+    """Yield the text that was spoken with the sound taken so far and was not yielded before."""
     while words := speech.take_words():
         if words[0].exact:
             yield from words
@@ -35,13 +36,13 @@ def spans_of(speech: Speech) -> Iterator[SpokenSpan]:
 
 
 def words_of(span: SpokenSpan) -> list[Timed]:
-    """The words of a span, each with the marks that stand at it. Where a script writes no spaces,
-    a run of characters counts as a word. White space takes its share of an estimated time."""
+    """Return the words of a span, each with its punctuation. In a script without spaces, a run of
+    characters counts as a word. White space takes its share of an estimated time."""
     return [_part(span, found.start(), found.end()) for found in _WORD.finditer(span.text)]
 
 
 def characters_of(span: SpokenSpan) -> list[Timed]:
-    """Every character of a span, white space too: joined they are its text."""
+    """Return every character of a span, white space too: joined they are its text."""
     return [_part(span, at, at + 1) for at in range(len(span.text))]
 
 

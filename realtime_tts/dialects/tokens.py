@@ -1,7 +1,6 @@
 """Short-lived tokens as ElevenLabs, Deepgram and Cartesia give them to pages.
 
-`server/tokens.py` makes them. Each is taken wherever its API takes a key, and by the others as
-well: what differs is how a client asks for one.
+`server/tokens.py` makes them. Each is accepted wherever any API accepts a key.
 """
 
 from __future__ import annotations
@@ -9,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from realtime_tts.dialects import cartesia_messages, deepgram_messages, elevenlabs_messages
 from realtime_tts.dialects.api import Api
-from realtime_tts.dialects.speech_endpoint import read_body
 from realtime_tts.errors import RequestError
-from realtime_tts.protocol.parsing import ProtocolError, load_object
+from realtime_tts.server.endpoints import object_in, read_body
 from realtime_tts.server.tokens import token_for
 
 ELEVENLABS_PATH = "/v1/single-use-token/"
@@ -30,7 +28,7 @@ _ELEVENLABS_SECONDS, _DEEPGRAM_SECONDS, _CARTESIA_SECONDS = 900, 30, 60
 
 
 def routes() -> list[Route]:
-    """The routes that give them."""
+    """Return the routes that make tokens."""
     return [
         _route(ELEVENLABS_PATH + "{kind}", elevenlabs_messages.API, _elevenlabs),
         _route(DEEPGRAM_PATH, deepgram_messages.API, _deepgram),
@@ -39,13 +37,10 @@ def routes() -> list[Route]:
 
 
 def _route(path: str, api: Api, make: Callable[[Request], Awaitable[dict[str, Any]]]) -> Route:
-    async def answer(request: Request) -> Response:
-        try:
-            return JSONResponse(await make(request), headers={"cache-control": "no-store"})
-        except (RequestError, ProtocolError) as error:
-            return api.response(api.of_problem(error), api.new_request_id())
+    async def serve(request: Request) -> Response:
+        return JSONResponse(await make(request), headers={"cache-control": "no-store"})
 
-    return Route(path, answer, methods=["POST"])
+    return Route(path, api.endpoint(serve), methods=["POST"])
 
 
 async def _elevenlabs(request: Request) -> dict[str, Any]:
@@ -66,10 +61,6 @@ async def _cartesia(request: Request) -> dict[str, Any]:
 
 
 async def _fields(request: Request) -> dict[str, Any]:
-    """Of the body, if there is one. Raises RequestError and ProtocolError."""
-    try:
-        body = await read_body(request, _MOST_BYTES)
-    except ClientDisconnect:
-        return {}  # nobody hears the answer
-    fields = load_object(body.decode(errors="replace")) if body else {}
-    return {name: value for name, value in fields.items() if value is not None}
+    """Return the fields of the body, if there is one. Raises RequestError and ProtocolError."""
+    body = await read_body(request, _MOST_BYTES)
+    return object_in(body) if body else {}

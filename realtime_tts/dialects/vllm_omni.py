@@ -1,9 +1,8 @@
 """vLLM-Omni's speech over a WebSocket: `/v1/audio/speech/stream`.
 
-docs/dialects.md says what is taken and what is not. An utterance is what stands between two
-`input.done`; here it is one sentence of that API, or a few where its text pauses. With
-`stream_audio` it is spoken as its text comes. Without, the API promises one frame of sound, so that
-its text waits for `input.done`, too.
+docs/dialects.md says what is supported. An utterance is the text between two `input.done`; here it
+is one sentence of that API, or a few where its text pauses. With `stream_audio` it is spoken as its
+text comes. Without, the API promises one frame of sound, so its text waits for `input.done`, too.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.dialects.catalogue import chosen_voice, model_for, our_language
-from realtime_tts.dialects.context import Messages, Segment, SpeechContext
+from realtime_tts.dialects.context import SpeechContext
 from realtime_tts.dialects.fields import text_of, type_of
 from realtime_tts.dialects.openai import API
 from realtime_tts.dialects.socket import SingleVoiceSocket
@@ -29,7 +28,9 @@ from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.front import Front
-from realtime_tts.server.speech import SpokenSpan
+from realtime_tts.server.track import Segment
+from realtime_tts.server.writer import Messages
+from realtime_tts.text.speech_times import SpokenSpan
 
 SOCKET_PATH = "/v1/audio/speech/stream"
 
@@ -44,12 +45,11 @@ class VllmOmniSocket(SingleVoiceSocket):
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
         self._config = Config()
-        self._refused = False  # the last `session.config`: it is not known how to speak
+        self._refused = False  # the last `session.config`, so it is unknown how to speak
         self._open = False  # an utterance takes text
-        self._ended = False  # by `session.close`
-        self._buffer: list[str] = []  # its text, without `stream_audio`
-        self._utterance = 0  # that is being spoken
-        self._sentence = 0  # of it
+        self._ended = False  # `session.close` came
+        self._utterance = 0  # index of the one being spoken
+        self._sentence = 0  # index of its sentence
 
     # From the client.
 
@@ -106,10 +106,7 @@ class VllmOmniSocket(SingleVoiceSocket):
         if self._config.stream_audio:
             self._speak(text)
         else:
-            waiting, most = sum(map(len, self._buffer)), self.limits.max_turn_chars
-            if waiting + len(text) > most:
-                raise RequestError(f"an utterance must have at most {most} characters")
-            self._buffer.append(text)
+            self.keep(text)
         self._open = self._open or bool(text)
 
     def _speak(self, text: str) -> None:
@@ -118,20 +115,20 @@ class VllmOmniSocket(SingleVoiceSocket):
             self._sentence_of(segment).text.append(text)
 
     def _commit(self) -> None:
-        """Without `stream_audio`, text waits for the end of its utterance in any case."""
+        """Speak the text so far. Without `stream_audio` it waits for the end of its utterance."""
         if self._config.stream_audio and self._open:
             self.voice.commit()
 
     def _done(self) -> None:
-        if self._buffer:
-            self._speak("".join(self._buffer))
-            self._buffer.clear()
-        self.voice.flush()
+        if self.kept:
+            self._speak(self.kept)
+            self.kept = ""
+        self.voice.cut()
         self._open = False
 
     def _close(self) -> None:
-        """What was ended by `input.done` is spoken; what was not, only where it is already."""
-        self._buffer.clear()
+        """Speak what `input.done` ended, but of an open utterance only what is already spoken."""
+        self.kept = ""
         self._ended = True
         self.finish()
 
@@ -159,7 +156,7 @@ class VllmOmniSocket(SingleVoiceSocket):
         return told
 
     def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
-        """Each utterance that was complete, and is lost, ends: its client waits for that."""
+        """End each complete utterance that is lost: its client waits for that."""
         told: list[str | bytes] = []
         for segment in context.speech.segments:
             sentence = self._sentence_of(segment)
@@ -193,7 +190,7 @@ class VllmOmniSocket(SingleVoiceSocket):
 
 
 def _error(failure: TurnFailure, *, partial_audio: bool = False) -> str:
-    """`code` is ours."""
+    """Return an error; its `code` is ours."""
     message: dict[str, Any] = {"type": "error", "message": failure.message, "code": failure.code}
     if partial_audio:
         message |= {"partial_audio": True, "action": "discard"}
@@ -201,27 +198,27 @@ def _error(failure: TurnFailure, *, partial_audio: bool = False) -> str:
 
 
 MAX_FRAME_BYTES = 1 << 20
-"""Of one binary frame: Python clients take no larger one, unless they are told to."""
+"""Largest binary frame: by default, Python clients accept no larger one."""
 
 _WAV_HEADER_BYTES = 44
 
 
 @dataclass(slots=True)
 class Sentence:
-    """From `audio.start` to `audio.done`."""
+    """The messages of one sentence, from `audio.start` to `audio.done`."""
 
     config: Config
     text: list[str] = field(default_factory=list)
     started: bool = False
     bytes_sent: int = 0
-    _whole: bytearray = field(default_factory=bytearray)  # where the sound is not streamed
+    _whole: bytearray = field(default_factory=bytearray)  # sound that is not streamed
     _at: dict[str, int] = field(default_factory=dict)
-    _start: float = 0.0  # seconds of the context's sound before it
+    _start: float = 0.0  # seconds of the context's sound before the sentence
     _chunks: int = 0
     _words: list[dict[str, Any]] = field(default_factory=list)
 
     def start(self, utterance: int, sentence: int, seconds: float) -> str:
-        """`sentence_text` is all the text where it was complete before, else what there is."""
+        """Return `audio.start`; its `sentence_text` is the text that is known by then."""
         self.started = True
         self._start = seconds
         self._at = {"utterance_index": utterance, "sentence_index": sentence}
@@ -238,7 +235,7 @@ class Sentence:
         return json.dumps(message)
 
     def sound(self, data: bytes) -> list[str | bytes]:
-        """Sound, or nothing where it is sent whole in `rest`."""
+        """Return the sound, or nothing if it is sent whole in `rest`."""
         if not self.config.stream_audio:
             self._whole += data
             return []
@@ -248,7 +245,7 @@ class Sentence:
         return [data]
 
     def spoken(self, span: SpokenSpan) -> None:
-        """Keeps the times of words, if they are wanted; `rest` has them."""
+        """Keep the times of words for `rest`, if they are wanted."""
         if self.config.word_timestamps and span.text.strip():
             self._words += [
                 {
@@ -260,7 +257,7 @@ class Sentence:
             ]
 
     def rest(self) -> list[str | bytes]:
-        """After the last sound: the sound, where it was not streamed; the times, if wanted."""
+        """Return what follows the last sound: sound that was not streamed; the times, if wanted."""
         if self.config.word_timestamps:
             return [self._chunk(b"", 0, self._words)]
         whole = _with_lengths(self._whole)
@@ -270,7 +267,7 @@ class Sentence:
         return [whole[at : at + MAX_FRAME_BYTES] for at in cuts]
 
     def done(self, *, failed: bool) -> str:
-        """`sentence_text`, all of it, is ours."""
+        """Return `audio.done`; its `sentence_text`, all of it, is an addition of ours."""
         message = {
             "type": "audio.done",
             **self._at,
@@ -300,7 +297,7 @@ def _ms(pcm_bytes: int) -> int:
 
 
 def _with_lengths(sound: bytearray) -> bytes:
-    """A WAV that is complete can say how long it is; others are as they were."""
+    """Return a complete WAV with its lengths filled in; other formats stay as they are."""
     if sound[:4] == b"RIFF" and sound[36:40] == b"data":
         sound[4:8] = (len(sound) - 8).to_bytes(4, "little")
         sound[40:44] = (len(sound) - _WAV_HEADER_BYTES).to_bytes(4, "little")

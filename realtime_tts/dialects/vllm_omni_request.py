@@ -1,4 +1,4 @@
-"""What a client of vLLM-Omni's speech socket asks for in `session.config`, read and checked."""
+"""What a client of vLLM-Omni's speech socket asks for in `session.config`, parsed and checked."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Config(SpeechFields, frozen=True, kw_only=True):
 
     @property
     def pacing(self) -> str | None:
-        """Its way to part text, as ours; None: it names none that we know."""
+        """Our name for the client's way to split text; None: it names none that we know."""
         if self.streaming_mode == "sentence_commit":
             return "sentence"
         known = self.split_granularity in ("sentence", "clause")
@@ -32,12 +32,12 @@ class Config(SpeechFields, frozen=True, kw_only=True):
 
     @property
     def audio(self) -> AudioFormat:
-        """The format, as ours. Raises RequestError if this server cannot make it."""
+        """This server's name for the format. Raises RequestError if the server cannot make it."""
         return our_format(self.response_format)
 
 
 def parse_config(fields: dict[str, Any]) -> Config:
-    """The configuration in a message. Raises RequestError that names the field at fault."""
+    """Parse the configuration in a message. Raises RequestError that names the field at fault."""
     refuse_cloning(fields)
     config = read_fields(fields, Config, _FORMS)
     if config.word_timestamps and not (config.stream_audio and config.response_format == "pcm"):

@@ -35,11 +35,6 @@ def make_links(configs: Sequence[EngineConfig], metrics: Metrics, progress: Prog
     return _links(configs, metrics, progress, partial(_child, metrics))
 
 
-def make_link(config: EngineConfig, metrics: Metrics, progress: Progress) -> EngineLink:
-    """Return the link to the engine of one checkpoint, as `make_links` does."""
-    return make_links((config,), metrics, progress)
-
-
 def parent_links(
     configs: Sequence[EngineConfig], metrics: Metrics, progress: Progress, told: EngineTold
 ) -> tuple[EngineLink, tuple[MultiprocessEngine, ...]]:

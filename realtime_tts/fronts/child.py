@@ -13,7 +13,7 @@ from dataclasses import replace
 from realtime_tts.child_process import ChildProcess
 from realtime_tts.fronts import wire
 from realtime_tts.fronts.acceptor import hand_over
-from realtime_tts.server.occupancy import Row
+from realtime_tts.server.occupancy import FrontRow
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ class FrontChild:
     def __init__(
         self,
         spec: wire.FrontSpec,
-        row: Row,
+        row: FrontRow,
         child: ChildProcess,
         channel: socket.socket,
         on_message: Callable[[FrontChild, wire.Up], None],
@@ -51,7 +51,7 @@ class FrontChild:
     async def start(
         cls,
         spec: wire.FrontSpec,
-        row: Row,
+        row: FrontRow,
         on_message: Callable[[FrontChild, wire.Up], None],
     ) -> FrontChild:
         """Start the interpreter; `spec.sockets` is filled in. Raises OSError if the machine cannot

@@ -1,8 +1,7 @@
-"""Changes of settings: structs derived from those of the settings, and what they make of them.
+"""Changes of settings: structs derived from those of the settings, and how they are applied.
 
 A change has every field of the settings. A field that is left out stays as it is, and null resets
-it to its default: a JSON merge patch (RFC 7396), but that a lexicon and an audio format are
-replaced as a whole.
+it to its default: a JSON merge patch (RFC 7396), but lexicons and audio formats are replaced whole.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 def changes_of(
     settings: type[msgspec.Struct], base: type[msgspec.Struct] = msgspec.Struct
 ) -> type[msgspec.Struct]:
-    """A struct for changes of `settings`; it inherits from `base`."""
+    """Return a struct type for changes of `settings`; it inherits from `base`."""
     fields = []
     for name, kind in get_type_hints(settings, include_extras=True).items():
         if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
@@ -33,7 +32,7 @@ def changes_of(
 
 
 def changed(settings: S, changes: msgspec.Struct, defaults: S) -> S:
-    """`settings` with what `changes` gives. Raises RequestError for an unknown audio format."""
+    """Return `settings` with the changes. Raises RequestError for an unknown audio format."""
     values: dict[str, Any] = {}
     for name, value in given(changes).items():
         old, default = getattr(settings, name), getattr(defaults, name)
@@ -50,14 +49,14 @@ def changed(settings: S, changes: msgspec.Struct, defaults: S) -> S:
 
 
 def given(changes: msgspec.Struct) -> dict[str, Any]:
-    """The fields that are not left out."""
+    """Return the fields that are not left out, by name."""
     values = {name: getattr(changes, name) for name in changes.__struct_fields__}
     return {name: value for name, value in values.items() if value is not UNSET}
 
 
 @cache
 def nested(struct: type[msgspec.Struct]) -> dict[str, type[msgspec.Struct]]:
-    """The structs among a struct's fields, by name."""
+    """Return the types of the fields of a struct that are structs themselves, by name."""
     return {
         field.name: kind
         for field in msgspec.structs.fields(struct)

@@ -1,4 +1,4 @@
-"""What a Session asks its connection to do, in order. Nothing here does anything.
+"""What a Session asks its connection to do, in order. Effects only describe; they do nothing.
 
 Every effect names its turn by id. Each `OpenTurn` is answered by exactly one of
 `Session.turn_finished`, `turn_failed` or `turn_interrupted`; until then no other turn is opened.
@@ -16,8 +16,9 @@ from realtime_tts.protocol.settings import SessionSettings
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """When a turn's first text came, in seconds on the session's clock, and whose span it is a part
-    of: for who traces it. `waits`: another one was before it."""
+    """How a turn began, for its trace: `at` is when its first text came, in seconds on the
+    session's clock, `traceparent` the caller's span, and `waits` whether another turn came
+    first."""
 
     at: float = 0.0
     traceparent: str | None = None
@@ -26,8 +27,8 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Put a message into the outbox, behind everything already in it. `begun`: of its turn, where
-    it says that the turn is refused or done."""
+    """Put a message into the outbox, behind everything already in it. `begun`: how the turn of the
+    message began, if the message says that the turn is refused or done."""
 
     message: ServerMessage
     begun: Begun | None = field(default=None, compare=False)
@@ -35,10 +36,10 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class OpenTurn:
-    """The turn is on the air: take its text and send its audio.
+    """Put the turn on the air: take its text and send its audio.
 
     Its TTFA counts from its first FeedText. Answer with `turn_started` before the first packet.
-    `resume`: it was spoken in part on another socket; all its text comes again.
+    `resume`: what was spoken of it on another socket; all its text comes again.
     """
 
     turn_id: str
@@ -49,7 +50,7 @@ class OpenTurn:
 
 @dataclass(frozen=True, slots=True)
 class FeedText:
-    """Text of the turn on the air; never empty. May hold lone surrogates (half a delta)."""
+    """Add text to the turn on the air: never empty, maybe with lone surrogates (half a delta)."""
 
     turn_id: str
     text: str
@@ -57,14 +58,14 @@ class FeedText:
 
 @dataclass(frozen=True, slots=True)
 class FlushText:
-    """Speak all there is now to its end; what follows is spoken behind it."""
+    """Speak all text so far to its end; text that follows is spoken after it."""
 
     turn_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class EndText:
-    """No more text for the turn on the air."""
+    """End the text of the turn on the air."""
 
     turn_id: str
 
@@ -73,8 +74,8 @@ class EndText:
 class InterruptTurn:
     """Stop the turn on the air at once and drop its unsent packets.
 
-    Answer with `Session.turn_interrupted`, always, also when the session is being closed (then
-    nobody reads the report). `played_samples` None: the client did not say; estimate.
+    Always answer with `Session.turn_interrupted`, even when the session is being closed and nobody
+    reads the report. `played_samples` None: the client did not say; estimate.
     """
 
     turn_id: str
@@ -83,9 +84,9 @@ class InterruptTurn:
 
 @dataclass(frozen=True, slots=True)
 class ReportHeard:
-    """The client interrupts a turn that is done but which its listener still hears.
+    """Report what was heard of a turn that is done but that its listener still hears.
 
-    Nothing is to be stopped. Answer with `Session.turn_heard`: the report if the connection still
+    There is nothing to stop. Answer with `Session.turn_heard`: the report if the connection still
     knows the turn's text and samples, else None. Keeping the last few turns is enough.
     """
 
@@ -95,9 +96,9 @@ class ReportHeard:
 
 @dataclass(frozen=True, slots=True)
 class ReportPlayed:
-    """The listener has heard so many samples of this turn, on the air or recently done.
+    """Note that the listener has heard this many samples of a turn, on the air or recently done.
 
-    Ignore it for a turn no longer known. It may go backwards or beyond what was sent.
+    Ignore it for a turn that is no longer known. The position may go back or beyond what was sent.
     """
 
     turn_id: str
@@ -127,7 +128,7 @@ Effect = (
 
 @dataclass(frozen=True, slots=True)
 class TurnStats:
-    """What a turn came to, for `turn.done`. `ttfa_ms` None: no audio was sent."""
+    """The numbers of a turn, for `turn.done`. `ttfa_ms` None: no audio was sent."""
 
     samples: int = 0
     ttfa_ms: float | None = None
@@ -151,9 +152,9 @@ class HeardReport:
 
 
 class TurnFailure(RealtimeTTSError):
-    """Why a turn failed, or cannot be had: raised, or told as an `error`.
+    """Why a turn failed, or cannot begin: raised, or sent as an `error`.
 
-    `retry_after_ms` only where waiting helps.
+    `retry_after_ms` is set only where waiting helps.
     """
 
     code: str  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""What each field of a client's messages takes, in words, for the errors that name it."""
+"""What each field of a client's messages accepts, in words, for the errors that name the field."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from realtime_tts.protocol.changes import nested
 from realtime_tts.protocol.messages import CLIENT_MESSAGES
 
 EACH = "an array, each "
-"""Comes before what each item of an array has to be."""
+"""Precedes what each item of an array must be."""
 
 
 def _fields(struct: type[msgspec.Struct]) -> Iterator[tuple[str, str]]:
@@ -24,7 +24,7 @@ def _fields(struct: type[msgspec.Struct]) -> Iterator[tuple[str, str]]:
 
 
 def words(hint: Any) -> str:
-    """What a value of this type must be; of a union the first counts."""
+    """Describe in words what a value of this type must be; of a union, the first type counts."""
     if get_origin(hint) in (Union, UnionType):
         hint = get_args(hint)[0]
     if get_origin(hint) is Literal:
@@ -60,10 +60,10 @@ def words(hint: Any) -> str:
 EXPECTED = {"type": "a string"} | {
     name: said for struct in CLIENT_MESSAGES.values() for name, said in _fields(struct)
 }
-"""By the name of the field; fields of one name take the same."""
+"""What each field must be, by its name; fields with the same name accept the same."""
 
 NUMBERS = frozenset(name for name, said in EXPECTED.items() if "number" in said)
-"""The fields that are numbers."""
+"""Names of the fields that are numbers."""
 
 LISTS = frozenset(name for name, said in EXPECTED.items() if said.startswith(EACH))
-"""The fields that are arrays of strings; in a query, these are separated by commas."""
+"""Names of the fields that are arrays of strings; in a query, commas separate the items."""

@@ -1,4 +1,4 @@
-"""How much a client may send, and how much of it may be wrong."""
+"""How many messages a client may send, and how many of them may be bad."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from realtime_tts.protocol.token_bucket import TokenBucket
 
 
 class Intake:
-    """A token bucket for messages and a sliding window for bad ones. Times in seconds.
+    """A token bucket for messages and a sliding window for bad ones. Times are in seconds.
 
-    `bad`: when there were bad ones of the same client on other sockets; those that come are added.
+    `bad`: the times of the client's bad messages on other sockets; new ones are appended.
     """
 
     def __init__(self, limits: Limits, bad: deque[float] | None = None) -> None:
@@ -20,11 +20,11 @@ class Intake:
         self._bad = deque[float](maxlen=limits.max_bad_messages) if bad is None else bad
 
     def admits(self, now: float) -> bool:
-        """Count one message; False when it came too soon."""
+        """Count one message; return False if it came too soon."""
         return self._bucket.take(now)
 
     def tolerates_bad(self, now: float) -> bool:
-        """Count one bad message; False when there were too many within the window."""
+        """Count one bad message; return False if there were too many within the window."""
         self._bad.append(now)
         full = len(self._bad) >= self._limits.max_bad_messages
         window = self._limits.bad_message_window_ms / 1000

@@ -64,7 +64,7 @@ TurnReason = Literal[
 
 
 class CloseCode(IntEnum):
-    """The close codes a server uses; the close reason begins with the error's code."""
+    """The close codes that a server uses; the close reason begins with the error's code."""
 
     DONE = 1000
     GOING_AWAY = 1001
@@ -77,7 +77,7 @@ class CloseCode(IntEnum):
 
 
 def close_reason(text: str) -> str:
-    """As much of it as a close frame can carry: 123 bytes."""
+    """Return as much of the text as a close frame can carry: 123 bytes."""
     return text.encode(errors="replace")[:123].decode(errors="ignore")
 
 
@@ -98,65 +98,65 @@ class SessionStart(
     kw_only=True,
     tag="session.start",
 ):
-    """Change settings for later turns: what is left out stays, null resets. Answered by Ready.
+    """Change settings for later turns: an absent field stays, null resets it. Answered by Ready.
 
     Its fields are those of SessionSettings, as `changes_of` makes them.
     """
 
     def applied_to(self, settings: SessionSettings, defaults: SessionSettings) -> SessionSettings:
-        """`settings` with these changes. Raises RequestError for a format that there is not."""
+        """Return `settings` with these changes. Raises RequestError for an unknown audio format."""
         return changed(settings, self, defaults)
 
 
 class Text(Message, frozen=True, kw_only=True, tag="text"):
-    """A text delta. A `turn_id` not seen before begins a turn; `end` ends its input."""
+    """A text delta. A `turn_id` not seen before begins a turn; `end` ends its text."""
 
     text: str
     turn_id: TurnId | None = None
     end: bool = False
     traceparent: Traceparent | None = None
-    """In place of the session's, in the text that begins a turn."""
+    """Replaces the session's `traceparent`, in the text that begins a turn."""
 
 
 class Flush(Message, frozen=True, kw_only=True, tag="flush"):
-    """Speak all there is now to its end, and stay in the turn."""
+    """Speak all text so far to its end, and stay in the turn."""
 
     turn_id: TurnId | None = None
 
 
 class TurnEnd(Message, frozen=True, kw_only=True, tag="turn.end"):
-    """No more text for this turn."""
+    """End the text of this turn."""
 
     turn_id: TurnId | None = None
 
 
 class TurnCodes(Message, frozen=True, kw_only=True, tag="turn.codes"):
-    """Codes of a turn that is about to be resumed, as TurnState brought them."""
+    """Codes of a turn that is about to be resumed, as TurnState carried them."""
 
     turn_id: TurnId
     codes: tuple[Base64, ...]
 
 
 class TurnResume(Message, frozen=True, kw_only=True, tag="turn.resume"):
-    """Go on with a turn whose socket was lost. Its text follows, from the beginning.
+    """Continue a turn whose socket was lost. Its text follows, from the beginning.
 
-    `samples` and `text_chars` as in the last TurnState whose packet came. Without its `state`, or
-    the last `part`, speech goes on at the next word.
+    `samples` and `text_chars` are those of the last TurnState whose packet came. Without its
+    `state`, or the last `part`, speech continues at the next word.
     """
 
     turn_id: TurnId
     samples: SampleCount
     text_chars: CharacterCount
     words_chars: CharacterCount = 0
-    """Of all that came in TurnWords."""
+    """Characters in all TurnWords that came."""
     part: StateText | None = None
     state: StateText | None = None
     traceparent: Traceparent | None = None
-    """As in the text that began the turn."""
+    """The `traceparent` of the text that began the turn."""
 
 
 class Interrupt(Message, frozen=True, kw_only=True, tag="interrupt"):
-    """Stop a turn, or without `turn_id` everything. The position is what the listener heard."""
+    """Stop a turn, or without `turn_id` every turn. The position is how much the listener heard."""
 
     turn_id: TurnId | None = None
     played_ms: Milliseconds | None = None
@@ -192,7 +192,7 @@ ClientMessage = (
 
 
 class Ready(Message, frozen=True, kw_only=True, tag="ready"):
-    """The session as it is now. At connect, and after each `session.start`."""
+    """The session as it is now. Sent at connect, and after each `session.start`."""
 
     session_id: str
     protocol: str
@@ -204,28 +204,28 @@ class Ready(Message, frozen=True, kw_only=True, tag="ready"):
     sample_rate: int
     encoding: str
     packet_bytes: int | None
-    """The largest packet; None where packets are as the encoder makes them."""
+    """The largest packet; None where packets have the size that the encoder gives them."""
     limits: Limits
     models: tuple[str, ...] = ()
-    """All loaded checkpoints, where there are several."""
+    """All loaded checkpoints, if there are several."""
     digital_source_type: str = ""
-    """What all sound is, in IPTC's words; a server that does not say it is older."""
+    """What kind of source all audio has, in IPTC's words; empty from an older server."""
     marking: str = ""
-    """What marks the sound itself as synthetic, or `off`; the same."""
+    """What marks the audio itself as synthetic, or `off`; empty from an older server."""
 
 
 class TurnStarted(Message, frozen=True, kw_only=True, tag="turn.started"):
-    """Audio of this turn follows. `layout`: streaming or full_text, the one in use."""
+    """Audio of this turn follows. `layout`: the layout in use, streaming or full_text."""
 
     turn_id: str
     layout: str
     audio: AudioFormat | None = None
-    """Its format; left out where it is the default."""
+    """The format of the turn's audio; left out if it is the default."""
 
 
 class Word(msgspec.Struct, frozen=True, kw_only=True):
-    """A word of the turn's text as it was sent, with the white space before it, and between which
-    positions of the turn's audio it is spoken."""
+    """A word of the turn's text as it was sent, with the white space before it, and the positions
+    of the turn's audio between which it is spoken."""
 
     text: str
     start_ms: float
@@ -233,10 +233,10 @@ class Word(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnWords(Message, frozen=True, kw_only=True, tag="turn.words"):
-    """Words that became spoken with the audio sent since the last one; at least one.
+    """Words that became spoken with the audio sent since the last TurnWords; at least one.
 
-    All words of a turn joined are its text, as far as it was spoken. `exact`: the model has told
-    when it speaks them; else their times are an estimate.
+    All words of a turn joined are its text, as far as it was spoken. `exact`: the times come from
+    the model; otherwise they are an estimate.
     """
 
     turn_id: str
@@ -245,11 +245,10 @@ class TurnWords(Message, frozen=True, kw_only=True, tag="turn.words"):
 
 
 class TurnState(Message, frozen=True, kw_only=True, tag="turn.state"):
-    """What another session needs to go on with the turn behind the next packet; it counts once that
-    has come.
+    """What another session needs to continue the turn after the next packet, once that has come.
 
-    `samples` of the turn, that packet included. `text_chars`: spoken before it, by estimate.
-    `state` and `part` replace the ones before; codes from before a `part` are needed no more.
+    `samples` of the turn, that packet included. `text_chars`: characters spoken before it, by
+    estimate. `state` and `part` replace the ones before; a `part` makes earlier codes needless.
     """
 
     turn_id: str
@@ -263,8 +262,9 @@ class TurnState(Message, frozen=True, kw_only=True, tag="turn.state"):
 class TurnInterrupted(Message, frozen=True, kw_only=True, tag="turn.interrupted"):
     """The answer to `interrupt`: what was heard. No audio of this turn follows.
 
-    `text_spoken` + `text_remaining` is the turn's text as the client sent it. Where the cut lies is
-    an estimate from the audio played; without a position from the client `played_ms` is one too.
+    `text_spoken` + `text_remaining` is the turn's text as the client sent it. The position of the
+    cut is an estimate from the audio played; without a position from the client, `played_ms` is one
+    too.
     """
 
     turn_id: str
@@ -275,12 +275,12 @@ class TurnInterrupted(Message, frozen=True, kw_only=True, tag="turn.interrupted"
 
 
 class TurnDone(Message, frozen=True, kw_only=True, tag="turn.done"):
-    """Exactly one for every turn, whatever happens. No audio of this turn follows.
+    """The end of a turn: exactly one for every turn, whatever happens. No audio of it follows.
 
     `samples` at 24 kHz were sent. `ttfa_ms` counts from the first text at the server to the first
     packet, None if there was none. `underruns`: packets sent too late for gapless playback.
     `held_ms`: time the speech waited for text; `held_inside_word`: how often the listener may have
-    heard it wait in the middle of a word. `moves`: how often another engine went on with it.
+    heard it wait in the middle of a word. `moves`: how often another engine continued it.
     """
 
     turn_id: str
@@ -296,7 +296,7 @@ class TurnDone(Message, frozen=True, kw_only=True, tag="turn.done"):
 
     @property
     def seconds(self) -> float:
-        """Length of the speech that was sent."""
+        """Seconds of speech that were sent."""
         return self.samples / SAMPLE_RATE
 
 

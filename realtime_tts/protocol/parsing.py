@@ -1,7 +1,7 @@
-"""Text frames to messages and back. Whatever comes in, only a ProtocolError comes out.
+"""Text frames to messages and back. Whatever comes in, only a ProtocolError is raised.
 
-A field that this version does not know is no error. The server side hears about it, so that it can
-warn of `voise`; the client side ignores it, so that a newer server can say more.
+A field that this version does not know is no error. The server side reports it, to warn of `voise`;
+the client side ignores it, so that a newer server can say more.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ from realtime_tts.protocol.settings import Limits
 S = TypeVar("S", bound=msgspec.Struct)
 
 MAX_LEVELS = 64
-"""Of objects and arrays inside of one another: no message needs more than a few. The JSON decoder
-takes hundreds, with which code that calls itself for every level reaches Python's limit."""
+"""Levels of nested objects and arrays that are accepted: no message needs more than a few. The JSON
+decoder accepts hundreds, with which recursive code reaches Python's limit."""
 
-_IGNORED_NAMED = 4  # of one message: a peer must not make us write more than it did
+_IGNORED_NAMED = 4  # in one message: a peer must not make us write more than it sent
 _SHOWN_CHARS = 40
 _TOO_DEEP = f"nested too deeply: at most {MAX_LEVELS} levels are taken"
 
 
 class ProtocolError(RealtimeTTSError, code="protocol_error"):
-    """A message that cannot be taken. `code` goes over the wire."""
+    """A message that cannot be accepted. `code` is sent to the peer."""
 
 
 class BadJson(ProtocolError, code="bad_json"):
-    """Not one JSON object."""
+    """The text is not one JSON object."""
 
 
 class BadMessage(ProtocolError, code="bad_message"):
     """A field is missing, of the wrong type or out of range.
 
-    `field` is its path, empty when it is the whole message.
+    `field` is its path, empty if it is the whole message.
     """
 
     def __init__(self, message: str, field: str = "") -> None:
@@ -61,19 +61,19 @@ class BadMessage(ProtocolError, code="bad_message"):
 
 
 class BadSettings(BadMessage, code="bad_settings"):
-    """A BadMessage in the URL's query (query.py)."""
+    """A BadMessage in the query of the URL (query.py)."""
 
 
 class UnknownType(ProtocolError, code="unknown_type"):
-    """A `type` this version does not know."""
+    """The message has a `type` that this version does not know."""
 
 
 class TooLarge(ProtocolError, code="too_large"):
-    """More bytes than `max_message_bytes`."""
+    """The message has more than `max_message_bytes`."""
 
 
 class BinaryNotAllowed(ProtocolError, code="binary_not_allowed"):
-    """A binary frame where only text frames are taken."""
+    """A binary frame came where only text frames are accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Decoded:
 
 
 def decode_client_message(raw: str | bytes, max_bytes: int = Limits().max_message_bytes) -> Decoded:
-    """The message in one WebSocket frame: str for a text frame, bytes for a binary one.
+    """Decode the message in one WebSocket frame: str for a text frame, bytes for a binary one.
 
     Raises ProtocolError.
     """
@@ -94,7 +94,7 @@ def decode_client_message(raw: str | bytes, max_bytes: int = Limits().max_messag
             f"expected a text frame with JSON, found a binary one of {len(raw)} bytes; "
             "a client sends no audio"
         )
-    size = 4 * len(raw)  # at most, and exact enough when that is allowed
+    size = 4 * len(raw)  # an upper bound, exact enough if it is allowed
     if size > max_bytes:
         size = len(raw.encode(errors="surrogatepass"))
     if size > max_bytes:
@@ -108,7 +108,7 @@ def decode_client_message(raw: str | bytes, max_bytes: int = Limits().max_messag
 
 
 def parse_server_message(raw: str | bytes) -> ServerMessage:
-    """The message in a text frame from the server; unknown fields are ignored.
+    """Decode the message in a text frame from the server; unknown fields are ignored.
 
     Raises ProtocolError. UnknownType means that the server is newer: skip that message.
     """
@@ -119,7 +119,7 @@ def parse_server_message(raw: str | bytes) -> ServerMessage:
 
 
 def encode(message: Message) -> str:
-    """The JSON text of a message. A lone surrogate, which UTF-8 cannot carry, becomes U+FFFD."""
+    """Return the message as JSON. A lone surrogate, which UTF-8 cannot carry, becomes U+FFFD."""
     try:
         return msgspec.json.encode(message).decode()
     except UnicodeEncodeError:
@@ -130,7 +130,7 @@ def encode(message: Message) -> str:
 
 
 def load_object(raw: str) -> dict[str, Any]:
-    """The JSON object in `raw`. Raises BadJson."""
+    """Return the JSON object in `raw`. Raises BadJson."""
     value = load_json(raw)
     if not isinstance(value, dict):
         raise BadJson(f"expected a JSON object, found {_show(value)}")
@@ -138,7 +138,7 @@ def load_object(raw: str) -> dict[str, Any]:
 
 
 def load_json(raw: str) -> Any:
-    """The JSON value in `raw`, of at most `MAX_LEVELS` levels. Raises BadJson."""
+    """Return the JSON value in `raw`, of at most `MAX_LEVELS` levels. Raises BadJson."""
     try:
         value = _DECODER.decode(raw)
     except RecursionError:
@@ -153,7 +153,7 @@ def load_json(raw: str) -> Any:
 
 
 def convert(fields: Mapping[str, Any], struct: type[S]) -> S:
-    """The struct with these fields. Raises BadMessage that names the field at fault."""
+    """Return the struct with these fields. Raises BadMessage that names the field at fault."""
     try:
         return msgspec.convert(fields, struct)
     except msgspec.ValidationError as error:
@@ -163,7 +163,7 @@ def convert(fields: Mapping[str, Any], struct: type[S]) -> S:
 
 
 def describe_unknown(name: str, where: str, known: Collection[str]) -> str:
-    """A sentence about a field that is ignored, with the known name nearest to it."""
+    """Return a sentence about a field that is ignored, with the known name nearest to it."""
     close = difflib.get_close_matches(name[:64], known, n=1)
     hint = f"; did you mean `{close[0]}`?" if close else ""
     return f"{where}: unknown field {_show(name)} is ignored{hint}"
@@ -173,7 +173,7 @@ def describe_unknown(name: str, where: str, known: Collection[str]) -> str:
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
-    """Whether there are more objects and arrays inside of one another."""
+    """Return whether objects and arrays are nested more than `levels` deep."""
     layer = [value]
     for _ in range(levels + 1):
         inner = [each for each in layer if isinstance(each, dict | list)]
@@ -218,7 +218,7 @@ _MISSING = re.compile(r"missing required field `(?P<name>[^`]*)`")
 
 
 def _explain(problem: str, fields: Mapping[str, Any]) -> BadMessage:
-    """msgspec's words turned into: which field, what was expected, what was found."""
+    """Turn msgspec's words into: which field, what was expected, what was found."""
     kind = fields["type"]
     where = _WHERE.search(problem)
     path = where["path"].removesuffix("[...]") if where else ""
@@ -239,12 +239,12 @@ def _expected(path: str) -> str:
 
 
 def _show(value: Any) -> str:
-    """A peer's value, short enough for an error message."""
+    """Return a peer's value, short enough for an error message."""
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):
         return "an array"
-    text = json.dumps(value, ensure_ascii=False, default=repr)  # a client's own may be no JSON
+    text = json.dumps(value, ensure_ascii=False, default=repr)  # ours may hold what JSON cannot
     return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 3] + "..."
 
 
@@ -262,7 +262,7 @@ def _unknown_fields(
 
 
 def _scrub(value: Any) -> Any:
-    """The same with surrogate pairs joined and lone surrogates replaced."""
+    """Return the value with surrogate pairs joined and lone surrogates replaced."""
     if isinstance(value, str):
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Settings in the URL: `?voice=ava&seed=7&predictor_temperature=0`, the same as `session.start`."""
+"""Settings in the URL: `?voice=ava&seed=7&predictor_temperature=0`, as in `session.start`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _flat(
 
 
 QUERY_FIELDS = dict(_flat(SessionStart))
-"""Query parameter -> where its value goes in `session.start`."""
+"""Where the value of each query parameter goes in `session.start`: a path of field names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Query:
 
 
 def parse_query(query: str) -> Query:
-    """What a query string (without `?`) asks for; empty values are absent. Raises BadSettings."""
+    """Parse a query string (without `?`); empty values count as absent. Raises BadSettings."""
     fields: dict[str, Any] = {"type": "session.start"}
     ignored = []
     for name, value in parse_qsl(query):
@@ -75,7 +75,7 @@ def _put(fields: dict[str, Any], name: str, value: str) -> None:
 
 
 def _number(value: str) -> Any:
-    """The number that `value` spells; anything else stays as it is, to be refused by its type."""
+    """Return the number that `value` spells; other values stay as they are, to be refused."""
     try:
         return load_json(value)
     except BadJson:

@@ -1,4 +1,4 @@
-"""What a client brings of a turn whose socket was lost, so that this session goes on with it."""
+"""What a client sends of a turn whose socket was lost, so that this session continues it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from realtime_tts.protocol import messages as m
 from realtime_tts.protocol.settings import Limits
 
 FRAME_BYTES = 34
-"""Of codes, at most: 16 numbers of two bytes, and one that says which token is spoken."""
+"""Bytes of one frame's codes, at most: 16 numbers of two bytes, and one for the token spoken."""
 FRAME_MS = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """`samples` of a turn came on other sockets, with the words of its first `words_chars`
-    characters; `text_chars` of its text were spoken, by estimate. `part` and `state` as the server
-    gave them, None if the client does not say; `codes` of all frames of that part."""
+    """What came of a turn on other sockets: `samples` of audio, and the words of its first
+    `words_chars` characters; `text_chars` of its text were spoken, by estimate. `part` and `state`
+    are as the server gave them, None if the client does not say; `codes` are of all its frames."""
 
     samples: int
     text_chars: int
@@ -26,15 +26,15 @@ class Resume:
     state: bytes | None = None
     codes: bytes = b""
     too_much: bool = False
-    """More codes came in this session than anybody can have heard: these were left out."""
+    """Whether more codes came in this session than anybody can have heard: all are dropped."""
 
 
 class BroughtCodes:
-    """Codes that came for a turn that nobody has resumed yet: of one turn at a time, and no more
-    than a turn can have.
+    """Codes of a turn that is about to be resumed: of one turn at a time, and no more than one turn
+    can have.
 
-    An engine computes all that is brought, while others wait for it. So of all turns of a session
-    no more counts than one turn can have, and what has become of time since: nobody has heard more.
+    An engine computes all codes that clients send, while others wait for it. So a session may send
+    as many as one turn can have, plus those of the time since: nobody has heard more.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -44,7 +44,7 @@ class BroughtCodes:
         self._left, self._left_at = float(self._most), 0.0
 
     def add(self, message: m.TurnCodes) -> str | None:
-        """Keep them; gives a sentence if they are too many, and then has kept none."""
+        """Keep the codes. If they are too many, keep none and return a sentence that says so."""
         codes = b"".join(map(b64decode, message.codes))
         if message.turn_id != self._turn_id:
             self._turn_id, self._codes = message.turn_id, bytearray()
@@ -56,7 +56,7 @@ class BroughtCodes:
         return None
 
     def resume(self, message: m.TurnResume, now: float) -> Resume:
-        """All that came for the turn, at `now` in seconds; nothing is kept."""
+        """Return all that came for the turn, at `now` in seconds, and keep nothing."""
         codes = bytes(self._codes) if message.turn_id == self._turn_id else b""
         self._turn_id, self._codes = None, bytearray()
         too_much = not self._counted(len(codes), now)
@@ -71,7 +71,7 @@ class BroughtCodes:
         )
 
     def _counted(self, size: int, now: float) -> bool:
-        """Whether so many bytes of codes may count yet; then they are."""
+        """Return whether `size` more bytes of codes are allowed now, and count them if so."""
         heard = (now - self._left_at) * 1000 / FRAME_MS * FRAME_BYTES
         self._left, self._left_at = min(self._most, self._left + heard), now
         if size > self._left:

@@ -22,7 +22,7 @@ from realtime_tts.protocol.query import parse_query
 from realtime_tts.protocol.settings import Limits, SessionSettings
 from realtime_tts.protocol.turns import Turns, failed, interrupted
 
-_WARNINGS_REMEMBERED = 64  # so that a field sent with each delta is warned of once
+_WARNINGS_REMEMBERED = 64  # a field sent with each delta causes one warning
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +41,18 @@ class ServerInfo:
 class Phase(Enum):
     OPEN = auto()
     DRAINING = auto()  # the server is going: turns begun go on, new ones are refused
-    FINISHING = auto()  # the client said session.close: the same, and all input is ended
-    ENDING = auto()  # a fatal error: nothing is taken, the turn on the air is being stopped
+    FINISHING = auto()  # after session.close: as DRAINING, and all text is ended
+    ENDING = auto()  # after a fatal error: nothing is accepted, the turn on the air is stopped
     CLOSED = auto()
 
 
 class Session:
-    """One turn on the air, later ones queued with their text, `turn.done` once for each.
+    """The state of one session: one turn is on the air, later ones wait with their text, and each
+    gets one `turn.done`.
 
-    `defaults` are the settings of a session that asks for nothing. `check` raises a
-    RealtimeTTSError for settings that this server cannot do. `bad` as `Intake` has it. Call `begin`
-    first. Nothing a client sends makes it raise.
+    `defaults`: the settings of a session that sets nothing. `check` raises a RealtimeTTSError for
+    settings that this server cannot do. `bad`: see `Intake`. Call `begin` first. Nothing that a
+    client sends makes a session raise.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class Session:
     # From the client ------------------------------------------------------------------------
 
     def begin(self, query: str = "") -> list[Effect]:
-        """The socket is open; `query` is the URL's, without `?`. Sends `ready`, or closes."""
+        """Begin: send `ready`, or close. `query`: that of the socket's URL, without `?`."""
         try:
             asked = parse_query(query)
             self._apply(asked.start)
@@ -99,7 +100,7 @@ class Session:
         return [Send(self._ready()), *self._warn_ignored(asked.ignored)]
 
     def receive(self, raw: str | bytes, now: float) -> list[Effect]:
-        """A WebSocket message came: str for a text frame, bytes for a binary one."""
+        """Handle a WebSocket message: str for a text frame, bytes for a binary one."""
         if not self._listening:
             return []
         if not self._intake.admits(now):
@@ -112,7 +113,7 @@ class Session:
         return [*self._warn_ignored(decoded.ignored), *self.handle(decoded.message, now)]
 
     def handle(self, message: m.ClientMessage, now: float) -> list[Effect]:
-        """The same for a parsed message, without the limits on the wire."""
+        """Handle a parsed message, without the limits on frames."""
         if not self._listening:
             return []
         return [*self._handled(message, now), *self._settle()]
@@ -120,49 +121,49 @@ class Session:
     # From the connection --------------------------------------------------------------------
 
     def turn_started(self, turn_id: str, layout: str) -> list[Effect]:
-        """The first packet is about to be sent. Nothing comes of it once interrupted."""
+        """The connection is about to send the first packet. An interrupted turn has no effects."""
         return self._unless_closed(self._turns.started(turn_id, layout))
 
     def turn_finished(self, turn_id: str, reason: str, stats: TurnStats) -> list[Effect]:
-        """The last packet was handed to the socket; opens the next turn. Idempotent."""
+        """The last packet was handed to the socket: open the next turn. Idempotent."""
         return self._unless_closed(self._turns.left_air(turn_id, reason, stats))
 
     def turn_failed(self, turn_id: str, failure: TurnFailure, stats: TurnStats) -> list[Effect]:
-        """The turn ended with an error; the session goes on. Idempotent."""
+        """The turn ended with an error: report it, and open the next turn. Idempotent."""
         error = failed(turn_id, failure)
         return self._unless_closed(self._turns.left_air(turn_id, "error", stats, error))
 
     def turn_interrupted(self, turn_id: str, report: HeardReport, stats: TurnStats) -> list[Effect]:
-        """The answer to InterruptTurn, when the turn's packets have left the outbox. Sends
-        `turn.interrupted` and `turn.done`; opens the next turn. Idempotent."""
+        """The answer to InterruptTurn, when the turn's packets have left the outbox: send
+        `turn.interrupted` and `turn.done`, and open the next turn. Idempotent."""
         if self.phase is Phase.ENDING:
             return self._unless_closed(self._turns.left_air(turn_id, "closed", stats))
         told = interrupted(turn_id, report)
         return self._unless_closed(self._turns.left_air(turn_id, "interrupted", stats, told))
 
     def turn_heard(self, turn_id: str, report: HeardReport | None) -> list[Effect]:
-        """The answer to ReportHeard; None when the turn's text is no longer known."""
+        """The answer to ReportHeard. `report` None: the turn's text is no longer known."""
         if report is None:
             return self.warn("turn_already_done", f"turn {turn_id} is done", turn_id)
         return self._unless_closed([Send(interrupted(turn_id, report))])
 
     def warn(self, code: str, message: str, turn_id: str | None = None) -> list[Effect]:
-        """Tell the client something that refuses nothing."""
+        """Send the client a warning, which refuses nothing."""
         warning = m.WarningMessage(code=code, message=message, turn_id=turn_id)
         return self._unless_closed([Send(warning)])
 
     # Time and endings -----------------------------------------------------------------------
 
     def next_deadline(self) -> float | None:
-        """When `poll` is to be called next; None while nothing waits for time."""
+        """Return when to call `poll` next; None while nothing waits for time."""
         return self._turns.next_deadline() if self._listening else None
 
     def poll(self, now: float) -> list[Effect]:
-        """End the input of turns that had no text for too long."""
+        """End the text of turns that had none for too long."""
         return [*self._turns.poll(now), *self._settle()] if self._listening else []
 
     def drain(self) -> list[Effect]:
-        """The server is going: turns begun are finished, new ones refused, then Close 1001."""
+        """Finish the turns begun, refuse new ones, then close with 1001 (server shutdown)."""
         if self.phase is not Phase.OPEN:
             return []
         why = "the server is going away: turns begun are finished, new ones refused"
@@ -172,7 +173,7 @@ class Session:
         return [*self.warn("going_away", why), *self._settle()]
 
     def fail(self, code: str, message: str, close_code: m.CloseCode) -> list[Effect]:
-        """End the session now: a fatal error, `turn.done` closed for every turn, Close."""
+        """End the session now: a fatal error, `turn.done` (closed) for every turn, Close."""
         if not self._listening:
             return []
         of_client = (m.CloseCode.POLICY, m.CloseCode.UNAUTHORIZED)
@@ -184,7 +185,7 @@ class Session:
         return [Send(error), *over, *self._settle()]
 
     def closed(self) -> list[Effect]:
-        """The socket is gone: stop the turn on the air. Nothing is sent any more. Idempotent."""
+        """The socket is gone: stop the turn on the air, and send nothing any more. Idempotent."""
         self.phase = Phase.CLOSED
         return self._turns.stop_on_air()
 
@@ -198,7 +199,7 @@ class Session:
         return [] if self.phase is Phase.CLOSED else [*effects, *self._settle()]
 
     def _settle(self) -> list[Effect]:
-        """Open the next turn; with nothing left to speak, close if that is what we wait for."""
+        """Open the next turn; if nothing is left to speak, close if the session waits for that."""
         effects = self._turns.settle()
         if self.phase in (Phase.OPEN, Phase.CLOSED) or self._turns.on_air is not None:
             return effects

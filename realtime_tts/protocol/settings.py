@@ -2,8 +2,7 @@
 
 `SessionSettings` is the one definition of a session's options, and always complete. What changes
 them is derived from it: `SessionStart` (messages.py, by changes.py) and the query (query.py).
-Whether the loaded checkpoint can do what is asked (voices, languages, instructions) is for others
-to check.
+Whether the loaded checkpoint can do what is asked is checked elsewhere.
 """
 
 from __future__ import annotations
@@ -33,18 +32,17 @@ Traceparent = Annotated[
 
 
 class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The effective settings of a session; a turn keeps those it was begun with.
+    """The effective settings of a session; a turn keeps those with which it began.
 
     `seed` None draws another seed for every turn. `voice` and `language` None leave the choice to
-    the checkpoint; `model` None leaves that one to the voice. `lead_ms` is how far ahead of
+    the checkpoint; `model` None means the checkpoint of the voice. `lead_ms` is how far ahead of
     the listener audio may be sent. `text_normalization` auto leaves numbers and abbreviations to
     the checkpoint if it reads them well. `lexicon`: words, and what to say for them; `lexicons`:
-    stored ones behind it, each as `name`, for its newest version, or `name@version`.
-    `trim_silence` leaves out the silence that speech begins with. `loudness` brings every voice
-    and turn to -16 LUFS. With `word_times` the client is
-    told when which word is spoken, with `resume` what lets another session go on with the turn.
-    `speed` 1.2 says in five seconds what takes six, at the same pitch. `traceparent`: the caller's
-    span, of which turns are children where the server traces them.
+    stored ones, used after it, each as `name`, for its newest version, or `name@version`.
+    `trim_silence` leaves out the silence that speech begins with. `loudness` brings every voice and
+    turn to -16 LUFS. With `word_times` the client gets the times of words, with `resume` what lets
+    another session continue the turn. `speed` 1.2 says in five seconds what takes six, at the same
+    pitch. `traceparent`: the caller's span, the parent of turns where the server traces them.
     """
 
     model: Name | None = None
@@ -74,17 +72,17 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
     max_message_bytes: int = 65_536
     max_text_chars: int = 16_384
-    """In one `text` message."""
+    """Characters in one `text` message."""
     max_turn_chars: int = 100_000
-    """In all `text` messages of a turn."""
+    """Characters in all `text` messages of a turn."""
     max_instructions_chars: int = 2_000
     max_lexicon_entries: int = 500
     max_lexicon_chars: int = 128
-    """In one word of the lexicon, or in what replaces it."""
+    """Characters in one word of the lexicon, or in what replaces it."""
     max_lexicons: int = 8
-    """Stored ones that a session names."""
+    """Stored lexicons that a session may name."""
     max_queued_turns: int = 8
-    """Turns that wait behind the one on the air."""
+    """Turns that may wait behind the one on the air."""
     messages_per_second: int = 200
     message_burst: int = 1_000
     """Messages that may come at once before the rate applies."""
@@ -92,11 +90,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     bad_message_window_ms: int = 60_000
     max_lead_ms: int = 30_000
     max_turn_audio_ms: int = 163_840
-    """Speech of one turn; after that it ends with reason `max_length`."""
+    """Speech of one turn; beyond it the turn ends with reason `max_length`."""
     turn_idle_ms: int = 60_000
-    """Without text for so long, the input of a turn is ended."""
+    """After this time without text, the text of a turn is ended."""
     write_stall_ms: int = 5_000
-    """A client that reads nothing for so long is dropped."""
+    """A client that reads nothing for this time is dropped."""
 
     def check(self, settings: SessionSettings) -> None:
         """Raise RequestError for settings beyond these limits."""
@@ -135,5 +133,5 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def max_frame_bytes(self) -> int:
-        """Where the transport should refuse to read a message at all and close with 1009."""
+        """The message size from which the transport should read no further and close with 1009."""
         return 16 * self.max_message_bytes

@@ -1,11 +1,11 @@
-"""A token bucket: how often something may be done, by the server's count and by the client's."""
+"""A token bucket: how often something may be done, as the server and the client count it."""
 
 from __future__ import annotations
 
 
 class TokenBucket:
-    """`rate` tokens a second, and at most `burst` at once; full at first. Times in seconds, on a
-    clock that is not below 0; no clock in here."""
+    """`rate` tokens per second, at most `burst` at once; full at first. Times are in seconds, on a
+    clock that is never negative; the bucket reads no clock."""
 
     __slots__ = ("_at", "_burst", "_left", "_rate")
 
@@ -14,11 +14,11 @@ class TokenBucket:
         self._left, self._at = burst, 0.0
 
     def change(self, rate: float, burst: float) -> None:
-        """From now on there is so much."""
+        """Use another rate and burst from now on."""
         self._rate, self._burst = rate, burst
 
     def take(self, now: float) -> bool:
-        """Use one up; False if none is left."""
+        """Use up a token; return False if none is left."""
         self._refill(now)
         if self._left < 1:
             return False
@@ -26,7 +26,7 @@ class TokenBucket:
         return True
 
     def owe(self, now: float) -> float:
-        """Use one up, also one that is not there yet; how long it has to be waited for."""
+        """Use up a token, even one that is not there yet; return the seconds to wait for it."""
         self._refill(now)
         self._left -= 1
         return max(0.0, -self._left / self._rate)

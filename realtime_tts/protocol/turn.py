@@ -2,8 +2,8 @@
 
 Two things end on their own: the input, which the client ends, and the speech, which the server
 ends. MOVES says which events are legal in which state; a missing entry is an illegal one. A turn
-whose speech ended first is LATE: what the client still sends for it is dropped, not an error, for
-the client cannot have known.
+whose speech ended first is LATE: what the client still sends for it is dropped, not an error,
+because the client cannot have known.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class State(IntEnum):  # its hash, unlike Enum's, is not computed in Python
     QUEUED_ENDED = auto()  # "ended" is about the input
     ON_AIR = auto()
     ON_AIR_ENDED = auto()
-    STOPPING = auto()  # interrupted, the connection's answer is on its way
+    STOPPING = auto()  # interrupted; the connection has not answered yet
     LATE = auto()
     DONE = auto()
 
@@ -42,7 +42,7 @@ class Event(IntEnum):
     END = auto()
     OPEN = auto()  # the turn goes on the air
     STOP = auto()  # interrupted
-    FINISH = auto()  # the server is done with it, for whatever reason
+    FINISH = auto()  # the server is done with it, for any reason
 
 
 MOVES: dict[State, dict[Event, State]] = {
@@ -83,8 +83,8 @@ MOVES: dict[State, dict[Event, State]] = {
 }
 
 
-class Turn:
-    """One turn. `last_input` is when its input last moved, in seconds. `resume`: what came of it
+class TurnRecord:
+    """One turn. `last_input`: when its text last moved, in seconds. `resume`: what was spoken of it
     on another socket, until it goes on the air or is over."""
 
     def __init__(
@@ -114,14 +114,14 @@ class Turn:
 
     @property
     def alive(self) -> bool:
-        """`turn.done` has not been sent."""
+        """Whether `turn.done` has not been sent."""
         return self.state not in (State.LATE, State.DONE)
 
     @property
     def queued(self) -> bool:
         return self.may(Event.OPEN)
 
-    # Input: carried out at once on the air, kept while queued
+    # Text: passed on at once on the air, kept while queued.
 
     def feed(self, text: str) -> list[Effect]:
         self.chars += len(text)
@@ -148,7 +148,7 @@ class Turn:
         return "".join(part for part in self._kept if part is not None)
 
     def heard_before(self) -> HeardReport:
-        """What was heard of a turn that waits: what came of it on another socket."""
+        """Return what was heard of a queued turn: what was spoken of it on another socket."""
         text = self.kept_text
         if self.resume is None:
             return HeardReport(0, 0.0, "", text)
@@ -156,11 +156,11 @@ class Turn:
         return HeardReport(samples, samples * 1000 / ENGINE_RATE, text[:cut], text[cut:])
 
     def stats_before(self) -> TurnStats:
-        """What a turn came to that was never on the air here."""
+        """Return the numbers of a turn that was never on the air here."""
         return TurnStats(samples=0 if self.resume is None else self.resume.samples)
 
     def release(self) -> list[Effect]:
-        """The turn goes on the air: everything kept, with each run of text in one piece."""
+        """Put the turn on the air; return all kept text, with each run of deltas in one piece."""
         self.move(Event.OPEN)
         effects: list[Effect] = []
         for is_text, parts in groupby(self._kept, key=lambda part: part is not None):
@@ -175,23 +175,24 @@ class Turn:
 
 
 REMEMBERED = 256
-"""Finished turns whose ids are still known; an older id is as good as new."""
+"""Number of finished turns whose ids are still known; an older id counts as new."""
 
 
-class Roster:
-    """`on_air` is the one turn that was opened; `queue` waits behind it, oldest first."""
+class TurnTable:
+    """All turns of a session that are known: `on_air` is the one that was opened; those in `queue`
+    wait behind it, oldest first."""
 
     def __init__(self) -> None:
-        self.on_air: Turn | None = None
-        self.queue: deque[Turn] = deque()
-        self.last_heard: Turn | None = None
+        self.on_air: TurnRecord | None = None
+        self.queue: deque[TurnRecord] = deque()
+        self.last_heard: TurnRecord | None = None
         """The turn that left the air last: its listener may still hear it."""
-        self._known: dict[str, Turn] = {}
-        self._finished: deque[Turn] = deque()
-        self._open: list[Turn] = []
+        self._known: dict[str, TurnRecord] = {}
+        self._finished: deque[TurnRecord] = deque()
+        self._open: list[TurnRecord] = []
         self._made = 0
 
-    def get(self, turn_id: str) -> Turn | None:
+    def get(self, turn_id: str) -> TurnRecord | None:
         return self._known.get(turn_id)
 
     def begin(
@@ -200,24 +201,24 @@ class Roster:
         settings: SessionSettings,
         now: float,
         resume: Resume | None = None,
-    ) -> Turn:
-        """A new turn, not queued yet; without an id it gets one of ours."""
-        turn = Turn(turn_id or self._make_id(), settings, now, resume)
+    ) -> TurnRecord:
+        """Make a new turn, not queued yet; without an id it gets one of ours."""
+        turn = TurnRecord(turn_id or self._make_id(), settings, now, resume)
         self._known[turn.id] = turn
         self._open.append(turn)
         return turn
 
-    def open_next(self) -> Turn | None:
-        """The turn that goes on the air now, if the air is free and one waits."""
+    def open_next(self) -> TurnRecord | None:
+        """Return the turn that goes on the air now, if the air is free and one waits."""
         if self.on_air is None and self.queue:
             self.on_air = self.queue.popleft()
             return self.on_air
         return None
 
-    def finish(self, turn: Turn, event: Event) -> None:
-        """The turn is over: by Event.FINISH, or Event.STOP while queued."""
+    def finish(self, turn: TurnRecord, event: Event) -> None:
+        """Note that the turn is over: by Event.FINISH, or by Event.STOP while queued."""
         turn.move(event)
-        turn.resume = None  # it is remembered for long, and its codes are many
+        turn.resume = None  # the record is kept for long, and the codes are many
         if turn is self.on_air:
             self.on_air = None
             self.last_heard = turn
@@ -228,16 +229,16 @@ class Roster:
             self._forget(self._finished.popleft())
 
     @property
-    def inputs(self) -> list[Turn]:
-        """The turns whose input the client has not ended, oldest first."""
+    def inputs(self) -> list[TurnRecord]:
+        """The turns whose text the client has not ended, oldest first."""
         self._open = [turn for turn in self._open if turn.input_open]
         return self._open
 
-    def newest_input(self) -> Turn | None:
+    def newest_input(self) -> TurnRecord | None:
         inputs = self.inputs
         return inputs[-1] if inputs else None
 
-    def _forget(self, turn: Turn) -> None:
+    def _forget(self, turn: TurnRecord) -> None:
         del self._known[turn.id]
         if turn.state is State.LATE:
             turn.move(Event.END)

@@ -1,6 +1,6 @@
 """What a client's messages and a connection's reports do to the turns of a session.
 
-`turn.done` goes out exactly once for each turn that a `text` began, also for one that is refused.
+`turn.done` is sent exactly once for each turn that a `text` began, even for one that is refused.
 """
 
 from __future__ import annotations
@@ -23,31 +23,32 @@ from realtime_tts.protocol.effects import (
 )
 from realtime_tts.protocol.resuming import BroughtCodes
 from realtime_tts.protocol.settings import Limits, SessionSettings
-from realtime_tts.protocol.turn import Event, Roster, State, Turn
+from realtime_tts.protocol.turn import Event, State, TurnRecord, TurnTable
 
 
 class Turns:
-    """`settings` go to turns that begin from now on; with `closed_to_new` none can begin."""
+    """The turns of a session. `settings` are those of turns that begin from now on; with
+    `closed_to_new` none can begin."""
 
     def __init__(self, limits: Limits, settings: SessionSettings) -> None:
         self.settings = settings
         self.closed_to_new: TurnFailure | None = None
         self._limits = limits
         self._idle_after = limits.turn_idle_ms / 1000
-        self._roster = Roster()
+        self._table = TurnTable()
         self._brought = BroughtCodes(limits)
 
     @property
-    def on_air(self) -> Turn | None:
-        return self._roster.on_air
+    def on_air(self) -> TurnRecord | None:
+        return self._table.on_air
 
     @property
-    def queue(self) -> tuple[Turn, ...]:
-        return tuple(self._roster.queue)
+    def queue(self) -> tuple[TurnRecord, ...]:
+        return tuple(self._table.queue)
 
     def settle(self) -> list[Effect]:
-        """Put the next turn on the air if the air is free. To be called after every change."""
-        turn = self._roster.open_next()
+        """Put the next turn on the air if the air is free. Must be called after every change."""
+        turn = self._table.open_next()
         if turn is None:
             return []
         opened = OpenTurn(turn.id, turn.settings, turn.resume, turn.begun)
@@ -85,41 +86,41 @@ class Turns:
         return [] if problem is None else [_refused("bad_message", problem)]
 
     def resume(self, message: m.TurnResume, now: float) -> list[Effect]:
-        if self._roster.get(message.turn_id) is not None:
+        if self._table.get(message.turn_id) is not None:
             why = f"this session knows turn {message.turn_id}: a turn is resumed in another one"
             return [_refused("turn_known", why)]
         resume = self._brought.resume(message, now)
         settings = self._traced(message.traceparent)
-        turn = self._roster.begin(message.turn_id, settings, now, resume)
+        turn = self._table.begin(message.turn_id, settings, now, resume)
         return self._enqueue(turn, "")
 
     def interrupt(self, message: m.Interrupt, now: float) -> list[Effect]:
         position = _samples(message)
         if message.turn_id is None:
             return self._interrupt_all(position)
-        turn = self._roster.get(message.turn_id)
+        turn = self._table.get(message.turn_id)
         return self._interrupt(turn, position) if turn else [_unknown(message.turn_id)]
 
     def played(self, message: m.Played, now: float) -> list[Effect]:
         position = _samples(message)
         assert position is not None, "the parser lets no `played` through without a position"
         if message.turn_id is None:
-            turn = self._roster.on_air or self._roster.last_heard
+            turn = self._table.on_air or self._table.last_heard
             if turn is None:
                 return [_warning("no_active_turn", "played: no turn was on the air yet")]
         else:
-            turn = self._roster.get(message.turn_id)
+            turn = self._table.get(message.turn_id)
             if turn is None:
                 return [_unknown(message.turn_id)]
         return [] if turn.queued else [ReportPlayed(turn.id, position)]
 
     def end_all_input(self) -> list[Effect]:
-        return [effect for turn in list(self._roster.inputs) for effect in turn.end()]
+        return [effect for turn in list(self._table.inputs) for effect in turn.end()]
 
     # From the connection --------------------------------------------------------------------
 
     def started(self, turn_id: str, layout: str) -> list[Effect]:
-        turn = self._roster.on_air
+        turn = self._table.on_air
         if turn is None or turn.id != turn_id or turn.state is State.STOPPING:
             return []
         audio = turn.settings.audio
@@ -129,8 +130,8 @@ class Turns:
     def left_air(
         self, turn_id: str, reason: str, stats: TurnStats, first: m.ServerMessage | None = None
     ) -> list[Effect]:
-        """The turn on the air is over; `first` is sent before its `turn.done`. Idempotent."""
-        turn = self._roster.on_air
+        """End the turn on the air; `first` is sent before its `turn.done`. Idempotent."""
+        turn = self._table.on_air
         if turn is None or turn.id != turn_id:
             return []
         effects: list[Effect] = [Send(first)] if first else []
@@ -139,12 +140,12 @@ class Turns:
     # Time and endings -----------------------------------------------------------------------
 
     def next_deadline(self) -> float | None:
-        times = [turn.last_input for turn in self._roster.inputs]
+        times = [turn.last_input for turn in self._table.inputs]
         return min(times) + self._idle_after if times else None
 
     def poll(self, now: float) -> list[Effect]:
         effects: list[Effect] = []
-        for turn in list(self._roster.inputs):
+        for turn in list(self._table.inputs):
             if now < turn.last_input + self._idle_after:
                 continue
             if turn.alive:
@@ -155,7 +156,7 @@ class Turns:
         return effects
 
     def stop_on_air(self, position: int | None = None) -> list[Effect]:
-        turn = self._roster.on_air
+        turn = self._table.on_air
         if turn is None or not turn.may(Event.STOP):
             return []
         turn.move(Event.STOP)
@@ -166,34 +167,34 @@ class Turns:
 
     # Steps ----------------------------------------------------------------------------------
 
-    def _find_input(self, turn_id: str | None) -> Turn | None:
-        """The turn a message about input means."""
-        return self._roster.newest_input() if turn_id is None else self._roster.get(turn_id)
+    def _find_input(self, turn_id: str | None) -> TurnRecord | None:
+        """Return the turn that a message about text means."""
+        return self._table.newest_input() if turn_id is None else self._table.get(turn_id)
 
     def _begin(self, message: m.Text, now: float) -> list[Effect]:
         settings = self._traced(message.traceparent)
-        turn = self._roster.begin(message.turn_id, settings, now)
+        turn = self._table.begin(message.turn_id, settings, now)
         effects = self._enqueue(turn, message.text)
         return [*effects, *turn.end()] if message.end else effects
 
     def _traced(self, traceparent: str | None) -> SessionSettings:
-        """The session's settings for a turn that may be a part of a trace of its own."""
+        """Return the session's settings for a turn that may belong to a trace of its own."""
         return replace(self.settings, traceparent=traceparent) if traceparent else self.settings
 
-    def _enqueue(self, turn: Turn, text: str) -> list[Effect]:
-        """The turn has begun, with this text, or is refused."""
+    def _enqueue(self, turn: TurnRecord, text: str) -> list[Effect]:
+        """Queue a turn that begins with this text, or refuse it."""
         if refusal := self._refusal(text):
             done = self._finish(turn, Event.FINISH, "error")
             return [Send(failed(turn.id, refusal), turn.begun), *done]
         turn.begun = Begun(turn.begun.at, turn.begun.traceparent, self.on_air is not None)
-        self._roster.queue.append(turn)
+        self._table.queue.append(turn)
         return turn.feed(text)
 
     def _refusal(self, text: str) -> TurnFailure | None:
         limit = self._limits.max_queued_turns
         if self.closed_to_new:
             return self.closed_to_new
-        if len(self._roster.queue) >= limit:
+        if len(self._table.queue) >= limit:
             return TurnFailure("queue_full", f"{limit} turns wait already", retryable=True)
         return self._too_long(text, 0)
 
@@ -207,7 +208,7 @@ class Turns:
             return TurnFailure("turn_too_long", f"{why}, found {before + len(text)}")
         return None
 
-    def _take(self, turn: Turn, text: str) -> list[Effect]:
+    def _take(self, turn: TurnRecord, text: str) -> list[Effect]:
         refusal = self._too_long(text, turn.chars)
         if refusal is None and turn.full:
             refusal = TurnFailure("turn_too_long", "an earlier text of this turn was refused")
@@ -216,7 +217,7 @@ class Turns:
         turn.full = True
         return [Send(failed(turn.id, refusal))]
 
-    def _late(self, turn: Turn) -> list[Effect]:
+    def _late(self, turn: TurnRecord) -> list[Effect]:
         if turn.warned_late:
             return []
         turn.warned_late = True
@@ -224,15 +225,15 @@ class Turns:
         return [_warning("late_text", why, turn.id)]
 
     def _interrupt_all(self, position: int | None) -> list[Effect]:
-        for turn in list(self._roster.inputs):
+        for turn in list(self._table.inputs):
             if not turn.alive:
                 turn.end()
         if self.on_air is None:
-            return self._report_heard(self._roster.last_heard, position)
+            return self._report_heard(self._table.last_heard, position)
         waiting = [effect for turn in self.queue for effect in self._interrupt(turn, None)]
         return [*waiting, *self._interrupt(self.on_air, position)]
 
-    def _interrupt(self, turn: Turn, position: int | None) -> list[Effect]:
+    def _interrupt(self, turn: TurnRecord, position: int | None) -> list[Effect]:
         if turn is self.on_air:
             return self.stop_on_air(position)
         if not turn.queued:
@@ -243,17 +244,17 @@ class Turns:
         done = self._finish(turn, Event.STOP, "interrupted")
         return [Send(interrupted(turn.id, report)), *done]
 
-    def _report_heard(self, turn: Turn | None, position: int | None) -> list[Effect]:
+    def _report_heard(self, turn: TurnRecord | None, position: int | None) -> list[Effect]:
         if turn is None:
             return [_warning("no_active_turn", "interrupt: no turn is on the air or waiting")]
         return [ReportHeard(turn.id, position)]
 
     def _finish(
-        self, turn: Turn, event: Event, reason: str, stats: TurnStats | None = None
+        self, turn: TurnRecord, event: Event, reason: str, stats: TurnStats | None = None
     ) -> list[Effect]:
-        """The one place that `turn.done` comes from."""
+        """End a turn with its `turn.done`, which is sent from nowhere else."""
         stats = stats or turn.stats_before()
-        self._roster.finish(turn, event)
+        self._table.finish(turn, event)
         if turn.idled and reason == "complete":
             reason = "idle"
         done = m.TurnDone(
@@ -310,8 +311,8 @@ def _warning(code: str, message: str, turn_id: str | None = None) -> Send:
     return Send(m.WarningMessage(code=code, message=message, turn_id=turn_id))
 
 
-def _nothing_open(kind: str, turn: Turn | None, turn_id: str | None) -> list[Effect]:
-    """Answers a `flush` or `turn.end` that finds no open input."""
+def _nothing_open(kind: str, turn: TurnRecord | None, turn_id: str | None) -> list[Effect]:
+    """Answer a `flush` or `turn.end` that finds no open text."""
     if turn is not None:
         return [_warning("turn_already_ended", f"{kind}: turn {turn.id} has ended", turn.id)]
     if turn_id is not None:

@@ -1,7 +1,7 @@
-"""Addresses: what clients of each address may still do, and what is known of those that were there.
+"""ClientAddresses: what the clients at each network address may still do.
 
-Counters live in memory that is bounded: of the addresses that nobody has come from for longest,
-what is known is forgotten. An IPv6 client has a network of its own, so a /64 counts as one address.
+Memory is bounded: the counters of the addresses that were unused for longest are forgotten. An IPv6
+client has a network of its own, so a /64 counts as one address.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from realtime_tts.config import AddressConfig
 from realtime_tts.protocol.token_bucket import TokenBucket
 
 _MOST = 10_000
-"""Addresses that are known at a time, at some hundred bytes each."""
-_TELL_EVERY = 1.0  # seconds
+"""Addresses that are remembered at a time, at some hundred bytes each."""
+_LOG_EVERY = 1.0  # seconds
 _NAME = 64
-"""Characters of what a proxy says instead of an address."""
+"""Longest name, in characters, that a proxy may send in place of an address."""
 
 
 class Address:
-    """One of them. `now` is on the monotonic clock, in seconds."""
+    """What the clients at one address may still do. `now` is on the monotonic clock, in seconds."""
 
     __slots__ = (
         "_bad",
         "_handshakes",
         "_most_handshakes",
         "_refused",
-        "_told_at",
+        "_logged_at",
         "connections",
         "name",
         "requests",
@@ -43,46 +43,46 @@ class Address:
         self._most_handshakes = config.handshakes
         self._handshakes: dict[Hashable, Callable[[], None]] = {}
         self._bad: deque[float] = deque()
-        self._refused, self._told_at = 0, -_TELL_EVERY
+        self._refused, self._logged_at = 0, -_LOG_EVERY
 
     def take_over(self, config: AddressConfig) -> None:
-        """It may do what these settings say from now on."""
+        """Apply these settings from now on."""
         for allowance in (self.connections, self.requests):
             allowance.change(config.connections_per_second, config.burst)
         self._most_handshakes = config.handshakes
 
     def begin_handshake(self, who: Hashable, drop: Callable[[], None]) -> None:
-        """A connection on which no request is complete. Too many: the oldest is dropped, since a
-        client that means it is done with its own soon."""
+        """Count a connection on which no request is complete. If there are too many, drop the
+        oldest: an honest client is soon done with its own."""
         self._handshakes[who] = drop
         if len(self._handshakes) > self._most_handshakes:
             oldest = next(iter(self._handshakes))
             self._handshakes.pop(oldest)()
 
     def end_handshake(self, who: Hashable) -> None:
-        """It is complete, or over. Idempotent."""
+        """Stop counting a connection, whose request is complete, or which is gone. Idempotent."""
         self._handshakes.pop(who, None)
 
     def refused(self, now: float) -> int:
-        """Something was refused. How often that was since it was told last, if it is to be told:
-        a flood is a line a second in the log."""
+        """Count a refusal. Return how many there were since the last log line if another is due,
+        else 0: a flood logs one line per second."""
         self._refused += 1
-        if now - self._told_at < _TELL_EVERY:
+        if now - self._logged_at < _LOG_EVERY:
             return 0
-        count, self._refused, self._told_at = self._refused, 0, now
+        count, self._refused, self._logged_at = self._refused, 0, now
         return count
 
     def bad_messages(self, most: int) -> deque[float]:
-        """When sockets that are closed had theirs: a new one goes on from there."""
+        """Return the times of bad messages of closed sockets, which a new socket inherits."""
         return deque(self._bad, most)
 
     def remember_bad(self, bad: deque[float]) -> None:
-        """A socket is closed that had these, of those before it or its own."""
+        """Keep the times of bad messages of a closed socket, its own and inherited ones."""
         self._bad = deque(sorted({*self._bad, *bad}), bad.maxlen)
 
 
-class Addresses:
-    """All of one server's."""
+class ClientAddresses:
+    """The addresses of all clients of a server, and the request rates of its keys."""
 
     def __init__(self, config: AddressConfig | None = None) -> None:
         self.config = config or AddressConfig()
@@ -91,7 +91,7 @@ class Addresses:
         self._proxies = [ipaddress.ip_network(one) for one in self.config.trusted_proxies]
 
     def take_over(self, config: AddressConfig) -> None:
-        """These settings hold from now on, but for the proxies, which stay as they are."""
+        """Apply these settings from now on; the trusted proxies stay as they are."""
         self.config = config
         for address in self._known.values():
             address.take_over(config)
@@ -99,7 +99,7 @@ class Addresses:
             allowance.change(config.connections_per_second, config.burst)
 
     def of(self, client: tuple[str, int] | None) -> Address:
-        """That of a client, as the scope or the transport names it."""
+        """Return the address of a client, as the scope or the transport names it."""
         name = network_of(client[0]) if client else ""
         found = self._known.get(name)
         if found is None:
@@ -111,13 +111,13 @@ class Addresses:
         return found
 
     def of_key(self, key: bytes | str) -> TokenBucket:
-        """Requests of everybody with this key: the digest of the server's, a customer's id."""
+        """Return the request rate of a key: the digest of a server's key, or a customer's id."""
         config = self.config
         new = TokenBucket(config.connections_per_second, config.burst)
         return self._keys.setdefault(key, new)
 
     def is_proxy(self, client: tuple[str, int] | None) -> bool:
-        """Whether it speaks for others."""
+        """Return whether the client is a trusted proxy."""
         if client is None or not self._proxies:
             return False
         try:
@@ -129,8 +129,8 @@ class Addresses:
 
 @lru_cache(maxsize=4_096)
 def network_of(host: str) -> str:
-    """What counts as one address: an IPv4 address, an IPv6 network of 64 bits, or what stands in
-    place of both."""
+    """Return what counts as one address: an IPv4 address, an IPv6 network of 64 bits, or a proxy's
+    name."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

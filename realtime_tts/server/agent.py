@@ -1,12 +1,10 @@
-"""HAProxy's agent check: on a port of its own, each connection gets one line about the load and is
-closed.
+"""HAProxy's agent check: on a port of its own, each connection gets one line about the load.
 
-`drain` while the server is shutting down, `down` while its engine takes no turns, else `ready up
-P%`. HAProxy gives a server P hundredths of the weight in its configuration. P is the number of
-sessions that could come and speak now, so that with `weight 100` on every server, a server's weight
-is what it has free, and servers of unequal size share the sessions as they should. A full server
-has the weight 0: no new session is sent there.
-(HAProxy's configuration manual, `agent-check`.)
+The line is `drain` while the server is shutting down, `down` while its engine takes no turns, else
+`ready up P%`. HAProxy gives a server P hundredths of the weight in its configuration. P is the
+number of sessions that could come and speak now: with `weight 100` on every server, the weight of a
+server is its free capacity, and servers of unequal size share the sessions in proportion. A full
+server has the weight 0: it gets no new session. (HAProxy's configuration manual, `agent-check`.)
 """
 
 from __future__ import annotations
@@ -20,24 +18,23 @@ from functools import partial
 from realtime_tts.server.load import Load
 
 _MOST_PERCENT = 25_600
-"""HAProxy's own limit."""
+"""The largest value that HAProxy accepts."""
 
 
 def agent_line(load: Load) -> str:
-    """What HAProxy is told, without the end of the line."""
+    """Return the line for HAProxy, without its end."""
     if load.draining:
         return "drain"
     if not load.ready:
         return "down"
-    return f"ready up {min(load.places, _MOST_PERCENT)}%"
+    return f"ready up {min(load.free_sessions, _MOST_PERCENT)}%"
 
 
 @contextlib.asynccontextmanager
 async def answering(
     listeners: Sequence[socket.socket], load: Callable[[], Load]
 ) -> AsyncIterator[None]:
-    """In this block, connections to the bound `listeners` are answered; they are closed at its
-    end."""
+    """Answer connections to the bound `listeners` within this block; close them at its end."""
     loop = asyncio.get_running_loop()
     servers = [
         await loop.create_server(partial(_Answer, load), sock=listener) for listener in listeners
@@ -50,7 +47,7 @@ async def answering(
 
 
 class _Answer(asyncio.Protocol):
-    """One connection."""
+    """One connection, which gets the line and is closed."""
 
     def __init__(self, load: Callable[[], Load]) -> None:
         self._load = load

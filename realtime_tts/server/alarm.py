@@ -12,7 +12,7 @@ class Alarm:
     """Calls `ring` at the moment it is set to, on the monotonic clock; it may ring too early.
 
     Moments mostly move later (with each text delta), so a later one does not touch the timer: it
-    rings at the old moment, and whoever hears it sets it again.
+    rings at the old moment, and the owner sets it again.
     """
 
     def __init__(self, ring: Callable[[], None]) -> None:
@@ -21,7 +21,7 @@ class Alarm:
         self._due = 0.0
 
     def set(self, due: float | None) -> None:
-        """Ring at `due`; None and infinity ask for nothing."""
+        """Ring at `due`; None and infinity do nothing."""
         if due is None or due == inf or (self._timer is not None and self._due <= due):
             return
         self.stop()
@@ -30,7 +30,7 @@ class Alarm:
         self._timer = asyncio.get_running_loop().call_later(delay, self._fire)
 
     def within(self, seconds: float) -> None:
-        """Ring after so long, if it was not to ring before; to call it again changes nothing."""
+        """Ring after this time, if it does not ring before; calling it again changes nothing."""
         self.set(time.monotonic() + seconds)
 
     def stop(self) -> None:
@@ -40,7 +40,7 @@ class Alarm:
             self._timer = None
 
     def release(self) -> None:
-        """Ring no more: whoever would hear it is forgotten."""
+        """Never ring again, and forget the owner."""
         self.stop()
         self._ring = lambda: None
 

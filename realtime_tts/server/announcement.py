@@ -1,4 +1,4 @@
-"""What the log says once engines take turns."""
+"""The log lines about the engines, once they take turns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 def announce(info: EngineInfo, status: EngineStatus) -> None:
-    """Say in the log what the engines are that take turns now."""
+    """Log which engines take turns now."""
     runs = [f"{one.device}: {one}" for one in info.executions]
     event(
         log,

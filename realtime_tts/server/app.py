@@ -60,11 +60,12 @@ from realtime_tts.server.voices import voice_routes
 
 _LAG_PROBE_SECONDS = 0.1
 _READING, _NONE = frozenset({"GET", "HEAD"}), frozenset[str]()
-"""What tokens are good for besides speech: pages list voices, and make neither those nor tokens."""
+"""Methods that short-lived tokens may use besides speech: pages list voices, but make no voices or
+tokens."""
 
 
 def create_app(front: Front) -> Starlette:
-    """The application for `front`. Its lifespan starts and stops the engine."""
+    """Return the application for `front`. Its lifespan starts and stops the engine."""
     page = _page_routes()
     gate = _gate(front, open_paths=OPEN_PATHS | {route.path for route in page})
     app = Starlette(
@@ -74,7 +75,7 @@ def create_app(front: Front) -> Starlette:
         lifespan=_lifespan,
     )
     app.state.front = front
-    app.middleware_stack = app.build_middleware_stack()  # now, so that no reload comes before it
+    app.middleware_stack = app.build_middleware_stack()  # now: a reload must find the gate
     return app
 
 
@@ -103,7 +104,7 @@ def _routes(front: Front) -> list[BaseRoute]:
 
 
 def _gate(front: Front, open_paths: frozenset[str]) -> Middleware:
-    """Who may ask for what, and how each API says no."""
+    """Return the gate: who may ask for what, and how each API denies a request."""
     config = front.config
     return Middleware(
         Gate,
@@ -150,7 +151,7 @@ def _gate(front: Front, open_paths: frozenset[str]) -> Middleware:
 async def _lifespan(app: Starlette) -> AsyncIterator[None]:
     front: Front = app.state.front
     if front.voices is not None:
-        await front.voices.start()  # reads every file: once, and here
+        await front.voices.start()  # reads every file, only here
     await front.engine.start()
     probe = repeat("lag_probe", 0.0, partial(_probe_lag, front.metrics))
     probing = asyncio.create_task(probe, name="lag-probe")
@@ -168,14 +169,14 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
 
 
 async def _probe_lag(metrics: Metrics) -> None:
-    """How late the event loop wakes a timer: every packet waits about as long."""
+    """Measure how late the event loop wakes a timer: every packet waits about as long."""
     due = time.monotonic() + _LAG_PROBE_SECONDS
     await asyncio.sleep(_LAG_PROBE_SECONDS)
     metrics.loop_lag.observe(max(0.0, time.monotonic() - due))
 
 
 def _traced(front: Front) -> list[Middleware]:
-    """What gives a refused request a span; nothing is in the way where nobody traces."""
+    """Return what gives a refused request a span; nothing if turns are not traced."""
     if front.tracer is None:
         return []
     from realtime_tts.tracing.refused import RefusedRequests
@@ -184,8 +185,8 @@ def _traced(front: Front) -> list[Middleware]:
 
 
 def _cors(config: ServerConfig) -> list[Middleware]:
-    """What lets pages of the allowed origins read answers: in front of the gate, because preflights
-    carry no key, and because a page is to read why it was refused, too."""
+    """Return what lets pages of the allowed origins read answers. It stands before the gate,
+    because preflights carry no key, and because a page must also read why it was refused."""
     if not config.allowed_origins:
         return []
     origins = [origin.lower() for origin in config.allowed_origins]
@@ -201,8 +202,8 @@ def _cors(config: ServerConfig) -> list[Middleware]:
 
 
 def _page_routes() -> list[Route]:
-    """The demo page at `/`, the files it is made of, the client, which other pages may use, and
-    what describes the HTTP routes."""
+    """Return the routes of the demo page at `/`, its files, the client, which other pages may use,
+    and the description of the HTTP routes."""
     page = resources.files("realtime_tts.server").joinpath("page")
     return [
         file_route("/", page.joinpath("index.html")),
@@ -223,7 +224,7 @@ async def _no_such_socket(websocket: WebSocket) -> None:
 
 
 async def _no_such_path(request: Request, problem: Exception) -> Response:
-    """404. Clients whose base URL lacks `/v1`, or has it twice, are told where to go."""
+    """Answer 404. Clients whose base URL lacks `/v1`, or has it twice, learn the right path."""
     path = request.scope["path"]
     message = f"there is nothing at {path[:200]}"
     for meant in (f"/v1{path}", path.removeprefix("/v1")):
@@ -235,13 +236,13 @@ async def _no_such_path(request: Request, problem: Exception) -> Response:
 
 
 async def _livez(request: Request) -> Response:
-    """200 while a restart would not help: the event loop answers and the engine is not dead."""
+    """Answer 200 while a restart would not help: the event loop runs and the engine is not dead."""
     engine: EngineHost = request.app.state.front.engine
     return _health(engine.load_failure or engine.dead())
 
 
 async def _readyz(request: Request) -> Response:
-    """200 while new sessions are welcome: loaded, warm, not draining."""
+    """Answer 200 while new sessions are welcome: loaded, warm, not draining."""
     front: Front = request.app.state.front
     return _health(front.not_ready())
 
@@ -253,7 +254,8 @@ def _health(problem: str | None) -> Response:
 
 
 async def _load(request: Request) -> Response:
-    """How full the server is: `Load`, as JSON; also before it is ready, and while it drains."""
+    """Answer with how full the server is: `Load`, as JSON; also before it is ready, and in a
+    drain."""
     front: Front = request.app.state.front
     return Response(msgspec.json.encode(front.load()), media_type="application/json")
 

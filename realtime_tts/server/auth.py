@@ -1,8 +1,8 @@
 """Who may talk to the server: API keys and origins, checked before any route sees the request.
 
-Pure ASGI on purpose: Starlette's `BaseHTTPMiddleware` never sees a WebSocket. `OPEN_PATHS` are
-exempt, because probes carry no key and learn nothing but a word from them; so are the files of the
-demo page, which are no secret and have the field to put a key into.
+It is pure ASGI, because Starlette's `BaseHTTPMiddleware` never sees a WebSocket. `OPEN_PATHS` are
+exempt, because probes carry no key and learn only a word from them; so are the files of the demo
+page, which are no secret and have the field for the key.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from realtime_tts.configuration.reload import Reloads
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.messages import KEY_SUBPROTOCOL_PREFIX
-from realtime_tts.server.addresses import Addresses
+from realtime_tts.server.addresses import ClientAddresses
 from realtime_tts.server.denials import send_denial, send_retry_after
-from realtime_tts.server.seal import SECRET
+from realtime_tts.server.state_signer import SECRET
 from realtime_tts.server.tokens import MINT, Shown, Tokens, UsedHere, UsedTokens
 from realtime_tts.tracing.context import REFUSED
 
-if TYPE_CHECKING:  # it needs what only a server with keys has installed
+if TYPE_CHECKING:  # it needs packages of the extra `keys`
     from realtime_tts.access.access import Access
 
 log = logging.getLogger(__name__)
@@ -40,12 +40,12 @@ log = logging.getLogger(__name__)
 OPEN_PATHS = frozenset({"/livez", "/readyz", "/health"})
 
 Denial = Callable[[Scope, Send, int, str, str], Awaitable[None]]
-"""Answers with a status, a code and a message, as the clients of some route expect it."""
+"""Answers with a status, a code and a message, in the form that a route's clients expect."""
 
 
 TOO_MANY_REQUESTS = "too_many_requests"
 LATE_KEY = "realtime_tts.late_key"
-"""Key in the ASGI scope of a socket that has shown no key yet: a function that checks one."""
+"""Key in the ASGI scope of a socket that has shown no key yet: a function that checks a key."""
 
 _NO_KEY = 401, UNAUTHORIZED, "a valid API key is needed (Authorization: Bearer KEY)"
 _KEY_HEADERS = frozenset({b"x-api-key", b"xi-api-key"})
@@ -54,12 +54,12 @@ _KEY_FOLLOWS = frozenset({"token", "bearer"})
 
 @dataclass(frozen=True, slots=True)
 class PathRule:
-    """What is different at the paths that begin so, for the clients that come there.
+    """What differs for the paths that begin with a prefix, and for their clients.
 
-    `query_keys`: parameters that may hold the key. `late_key`: a WebSocket that shows none is let
-    in, and its endpoint must ask for it (`LATE_KEY`). `token_methods`: those that a short-lived
-    token is good for, too; None: all, and WebSockets. `open_methods`: those that are for every key;
-    others are for the server's own keys and `admin` ones; None: all, and WebSockets.
+    `query_keys`: parameters that may hold the key. `late_key`: a WebSocket without a key is let in,
+    and its endpoint must ask for it (`LATE_KEY`). `token_methods`: the methods for which a
+    short-lived token is accepted; None: all, and WebSockets. `open_methods`: the methods for every
+    key; others are for the server's own keys and `admin` ones; None: all, and WebSockets.
     """
 
     deny: Denial
@@ -73,13 +73,13 @@ class Gate:
     """ASGI middleware in front of every route.
 
     - `open_paths` are open to all.
-    - `rules` are for the paths that begin so, the first that fits; elsewhere a no is the native
-      `error`, and a key in the query counts for nothing.
+    - `rules`: by the prefix of a path, the first that matches; other paths are denied with the
+      native `error`, and ignore a key in the query.
     - `access`: keys of customers, each with origins of its own.
     - No key configured: open. Otherwise one of `Authorization: Bearer|Token KEY`, `X-API-Key: KEY`,
       `xi-api-key: KEY` or the subprotocols `realtime-tts.key.KEY` or `token, KEY`, else 401. A
-      short-lived token (tokens.py) is as good as a key, but for what `token_methods` leaves out.
-    - More requests a second of an address, or with a key, than `addresses` allow: 429.
+      short-lived token (tokens.py) is as good as a key, except where `token_methods` excludes it.
+    - More requests per second from an address, or with a key, than `addresses` allow: 429.
     - An `Origin` header (browsers send it, and nothing else stops one page from using another's
       server) must be this server's own or in the list, else 403. No `Origin` is fine.
     """
@@ -92,7 +92,7 @@ class Gate:
         allowed_origins: Iterable[str],
         loopback: bool,
         metrics: Metrics,
-        addresses: Addresses | None = None,
+        addresses: ClientAddresses | None = None,
         open_paths: Collection[str] = OPEN_PATHS,
         rules: Mapping[str, PathRule] | None = None,
         used_tokens: UsedTokens | None = None,
@@ -109,12 +109,12 @@ class Gate:
         self._origins = frozenset(origin.lower() for origin in allowed_origins)
         self._loopback = loopback
         self._metrics = metrics
-        self._addresses = addresses or Addresses()
+        self._addresses = addresses or ClientAddresses()
         if reloads is not None:
             reloads.add(self)
 
     def prepare(self, config: ServerConfig) -> Callable[[], None]:
-        """The keys. Tokens of those that stay hold on. See `Reloadable`."""
+        """Prepare the API keys. Tokens of keys that stay remain valid. See `Reloadable`."""
         keys = [_digest(key.encode()) for key in config.api_keys]
         tokens = self._tokens_of(keys)
 
@@ -138,7 +138,8 @@ class Gate:
         await self._app(scope, receive, send)
 
     def _too_many(self, scope: Scope) -> tuple[int, str, str] | None:
-        """Of one address, which probes may share: they are always answered."""
+        """Return a denial if this address sends too many requests. Probes, which may share it with
+        others, are always answered."""
         requests = self._addresses.of(scope.get("client")).requests
         if scope["path"] in OPEN_PATHS or requests.take(time.monotonic()):
             return None
@@ -150,7 +151,7 @@ class Gate:
         return 429, TOO_MANY_REQUESTS, why
 
     def _denial(self, scope: Scope) -> tuple[int, str, str] | None:
-        """None to let it pass, else status, code and message."""
+        """Return None to let the request pass, else status, code and message."""
         headers = scope["headers"]
         origins = [value.decode("latin-1") for name, value in headers if name == b"origin"]
         hosts = [value.decode("latin-1") for name, value in headers if name == b"host"]
@@ -178,12 +179,12 @@ class Gate:
     def _not_for(
         self, shown: Shown, scope: Scope, rule: PathRule, origins: list[str]
     ) -> tuple[int, str, str] | None:
-        """Why a valid key is not for this; notes whose it is. The server's own are for all. A token
-        for one use is used up only when nothing else refuses the request."""
+        """Return why a valid key may not do this, and note its account. The server's own keys may
+        do everything. A single-use token is used up only if nothing else refuses the request."""
         denial = None
         if self._access is not None and isinstance(shown.key, str):
             account = self._access.account(shown.key)
-            if account is None:  # its time is over since just now
+            if account is None:  # the key has just expired
                 return _NO_KEY
             scope[ACCOUNT] = account
             denial = _not_for(account, scope, rule, origins)
@@ -191,13 +192,13 @@ class Gate:
 
     @property
     def _closed(self) -> bool:
-        """A key is needed."""
+        """Whether a key is needed."""
         return bool(self._keys) or self._access is not None
 
     def _shown(
         self, offered: list[bytes], scope: Scope, rule: PathRule, origins: list[str]
     ) -> Shown | None:
-        """The valid key that was shown, or whose token was."""
+        """Return the valid key that was shown, or the key of the token that was shown."""
         key = self._known(offered)
         if key is not None:
             scope[MINT] = partial(self._tokens.mint, key)
@@ -217,9 +218,9 @@ class Gate:
         return own and (not self._loopback or is_loopback(urlsplit(origin).hostname or ""))
 
     def _known(self, offered: Iterable[bytes]) -> bytes | str | None:
-        """The digest of the server's key among them, or the id of a customer's; empty where none is
-        needed. Compares every offer with every key of the server's, and a customer's with the one
-        that it names, so that the time taken tells nothing."""
+        """Return the digest of the server's key among the offers, or the id of a customer's; empty
+        if no key is needed. Every offer is compared with all of the server's keys, and a customer's
+        with the one it names, so that the time taken reveals nothing."""
         if not self._closed:
             return b""
         digests = [_digest(key) for key in offered]
@@ -254,7 +255,7 @@ class Gate:
 def _not_for(
     account: KeyAccount, scope: Scope, rule: PathRule, origins: list[str]
 ) -> tuple[int, str, str] | None:
-    """Why a customer's key, which is valid, is not for this."""
+    """Return why a customer's key, which is valid, may not do this."""
     own = {origin.lower() for origin in account.key.origins}
     if own and not all(origin.lower() in own for origin in origins):
         return 403, "origin_not_allowed", "this key is not for pages of this origin"
@@ -265,7 +266,7 @@ def _not_for(
 
 
 def account_of(scope: Scope) -> Account:
-    """Of a request that was let in."""
+    """Return the account of a request that passed the gate."""
     found: Account = scope.get(ACCOUNT, FREE)
     return found
 
@@ -274,7 +275,7 @@ _NATIVE = PathRule(send_denial)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether `host`, a name or an address without port, can only mean this machine."""
+    """Return whether `host`, a name or an address without port, can only mean this machine."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
@@ -284,9 +285,9 @@ def is_loopback(host: str) -> bool:
 
 
 def echoed_subprotocol(scope: Scope) -> str | None:
-    """The one to accept for clients of other APIs: the first that was offered and is no key.
+    """Return the subprotocol to accept from clients of other APIs: the first offer that is no key.
 
-    Browsers give up a socket that answers none of their offers.
+    Browsers close a socket that accepts none of their offers.
     """
     secret = {offer for offer, _ in _subprotocol_keys(scope)}
     return next((offer for offer in scope.get("subprotocols", ()) if offer not in secret), None)
@@ -309,7 +310,7 @@ def _keys_offered(scope: Scope, query_keys: Collection[str]) -> Iterator[bytes]:
 
 
 def _subprotocol_keys(scope: Scope) -> Iterator[tuple[str, str]]:
-    """Offered subprotocols that hold a key, and the key: ours, and what follows `token`."""
+    """Yield the offered subprotocols that hold a key, with the key: ours, or after `token`."""
     offers = list(scope.get("subprotocols", ()))
     for offer in offers:
         if offer.startswith(KEY_SUBPROTOCOL_PREFIX):
@@ -319,5 +320,5 @@ def _subprotocol_keys(scope: Scope) -> Iterator[tuple[str, str]]:
 
 
 def _digest(key: bytes) -> bytes:
-    """Equal lengths for the comparison, and no key in memory dumps of the middleware."""
+    """Return a digest, for comparisons of equal length, and to keep keys out of memory dumps."""
     return hashlib.sha256(key).digest()

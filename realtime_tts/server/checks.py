@@ -1,4 +1,4 @@
-"""What is looked at before a server starts, so that it ends with a sentence and not in a front."""
+"""Checks before a server starts, so that it ends with a message, rather than in a front."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from realtime_tts.extras import install
 
 
 def check_access(config: AccessConfig) -> None:
-    """Raise ConfigError for keys, or for addresses of databases, that cannot be used."""
+    """Raise ConfigError for keys, or database addresses, that cannot be used."""
     from realtime_tts.access.access import Access
 
     Access(config)
 
 
 def check_tracing(config: ServerConfig) -> None:
-    """Raise ConfigError if turns are to be traced and cannot be, as this process is set up."""
+    """Raise ConfigError if turns should be traced, but cannot be in this environment."""
     if not config.tracing:
         return
     try:

@@ -1,11 +1,11 @@
 """One socket of the native protocol: reader → session → effects → speech → writer.
 
-Nothing in the reader waits for speech, and what happens between the tasks are plain calls on the
-event loop, so nobody sees a step half done:
+The reader never waits for speech, and the tasks call each other directly on the event loop, so that
+nothing sees a step half done:
 
-- the reader gives each message to the `Session`, and the effects it answers with are carried out in
-  their order, one after another: what comes of one (an interrupted turn lets the next one begin) is
-  behind all that was there before;
+- the reader gives each message to the `Session`, whose effects are carried out in order, one after
+  another; an effect that another one causes (an interrupted turn lets the next begin) goes to the
+  end of the list;
 - the writer asks the turn on the air for its next frame when the socket has taken the one before.
 """
 
@@ -43,20 +43,20 @@ from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.denials import refusal
 from realtime_tts.server.front import SERVER_NAME, Front
-from realtime_tts.server.refusals import GOING_AWAY
+from realtime_tts.server.refusals import GOING_AWAY, SLOW_READER
 from realtime_tts.server.resumption import Resumption, made_by
-from realtime_tts.server.seal import SECRET, Seal
-from realtime_tts.server.session_turn import SessionTurn
-from realtime_tts.server.socket import SLOW_READER, ServedSocket
-from realtime_tts.server.speech import Delivery, Speech
-from realtime_tts.server.turn_traces import TurnTraces
+from realtime_tts.server.session_turn import SessionTurn, TurnTraces
+from realtime_tts.server.socket import ServedSocket
+from realtime_tts.server.speech import Speech
+from realtime_tts.server.state_signer import SECRET, StateSigner
+from realtime_tts.server.track import Delivery
 from tts_scheduler import FeedPace
 
 _REMEMBERED_TURNS = 4
 
 
 class Connection(ServedSocket):
-    """One accepted WebSocket."""
+    """One WebSocket of the native protocol."""
 
     sessions = 1
 
@@ -69,7 +69,7 @@ class Connection(ServedSocket):
             self.name, SERVER_NAME, info.model, names, info.languages, models, front.config.marking
         )
         defaults = front.settings(traceparent=self.traceparent)
-        check = partial(_check, front, self.account)  # no way back to here
+        check = partial(_check, front, self.account)  # keeps no reference to the connection
         self.session = Session(told, defaults, front.limits, check, self.bad)
         self._effects: deque[Effect] = deque()
         self._carrying_out = False
@@ -97,11 +97,11 @@ class Connection(ServedSocket):
 
     @property
     def open_turns(self) -> int:
-        """Turns that are spoken or wait."""
+        """The turns that are spoken or wait."""
         return len(self.session.queued) + (self.session.on_air is not None)
 
     def drain(self) -> None:
-        """The server is going: finish the turns begun, then close."""
+        """Finish the turns that have begun, then close: the server is shutting down."""
         with self.contained():
             self._carry_out(self.session.drain())
 
@@ -110,12 +110,12 @@ class Connection(ServedSocket):
         return int(bool(self._turn and self._turn.speech.segments))
 
     def revoke(self, why: TurnFailure) -> None:
-        """Its key is no longer valid."""
+        """Close the socket, because its key is no longer valid."""
         with self.contained():
             self._carry_out(self.session.fail(why.code, why.message, CloseCode.UNAUTHORIZED))
 
     def end(self, why: TurnFailure) -> None:
-        """The server goes now."""
+        """Close the socket, because the server stops now."""
         with self.contained():
             self._carry_out(self.session.fail(why.code, why.message, CloseCode.GOING_AWAY))
 
@@ -138,13 +138,13 @@ class Connection(ServedSocket):
             self._carry_out(self.session.closed())
         if turn is not None:
             turn.speech.close()
-        # Nothing is left that only a full collection would find, which stops everybody.
+        # No cycle is left: only a full garbage collection, which stops everything, would find it.
         self._alarm.release()
         self._turn = None
         self._past.clear()
 
     def faulted(self) -> None:
-        """The session may be in any state: it says what it still can, and is closed in any case."""
+        """End the session after a bug, in whatever state it is: say what can be said, and close."""
         try:
             message = "a fault of the server; the session cannot go on"
             self._carry_out(self.session.fail("internal", message, CloseCode.INTERNAL))
@@ -166,7 +166,7 @@ class Connection(ServedSocket):
     # Session → effects → speech.
 
     def _carry_out(self, effects: Iterable[Effect]) -> None:
-        """These behind what is under way: the one loop that everything goes through."""
+        """Carry out the effects, after those that already wait; everything goes through here."""
         self._effects.extend(effects)
         if self._carrying_out:
             return
@@ -187,7 +187,7 @@ class Connection(ServedSocket):
             case FeedText(turn_id, text):
                 self._feed(self._on_air(turn_id).speech, text)
             case FlushText(turn_id):
-                self._on_air(turn_id).speech.flush()
+                self._on_air(turn_id).speech.commit()
             case EndText(turn_id):
                 self._on_air(turn_id).speech.cut()
             case OpenTurn():
@@ -214,9 +214,9 @@ class Connection(ServedSocket):
 
     def _open(self, effect: OpenTurn) -> None:
         assert self._turn is None, "the session opens one turn at a time"
-        seal = Seal(self.websocket.scope.get(SECRET, b""))
+        signer = StateSigner(self.websocket.scope.get(SECRET, b""))
         try:
-            resumption = self._resumption(effect, seal)
+            resumption = self._resumption(effect, signer)
             speech = self._speech(effect, resumption)
         except TurnFailure as failure:
             self._refuse_turn(effect.turn_id, failure)
@@ -224,13 +224,12 @@ class Connection(ServedSocket):
             self._refuse_turn(effect.turn_id, TurnFailure(error.code, str(error)))
         else:
             self._turn = SessionTurn(
-                effect.turn_id, speech, resumption, seal, self.changed, self.turn_over
+                effect.turn_id, speech, resumption, signer, self.changed, self.turn_over
             )
 
     def _speech(self, effect: OpenTurn, resumption: Resumption | None) -> Speech:
-        """Of a turn. Raises TurnFailure and RequestError, as `Front.open_speech` does."""
+        """Open the speech of a turn. Raises TurnFailure and RequestError, as `open_speech` does."""
         self._turns += 1
-        before = self._past[-1].speech.utterances.listener if self._past else None
         return self.front.open_speech(
             f"{self.name}-{self._turns}",
             effect.settings,
@@ -240,37 +239,37 @@ class Connection(ServedSocket):
             resumption=resumption,
             reports=False,
             contained=self.contained,
-            listener_free_at=None if before is None else before.heard_at(),
+            listener_free_at=self._past[-1].heard_at() if self._past else None,
             feed_pace=self._feed_pace,
             trace=self._traces.maker(effect.turn_id, effect.begun, effect.settings),
         )
 
-    def _resumption(self, effect: OpenTurn, seal: Seal) -> Resumption | None:
-        """What came of the turn elsewhere; tells the client if it is of no use. Raises RequestError
-        if a lexicon was deleted."""
+    def _resumption(self, effect: OpenTurn, signer: StateSigner) -> Resumption | None:
+        """Return what was spoken of the turn elsewhere; warn the client if it cannot be used.
+        Raises RequestError if a lexicon was deleted."""
         brought = effect.resume
         if brought is None:
             return None
         settings = self.front.pinned(effect.settings)
         info = self.front.engine.info_for(settings.model, settings.voice)
-        resumption = Resumption(brought, made_by(settings, info), info, seal)
+        resumption = Resumption(brought, made_by(settings, info), info, signer)
         if resumption.problem is not None:
             message = f"{resumption.problem}: the speech goes on at the next word"
             self._carry_out(self.session.warn("cannot_resume", message, effect.turn_id))
         return resumption
 
     def _refuse_turn(self, turn_id: str, failure: TurnFailure) -> None:
-        """Before anything is made for it: what came with it is dropped."""
+        """Refuse a turn before anything is made for it, and drop its text."""
         of_text = (FeedText, FlushText, EndText)
         kept = [one for one in self._effects if not isinstance(one, of_text)]
         self._effects = deque(kept)
         self._carry_out(self.session.turn_failed(turn_id, failure, TurnStats()))
 
     def _interrupt(self, turn: SessionTurn, played_samples: int | None) -> None:
-        """Silence first: the engine stops, unsent packets go, and only then comes the answer."""
+        """Silence the turn: the engine stops, unsent packets are dropped, then comes the answer."""
         report = turn.speech.silence(played_samples)
         self.writer.drop(turn)
-        self._tell_of_text(turn)
+        self._warn_of_text(turn)
         self._retire(turn)
         stats = turn.speech.utterances.stats()
         self._carry_out(self.session.turn_interrupted(turn.id, report, stats))
@@ -278,7 +277,7 @@ class Connection(ServedSocket):
     # Speech → writer.
 
     def changed(self, turn: SessionTurn) -> None:
-        """The turn's speech has something to give, or has ended."""
+        """Called when the turn's speech has something to give, or has ended."""
         speech = turn.speech
         if speech.failure is not None and speech.failure.code == SLOW_READER:
             self.lost(SLOW_READER)
@@ -290,9 +289,9 @@ class Connection(ServedSocket):
                 self.writer.wake(turn)
 
     def turn_over(self, turn: SessionTurn, failure: TurnFailure | None = None) -> None:
-        """Everything of the turn has been handed to the socket."""
+        """Called when everything of the turn has been handed to the socket."""
         utterances = turn.speech.utterances
-        self._tell_of_text(turn)
+        self._warn_of_text(turn)
         if failure is None and not utterances.has_speech:
             message = "the turn's text has nothing to speak"
             self._carry_out(self.session.warn("no_speakable_text", message, turn.id))
@@ -303,8 +302,8 @@ class Connection(ServedSocket):
             effects = self.session.turn_finished(turn.id, utterances.reason, utterances.stats())
         self._carry_out(effects)
 
-    def _tell_of_text(self, turn: SessionTurn) -> None:
-        """Before its end, of text that came and could not be spoken, or not as it asked for."""
+    def _warn_of_text(self, turn: SessionTurn) -> None:
+        """Warn, before a turn ends, of text that could not be spoken, or not as it asked for."""
         for code, message in turn.speech.utterances.text_warnings:
             self._carry_out(self.session.warn(code, message, turn.id))
 
@@ -322,8 +321,8 @@ class Connection(ServedSocket):
         self.reporter.message(message, self._before(message), trace)
 
     def _before(self, message: ServerMessage) -> TurnStats | None:
-        """What of the counts in a `turn.done` came of the turn on other sockets: all, if it was
-        never on the air here."""
+        """Return what other sockets contributed to the counts in a `turn.done`: everything, if the
+        turn was never on the air here."""
         if not isinstance(message, TurnDone):
             return None
         turn = self._find(message.turn_id)
@@ -340,6 +339,6 @@ class Connection(ServedSocket):
 
 
 def _check(front: Front, account: Account, settings: SessionSettings) -> None:
-    """Raise RequestError for settings that this server cannot do, or not for this account."""
+    """Raise RequestError for settings that this server cannot do, or this account may not use."""
     account.check_voice(settings.voice)
     front.check_speech(settings)

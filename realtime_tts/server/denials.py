@@ -1,4 +1,4 @@
-"""Answers to a request, or a WebSocket's upgrade, that is not let in, or cannot be done."""
+"""Answers that refuse a request, or the upgrade to a WebSocket."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from realtime_tts.protocol.parsing import encode
 
 
 async def send_retry_after(send: Send, message: Message) -> None:
-    """Adds to the head of an answer when to try again."""
+    """Send the message, with the header that says when to try again."""
     if message["type"] in ("http.response.start", "websocket.http.response.start"):
         message["headers"] = [*message.get("headers", ()), (b"retry-after", b"1")]
     await send(message)
@@ -29,8 +29,8 @@ def error_response(
     fatal: bool = True,
     retryable: bool | None = None,
 ) -> Response:
-    """The JSON `error` that a session would get, as an answer. `retry_after`: seconds, None if none
-    are known; `retryable`: whether another try may help, by default with those only."""
+    """Return an answer with the JSON `error` that a session would get. `retry_after`: seconds, None
+    if unknown; `retryable`: whether trying again may help, by default if `retry_after` is given."""
     error = ErrorMessage(
         code=code,
         message=message,
@@ -44,7 +44,7 @@ def error_response(
 
 
 def refusal(failure: TurnFailure) -> Response:
-    """The answer where there is no session for this reason."""
+    """Return the answer that refuses a session for this reason."""
     wait = -(-(failure.retry_after_ms or 0) // 1000)
     status = 429 if failure.code == LIMIT_REACHED else 503
     return error_response(status, failure.code, failure.message, wait)
@@ -56,7 +56,7 @@ async def send_denial(scope: Scope, send: Send, status: int, code: str, message:
 
 
 async def send_instead(response: Response, scope: Scope, send: Send) -> None:
-    """Send it to a request that is not read, or to a WebSocket instead of the upgrade."""
+    """Send the response to a request that is not read, or to a WebSocket instead of the upgrade."""
 
     async def nothing_to_receive() -> dict[str, Any]:
         return {"type": "http.disconnect"}

@@ -1,4 +1,4 @@
-"""Directing: what the markup of a text asks of the voice, and what of that can be done."""
+"""Director: what the markup of a text asks of the voice, and how much of that is possible."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from realtime_tts.text.languages import Language
 
 
 class Director:
-    """For one speech. What cannot be done is left as the session says, and noted in `warnings`:
-    the text is spoken all the same."""
+    """Directs one speech. A request that cannot be fulfilled leaves the session's setting, and is
+    noted in `warnings`: the text is spoken all the same."""
 
     def __init__(self, settings: SessionSettings, engine: EngineHost, account: Account) -> None:
         self._settings, self._engine, self._account = settings, engine, account
@@ -30,7 +30,7 @@ class Director:
         """What could not be done, in words for the client."""
 
     def able(self, asked: Voicing) -> Voicing:
-        """What can be done of it; equal to another where both are spoken alike."""
+        """Return the part of a request that is possible; equal results are spoken alike."""
         if asked == AS_THE_SESSION:
             return asked
         able = Voicing(emotion=self._emotion(asked))
@@ -39,14 +39,14 @@ class Director:
         return replace(able, rate=self._rate(asked.rate), volume=self._volume(asked.volume))
 
     def language_of(self, voicing: Voicing) -> Language | None:
-        """The language to say its numbers in."""
+        """Return the language in which numbers are said with this voicing."""
         language = voicing.language or self._settings.language
         settings = msgspec.structs.replace(self._settings, language=language)
         info = self._engine.info_for(settings.model, voicing.voice or settings.voice)
         return number_language(settings, info)
 
     def direct(self, spec: UtteranceSpec, voicing: Voicing) -> UtteranceSpec:
-        """What the engine is told of an utterance that is spoken like this."""
+        """Return what the engine needs to speak an utterance with this voicing."""
         if voicing == AS_THE_SESSION:
             return spec
         instructions = spec.instructions
@@ -62,7 +62,7 @@ class Director:
         )
 
     def _rate(self, asked: float | None) -> float | None:
-        """Beside the speed of the session."""
+        """Return the rate relative to the session's speed; None leaves that as it is."""
         own = self._settings.speed
         if asked is None or asked == 1.0:
             return None
@@ -121,4 +121,4 @@ class Director:
             self.warnings[why] = None
 
 
-_MOST_WARNINGS = 8  # of a turn
+_MOST_WARNINGS = 8  # per turn

@@ -1,7 +1,6 @@
 """EngineHost: the engine as the server sees it, from loading to its end.
 
-It starts the link, knows whether turns can be taken, and hands each event of the engine to the
-turn it belongs to.
+It starts the link, knows whether turns are accepted, and hands each event to its turn.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ log = logging.getLogger(__name__)
 
 EventHandler = Callable[[Event], None]
 LoadTokenizer = Callable[[], Qwen2Tokenizer] | Mapping[str, Callable[[], Qwen2Tokenizer]]
-"""One for all models, or each by the name of its model."""
+"""Loads the tokenizer of all models, or of each by the name of its model."""
 _POLL_SECONDS = 0.05
-_LEAST_WAIT_MS = 250  # before another try
+_LEAST_WAIT_MS = 250  # before trying again
 _STOP_SECONDS = 5.0
 _STOP_LOADING_SECONDS = 0.5
 
@@ -40,8 +39,8 @@ class EngineHost:
     """One engine link and the tokenizers of its models.
 
     `load_tokenizer` is called in a thread once the engine is ready (a checkpoint may have to be
-    downloaded first). Until both are there, `not_ready` says why. Where it `announces`, the log
-    says that the engine is ready.
+    downloaded first). Until both are there, `not_ready` says why. `announces`: log that it is
+    ready.
     """
 
     def __init__(
@@ -64,25 +63,26 @@ class EngineHost:
         self.in_context: Callable[[str], bool] = lambda voice: False
         """Whether an utterance of this voice waits for much of its text, or for its end."""
         self.lexicons: Callable[[Sequence[str]], list[StoredLexicon]] = lambda refs: []
-        """The stored lexicons of a speech, by `name@version`."""
+        """Returns the stored lexicons of a speech, by `name@version`."""
         self._tokenizers: dict[str, Qwen2Tokenizer] = {}
         self._handlers: dict[str, EventHandler] = {}
         self._outgoing: list[Command] = []
         self._full: dict[tuple[str, str], tuple[float, Refused]] = {}
-        """Until when, by model and account; see `overloaded`."""
+        """When turns may be tried again, and the refusal, by model and account: see
+        `overloaded`."""
         self._loading: asyncio.Task[None] | None = None
         self.load_failure: str | None = None
-        """Set if the engine never became ready; the server cannot recover from it."""
+        """Why the engine never became ready; the server cannot recover from it."""
         self.loading: Callable[[], str] = str
-        """How far it is with that, such as `: warm-up, 3 of 8`; empty where nobody knows."""
+        """Returns the progress of loading, such as `: warm-up, 3 of 8`; empty if unknown."""
         self.stuck = False
-        """The engine did not stop when it was told to."""
+        """Whether the engine did not stop when it was told to."""
         self.on_ready: Callable[[], None] | None = None
         self.time_slices = TimeSlices()
-        """In which long texts are made into tokens: see `text_input.py`."""
+        """The time slices in which long texts are tokenised: see `text_input.py`."""
 
     async def start(self) -> None:
-        """Begin to load; returns at once."""
+        """Begin to load; return at once."""
         self._link.start(self._deliver)
         self._metrics.watch_engine(self._link.status)
         self._loading = asyncio.create_task(self._load(), name="engine-loading")
@@ -107,7 +107,7 @@ class EngineHost:
     # State.
 
     def not_ready(self) -> str | None:
-        """None if turns can be taken, else the reason why not."""
+        """Return None if turns are accepted, else the reason why not."""
         if self.load_failure is not None:
             return f"the engine failed to load: {self.load_failure}"
         if not self._tokenizers:
@@ -118,48 +118,48 @@ class EngineHost:
         return reason
 
     def dead(self) -> str | None:
-        """Why only a restart helps, or None."""
+        """Return why only a restart helps, or None."""
         status = self._link.status()
         if status.failure is not None:
             return f"the engine failed: {status.failure}"
-        if status.last_step_age > self._stall_seconds:  # an idle loop looks around twice a second
+        if status.last_step_age > self._stall_seconds:  # an idle loop wakes twice a second
             return f"the engine has made no step for {status.last_step_age:.0f} s"
         return None
 
     @property
     def info(self) -> EngineInfo:
-        """What the engine can do; only once it is ready."""
+        """What the engine can do; only available once it is ready."""
         return self._link.info
 
     @property
     def status(self) -> EngineStatus:
-        """What the engine says of itself."""
+        """What the engine reports about itself."""
         return self._link.status()
 
     @property
     def model(self) -> str | None:
-        """Of the first checkpoint; None until it is ready for the first time."""
+        """Name of the first checkpoint; None until it is ready for the first time."""
         return self._link.info.model if self._tokenizers else None
 
     @property
     def slots(self) -> int:
-        """Turns that the engine has room for; 0 until it is ready for the first time."""
+        """Turns that the engine can speak at once; 0 until it is ready for the first time."""
         return self._link.info.slots if self._tokenizers else 0
 
     def tokenizer_of(self, info: EngineInfo) -> Qwen2Tokenizer:
-        """The tokenizer of this checkpoint; only once the engine is ready."""
+        """Return the tokenizer of this checkpoint; only once the engine is ready."""
         assert self._tokenizers, "the engine is not ready: ask not_ready() first"
         return self._tokenizers[info.model]
 
     def info_for(self, model: str | None, voice: str | None) -> EngineInfo:
-        """What the checkpoint that speaks with these can do; only once the engine is ready."""
+        """Return what the checkpoint of this model and voice can do, once the engine is ready."""
         return self._link.info_for(UtteranceSpec(model=model, voice=voice))
 
     def check(self, spec: UtteranceSpec) -> None:
         """Raise RequestError if the engine cannot do what `spec` asks.
 
-        A Base checkpoint without a voice passes: a session may begin before it names one. A turn
-        without one is refused by the engine.
+        A Base checkpoint without a voice passes: a session may begin before it names one. The
+        engine refuses a turn without a voice.
         """
         info = self._link.info_for(spec)
         if spec.voice is None and info.variant == "base":
@@ -169,7 +169,7 @@ class EngineHost:
 
     @property
     def open_utterances(self) -> int:
-        """Utterances whose events somebody waits for."""
+        """Number of utterances whose events are handled."""
         return len(self._handlers)
 
     # Commands and events.
@@ -183,14 +183,14 @@ class EngineHost:
     def overloaded(
         self, model: str | None, voice: str | None, account: str = ""
     ) -> TurnFailure | None:
-        """Why a turn would not be taken now, if the engine has just said so of another of the same
-        account: to refuse it costs no text processing, and the engine hears nothing of it."""
+        """Return why a turn would be refused now, if the engine has just refused another turn of
+        the same account: that costs no text processing, and the engine is not asked again."""
         if not self._full:
             return None
         return self._refusal_of(self.info_for(model, voice).model, account)
 
     def full(self, account: str = "") -> TurnFailure | None:
-        """The same where it holds of every model."""
+        """Return why a turn of this account would be refused now, whatever its model."""
         if len(self._full) < len(self._tokenizers):
             return None
         refusals = [self._refusal_of(model, account) for model in self._tokenizers]
@@ -204,7 +204,7 @@ class EngineHost:
         return TurnFailure(found[1].code, found[1].message, True, wait_ms)
 
     def refused(self, settings: SessionSettings, refused: Refused, account: str) -> TurnFailure:
-        """The engine has refused a turn with these; gives what its owner is told."""
+        """The engine has refused a turn with these settings; return the failure for its owner."""
         if refused.full:
             until = time.monotonic() + refused.retry_after
             model = self.info_for(settings.model, settings.voice).model
@@ -212,7 +212,7 @@ class EngineHost:
         return TurnFailure(refused.code, refused.message, True, round(refused.retry_after * 1000))
 
     def submit(self, command: Command) -> None:
-        """Send a command, together with all others of this round of the event loop.
+        """Send a command, together with all others of this pass of the event loop.
 
         So a message that both brings text and ends it reaches the engine in one piece, and the
         engine sees a complete text where the client sent one.
@@ -227,22 +227,23 @@ class EngineHost:
             self._link.submit(*commands)
 
     def cancel(self, utterance_id: str) -> None:
-        """Stop an utterance; none of its events is delivered from here on. Idempotent."""
+        """Stop an utterance; none of its events is delivered from now on. Idempotent."""
         if self._handlers.pop(utterance_id, None) is not None:
-            self._full.clear()  # there may be room again
+            self._full.clear()  # there may be capacity again
             self.submit(Cancel(utterance_id))
 
     def forget(self, utterance_id: str) -> None:
-        """The utterance has ended by itself."""
+        """Note that the utterance has ended by itself."""
         if self._handlers.pop(utterance_id, None) is not None:
             self._full.clear()
 
     def guarded(self, reason: str) -> None:
-        """A turn was found here to be ended for such a reason of the guards."""
+        """Count a turn that the server itself ended for a reason of the guards."""
         self._metrics.guard(reason)
 
     def _deliver(self, events: list[Event]) -> None:
-        """One engine step's events: one look-up each. Those of cancelled utterances fall away."""
+        """Deliver the events of one engine step, with one look-up each. Events of cancelled
+        utterances are dropped."""
         handlers = self._handlers
         for event in events:
             handler = handlers.get(event.id)
@@ -250,7 +251,7 @@ class EngineHost:
                 continue
             try:
                 handler(event)
-            except Exception:  # it should have contained this; the step's other events still count
+            except Exception:  # a bug: the step's other events must still be delivered
                 log.exception("engine.event_lost", extra={"fields": {"utterance": event.id}})
                 self.cancel(event.id)
 
@@ -286,7 +287,7 @@ class EngineHost:
 
 
 def _loaded(load: LoadTokenizer, info: EngineInfo) -> dict[str, Qwen2Tokenizer]:
-    """By the names of the models."""
+    """Load the tokenizers, by the names of their models."""
     if isinstance(load, Mapping):
         return {name: load_one() for name, load_one in load.items()}
     return dict.fromkeys((one.model for one in info.models or (info,)), load())

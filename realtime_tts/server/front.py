@@ -1,6 +1,6 @@
-"""Front: what all sockets of one process share, and who is let in.
+"""Front: what all sockets of one process share.
 
-It admits sessions, opens speeches for them, and drains them when the server is going.
+It admits sessions, opens speeches for them, and drains them when the server shuts down.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from realtime_tts.metrics import Metrics, Page
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import Limits, SessionSettings
-from realtime_tts.server.addresses import Addresses
+from realtime_tts.server.addresses import ClientAddresses
 from realtime_tts.server.auth import TOO_MANY_REQUESTS
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.ledger import Ledger
 from realtime_tts.server.load import Load
-from realtime_tts.server.occupancy import Row
+from realtime_tts.server.occupancy import FrontRow
 from realtime_tts.server.refusals import (
     GOING_AWAY,
     SESSION_RETRY_MS,
@@ -43,35 +43,35 @@ from realtime_tts.server.registered import Registered
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.resumption import Resumption
 from realtime_tts.server.session_settings import session_defaults, utterance_spec, wire_limits
-from realtime_tts.server.speech import Delivery, Speech
+from realtime_tts.server.speech import Speech
 from realtime_tts.server.time_slices import TimeSlices
 from realtime_tts.server.tokens import UsedHere, UsedTokens
+from realtime_tts.server.track import Delivery
 from realtime_tts.version import __version__
 from realtime_tts.voices.library import VoiceLibrary
 from realtime_tts.voices.stored import StoredRegistry
 
-if TYPE_CHECKING:  # they need what not every server has installed
+if TYPE_CHECKING:  # they need packages of extras
     from realtime_tts.access.access import Access
     from realtime_tts.tracing.tracer import Tracer
 
 log = logging.getLogger(__name__)
 
 _MOST_UNAUTHENTICATED = 256
-"""Sockets of other APIs that may be open without having shown a key."""
-
+"""Most sockets of other APIs that may be open without having shown a key."""
 _SPARED_PART = 8
-"""An eighth of the sessions, at least one, is kept from sockets that have one already."""
+"""An eighth of the sessions, at least one, is reserved for sockets that have none yet."""
 
 SERVER_NAME = f"realtime-tts {__version__}"
 
 LEXICONS_FOLDER = "lexicons"
-"""In the folder of voices."""
+"""Name of the folder of lexicons, in the folder of voices."""
 
 
 class Front:
-    """What the sockets of one process share. All of it lives on the event loop. `voices` None: it
-    keeps none but its checkpoint's own. `others`: the other fronts of the server. `tracer` None:
-    turns are not traced."""
+    """What the sockets of one process share. All of it lives on the event loop. `voices` None: only
+    those of the checkpoints exist. `others`: the server's other fronts. `tracer` None: no
+    traces."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Front:
         engine: EngineHost,
         metrics: Metrics,
         voices: VoiceLibrary | None = None,
-        others: Row | None = None,
+        others: FrontRow | None = None,
         tracer: Tracer | None = None,
     ) -> None:
         self.config = config
@@ -91,23 +91,23 @@ class Front:
         if voices is not None:
             engine.in_context = voices.registry.in_context
         self.lexicons: LexiconLibrary | None = None
-        """None where there is no folder for them: object storage has voices only."""
+        """The stored lexicons; None if there is no folder: object storage has only voices."""
         if voices is not None and not isinstance(voices.registry, StoredRegistry):
             self.lexicons = LexiconLibrary(voices.registry.folder / LEXICONS_FOLDER)
             engine.lexicons = self.lexicons.stored
-        self.addresses = Addresses(config.addresses)
+        self.addresses = ClientAddresses(config.addresses)
         self.slices = TimeSlices()
-        """In which frames are looked at and messages are taken in."""
+        """The time slices in which frames and messages are processed."""
         self.draining = False
         self.reloads = Reloads()
-        """What takes new settings over while the server runs."""
+        """The parts that apply new settings while the server runs."""
         self.used_tokens: UsedTokens = UsedHere()
         self.metrics_page: Callable[[str], Awaitable[Page]] = self._own_page
-        """Makes the answer to a scrape, which accepts these media types."""
+        """Makes the answer to a scrape that accepts these media types."""
         self._others = others
         self._connections: set[Registered] = set()
         self.access: Access | None = None
-        """The keys of customers, where there are any."""
+        """The keys of customers; None if there are none."""
         if config.access is not None:
             from realtime_tts.access.access import Access
 
@@ -119,11 +119,11 @@ class Front:
 
     @property
     def sessions(self) -> int:
-        """Of all connections."""
+        """Sessions that all connections of this front count for."""
         return sum(one.sessions for one in self._connections)
 
     def tell_others(self, more: int = 0) -> None:
-        """Tell the other fronts how many sessions this one has, and how many `more` begin now."""
+        """Report to the other fronts how many sessions there are, and how many `more` begin now."""
         if self._others is not None:
             self._others.note(self.sessions + more, self._unauthenticated)
 
@@ -137,17 +137,17 @@ class Front:
 
     @property
     def info(self) -> EngineInfo:
-        """What the engine can do; only once it is ready."""
+        """What the engine can do; only available once it is ready."""
         return self.engine.info
 
     @property
     def limits(self) -> Limits:
-        """What every client may do; only once the engine is ready."""
+        """What every client may do; only available once the engine is ready."""
         return wire_limits(self.config, self.engine.info)
 
     def settings(self, *, longest_lead: bool = False, **chosen: Any) -> SessionSettings:
-        """The checkpoint's defaults and the server's lead, or the longest one, for clients that
-        play a file when it is complete; but for what is chosen and not None."""
+        """Return the checkpoint's defaults with the server's lead, or the longest one, for clients
+        that play a file when it is complete. What is `chosen` and not None replaces them."""
         longest = self.config.limits.max_lead_ms / 1000
         lead_seconds = longest if longest_lead else self.config.lead_seconds
         given = {name: value for name, value in chosen.items() if value is not None}
@@ -159,11 +159,11 @@ class Front:
         return self.config.limits.sessions_for(self.engine.slots)
 
     def not_ready(self) -> str | None:
-        """None if a new session would be admitted as far as health is concerned, else why not."""
+        """Return None if the server is healthy enough for a new session, else why not."""
         return "the server is shutting down" if self.draining else self.engine.not_ready()
 
     def load(self) -> Load:
-        """How full the server is, all its fronts together."""
+        """Return how full the server is, all its fronts together."""
         return Load.of(
             self.engine.status,
             sessions=self._taken,
@@ -182,8 +182,8 @@ class Front:
     def admit(self, account: Account, held: int = 0, *, more: bool = False) -> None:
         """Raise TurnFailure if this account would not get another session now.
 
-        `held`: sessions that the asker counts for already and would use. `more`: it is one more of
-        a connection, for which the last eighth is not.
+        `held`: sessions that the caller already counts and would use. `more`: it is a further
+        session of a connection, which may not use the reserved eighth.
         """
         spared = -(-self.max_sessions // _SPARED_PART) if more else 0
         refusal = self._refusal(held, spared, account) or account.session(held)
@@ -210,7 +210,7 @@ class Front:
         return self._too_few_turns(account) if comes else None
 
     def _too_few_turns(self, account: Account) -> TurnFailure | None:
-        """Why one who comes now would find no turn: a refusal before anything has begun can be
+        """Return why a new client would find no turn: a refusal before anything has begun can be
         tried on another server, unseen by the client."""
         if (refused := self.engine.full(account.id)) is not None:
             return full(refused.message, refused.retry_after_ms)
@@ -226,15 +226,15 @@ class Front:
         return full(busy + kept, TURN_RETRY_MS)
 
     def check_speech(self, settings: SessionSettings) -> SessionSettings:
-        """Gives them as `pinned` does. Raises RequestError for settings that are beyond the limits,
-        or that this server cannot do."""
+        """Return the settings as `pinned` does. Raises RequestError for settings that are beyond
+        the limits, or that this server cannot do."""
         self.limits.check(settings)
         require(settings.audio)
         self.engine.check(utterance_spec(settings))
         return self.pinned(settings)
 
     def pinned(self, settings: SessionSettings) -> SessionSettings:
-        """The same with the version of each stored lexicon. Raises RequestError."""
+        """Return the settings with a version for each stored lexicon. Raises RequestError."""
         if not settings.lexicons:
             return settings
         if self.lexicons is None:
@@ -242,25 +242,25 @@ class Front:
         return structs.replace(settings, lexicons=self.lexicons.pinned(settings.lexicons))
 
     def model_of(self, settings: SessionSettings) -> str:
-        """The checkpoint that speaks with these."""
+        """Return the name of the checkpoint that speaks with these settings."""
         return self.engine.info_for(settings.model, settings.voice).model
 
     def disclosure(self, settings: SessionSettings | None = None) -> tuple[str, str]:
-        """The name and value of a header that says that speech with `settings` is synthetic, and
-        what made it: draft-abaris-aicdh, a dictionary as in RFC 9651."""
+        """Return the name and value of a header that says that speech with `settings` is synthetic,
+        and what made it: draft-abaris-aicdh, a dictionary as in RFC 9651."""
         model = self.model_of(settings or SessionSettings())
         told = model.encode("ascii", "replace").decode().replace("\\", "/").replace('"', "'")
         return "ai-disclosure", f'mode=ai-originated, model="{told}", provider="{SERVER_NAME}"'
 
     def voice_names(self, account: Account) -> tuple[str, ...]:
-        """What its sessions can ask for now: speakers, then registered voices."""
+        """Return the voices that this account may use now: speakers, then registered voices."""
         names = self.engine.info.voices
         if self.voices is not None and self.engine.info.clones:
             names = *names, *(record.id for record in self.voices.registry.voices())
         return tuple(filter(account.may_use, names))
 
     def max_outbox(self) -> int:
-        """Bytes of audio that may wait for one reader."""
+        """Return the bytes of audio that may wait for one reader."""
         limits = self.config.limits
         bytes_per_ms = SAMPLE_RATE * BYTES_PER_SAMPLE / 1000
         return round((limits.max_lead_ms + limits.outbox_ms) * bytes_per_ms)
@@ -269,9 +269,9 @@ class Front:
 
     @contextlib.contextmanager
     def registered(self, connection: Registered) -> Iterator[None]:
-        """In this block the connection counts, and is drained and ended with the server.
+        """Register the connection within this block: it counts, and ends with the server.
 
-        Raises TurnFailure if there is no room for it now.
+        Raises TurnFailure if there is no capacity for it now.
         """
         self.admit(connection.account)
         if connection.sessions == 0:
@@ -297,7 +297,7 @@ class Front:
     # Speeches.
 
     def reporter(self, name: str, client: str, traceparent: str | None = None) -> SessionReporter:
-        """What a session of this name, or a speech of its own, leaves in log and metrics."""
+        """Return what writes the log and the metrics of a session, or of a speech without one."""
         return SessionReporter(name, client, self.metrics, self.tracer, traceparent)
 
     def open_speech(
@@ -312,15 +312,14 @@ class Front:
         reports: bool = True,
         **options: Any,
     ) -> Speech:
-        """A speech of a registered connection; close it. `name` is unique among all there ever
-        were; `options` are those of `Speech`, with whose `feed` each turn of it begins.
+        """Open a speech of a registered connection, which must close it. `name` was never used
+        before; `options` are those of `Speech`, whose `feed` begins each turn.
 
         Raises RequestError as `check_speech` does, and if this server cannot make the format;
-        TurnFailure for a voice that is not for this account, and if the engine has just said that
-        it has no room.
+        TurnFailure for a voice that this account may not use, and if the engine is full.
         """
         ledger = Ledger(reporter, account, self.engine, settings, resumption, reports=reports)
-        ledger.check_room()
+        ledger.check_capacity()
         settings = self.check_speech(settings)
         if not account.may_use(settings.voice):
             raise voice_not_allowed(settings.voice)
@@ -336,7 +335,7 @@ class Front:
                 connection.revoke(revoked())
 
     def drain(self) -> None:
-        """Admit nobody and begin no turn; sessions close when their turns are done. Idempotent."""
+        """Admit no session and begin no turn; sessions close after their turns. Idempotent."""
         if not self.draining:
             self.draining = True
             event(log, logging.INFO, "server.draining", sessions=self.sessions)
@@ -344,7 +343,7 @@ class Front:
                 connection.drain()
 
     def end_sessions(self) -> None:
-        """The deadline has come: end what still runs, with a proper close."""
+        """End what still runs, with a proper close: the deadline of the drain has passed."""
         self.draining = True
         for connection in list(self._connections):
             connection.end(going_away())

@@ -1,4 +1,4 @@
-"""Guarded: what every socket has, before an upgrade to a WebSocket and after, against bad peers."""
+"""Guarded: protection of every socket, before and after an upgrade to a WebSocket."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any, ClassVar, TypeVar
 
 from realtime_tts.config import SocketConfig
 from realtime_tts.metrics import Metrics
-from realtime_tts.server.addresses import Addresses
+from realtime_tts.server.addresses import ClientAddresses
 from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.time_slices import TimeSlices
 
 ABORT_EXTENSION = "realtime_tts.abort"
-"""Key in the ASGI scope's extensions: `abort(reason)`, which ASGI itself has no word for."""
+"""Key in the ASGI scope's extensions: `abort(reason)`, for which ASGI itself has no message."""
 FLUSH_EXTENSION = "realtime_tts.flush"
-"""The same: `flush()` lets messages of a WebSocket leave that no other one has followed."""
+"""Key in the ASGI scope's extensions: `flush()` sends messages that wait for another to follow."""
 
 
 class Guarded(asyncio.Protocol):
-    """What is the same for every socket, before an upgrade and after. `guarded` sets the fields."""
+    """Base of every socket's class, before and after an upgrade. `guarded` sets the fields."""
 
     settings: ClassVar[SocketConfig]
     metrics: ClassVar[Metrics]
-    addresses: ClassVar[Addresses]
+    addresses: ClassVar[ClientAddresses]
     slices: ClassVar[TimeSlices]
     stall: Alarm
     """Rings when the peer has read nothing for too long."""
@@ -31,7 +31,7 @@ class Guarded(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         super().connection_made(transport)
-        # Small, so that a reader who plays speech as it comes shows progress within the deadline:
+        # Small, so that a client that plays speech as it comes shows progress within the deadline:
         # the kernel calls a socket writable when a third of its buffer is free, and left alone that
         # buffer grows to megabytes.
         transport.set_write_buffer_limits(high=self.settings.write_high_water)
@@ -49,8 +49,8 @@ class Guarded(asyncio.Protocol):
 
 
 def forget(protocol: Any, *alarms: Alarm) -> None:
-    """Let go of what a protocol that is over is held by: only a full collection would find it, and
-    that stops everybody."""
+    """Release what keeps a finished protocol alive: only a full collection would find it, which
+    would stop everything for a moment."""
     for alarm in alarms:
         alarm.release()
     if (scope := getattr(protocol, "scope", None)) is not None:
@@ -60,7 +60,7 @@ def forget(protocol: Any, *alarms: Alarm) -> None:
 
 
 def _gone(reason: str) -> None:
-    """There is no connection to cut any more."""
+    """Do nothing: the connection is already gone."""
 
 
 G = TypeVar("G", bound=Guarded)
@@ -70,14 +70,14 @@ def guarded(
     kind: type[G],
     settings: SocketConfig,
     metrics: Metrics,
-    addresses: Addresses | None = None,
+    addresses: ClientAddresses | None = None,
     slices: TimeSlices | None = None,
 ) -> type[G]:
-    """The class to pass to uvicorn as `http` or `ws`."""
+    """Return the class to pass to uvicorn as `http` or `ws`."""
     fields = {
         "settings": settings,
         "metrics": metrics,
-        "addresses": addresses or Addresses(),
+        "addresses": addresses or ClientAddresses(),
         "slices": slices or TimeSlices(),
     }
     return type(kind.__name__, (kind,), fields)

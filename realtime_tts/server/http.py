@@ -1,8 +1,8 @@
 """uvicorn's HTTP protocol with the deadlines it lacks.
 
-Stock uvicorn keeps half-sent requests and unread answers for ever, and takes headers of any size.
-Here a request has to be complete in time, and a WebSocket upgrade arrives at the socket's own
-class (websocket.py) only with a header of sane size.
+Stock uvicorn keeps half-sent requests and unread answers for ever, and accepts headers of any size.
+Here a request must be complete in time, and a WebSocket upgrade reaches the socket's own class
+(websocket.py) only with a header of sane size.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ log = logging.getLogger(__name__)
 _TOO_LARGE = "431 Request Header Fields Too Large"
 _TOO_SLOW = "408 Request Timeout"
 _PROBES = (b"GET /livez ", b"GET /readyz ", b"GET /health ")
-"""Taken also of an address that is refused: through a proxy, a flood may come from the same one as
-the probes, and is no reason to restart the server."""
+"""Requests that are accepted even from a refused address: a flood through a proxy may come from the
+same address as the probes, and is no reason to restart the server."""
 
 
 @lru_cache(maxsize=8)
 def _busy(code: str, message: str) -> bytes:
-    """An answer that costs nothing: no request is parsed for it."""
+    """Return an answer that costs almost nothing: no request is parsed for it."""
     error = ErrorMessage(
         code=code, message=message, fatal=True, retryable=True, retry_after_ms=1_000
     )
@@ -60,8 +60,8 @@ class GuardedHttp(Guarded, HttpToolsProtocol):
         self._in_header = True
         self._waiting_bytes = 0  # of a header that is not complete
         self._too_large = False
-        self._address: Address | None = None  # None: a proxy's
-        self._unwelcome = False  # its address has opened too many connections of late
+        self._address: Address | None = None  # None for a proxy
+        self._unwelcome = False  # whether its address opens too many connections
         self._header_alarm = Alarm(self._too_slow)
         self._body_alarm = Alarm(self._too_slow)
         self.stall = Alarm(partial(self._abort, "slow_http_reader"))
@@ -138,7 +138,7 @@ class GuardedHttp(Guarded, HttpToolsProtocol):
 
     def _too_slow(self) -> None:
         if not self._in_header:
-            self._abort("slow_body")  # an answer may be under way already
+            self._abort("slow_body")  # an answer may have begun
         elif self._waiting_bytes:
             self._refuse(_TOO_SLOW)
         else:
@@ -152,7 +152,7 @@ class GuardedHttp(Guarded, HttpToolsProtocol):
         )
 
     def _refuse_address(self, code: str, message: str) -> None:
-        """Answer at once, and log little: it is to cost next to nothing."""
+        """Answer at once, and log little: a refusal must cost next to nothing."""
         if self.transport.is_closing():
             return
         self.metrics.refused.labels(code).inc()
@@ -183,4 +183,4 @@ class GuardedHttp(Guarded, HttpToolsProtocol):
     def _forget(self) -> None:
         self._end_handshake()
         forget(self, self._header_alarm, self._body_alarm, self.stall)
-        self.parser = None  # type: ignore[assignment]  # it calls methods of this
+        self.parser = None  # type: ignore[assignment]  # it refers back to this

@@ -1,4 +1,4 @@
-"""Ledger: the turns of a speech as its account pays for them, and as log and metrics have them.
+"""Ledger: what a speech costs its account, and its turns in the log and the metrics.
 
 Each turn costs once, and each character of its text (`PaidText`), on however many sockets it is
 spoken. What is refused costs nothing.
@@ -19,9 +19,9 @@ from realtime_tts.server.track import Segment
 
 
 class Ledger:
-    """Of a speech with these settings. `reports`: each segment is reported as a turn; else the
-    owner does that. `resumption`: its first turn was spoken in part elsewhere. It was counted there
-    if this server can go on with it, and its account has not done so too often."""
+    """The ledger of one speech. `reports`: each segment is reported as a turn; otherwise the owner
+    does that. `resumption`: its first turn was spoken in part elsewhere. It was counted there if
+    this server can continue it and its account has not done so too often."""
 
     def __init__(
         self,
@@ -34,26 +34,26 @@ class Ledger:
         reports: bool = True,
     ) -> None:
         self.reporter, self.account, self._reports = reporter, account, reports
-        self._room = partial(engine.overloaded, settings.model, settings.voice, account.id)
+        self._refusal = partial(engine.overloaded, settings.model, settings.voice, account.id)
         self.resumption, self._goes_on = resumption, resumption is not None
-        self._samples = 0 if resumption is None else resumption.samples  # elsewhere
-        self._counted = False  # the turn, elsewhere
+        self._samples = 0 if resumption is None else resumption.samples  # spoken elsewhere
+        self._counted = False  # whether the turn was counted elsewhere
         paid = 0, b""
         if resumption is not None and resumption.turn and account.resumes(resumption.turn):
             self._counted, paid = True, resumption.paid
         self.text = PaidText(*paid, keeps=bool(account.id) and settings.resume == "on")
-        """Of the first turn."""
+        """How much of the first turn's text is paid for."""
 
-    def check_room(self) -> None:
-        """Raise TurnFailure if the engine has just said that it has none for a turn of these."""
-        if not self._goes_on and (full := self._room()) is not None:
-            raise full
+    def check_capacity(self) -> None:
+        """Raise TurnFailure if the engine has just refused another turn like this one."""
+        if not self._goes_on and (refusal := self._refusal()) is not None:
+            raise refusal
 
     def charge(self, text: str, *, begins: bool) -> int:
-        """The text is about to be taken in; with it a turn `begins`, or goes on. Gives how many
-        characters it costs. Raises TurnFailure, and then nothing was counted."""
+        """Charge text that is about to be added; a turn `begins` with it, or goes on. Return how
+        many characters it costs. Raises TurnFailure, and then nothing was counted."""
         if begins:
-            self.check_room()
+            self.check_capacity()
         cost = self.text.add(text)
         if self._counted and self.text.is_other:
             self._counted, begins = False, True
@@ -63,17 +63,17 @@ class Ledger:
         return cost
 
     def over(self, segment: Segment, reason: str, failure: TurnFailure | None) -> None:
-        """The segment is over; if there was text of it, that was a turn. One that never was on the
+        """Close the account of a segment; if it had text, it was a turn. One that never was on the
         air, or that the engine refused or lost before it sounded, costs nothing."""
         utterances, chars = segment.utterances, segment.text_chars
         if not chars:
             return
         samples = max(0, segment.samples - self._samples)
-        if samples and self.text.left:  # nobody knows whether it was the text that was paid for
+        if samples and self.text.left:  # it may not be the text that was paid for
             self._counted, segment.charged = False, segment.charged + chars
             self.account.owes(turns=1, chars=chars)
         turns = 0 if self._counted else 1
-        self._goes_on, self._counted, self._samples = False, False, 0  # what follows begins here
+        self._goes_on, self._counted, self._samples = False, False, 0  # later turns begin here
         if utterances is None or (utterances.failure is not None and not samples):
             self.account.give_back(turns=turns, chars=segment.charged)
         else:

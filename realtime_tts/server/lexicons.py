@@ -1,18 +1,16 @@
-"""`/v1/lexicons`: pronunciations that are kept, each a list of words and what to say for them.
+"""`/v1/lexicons`: stored pronunciations, each a list of words and what to say for them.
 
-Bodies are counted while they are read. What is in them is looked at in a thread.
+Bodies are parsed in a thread.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
-from collections.abc import Awaitable, Callable
 from typing import TypedDict
 
 import msgspec
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
@@ -20,21 +18,16 @@ from realtime_tts.lexicons.errors import LexiconError, LexiconTooLarge, NoLexico
 from realtime_tts.lexicons.folder import LexiconFolder, Version, check_name
 from realtime_tts.lexicons.pls import write_pls
 from realtime_tts.lexicons.request import MAX_BODY_BYTES, parse
-from realtime_tts.logs import event
-from realtime_tts.server.denials import error_response
+from realtime_tts.server.endpoints import Endpoint, Handler, answered, read_upload
 from realtime_tts.server.front import Front
 from realtime_tts.text.lexicon import Entry
 
-log = logging.getLogger(__name__)
-
 LEXICONS_PATH = "/v1/lexicons"
-
-Handler = Callable[[LexiconFolder, Request], Awaitable[Response]]
 
 
 class Lexicon(TypedDict):
     """A version of a lexicon. `ref` names it in a session; `created`: ISO 8601, UTC; `count`: its
-    entries; `versions`: the numbers of all that there are."""
+    entries; `versions`: the numbers of all versions of the lexicon."""
 
     id: str
     version: int
@@ -58,7 +51,7 @@ class WholeLexicon(Lexicon):
 
 
 def lexicon_routes() -> list[BaseRoute]:
-    """The routes; the application's state has the front."""
+    """Return the routes; the application's state has the front."""
     one = LEXICONS_PATH + "/{ref}"
     return [
         Route(LEXICONS_PATH, _answered(_list), methods=["GET"]),
@@ -68,31 +61,22 @@ def lexicon_routes() -> list[BaseRoute]:
     ]
 
 
-def _answered(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-    """`handler` as an endpoint: with the folder, and errors as answers."""
+def _answered(handler: Handler[LexiconFolder]) -> Endpoint:
+    """Return `handler` as an endpoint, which is called with the folder of lexicons."""
 
-    async def endpoint(request: Request) -> Response:
-        front: Front = request.app.state.front
-        try:
-            if front.lexicons is None:
-                raise NoLexicons("this server keeps no lexicons: start it with --voices-dir FOLDER")
-            return await handler(front.lexicons.folder, request)
-        except LexiconError as error:
-            path, client = request.url.path, request.client
-            code, again = error.code, error.retryable
-            event(log, logging.WARNING, "lexicons.refused", code=code, path=path, client=client)
-            return error_response(error.status, code, str(error), fatal=False, retryable=again)
-        except ClientDisconnect:
-            return Response(status_code=400)  # nobody reads it
+    async def with_folder(front: Front, request: Request) -> Response:
+        if front.lexicons is None:
+            raise NoLexicons("this server keeps no lexicons: start it with --voices-dir FOLDER")
+        return await handler(front.lexicons.folder, request)
 
-    return endpoint
+    return answered("lexicons", with_folder)
 
 
 async def _list(folder: LexiconFolder, request: Request) -> Response:
     def found() -> list[Lexicon]:
         described = []
         for name in folder.names():
-            with contextlib.suppress(UnknownLexicon):  # deleted meanwhile, or damaged: logged
+            with contextlib.suppress(UnknownLexicon):  # just deleted, or damaged, which is logged
                 described.append(_described(folder, folder.get(name)))
         return described
 
@@ -101,7 +85,7 @@ async def _list(folder: LexiconFolder, request: Request) -> Response:
 
 
 async def _show(folder: LexiconFolder, request: Request) -> Response:
-    """One version with its entries, as JSON or with `?format=pls`."""
+    """Return one version with its entries, as JSON or with `?format=pls`."""
     as_pls = request.query_params.get("format", "json")
     if as_pls not in ("json", "pls"):
         raise LexiconError(f"`format` must be json or pls, found {as_pls[:40]!r}")
@@ -119,7 +103,7 @@ async def _show(folder: LexiconFolder, request: Request) -> Response:
 
 async def _put(folder: LexiconFolder, request: Request) -> Response:
     name = check_name(request.path_params["ref"])
-    body = b"".join(await _body(request))
+    body = b"".join(await read_upload(request, MAX_BODY_BYTES, _too_large))
     content_type = request.headers.get("content-type", "")
 
     def store() -> Lexicon:
@@ -136,24 +120,13 @@ async def _delete(folder: LexiconFolder, request: Request) -> Response:
     return Response(status_code=204)
 
 
-async def _body(request: Request) -> list[bytes]:
-    """The whole body. Raises LexiconTooLarge as soon as it has, or claims, more bytes."""
-    claimed = request.headers.get("content-length", "")
-    pieces, size = list[bytes](), int(claimed) if claimed.isdecimal() else 0
-    if size <= MAX_BODY_BYTES:
-        size = 0
-        async for piece in request.stream():
-            size += len(piece)
-            if size > MAX_BODY_BYTES:
-                break
-            pieces.append(piece)
-    if size > MAX_BODY_BYTES:
-        raise LexiconTooLarge(f"a lexicon may have {MAX_BODY_BYTES} bytes, found {size} or more")
-    return pieces
+def _too_large(size: int | None) -> LexiconTooLarge:
+    found = "more" if size is None else f"{size} bytes"
+    return LexiconTooLarge(f"a lexicon may have {MAX_BODY_BYTES} bytes, found {found}")
 
 
 def _described(folder: LexiconFolder, version: Version) -> Lexicon:
-    """What is known of a version."""
+    """Return the description of a version."""
     header = folder.header(version)
     return {
         "id": version.name,

@@ -1,9 +1,8 @@
 """DrainingServer: uvicorn's server, with an end that lets speech finish.
 
 Stock uvicorn answers SIGTERM by closing every WebSocket within a tenth of a second. Here the first
-signal only drains: `/readyz` says 503, nobody is admitted, turns that run may finish until the
-deadline, sessions get their close frame, and the process exits with 0. A second signal ends all
-that at once.
+signal only drains: `/readyz` says 503, nobody is admitted, running turns may finish until the
+deadline, sessions get their close frame, and the process exits with 0. The second ends all now.
 """
 
 from __future__ import annotations
@@ -28,20 +27,18 @@ from realtime_tts.server.tls import Certificate
 log = logging.getLogger(__name__)
 
 ACCEPTED_AT_ONCE = 4
-"""Connections in one pass of the event loop: asyncio accepts as many as its `backlog` says, and all
-that comes of them would happen in the next pass, for every client that waits, before anybody else
-had a turn."""
+"""Connections accepted in one pass of the event loop. asyncio accepts as many as its `backlog`
+says, and the next pass would do all the work for them, before any other client had a turn."""
 _BACKLOG = 2_048
-"""Connections that wait in the kernel."""
+"""Connections that may wait in the kernel."""
 _CLOSE_SECONDS = 1.0
 
 
 class DrainingServer(uvicorn.Server):
-    """`uvicorn.Server` for one `Front`.
+    """A `uvicorn.Server` for one `Front`.
 
     `exit_code` is 1 if the engine never loaded, else 0. `certificate`: every socket speaks TLS.
-    With `handle_signals` False it leaves the process's signal handlers alone; call `request_drain`
-    then.
+    `handle_signals` False leaves the process's signal handlers alone; call `request_drain`.
     """
 
     def __init__(
@@ -66,7 +63,7 @@ class DrainingServer(uvicorn.Server):
             front.reloads.add(certificate)
 
     def prepare(self, config: ServerConfig) -> Callable[[], None]:
-        """Limits, for sockets that are opened from then on. See `Reloadable`."""
+        """Prepare the limits, for sockets that are opened later. See `Reloadable`."""
         front = self._front
 
         def take_over() -> None:
@@ -77,7 +74,7 @@ class DrainingServer(uvicorn.Server):
         return take_over
 
     def request_drain(self) -> None:
-        """The first call drains, the second one ends. Safe in a signal handler."""
+        """Drain at the first call, end at the second. Safe in a signal handler."""
         if self._drain_deadline is None:
             self._drain_deadline = time.monotonic() + self._front.config.drain_seconds
         else:
@@ -107,8 +104,8 @@ class DrainingServer(uvicorn.Server):
             self.on_started()
 
     async def _startup_tls(self, sockets: list[socket.socket], tls: ssl.SSLContext) -> None:
-        # uvicorn has no way to say how long a handshake and a farewell may take, and asyncio's
-        # own answer is a minute and half a minute: much, for who connects and says nothing.
+        # uvicorn cannot limit the TLS handshake and shutdown, for which asyncio allows a minute and
+        # half a minute: too much for a client that connects and sends nothing.
         await super().startup([])
         self.started = False
         timeouts = self._front.config.socket
@@ -126,7 +123,7 @@ class DrainingServer(uvicorn.Server):
         self.started = True
 
     async def take(self, accepted: socket.socket) -> None:
-        """Serve a connection that somebody else has accepted."""
+        """Serve a connection that another process has accepted."""
         tls: dict[str, Any] = {}
         if self._tls is not None:
             timeouts = self._front.config.socket
@@ -138,18 +135,18 @@ class DrainingServer(uvicorn.Server):
         loop = asyncio.get_running_loop()
         try:
             await loop.connect_accepted_socket(self._protocol, accepted, **tls)
-        except OSError as error:  # gone already, or no handshake came of it
+        except OSError as error:  # it is gone, or its handshake failed
             event(log, logging.DEBUG, "socket.not_begun", why=str(error))
 
     def _protocol(self) -> asyncio.Protocol:
-        """What uvicorn makes for an accepted connection."""
+        """Return what uvicorn makes for an accepted connection."""
         make = cast("Callable[..., asyncio.Protocol]", self.config.http_protocol_class)
         return make(
             config=self.config, server_state=self.server_state, app_state=self.lifespan.state
         )
 
     async def on_tick(self, counter: int) -> bool:
-        """uvicorn asks ten times a second whether to exit."""
+        """Called by uvicorn ten times a second; returns whether to exit."""
         if self._front.engine.load_failure is not None:
             self.exit_code = 1
             self.should_exit = True
@@ -172,6 +169,6 @@ class DrainingServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self._front.sessions:
             self._front.end_sessions()
-            await asyncio.sleep(0)  # lets the writers send what ends the sessions
+            await asyncio.sleep(0)  # the writers send the ends of the sessions
         await super().shutdown(sockets)
         event(log, logging.INFO, "server.stopped", exit_code=self.exit_code)

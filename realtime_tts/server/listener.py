@@ -1,5 +1,4 @@
-"""Listener: what one who hears a segment of a speech was sent of it and has heard, and what text
-that was."""
+"""Listener: what was sent of a segment and what its listener has heard, and which text that was."""
 
 from __future__ import annotations
 
@@ -7,51 +6,117 @@ from collections.abc import Sequence
 
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.audio.speed import AS_MADE, Speed
-from realtime_tts.audio.time_scale import Place
+from realtime_tts.audio.time_scale import Place, TimeScale
 from realtime_tts.engine.guards import TEXT
 from realtime_tts.engine.link import Audio, Spoken
 from realtime_tts.engine.made_codes import unpacked
 from realtime_tts.protocol.effects import HeardReport
-from realtime_tts.server.part_sound import PartSound
 from realtime_tts.server.resumption import Resumption
 from realtime_tts.text.pipeline import TextPipeline, TextSegment
 from realtime_tts.text.speech_times import SpokenSpan, SpokenText
 from tts_scheduler import Playback
 
+_LEAD_EVERY = 1.0  # seconds of sound between the lead caps of a client that saves
+
+
+class UtteranceSound:
+    """The speech of one utterance, as it is made and as it is played. At a speed of 1 the engine's
+    very bytes are played, and nothing is held."""
+
+    def __init__(self, speed: Speed) -> None:
+        self.speed = speed
+        self.made = 0
+        """Samples that the engine made."""
+        self._scale = TimeScale(speed) if speed.changes else None
+
+    def resume(self, made: int, place: Place | None) -> None:
+        """Continue an utterance that made `made` samples on another socket, played up to
+        `place`."""
+        self.made = made
+        if self._scale is not None:
+            self._scale = TimeScale(self.speed, place, made)
+
+    def add(self, pcm: bytes) -> tuple[bytes, int]:
+        """Add speech that was made. Return what is played now, and the samples of `pcm` as
+        played."""
+        before = self.made
+        self.made += len(pcm) // BYTES_PER_SAMPLE
+        if self._scale is None:
+            return pcm, self.made - before
+        return self._scale.push(pcm), self.speed.played(self.made) - self.speed.played(before)
+
+    def rest(self) -> bytes:
+        """Return all that was held, since nothing follows."""
+        return b"" if self._scale is None else self._scale.finish()
+
+    @property
+    def played(self) -> int:
+        """Samples of all that was made, as it is played."""
+        return self.speed.played(self.made)
+
+    def has_left_behind(self, made: int) -> bool:
+        """Return whether what follows the place does not depend on the first `made` samples."""
+        return self._scale is None or made <= self._scale.place.next - self._scale.HISTORY
+
+    @property
+    def place(self) -> Place | None:
+        """How far the speech was played; None: all that was made."""
+        return None if self._scale is None else self._scale.place
+
+
+class LeadCap:
+    """How far the engine may be ahead of a listener. For a client that saves the sound (`saved`) it
+    counts from what the client has taken, not from what was played, and changes as that does."""
+
+    def __init__(self, seconds: float, *, saved: bool) -> None:
+        self._seconds, self._saved = seconds, saved
+        self._due = 0.0  # seconds sent when the engine must get it again
+
+    def seconds(self, playback: Playback, now: float) -> float:
+        """Return the lead cap to give the engine now."""
+        return self._seconds + playback.lead(now) if self._saved else self._seconds
+
+    def is_due(self, playback: Playback) -> bool:
+        """Return whether the engine must get it again; True once for each second of sound."""
+        if not self._saved or playback.sent_seconds < self._due:
+            return False
+        self._due = playback.sent_seconds + _LEAD_EVERY
+        return True
+
 
 class Listener:
-    """`free_at`: when all that was sent before will have been heard. Counts are samples of the
-    segment's sound as it is played, at the engine's rate."""
+    """What the listener of one segment got and heard. `free_at`: when everything sent before will
+    have been heard. Counts are samples as they are played, at the engine's rate."""
 
     def __init__(
         self, text: TextPipeline, language: str | None, pace: float, free_at: float | None
     ) -> None:
         self.made = 0
-        """That came from the engine, as they are played, and pauses."""
+        """Samples made so far, as they are played: speech and pauses."""
         self.part_begins = 0
-        """Of them before the speech of the part on the air."""
+        """Samples made before the speech of the utterance on the air."""
         self.taken = 0
-        """Of them handed to the writer."""
+        """Samples handed to the writer."""
         self.complete = False
-        """They are all the speech of all the text."""
+        """Whether all speech of all the text was made."""
         self.ended = False
-        """No more speech comes, though perhaps not all was spoken."""
+        """Whether no more speech comes, though perhaps not all text was spoken."""
         self.unread = ""
-        """Text that came and was not taken in."""
+        """Text that came and was never processed."""
         self.playback = Playback(listener_free_at=free_at)
         self.catching_up: int | None = None
-        """Characters of text that were spoken on another socket, while that text is taken in."""
+        """Characters spoken on another socket, while their text comes again; else None."""
         self._text = text
         self._spoken = SpokenText(text, language, pace)
-        self.sound = PartSound(AS_MADE)
-        """Of the part on the air."""
+        self.sound = UtteranceSound(AS_MADE)
+        """The sound of the utterance on the air."""
         self._silenced = False
-        self._place: Place | None = None  # of the sound that came on another socket
+        self._place: Place | None = None  # how far sound was played on another socket
 
     # What came on another socket.
 
     def resume(self, resumption: Resumption, now: float) -> None:
-        """How much of that was heard, nobody knows here."""
+        """Continue a segment of another socket. How much of it was heard is not known here."""
         self.made, self.taken = resumption.made, resumption.samples
         self._place = resumption.place
         if resumption.spoken is not None:
@@ -62,8 +127,8 @@ class Listener:
             self.playback.resume(self.taken, 0, now)
 
     def caught_up(self, before: Sequence[int], begins: int, spoken: Spoken | None) -> None:
-        """The text is where it was: behind parts with so many samples of speech each. That of the
-        one on the air began at `begins`, and is `spoken` so far."""
+        """Continue with the utterance after those that made `before` samples of speech each: the
+        text is where it was. Its speech began at sample `begins`, and is `spoken` so far."""
         self.catching_up, self.part_begins = None, begins
         rate = self.playback.sample_rate
         for part, samples in zip(self._text.segments[1:], before, strict=False):
@@ -78,31 +143,31 @@ class Listener:
 
     @property
     def parts_made(self) -> list[int]:
-        """Samples of speech of each part that was begun."""
+        """Samples of speech of each utterance that has begun."""
         rate = self.playback.sample_rate
         return [round(part.generated * rate) for part in self._spoken.parts]
 
     @property
-    def told_chars(self) -> int:
-        """Characters of text whose words `take_words` has given."""
+    def words_chars(self) -> int:
+        """Characters of text whose words `take_words` has returned."""
         return self._spoken.told
 
     # What was made.
 
     def begin(self, part: TextSegment) -> None:
-        """The speech so far is complete; what follows is this part's, after its pause."""
+        """Begin another utterance, after its pause: the speech of the one before is complete."""
         self._spoken.begin(part, self.sound.speed)
-        self.sound = PartSound(self.sound.speed)
+        self.sound = UtteranceSound(self.sound.speed)
         self.part_begins = self.made
 
     def play_at(self, speed: float) -> None:
-        """The speed of the part on the air, which has not sounded yet."""
+        """Set the speed of the utterance on the air, which has not sounded yet."""
         if speed != self.sound.speed:
-            self.sound = PartSound(Speed(speed))
+            self.sound = UtteranceSound(Speed(speed))
             self._spoken.play_at(speed)
 
     def add_speech(self, audio: Audio) -> bytes:
-        """More speech was made. Gives what is played of it: of other speeds than 1, the last
+        """Add speech that was made. Return the part to play now; at other speeds than 1, the end
         comes with what follows, or with the `rest`."""
         rate = self.playback.sample_rate
         pcm, samples = self.sound.add(audio.pcm)
@@ -112,30 +177,30 @@ class Listener:
         return pcm
 
     def rest(self) -> bytes:
-        """All speech of the part was made. Gives what is still to be played of it."""
+        """Return what is still to be played of the utterance, all of whose speech was made."""
         pcm = self.sound.rest()
         self.made += len(pcm) // BYTES_PER_SAMPLE
         return pcm
 
     def add_silence(self, samples: int) -> None:
-        """So long is the pause before the speech of the part on the air."""
+        """Add a pause of this many samples before the speech of the utterance on the air."""
         self.made += samples
         self.part_begins = self.made
 
     def finish(self, reason: str) -> str:
-        """The engine has ended for this reason, and nothing follows. Gives the turn's: it is not
-        complete if the model tells which words it speaks and did not speak them all."""
+        """Note that the engine ended for this reason. Return the turn's reason: it is not complete
+        if the model tells which words it speaks and did not speak them all."""
         if reason == "complete" and not self._spoken.all_spoken():
             reason = TEXT
         self.complete = reason == "complete"
         return reason
 
     def measured(self) -> tuple[float, float]:
-        """Expected and true seconds of the last part, when all its speech was made."""
+        """Return the expected and true seconds of the last utterance, once all was made."""
         return self._spoken.measured()
 
     def dry_at(self, now: float) -> float:
-        """When all that was made will have been heard, if what is unsent leaves now."""
+        """Return when the listener runs out of sound, if everything unsent is sent now."""
         unsent = max(0, self.made - self.playback.sent_samples)
         runs_out_at = self.playback.deadline()
         if not unsent and runs_out_at is not None:
@@ -145,8 +210,8 @@ class Listener:
     # What was sent.
 
     def take(self, samples: int | None = None) -> int:
-        """The writer has taken the speech up to here (None: all), which an interrupt cannot stop
-        any more. Gives by how many samples that is more than before."""
+        """Note that the writer has taken the speech up to here (None: all); an interrupt cannot
+        stop that any more. Return by how many samples that is more than before."""
         taken = self.made if samples is None else min(samples, self.made)
         more = max(0, taken - self.taken)
         self.taken += more
@@ -155,10 +220,9 @@ class Listener:
     # What was heard.
 
     def heard(self, played_samples: int | None, now: float) -> HeardReport:
-        """The listener stops here: what was heard, and what text that was.
+        """Stop here; return what was heard, and which text that was.
 
-        Without a position from the client: what has played by now if playback began with the first
-        packet and never paused.
+        Without a position: what has played by now, if playback never paused since the first packet.
         """
         self._silenced = True
         rate = self.playback.sample_rate
@@ -174,19 +238,19 @@ class Listener:
         return HeardReport(self.taken, played * 1000, text.spoken, text.remaining + self.unread)
 
     def heard_at(self) -> float | None:
-        """When the listener will have heard all of it; None if that is no matter."""
+        """Return when the listener will have heard all of it; None if that no longer matters."""
         return None if self._silenced else self.playback.deadline()
 
     def take_words(self) -> list[SpokenSpan]:
-        """The next words that became spoken with the sound taken so far, in seconds of this
-        speech; none when all were given."""
+        """Return the next words that became spoken with the sound taken so far, in seconds of this
+        segment; none when all were returned."""
         if not self.taken:
-            return []  # also of a text with nothing to speak
+            return []  # also if the text has nothing to speak
         rate = self.playback.sample_rate
         in_all = self.made / rate if self.complete else None
         return self._spoken.take(self.taken / rate, in_all, ended=self.ended)
 
     @property
     def text_chars(self) -> int:
-        """Characters of text that came so far."""
+        """Characters of text received so far."""
         return len(self._text.source) + len(self.unread)

@@ -1,5 +1,5 @@
-"""The sockets that a server listens on. Nothing of the application is imported: where there are
-several fronts, the process that listens has none."""
+"""The sockets that a server listens on. Nothing of the application is imported: with several
+fronts, the process that listens has none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from realtime_tts.errors import ConfigError
 
 
 def bind(config: ServerConfig, port: int | None = None) -> list[socket.socket]:
-    """A socket for every address of the host, all on one port: by default the server's own.
+    """Bind a socket for every address of the host, all on one port: by default the server's own.
 
     Raises ConfigError.
     """
@@ -33,13 +33,13 @@ def bind(config: ServerConfig, port: int | None = None) -> list[socket.socket]:
 
 
 def bind_agent(config: ServerConfig) -> list[socket.socket]:
-    """The same for HAProxy's agent check; none if nobody asked for it."""
+    """Bind the sockets for HAProxy's agent check; none if it is off. Raises ConfigError."""
     return [] if config.agent_port is None else bind(config, config.agent_port)
 
 
 def _listen(config: ServerConfig, family: int, host: str, port: int) -> socket.socket:
-    # With the protocol named: asyncio turns Nagle's algorithm off only where it knows that it has
-    # TCP before it. With it on, a packet waits up to 40 ms for the client to acknowledge the
+    # The protocol is named because asyncio turns Nagle's algorithm off only for sockets that it
+    # knows to be TCP. With it on, a packet waits up to 40 ms for the client to acknowledge the
     # message before it.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,8 +1,8 @@
 """Load: how full a server is, over all its fronts.
 
-There is one definition of it. `GET /v1/load`, HAProxy's agent check (agent.py) and the statistics
-for an autoscaler say these numbers; `/metrics` has the same as `tts_capacity_turns`,
-`tts_active_turns`, `tts_queued_turns` and `tts_sessions`, and admission asks here what is free.
+This is the one definition. `GET /v1/load`, HAProxy's agent check (agent.py) and the statistics for
+an autoscaler give these numbers; `/metrics` has them as `tts_capacity_turns`, `tts_active_turns`,
+`tts_queued_turns` and `tts_sessions`, and admission asks here what is free.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _Model = Annotated[
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
-    """A snapshot. Of an engine in a process of its own it is half a second old at most."""
+    """How full the server is. With an engine in another process, up to half a second old."""
 
     capacity: _Capacity
     active: _Active
@@ -54,7 +54,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
         draining: bool,
         model: str | None,
     ) -> Load:
-        """What the engine says of itself, and the front of its sessions."""
+        """Combine what the engine and the front report."""
         return cls(
             capacity=engine.capacity,
             active=engine.active,
@@ -72,12 +72,12 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
         return max(0, self.capacity - self.active - self.queued)
 
     @property
-    def places(self) -> int:
+    def free_sessions(self) -> int:
         """New sessions that could come and speak now."""
         return max(0, min(self.free_turns, self.max_sessions - self.sessions))
 
     @property
     def share(self) -> float:
-        """Turns asked for, as a share of the capacity: what autoscalers go by. Above 1 while turns
-        wait. 0 without a capacity."""
+        """Turns asked for, as a share of the capacity, which autoscalers use. Above 1 while turns
+        wait; 0 without a capacity."""
         return (self.active + self.queued) / self.capacity if self.capacity else 0.0

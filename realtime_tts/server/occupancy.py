@@ -1,9 +1,9 @@
 """How full every front is: a table in memory that all processes of a server share.
 
-Each front writes one row, and everybody reads all of them. Nobody locks: a row holds numbers of
-eight bytes, each written in one piece. A front counts a session of its own before it lets anybody
-else run, so that fronts which admit at the very same moment can exceed a limit by one session each,
-and by no more; what has ended is still counted elsewhere for a tenth of a second.
+Each front writes one row, and all read every row. No lock is needed: a row holds numbers of eight
+bytes, each written in one piece. A front counts a session of its own before it lets other tasks
+run, so fronts that admit at the very same moment can exceed a limit by one session each, and by no
+more; others still count a session for a tenth of a second after its end.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import tempfile
 
 _FIELDS = 8
-"""Numbers in a row, which so has a cache line of its own."""
+"""Numbers in a row, so that each row has a cache line of its own."""
 _RECEIVED, _SOCKETS, _SESSIONS, _UNAUTHENTICATED, _BEATS = range(5)
 
 
@@ -27,30 +27,30 @@ class Occupancy:
 
     @classmethod
     def make(cls, rows: int) -> Occupancy:
-        """A new one, all zeros. Raises OSError."""
+        """Make a new table, all zeros. Raises OSError."""
         with tempfile.TemporaryFile() as file:
             file.truncate(rows * _FIELDS * 8)
             return cls(os.dup(file.fileno()), rows)
 
-    def row(self, number: int) -> Row:
-        """The row of a front; fronts count from one."""
-        return Row(self._numbers, number - 1)
+    def row(self, number: int) -> FrontRow:
+        """Return the row of a front; fronts count from one."""
+        return FrontRow(self._numbers, number - 1)
 
     @property
     def sessions(self) -> int:
-        """Of all fronts."""
+        """Open sessions over all fronts."""
         return sum(self._numbers[_SESSIONS::_FIELDS].tolist())
 
     def close(self) -> None:
-        """Idempotent. Rows are of no use any more."""
+        """Close the table, and with it all rows. Idempotent."""
         self._numbers.release()
         if not self._memory.closed:
             self._memory.close()
             os.close(self.file)
 
 
-class Row:
-    """What one front writes, and knows of the others by."""
+class FrontRow:
+    """The row that one front writes, and its view of the others."""
 
     def __init__(self, numbers: memoryview, index: int) -> None:
         self._numbers = numbers
@@ -63,17 +63,17 @@ class Row:
 
     @property
     def sockets(self) -> int:
-        """How many of them are open."""
+        """Sockets of this front that are open."""
         return self._own(_SOCKETS)
 
     @property
     def beats(self) -> int:
-        """Counts up while the front's event loop moves."""
+        """Heartbeats: a number that grows while the front's event loop runs."""
         return self._own(_BEATS)
 
     @property
     def sessions(self) -> int:
-        """Of the other fronts."""
+        """Open sessions of the other fronts."""
         return self._of_others(_SESSIONS)
 
     @property
@@ -82,18 +82,18 @@ class Row:
         return self._of_others(_UNAUTHENTICATED)
 
     def note(self, sessions: int, unauthenticated: int) -> None:
-        """Tell the others what this front has now."""
+        """Report to the others what this front has now."""
         self._write(_SESSIONS, sessions)
         self._write(_UNAUTHENTICATED, unauthenticated)
 
     def beat(self, received: int, sockets: int) -> None:
-        """The front's event loop moves; it has been given so many sockets, and has so many."""
+        """Count a heartbeat; note how many sockets the front has received and has open."""
         self._write(_SOCKETS, sockets)
         self._write(_RECEIVED, received)
         self._write(_BEATS, self.beats + 1)
 
     def clear(self) -> None:
-        """The front has ended."""
+        """Reset the row, since the front has ended."""
         for field in range(_FIELDS):
             self._write(field, 0)
 

@@ -1,4 +1,4 @@
-"""What the HTTP routes take and give, as an OpenAPI 3.1 document.
+"""What the HTTP routes accept and return, as an OpenAPI 3.1 document.
 
 An `Operation` is one route with one method. The shapes of its bodies are the types that the route
 itself reads and writes, so a shape has one definition. openapi_native.py and openapi_dialects.py
@@ -21,10 +21,9 @@ JSON = "application/json"
 TEXT = "text/plain"
 
 Shape = Any
-"""What a body is: a type that msgspec knows, several of them as a tuple, or a JSON Schema as a
-dict."""
+"""The type of a body that msgspec knows, a tuple of several, or a JSON Schema as a dict."""
 Content = Mapping[str, Shape]
-"""Shapes by media type."""
+"""Shapes of a body, by media type."""
 
 _SCHEMAS = "#/components/schemas/{name}"
 _TEXT_SHAPE = {"type": "string"}
@@ -34,30 +33,30 @@ on the WebSocket `/v1/tts`, which OpenAPI cannot describe: see PROTOCOL.md in th
 _KEYS = "A key of the server, where it has any. A short-lived token will do for speech and lists."
 
 
-class Kind(Protocol):
-    """A class of errors."""
+class ErrorKind(Protocol):
+    """A class of errors that have a code and a status."""
 
     code: ClassVar[str]
     status: ClassVar[int]
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """One way in which a request is not done."""
+class ErrorCase:
+    """One way in which a request is refused."""
 
     status: int
     code: str
     meaning: str
 
     @classmethod
-    def of(cls, kind: type[Kind]) -> Refusal:
+    def of(cls, kind: type[ErrorKind]) -> ErrorCase:
         first = (kind.__doc__ or "").partition("\n\n")[0]
         return cls(kind.status, kind.code, _one_line(first))
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One in the query. Those in the path are made of the path."""
+    """A parameter in the query. Those in the path are taken from the path."""
 
     name: str
     description: str
@@ -66,7 +65,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What comes with one status. `content` is empty for an answer without a body."""
+    """The answer with one status. `content` is empty for an answer without a body."""
 
     description: str
     content: Content = field(default_factory=dict)
@@ -90,7 +89,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Routes that are not described here, and where they are: whose path begins so."""
+    """Routes that are described elsewhere, at `reference`: those whose path has a prefix."""
 
     name: str
     reference: str
@@ -100,8 +99,8 @@ class Elsewhere:
         return path.startswith(self.prefixes)
 
 
-def refused(error: Shape, *refusals: Refusal) -> dict[int, Answer]:
-    """An answer with the body `error` for each status that these have."""
+def refused(error: Shape, *refusals: ErrorCase) -> dict[int, Answer]:
+    """Return an answer with the body `error` for each status of these cases."""
     meanings: dict[int, list[str]] = {}
     for one in refusals:
         meanings.setdefault(one.status, []).append(f"`{one.code}`: {one.meaning}")
@@ -109,7 +108,7 @@ def refused(error: Shape, *refusals: Refusal) -> dict[int, Answer]:
 
 
 def document(operations: Iterable[Operation], elsewhere: Iterable[Elsewhere]) -> dict[str, Any]:
-    """The OpenAPI document."""
+    """Return the OpenAPI document."""
     operations = list(operations)
     types = list(_types(operations))
     shown, components = msgspec.json.schema_components(types, ref_template=_SCHEMAS)
@@ -147,7 +146,7 @@ def _elsewhere(elsewhere: Iterable[Elsewhere]) -> str:
 
 
 def _types(operations: Iterable[Operation]) -> Iterator[Any]:
-    """Every type that a body has, once."""
+    """Yield every type that a body has, once."""
     seen = dict[str, Any]()
     for one in operations:
         for content in (one.body, *(answer.content for answer in one.answers.values())):
@@ -157,7 +156,7 @@ def _types(operations: Iterable[Operation]) -> Iterator[Any]:
 
 
 def _parts(shape: Shape) -> tuple[Any, ...]:
-    """The types that it is made of."""
+    """Return the types in a shape."""
     if isinstance(shape, tuple):
         return shape
     return () if isinstance(shape, dict) else (shape,)
@@ -206,7 +205,7 @@ def _in_query(one: Parameter) -> dict[str, Any]:
 
 
 def _tidy(schema: Any) -> Any:
-    """Without the line breaks of docstrings."""
+    """Return the schema without the line breaks of docstrings."""
     if isinstance(schema, list):
         return [_tidy(each) for each in schema]
     if not isinstance(schema, dict):

@@ -1,5 +1,5 @@
 """Other APIs' HTTP routes in the OpenAPI document: OpenAI's are described, because so many clients
-speak it; for the others it says whose they are."""
+use it; the others refer to their vendors."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from realtime_tts.audio.formats import MEDIA_TYPES
 from realtime_tts.dialects import openai
 from realtime_tts.dialects.openai_request import SpeechRequest
 from realtime_tts.dialects.speech_endpoint import EVENTS
-from realtime_tts.server.openapi import JSON, Answer, Elsewhere, Operation, Refusal, refused
+from realtime_tts.server.openapi import JSON, Answer, Elsewhere, ErrorCase, Operation, refused
 from realtime_tts.server.openapi_native import GATE, STYLE_PATH
 
 _DENIED = tuple(
-    Refusal(one.status, openai.API.denials.get(one.status, one.code), one.meaning) for one in GATE
+    ErrorCase(one.status, openai.API.denials.get(one.status, one.code), one.meaning) for one in GATE
 )
-_NOT_READY = Refusal(503, "not_ready", "Loading, draining or full: try again after `Retry-After`.")
+_NOT_READY = ErrorCase(
+    503, "not_ready", "Loading, draining or full: try again after `Retry-After`."
+)
 _REFUSED = refused(openai.ProblemBody, *_DENIED, _NOT_READY)
 _TAG = "Speech, as OpenAI's API has it"
 
@@ -36,10 +38,10 @@ OPERATIONS = (
         }
         | refused(
             openai.ProblemBody,
-            Refusal(400, "null", "A field is missing or wrong: `param` says which."),
+            ErrorCase(400, "null", "A field is missing or wrong: `param` says which."),
             *_DENIED,
-            Refusal(413, "request_too_large", "The body has too many bytes."),
-            Refusal(429, "rate_limit_exceeded", "The key has reached one of its limits."),
+            ErrorCase(413, "request_too_large", "The body has too many bytes."),
+            ErrorCase(429, "rate_limit_exceeded", "The key has reached one of its limits."),
             _NOT_READY,
         ),
     ),
@@ -78,7 +80,7 @@ OPERATIONS = (
         | refused(
             openai.ProblemBody,
             *_DENIED,
-            Refusal(404, "model_not_found", "There is none of that name."),
+            ErrorCase(404, "model_not_found", "There is none of that name."),
             _NOT_READY,
         ),
     ),
@@ -110,4 +112,4 @@ ELSEWHERE = (
         "Files of the pages, and the JavaScript client", "", ("/page/", "/client/", STYLE_PATH)
     ),
 )
-"""What of their routes this server has, and where it differs, is in docs/dialects.md."""
+"""Routes that are described elsewhere; docs/dialects.md says which of them this server has."""

@@ -13,7 +13,7 @@ from realtime_tts.protocol.messages import ErrorMessage
 from realtime_tts.server.auth import TOO_MANY_REQUESTS
 from realtime_tts.server.lexicons import LEXICONS_PATH, Lexicon, LexiconList, WholeLexicon
 from realtime_tts.server.load import Load
-from realtime_tts.server.openapi import JSON, TEXT, Answer, Operation, Parameter, Refusal, refused
+from realtime_tts.server.openapi import JSON, TEXT, Answer, ErrorCase, Operation, Parameter, refused
 from realtime_tts.server.tokens import DEFAULT_SECONDS, LONGEST_SECONDS, TOKEN_PATH, Token
 from realtime_tts.server.usage import DAYS, MOST_DAYS, USAGE_PATH, AllUsage, KeyUsage
 from realtime_tts.server.voices import NotReadyError, Voice, VoiceList
@@ -21,20 +21,20 @@ from realtime_tts.voices import errors as voices
 from realtime_tts.voices.form import FILE_FIELD, EmbeddingBody, NewVoice
 
 GATE = (
-    Refusal(401, UNAUTHORIZED, "A valid key is needed."),
-    Refusal(403, "origin_not_allowed", "The page that asks is not allowed; see --allow-origin."),
-    Refusal(429, TOO_MANY_REQUESTS, "More requests a second than one address or key may send."),
+    ErrorCase(401, UNAUTHORIZED, "A valid key is needed."),
+    ErrorCase(403, "origin_not_allowed", "The page that asks is not allowed; see --allow-origin."),
+    ErrorCase(429, TOO_MANY_REQUESTS, "More requests a second than one address or key may send."),
 )
-"""Why a request does not get past the gate."""
+"""The cases in which the gate refuses a request."""
 
-_ADMIN = Refusal(403, "admin_only", "For the server's own keys, and for keys with `admin`.")
-_BAD_REQUEST = Refusal(400, "bad_request", "A parameter is out of range.")
+_ADMIN = ErrorCase(403, "admin_only", "For the server's own keys, and for keys with `admin`.")
+_BAD_REQUEST = ErrorCase(400, "bad_request", "A parameter is out of range.")
 _PLAIN = {TEXT: {"type": "string"}}
 _PLS = {"application/pls+xml": {"type": "string"}}
 
 
 def _form() -> dict[str, Any]:
-    """`NewVoice`, with the recording as the file that it is in a form."""
+    """Return the schema of `NewVoice`, with the recording as a file in a form."""
     _, shapes = msgspec.json.schema_components([NewVoice])
     recording = {"type": "string", "contentMediaType": "application/octet-stream"}
     schema: dict[str, Any] = shapes["NewVoice"]
@@ -43,12 +43,12 @@ def _form() -> dict[str, Any]:
 
 
 def _of_voices(*kinds: type[voices.VoiceRequestError]) -> dict[int, Answer]:
-    return refused(ErrorMessage, *GATE, *map(Refusal.of, kinds), Refusal.of(NotReadyError))
+    return refused(ErrorMessage, *GATE, *map(ErrorCase.of, kinds), ErrorCase.of(NotReadyError))
 
 
-def _of_lexicons(*more: type[lexicons.LexiconError] | Refusal) -> dict[int, Answer]:
-    found = [each if isinstance(each, Refusal) else Refusal.of(each) for each in more]
-    return refused(ErrorMessage, *GATE, *found, Refusal.of(lexicons.NoLexicons))
+def _of_lexicons(*more: type[lexicons.LexiconError] | ErrorCase) -> dict[int, Answer]:
+    found = [each if isinstance(each, ErrorCase) else ErrorCase.of(each) for each in more]
+    return refused(ErrorMessage, *GATE, *found, ErrorCase.of(lexicons.NoLexicons))
 
 
 _VOICES = [
@@ -217,7 +217,7 @@ _ACCESS = [
             ErrorMessage,
             *GATE,
             _BAD_REQUEST,
-            Refusal(503, "not_ready", "The record of usage cannot be read now."),
+            ErrorCase(503, "not_ready", "The record of usage cannot be read now."),
         ),
     ),
 ]

@@ -1,8 +1,7 @@
-"""PacedText: the text of a speech on its way to the engine, given on when `Pacing` says so.
+"""PacedText: the text of a speech on its way to the engine, passed on when `Pacing` says so.
 
-What is given to the engine ends with a complete word, so that an utterance can be closed there at
-any time. It is closed when its listener is about to hear the last of it, and before it is longer
-than the checkpoint can speak.
+Text is passed on up to the end of a word, so that an utterance can be closed there at any time. It
+is closed when its listener has almost heard it, and before it is too long for the checkpoint.
 """
 
 from __future__ import annotations
@@ -13,17 +12,18 @@ from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from realtime_tts.text.unspoken import End, end_of
 from tts_scheduler import Pacing, Reaction
 
-_SAMPLE = 64  # characters whose tokens are counted, to know how many there are in more of them
-_WORD = 12  # characters, at most
-_WORD_TOKENS = 1.25  # of one, or of a part of one: a few words say little of the pace of all
-_USUAL, _USUAL_UNSPACED = 0.28, 0.7  # tokens of a character, with and without spaces for words
-_PRESSING = 0.5  # seconds left to hear
-_LONG = 0.6  # of the safe length: from here on the next end of a sentence is a good place to close
+_SAMPLE = 64  # characters whose tokens are counted to estimate those of a longer text
+_WORD = 12  # most characters of a word
+_WORD_TOKENS = 1.25  # at most, for a word or a part of one: a few say little of the pace
+_USUAL, _USUAL_UNSPACED = 0.28, 0.7  # tokens per character, in scripts with and without spaces
+_PRESSING = 0.5  # seconds of sound left
+_LONG = 0.6  # share of the safe length after which to close at the next sentence end
 
 
 class PacedText:
-    """`most_tokens`: the safe length of an utterance. `whole`: each waits for all its text.
-    `closed`: each is closed at once, since it is not spoken before; so it is sentences."""
+    """Cuts text into utterances for the engine. `most_tokens`: the longest utterance that the
+    checkpoint speaks reliably. `whole`: give an utterance only when all its text is known.
+    `closed`: close each at once, after a sentence, because it is not spoken before it is closed."""
 
     def __init__(
         self,
@@ -37,13 +37,13 @@ class PacedText:
         closed: bool = False,
     ) -> None:
         self.due: float | None = None
-        """When to `advance` again if nothing happens until then."""
-        self.stands = False
-        """The utterance on the air has made all the sound it can, and is not closed."""
+        """When to `advance` again if nothing happens until then; None: never."""
+        self.starved = False
+        """Whether the utterance on the air has used up its text, and is not closed."""
         self.used = 0
-        """Tokens of the utterance on the air with which the engine had made all it could."""
+        """Tokens of the utterance on the air that the engine had when it last ran out of text."""
         self.held_inside_word = 0
-        """Times that the listener heard all there was, and then more of the same utterance."""
+        """How often a listener heard all sound there was, and then more of the same utterance."""
         self._text = text
         self._tokenizer = tokenizer
         self._pacing = pacing
@@ -51,27 +51,27 @@ class PacedText:
         self._most_tokens = most_tokens
         self._whole = whole
         self._closed = closed
-        self._characters = self._tokens = 0  # that were given, over all utterances
-        self._begun = False  # a clause: what was given ends in the middle of it
+        self._characters = self._tokens = 0  # given so far, over all utterances
+        self._begun = False  # whether what was given ends inside a clause
         self._given = 0  # tokens of the utterance on the air
-        self._asked_at: float | None = None  # text for a row that stood still
+        self._asked_at: float | None = None  # when a starved row got text
 
-    def came(self, text: str, now: float) -> None:
-        """The caller's text came."""
+    def received(self, text: str, now: float) -> None:
+        """Note that text came from the caller."""
         density = self._tokens / self._characters if self._characters else _usual(text)
         tokens = len(text) * density
         part_of_word = len(text) <= _WORD and " " not in text.strip()
         self._pacing.came(min(tokens, _WORD_TOKENS) if part_of_word else tokens, now)
 
     def resumed(self) -> None:
-        """The text is where another server had it."""
+        """Continue where another server was with the text."""
         segment = self._text.segments[-1]
         self._given = 0 if segment.closed else len(segment.ids)
         spoken = self._text.spoken[-16:]
         self._begun = bool(self._given) and end_of(spoken) in (End.WORD, None)
 
     def sounded(self, now: float) -> None:
-        """Sound came of the utterance on the air."""
+        """Note that the utterance on the air made sound."""
         if self._asked_at is not None:
             self._reaction.note(now - self._asked_at)
             self._asked_at = None
@@ -82,17 +82,17 @@ class PacedText:
         `dry_at`: when its listener has heard all that was made.
         """
         segment, given = self._text.segments[-1], self._given
-        self.due, self.stands = None, False
+        self.due, self.starved = None, False
         if segment.closed:
             return
-        stands = 0 < given == self.used
+        starved = 0 < given == self.used
         count, closes = self._next(dry_at, now)
         if count:
             self._begun = end_of(self._text.unspoken.text[max(0, count - 16) : count]) == End.WORD
             tokens = len(self._text.release(count))
             self._given += tokens
             self._characters, self._tokens = self._characters + count, self._tokens + tokens
-        if stands and self._given == given and segment.has_speech and not segment.closed:
+        if starved and self._given == given and segment.has_speech and not segment.closed:
             if now >= self._pacing.closes_at(dry_at):
                 self._text.release(self._tail())
                 closes = True
@@ -101,20 +101,20 @@ class PacedText:
         if segment.closed:
             self._given, self.used, self._begun = 0, 0, False
         else:
-            self.stands = 0 < self._given == self.used
+            self.starved = 0 < self._given == self.used
             self.due = self._wake(dry_at, now)
-        if stands and (segment.closed or self._given > given):
-            if dry_at < now + _PRESSING:  # else the engine may well do something else first
+        if starved and (segment.closed or self._given > given):
+            if dry_at < now + _PRESSING:  # else the engine may do something else first
                 self._asked_at = now
             self.held_inside_word += now > dry_at
 
     def commit(self) -> None:
-        """Close the utterance on the air behind what was given of it."""
+        """Close the utterance on the air after what was given of it."""
         self._text.commit()
         self._given, self.used, self._begun = 0, 0, False
 
     def _next(self, dry_at: float, now: float) -> tuple[int, bool]:
-        """How many characters are to be given on, and whether that is all of the utterance."""
+        """Return how many characters to pass on, and whether the utterance ends with them."""
         unspoken = self._text.unspoken
         length, room = len(unspoken.text), max(0.0, self._most_tokens - self._given)
         density = self._density(room)
@@ -134,7 +134,7 @@ class PacedText:
         return (0, True) if self._given else (int(room / density), False)
 
     def _density(self, room: float) -> float:
-        """Tokens of a character. Counted where it matters: there is more than surely has room."""
+        """Return tokens per character, counted only if the text may not fit the utterance."""
         sample = self._text.unspoken.text[:_SAMPLE]
         if len(self._text.unspoken.text) > _LONG * room:
             return max(0.01, len(self._tokenizer.encode(sample)) / len(sample))
@@ -149,7 +149,7 @@ class PacedText:
         return next((found for unit in units if (found := unspoken.last(End(unit)))), 0)
 
     def _tail(self, unit: int = End.CLAUSE) -> int:
-        """All that waits, if it ends in the mark of such a unit; else 0."""
+        """Return the length of all waiting text if it ends with the mark of such a unit, else 0."""
         text = self._text.unspoken.text
         end = end_of(text) if text and not text[-1].isspace() else None
         return len(text) if end is not None and end >= max(unit, End.CLAUSE) else 0
@@ -159,7 +159,7 @@ class PacedText:
         times = [self._pacing.end_at()] if self._tail(self._pacing.unit(words)) else []
         if words:
             times.append(self._pacing.overdue_at(dry_at))
-        if self.stands and self._text.segments[-1].has_speech:
+        if self.starved and self._text.segments[-1].has_speech:
             times.append(self._pacing.closes_at(dry_at))
         return min((at for at in times if at > now), default=None)
 

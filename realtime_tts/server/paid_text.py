@@ -1,7 +1,7 @@
-"""PaidText: what of a turn's text has been paid for, also where it goes on from another socket.
+"""PaidText: how much of a turn's text has been paid for, also after it moves to another socket.
 
-Then its text comes again. The client brings, signed, how many characters were paid for, and a
-digest of them: they are free if they are the same, and whoever sends others pays for all.
+There its text comes again. The client sends, signed, how many characters were paid for, and their
+digest: the same text is free, and whoever sends another one pays for all of it.
 """
 
 from __future__ import annotations
@@ -12,24 +12,25 @@ _DIGEST_BYTES = 8
 
 
 class PaidText:
-    """`chars` with this `digest` were paid for elsewhere. `keeps`: the turn may go on elsewhere."""
+    """What of a turn's text is paid for: `chars` with this `digest` on another socket. `keeps`: the
+    turn may move to yet another one."""
 
     def __init__(self, chars: int = 0, digest: bytes = b"", *, keeps: bool = False) -> None:
         self.left = self._elsewhere = chars
-        """Of those, still to come again."""
+        """Characters paid for elsewhere that are still to come again."""
         self.is_other = False
-        """What came in their place was not that text."""
+        """Whether another text came in their place."""
         self._digest = digest
         self._text = blake2b(digest_size=_DIGEST_BYTES) if keeps or chars else None
         self._chars = 0
 
     @property
     def so_far(self) -> tuple[int, bytes]:
-        """Characters that came, and their digest; none of a turn that goes on nowhere."""
+        """Characters received and their digest; the digest is empty if the turn cannot move."""
         return self._chars, b"" if self._text is None else self._text.digest()
 
     def add(self, text: str) -> int:
-        """More text came. Gives how many characters are to be paid for with it."""
+        """Add text; return how many characters must be paid for because of it."""
         again, more = text[: self.left], text[self.left :]
         self.left -= len(again)
         self._keep(again)

@@ -1,7 +1,7 @@
-"""Progress: what a client is told beside the sound, so that another server can go on with its turn.
+"""TurnProgress: what a client gets beside the sound, so that another server can continue the turn.
 
-Codes come with the sound that was made of them, and the client gets them when it gets that sound:
-what it has is always one moment of the turn. `Resumption` is what another server makes of it.
+Codes are sent with the sound that was made of them, so what a client has is always one moment of
+the turn. `Resumption` is what another server makes of it.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from realtime_tts.server.resumption import (
 from realtime_tts.server.speech_text import SpeechText
 
 _MOST_PARTS, _MOST_HOLDS = 200, 200
-"""More would not fit a message. Of parts the oldest are joined."""
+"""Most parts and holds in a state: more would not fit a message. The oldest parts are joined."""
 
 
-class Told(NamedTuple):
-    """What is new with a packet; `part` is empty where it is the one before."""
+class StateUpdate(NamedTuple):
+    """What is new with a packet; `part` is empty if it has not changed."""
 
     part: bytes
     state: bytes
@@ -41,16 +41,16 @@ class Told(NamedTuple):
 
 class _Moment(NamedTuple):
     made: int
-    """Samples of the turn."""
+    """Samples of the turn made by then."""
     position: Position
     codes: bytes = b""
     part: Part | None = None
-    """The one that begins."""
+    """The part that begins here, if one does."""
 
 
-class Progress:
-    """`made_by`, `seed` and `turn` as in `Part`. It looks at the text and the listener of the turn,
-    of which so many characters were spoken elsewhere."""
+class TurnProgress:
+    """The states of a turn for its client, made from its text and its listener. `made_by`, `seed`
+    and `turn`: see `Part`. `spoken_chars`: characters that were spoken elsewhere."""
 
     def __init__(
         self,
@@ -62,31 +62,31 @@ class Progress:
         spoken_chars: int,
     ) -> None:
         self.spoken_chars = spoken_chars
-        """Of the turn's text, as the client was told last."""
+        """Characters of the turn's text spoken, as last reported to the client."""
         self.paid = PaidText()
-        """What of it was paid for."""
+        """How much of the text was paid for."""
         self._made_by, self._seed, self._turn = made_by, seed, turn
         self._text, self._listener = text, listener
         self._moments: deque[_Moment] = deque()
         self._position: Position | None = None
         self._sounded: deque[tuple[Position, bytes]] = deque()
-        """Codes of sound that is still wanted, to go on with the sound behind it."""
+        """Positions and codes whose sound the time scale still needs."""
 
     def resume(self, position: Position | None) -> None:
-        """The client has a part and codes of it already, from another server; without a position
+        """Continue a part of which the client has codes from another server. Without a position
         they are of no use here, and another part begins."""
         self._position = position
         if position is None:
             self.begin()
 
     def begin(self, pause: float = 0.0, held_before: float = 0.0) -> None:
-        """Another part is on the air, behind such a pause."""
+        """Begin another part, after this pause in seconds."""
         segments, made = self._text.pipeline.segments, self._listener.parts_made
         skipped = self._text.skipped
         before = [PartBefore(made[i], segments[i].cut) for i in range(self._text.at)]
         while len(before) > _MOST_PARTS and (joined := _join_first(before)):
             skipped += joined
-        # Else there are so many pauses that nobody can be told of them.
+        # With more pauses than fit a message, the turn cannot be continued at the sample.
         made_by = self._made_by if len(before) <= _MOST_PARTS else ""
         part = Part(made_by, self._seed, self._listener.made, pause, skipped, before, self._turn)
         self._sounded.clear()
@@ -94,7 +94,7 @@ class Progress:
         self._moments.append(_Moment(self._listener.made, position, part=part))
 
     def started(self, layout: str) -> None:
-        """The engine has begun with it."""
+        """Note that the engine has begun with the part, in this layout."""
         if self._moments:
             last = self._moments[-1]
             position = msgspec.structs.replace(last.position, layout=layout)
@@ -103,10 +103,10 @@ class Progress:
             self._position = msgspec.structs.replace(self._position, layout=layout)
 
     def sounded(self, audio: Audio, held_before: float, layout: str) -> None:
-        """More of its speech was made."""
+        """Note that the engine made more speech of the part."""
         sound, tells = self._listener.sound, bool(audio.tokens)
         held, codes = audio.held_seconds, together(audio.codes, audio.tokens)
-        position = self._now(sound.came, audio.silent, held, held_before, layout, tells=tells)
+        position = self._now(sound.made, audio.silent, held, held_before, layout, tells=tells)
         self._sounded.append((position, codes))
         codes, last = b"", None
         while self._sounded and sound.has_left_behind(self._sounded[0][0].samples):
@@ -116,8 +116,8 @@ class Progress:
             position = msgspec.structs.replace(last, speed=float(sound.speed), place=sound.place)
             self._moments.append(_Moment(self._listener.made, position, codes))
 
-    def told(self, samples: int, stats: TurnStats) -> Told:
-        """What the client is told with the packet after which it has `samples` of the turn."""
+    def update(self, samples: int, stats: TurnStats) -> StateUpdate:
+        """Return what to send with the packet after which the client has `samples` of the turn."""
         part, codes = b"", b""
         while self._moments and self._moments[0].made <= samples:
             moment = self._moments.popleft()
@@ -126,7 +126,7 @@ class Progress:
                 part, codes = msgspec.msgpack.encode(moment.part), b""
             codes += moment.codes
         assert self._position is not None, "a part begins before it sounds"
-        self.spoken_chars = max(self.spoken_chars, self._listener.told_chars)
+        self.spoken_chars = max(self.spoken_chars, self._listener.words_chars)
         chars, digest = self.paid.so_far
         position = msgspec.structs.replace(
             self._position,
@@ -138,7 +138,7 @@ class Progress:
             moves=stats.moves,
         )
         usable = len(position.holds) <= _MOST_HOLDS
-        return Told(part, msgspec.msgpack.encode(position) if usable else b"", codes)
+        return StateUpdate(part, msgspec.msgpack.encode(position) if usable else b"", codes)
 
     def _now(
         self,
@@ -165,7 +165,7 @@ class Progress:
 
 
 def _join_first(before: list[PartBefore]) -> int:
-    """Make one of the first two parts that a commit has parted; gives how many fewer there are."""
+    """Join the first two parts that a commit has separated; return how many fewer there are."""
     for index, part in enumerate(before[:-1]):
         if part.cut is not None:
             following = before[index + 1]
@@ -184,15 +184,15 @@ def progress_of(
     text: SpeechText,
     listener: Listener,
     resumption: Resumption | None,
-) -> Progress | None:
-    """That of a turn with these settings, which may not want to be told. `name` tells it from all
-    others, if it begins here."""
+) -> TurnProgress | None:
+    """Make the progress of a turn, unless its settings want none. `name`: its id, if it begins
+    here."""
     if settings.resume == "off":
         return None
     by = made_by(settings, engine.info_for(settings.model, settings.voice))
     if resumption is not None:
         turn, spoken = resumption.turn or name, resumption.text_chars
-        return Progress(by, seed, turn, text, listener, spoken)
-    progress = Progress(by, seed, name, text, listener, 0)
+        return TurnProgress(by, seed, turn, text, listener, spoken)
+    progress = TurnProgress(by, seed, name, text, listener, 0)
     progress.begin()
     return progress

@@ -1,4 +1,4 @@
-"""Registered: what the front knows of a connection, over whatever API."""
+"""Registered: what the front knows of a connection, whatever its API."""
 
 from __future__ import annotations
 
@@ -9,33 +9,32 @@ from realtime_tts.protocol.effects import TurnFailure
 
 
 class Registered(Protocol):
-    """A connection, over whatever API: it counts, and is drained and ended with the server."""
+    """A connection of any API: it counts, and is drained and ended with the server."""
 
     address: object
-    """Where it comes from: the same object for all from there."""
+    """The address it comes from; the same object for all connections from there."""
 
     @property
     def account(self) -> Account:
-        """Whose it is; `FREE` until it has shown its key."""
+        """Its account; `FREE` until it has shown its key."""
 
     @property
     def sessions(self) -> int:
-        """How many it counts for: one, or as many as it runs contexts; none while it is
-        unauthenticated."""
+        """Sessions that it counts for: one, or one for each context; none while unauthenticated."""
 
     @property
     def open_turns(self) -> int:
-        """That take text or speak."""
+        """Turns that take text or speak."""
 
     @property
     def live_turns(self) -> int:
-        """Those of them that have text, and are not done."""
+        """Turns that have text and are not done."""
 
     def drain(self) -> None:
-        """Begin nothing new, and close when what was begun is done. Idempotent."""
+        """Begin nothing new, and close when all turns are done. Idempotent."""
 
     def end(self, why: TurnFailure) -> None:
         """End what still runs, with a proper close."""
 
     def revoke(self, why: TurnFailure) -> None:
-        """Its key is no longer valid: end it now, with a close that says so."""
+        """End it now, with a close that says that its key is no longer valid."""

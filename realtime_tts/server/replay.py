@@ -1,7 +1,7 @@
 """Replay: the text of a turn comes again, and is brought to where another server had it.
 
-The same pieces become the same ids, because whatever time had decided there is repeated: where text
-that was held was released, and where commits parted it. Nothing of it is opened in the engine.
+The same deltas become the same ids, because what time decided there is repeated: where held text
+was released, and where commits ended utterances. Nothing of it is opened in the engine.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Replay:
 
     def __init__(self, text: TextPipeline, resumption: Resumption) -> None:
         self._text, self._resumption = text, resumption
-        self._fed = 0  # characters
+        self._fed = 0  # characters fed
         part, position = resumption.part, resumption.position
         self._exact = part is not None and position is not None
         self._holds: deque[int] = deque()
@@ -31,7 +31,7 @@ class Replay:
             self._released = position.released
 
     def feed(self, delta: str, now: float) -> None:
-        """As the pipeline's."""
+        """Feed a delta, as `TextPipeline.feed` does."""
         while self._holds and self._fed + len(delta) >= self._holds[0]:
             count = max(0, self._holds.popleft() - self._fed)
             self._feed(delta[:count], now)
@@ -47,8 +47,8 @@ class Replay:
             self._text.feed(delta, now)
 
     def advance(self) -> bool:
-        """Bring what there is to its place. Whether all is there now: or the text has ended, which
-        is another one then."""
+        """Process the text so far. Return whether it is where it was, or has ended, as another
+        text."""
         text = self._text
         if not self._exact:
             return self._advance_to_word()
@@ -77,12 +77,12 @@ class Replay:
         return True
 
     def _commit(self) -> None:
-        """What follows is another part; none, if the text has ended here."""
+        """End an utterance here; no other follows if the text has ended."""
         self._text.commit()
         self._text.segments[-1].closed = self._text.finished
 
     def made(self) -> Sequence[int]:
-        """Samples of the speech of each part before the one that is on the air now."""
+        """Return the samples of speech of each utterance before the one on the air."""
         segments, part = self._text.segments, self._resumption.part
         if part is not None:
             return [each.samples for each in part.before][: len(segments) - 1]

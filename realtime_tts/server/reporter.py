@@ -1,4 +1,4 @@
-"""SessionReporter: what one session leaves in the log and in the metrics.
+"""SessionReporter: the log lines and metrics of one session.
 
 It sees the messages that go to the client, so the log, `/metrics` and the client cannot disagree.
 Lengths are logged, text never is.
@@ -34,14 +34,13 @@ log = logging.getLogger(__name__)
 _REFUSALS = frozenset(
     {"overloaded", "engine_unavailable", "queue_full", "going_away", "rate_limited"}
 )
-_CLIENTS_DOING = frozenset({"queue_full"})
-"""Another try may help, and it was not the server that failed."""
+_CLIENT_FAULTS = frozenset({"queue_full"})
+"""Codes of failures that trying again may help, and that are not the server's fault."""
 _KNOWN_CODES = frozenset(int(code) for code in CloseCode) | {1005, 1006, 1012}
 
 
 class SessionReporter:
-    """One session's log lines, counts and traces. `tracer` None: it makes none. `traceparent`: of
-    the session."""
+    """A session's log lines, counts and, with a `tracer`, traces. `traceparent`: its caller's."""
 
     def __init__(
         self,
@@ -59,7 +58,7 @@ class SessionReporter:
         self._failed: tuple[str | None, str, bool] = None, "", False  # turn, code, our fault
 
     def trace(self, turn_id: str, begun: Begun, model: str | None = None) -> TurnTrace | None:
-        """Begin the trace of a turn; None where none is made."""
+        """Begin the trace of a turn; return None if turns are not traced."""
         if self._tracer is None:
             return None
         return self._tracer.begin(turn_id, self.session_id, begun, model)
@@ -67,17 +66,17 @@ class SessionReporter:
     def segments(
         self, traceparent: str | None, model: str
     ) -> Callable[[str, bool], TurnTrace | None]:
-        """What begins the trace of a segment with this name, which may have to wait for others."""
+        """Return a function that begins the trace of a segment, which may wait for others."""
         return lambda name, waits: self.trace(
             name, Begun(time.monotonic(), traceparent, waits), model
         )
 
     def opened(self) -> None:
-        """The socket was accepted."""
+        """Log that the socket was accepted."""
         self._log(logging.INFO, "session.open", client=self.client)
 
     def packet(self, late_seconds: float, trace: TurnTrace | None = None) -> None:
-        """A packet was handed to the socket, so late for its playback deadline (0: in time)."""
+        """Count a packet for the socket, this late for its playback deadline (0: in time)."""
         self._metrics.packets.inc()
         if late_seconds > 0:
             self._metrics.packets_late.inc()
@@ -89,8 +88,8 @@ class SessionReporter:
         before: TurnStats | None = None,
         trace: TurnTrace | None = None,
     ) -> None:
-        """A message is on its way to the client. `before`: what of a turn's counts came of it on
-        other sockets, where they were counted. `trace`: of the turn that it is about."""
+        """Report a message that goes to the client. `before`: the part of a turn's counts from
+        other sockets, where it was counted. `trace`: the trace of the message's turn."""
         if isinstance(message, TurnDone):
             self._turn_done(message, before or TurnStats(), trace)
         elif isinstance(message, ErrorMessage):
@@ -106,8 +105,8 @@ class SessionReporter:
         fatal: bool = False,
         trace: TurnTrace | None = None,
     ) -> None:
-        """Something was refused, or went wrong."""
-        fault = failure.retryable and failure.code not in _CLIENTS_DOING
+        """Report that something was refused, or failed."""
+        fault = failure.retryable and failure.code not in _CLIENT_FAULTS
         self._failed = turn_id, failure.code, fault
         if failure.code in _REFUSALS:
             self._metrics.refused.labels(failure.code).inc()
@@ -124,7 +123,7 @@ class SessionReporter:
         text_chars: int,
         trace: TurnTrace | None = None,
     ) -> None:
-        """The same, for the given reason if nothing failed."""
+        """Report a turn that ended with the failure, or for the reason if there is none."""
         if failure is not None:
             self.failed(failure, turn_id, trace=trace)
             reason = "error"
@@ -139,18 +138,18 @@ class SessionReporter:
         before: TurnStats | None = None,
         trace: TurnTrace | None = None,
     ) -> None:
-        """A turn is over of which no message of the native protocol tells; `before` as there."""
+        """Report a turn that ended without a message of ours. `before`: see `message`."""
         done = TurnDone(turn_id=turn_id, reason=reason, text_chars=text_chars, **asdict(stats))
         self._turn_done(done, before or TurnStats(), trace)
 
     def bug(self) -> None:
-        """Something of ours failed; call it while the exception is being handled."""
+        """Log a bug of ours; must be called while the exception is handled."""
         fields = {"session": self.session_id, **self._ids(None)}
         log.exception("session.bug", extra={"fields": fields})
 
     @contextmanager
     def contained(self, fail: Callable[[TurnFailure], None]) -> Iterator[None]:
-        """One speech's fault ends that one, by `fail`, and keeps nothing from the others."""
+        """Contain an exception within the block: it ends one speech, by `fail`, and no other."""
         try:
             yield
         except Exception:
@@ -158,7 +157,7 @@ class SessionReporter:
             fail(TurnFailure("internal", "a fault of the server", retryable=True))
 
     def closed(self, code: int | None, reason: str | None) -> None:
-        """The socket is gone."""
+        """Log that the socket is gone."""
         label = str(code) if code in _KNOWN_CODES else "other"
         self._metrics.closed.labels(label).inc()
         self._log(logging.INFO, "session.closed", code=code, reason=reason, turns=self._turns)
@@ -202,8 +201,8 @@ class SessionReporter:
             metrics.slo_good_turns.inc(int(good), exemplar if good else None)
 
     def _meets_objective(self, done: TurnDone, underruns: int) -> bool | None:
-        """Whether its first sound came soon and none was late. None for a turn that tells nothing:
-        it never sounded, and that was not the server's fault."""
+        """Return whether the first sound came soon and none was late. None if the turn says nothing
+        about that: it never sounded, and the server was not at fault."""
         turn_id, _, fault = self._failed
         if done.reason == "error" and turn_id == done.turn_id:
             return False if fault else None
@@ -215,7 +214,7 @@ class SessionReporter:
         event(log, level, name, session=self.session_id, **fields, **self._ids(trace))
 
     def _ids(self, trace: TurnTrace | None) -> dict[str, str]:
-        """What ties a line to a turn's span, or else to the caller's of the session."""
+        """Return what ties a log line to a turn's span, or else to that of the session's caller."""
         if trace is not None:
             return trace.ids
         if self._tracer is None or self._traceparent is None:

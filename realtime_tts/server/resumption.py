@@ -1,7 +1,7 @@
 """Resumption: what was spoken of a turn on another socket, as its client brings it.
 
-The server of that socket may be gone, and this one knows nothing of it: all comes from the client,
-which was given it beside the sound (`Progress`), and is looked at before the engine hears of it.
+The server of that socket may be gone, and this one knows nothing of it: everything comes from the
+client, which got it beside the sound (`TurnProgress`), and is checked before the engine gets it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from realtime_tts.protocol.effects import TurnStats
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.resuming import Resume
 from realtime_tts.protocol.settings import SessionSettings, SpeedFactor
-from realtime_tts.server.seal import Seal
+from realtime_tts.server.state_signer import StateSigner
 from realtime_tts.version import __version__
 
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Seconds = Annotated[float, Meta(ge=0, le=1e9)]
 _MOST_AHEAD = 60 * SAMPLE_RATE
-"""Samples that came beyond the codes that came: a pause, and what an encoder needs."""
+"""Samples of a turn that may come beyond those of its codes: a pause, and an encoder's delay."""
 _NOT_THE_TEXTS = (
     "seed",
     "lead_ms",
@@ -44,17 +44,16 @@ _NOT_THE_TEXTS = (
 
 
 class PartBefore(msgspec.Struct, array_like=True, frozen=True):
-    """A part that was spoken: `samples` of its speech, and where a commit closed it, in characters
-    that were released (`TextPipeline.released`); None where the text itself did."""
+    """An utterance that was spoken: `samples` of its speech, and where a commit closed it, in
+    characters that were released (`TextPipeline.released`); None where the text itself ended it."""
 
     samples: Count
     cut: Count | None
 
 
 class Part(msgspec.Struct, array_like=True, frozen=True):
-    """The part of the text that is on the air: one utterance. `begins`: samples of the turn before
-    its `pause`. `skipped`: parts before it that are not told apart any more. `turn` tells the turn
-    from all others."""
+    """The utterance on the air, as part of the text. `begins`: samples of the turn before its
+    `pause`. `skipped`: earlier utterances not listed in `before`. `turn` identifies the turn."""
 
     made_by: str
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -71,11 +70,10 @@ class Part(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Position(msgspec.Struct, array_like=True, frozen=True):
-    """How far the part was when its last codes came: so many `samples` of its speech, the last
-    `silent` of which cannot be heard. `held` and `held_before` as in `Utterances`. `released`,
-    `holds` and `cut` say what had become of the text: see `TextPipeline`. `place`: how far the
-    speech was played, at another `speed` than 1, see `time_scale.Place`. `chars` of the
-    turn's text had come, with this `digest`: where an account pays for it, see `PaidText`."""
+    """How far the part was when its last codes came: `samples` of its speech, the last `silent` of
+    which are inaudible. `held` and `held_before`: see `Utterances`. `released`, `holds` and `cut`
+    describe the text: see `TextPipeline`. `place`: how far the speech was played at a `speed` other
+    than 1, see `time_scale.Place`. `chars` of text had come, with this `digest`: see `PaidText`."""
 
     samples: Count
     silent: Count
@@ -85,7 +83,7 @@ class Position(msgspec.Struct, array_like=True, frozen=True):
     released: Count
     holds: list[Count]
     cut: Count | None
-    tells: bool  # codes come with the token that each frame speaks
+    tells: bool  # whether each frame's codes come with the token that it speaks
     ttfa_ms: Seconds | None = None
     underruns: Count = 0
     held_inside_word: Count = 0
@@ -101,12 +99,12 @@ class Position(msgspec.Struct, array_like=True, frozen=True):
 
     @property
     def played(self) -> int:
-        """Samples of its speech as they are played, which the place tells if the speed is not 1."""
+        """Samples of its speech as they are played; `place` tells if the speed is not 1."""
         return self.samples if self.place is None else self.place[0]
 
     @property
     def stats(self) -> TurnStats:
-        """What the turn had come to, but for its samples."""
+        """The numbers of the turn, except its samples."""
         return TurnStats(
             ttfa_ms=self.ttfa_ms,
             underruns=self.underruns,
@@ -116,21 +114,21 @@ class Position(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Resumption:
-    """`samples` of the turn came, and `made` of them are those of the codes that came. Without a
-    `part` it goes on behind `text_chars` of its text instead, because of `problem`."""
+    """A turn to continue: `samples` of it came, and the codes that came made `made` of them.
+    Without a `part` it continues after `text_chars` of its text instead, because of `problem`."""
 
-    def __init__(self, resume: Resume, made_by: str, info: EngineInfo, seal: Seal) -> None:
+    def __init__(self, resume: Resume, made_by: str, info: EngineInfo, signer: StateSigner) -> None:
         self.samples, self.text_chars = resume.samples, resume.text_chars
         self.words_chars = resume.words_chars
         self.codes, self.tokens = resume.codes, b""
         self.problem: str | None = None
-        """Why it cannot go on at the sample."""
+        """Why the turn cannot continue at the sample; None if it can."""
         self.part: Part | None = None
         self.position: Position | None = None
         if resume.too_much:
             self.problem = "more speech was brought in this session than can have been heard"
             return
-        state = seal.opened(resume.part or b"", resume.state or b"", resume.codes)
+        state = signer.verify(resume.part or b"", resume.state or b"", resume.codes)
         if state is None:
             self.problem = "expected `part`, `state` and codes of a server with the same key"
             return
@@ -153,7 +151,7 @@ class Resumption:
 
     @property
     def turn(self) -> str:
-        """Which one goes on; empty where that is not known."""
+        """Identifies the turn that continues; empty if that is not known."""
         return "" if self.part is None else self.part.turn
 
     @property
@@ -163,7 +161,7 @@ class Resumption:
 
     @property
     def made(self) -> int:
-        """Samples of the turn that the codes came to; all, where they are not used."""
+        """Samples of the turn that the codes made; all samples, if the codes are not used."""
         if self.part is None or self.position is None:
             return self.samples
         if not self.codes:
@@ -172,52 +170,52 @@ class Resumption:
 
     @property
     def speech_begins(self) -> int:
-        """Samples of the turn before the speech of the part on the air, so far."""
+        """Samples of the turn before the speech so far of the utterance on the air."""
         return self.part.speech_begins if self.part is not None and self.codes else self.made
 
     @property
     def speed(self) -> float:
-        """At which the part is played."""
+        """The speed at which the utterance is played."""
         return 1.0 if self.position is None else self.position.speed
 
     @property
     def place(self) -> Place | None:
-        """How far the part was played, if that is not all that its codes came to."""
+        """How far the utterance was played, if that is not all that its codes made."""
         return None if self.position is None or not self.codes else self.position.at
 
     @property
     def pause(self) -> float:
-        """Seconds of silence that are due before it."""
+        """Seconds of silence still to play before the utterance."""
         return 0.0 if self.part is None or self.codes else self.part.pause
 
     @property
     def layout(self) -> str:
-        """The one in use; empty if none is yet."""
+        """The layout in use; empty if none is yet."""
         return "" if self.position is None else self.position.layout
 
     def in_layout(self, spec: UtteranceSpec) -> UtteranceSpec:
-        """The same with the layout in use."""
+        """Return the spec with the layout in use."""
         return msgspec.structs.replace(spec, layout=self.layout or spec.layout)
 
     @property
     def held_before(self) -> float:
-        """Seconds that earlier parts were held."""
+        """Seconds that earlier utterances were held."""
         return 0.0 if self.position is None else self.position.held_before
 
     @property
     def stats(self) -> TurnStats:
-        """What the turn had come to."""
+        """The numbers of the turn so far."""
         before = TurnStats() if self.position is None else self.position.stats
         return replace(before, samples=self.samples)
 
     def seeded(self, spec: UtteranceSpec) -> UtteranceSpec:
-        """The same with the turn's seed."""
+        """Return the spec with the turn's seed."""
         seed = spec.seed if self.part is None else self.part.seed
         return msgspec.structs.replace(spec, seed=seed)
 
     @property
     def spoken(self) -> Spoken | None:
-        """What the engine is told of the part."""
+        """What the engine needs of the utterance; None if no codes are used."""
         if self.position is None or not self.codes:
             return None
         position = self.position
@@ -227,7 +225,7 @@ class Resumption:
 def _problem(
     brought: Resumption, part: Part, position: Position, made_by: str, info: EngineInfo
 ) -> str | None:
-    """Why what was brought is of no use here."""
+    """Return why the resumption cannot be used here; None if it can."""
     if part.made_by != made_by:
         return "another checkpoint, version of the server, or settings have spoken so far"
     codes = unpacked(brought.codes, info.codes_per_frame)
@@ -251,8 +249,7 @@ def _problem(
 
 
 def together(codes: bytes, tokens: bytes) -> bytes:
-    """Codes of frames, and the token that each speaks behind them; the codes alone where the
-    checkpoint does not tell."""
+    """Join codes of frames with the token that each speaks; without tokens, return the codes."""
     if not tokens:
         return codes
     groups = len(codes) // len(tokens)
@@ -260,13 +257,13 @@ def together(codes: bytes, tokens: bytes) -> bytes:
 
 
 def apart(brought: bytes, frame: int) -> tuple[bytes, bytes]:
-    """The codes and the tokens that `together` joined, `frame` bytes for each."""
+    """Split what `together` joined into codes and tokens, `frame` bytes for each frame."""
     frames = unpacked(brought, frame // 2)
     return packed(frames[:, :-1]), packed(frames[:, -1:])
 
 
 def made_by(settings: SessionSettings, info: EngineInfo) -> str:
-    """What has to be the same for codes and text to mean the same: checkpoint, server, settings."""
+    """Return a digest of what gives codes and text their meaning: checkpoint, server, settings."""
     given = {name: getattr(settings, name) for name in settings.__struct_fields__}
     kept = {name: value for name, value in given.items() if name not in _NOT_THE_TEXTS}
     parts = (__version__, info.model, info.fingerprint, msgspec.to_builtins(kept))

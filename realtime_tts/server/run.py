@@ -30,7 +30,7 @@ from realtime_tts.server.guarded import guarded
 from realtime_tts.server.http import GuardedHttp
 from realtime_tts.server.lifecycle import ACCEPTED_AT_ONCE, DrainingServer
 from realtime_tts.server.listening import bind, bind_agent
-from realtime_tts.server.occupancy import Row
+from realtime_tts.server.occupancy import FrontRow
 from realtime_tts.server.tls import Certificate
 from realtime_tts.server.websocket import GuardedWebSocket
 from realtime_tts.tracing.names import FRONT
@@ -54,13 +54,12 @@ def serve(
     source: Source | None = None,
     loading: Callable[[], str] = str,
 ) -> int:
-    """Listen, load the engine, serve until SIGTERM or SIGINT. Returns the process's exit code.
+    """Listen, load the engine, serve until SIGTERM or SIGINT; return the process's exit code.
 
     `make_link` and `make_voices` are called on the running event loop. `on_ready` gets the port
-    once turns can be taken. `on_stuck` is called before the process is ended with an engine that
-    does not stop, which loads a model, say. New settings of `source` are taken over. `loading`
-    tells how far the engine is, as `EngineHost.loading`. Raises ConfigError if the address cannot
-    be listened on, or the TLS files cannot be used.
+    once turns are accepted. `on_stuck` is called before the process is ended with an engine that
+    does not stop, perhaps because it loads a model. New settings of `source` are applied.
+    `loading`: see `EngineHost`. Raises ConfigError if it cannot listen, or use the TLS files.
     """
     certificate = Certificate(config.tls) if config.tls else None
     if config.access:
@@ -94,8 +93,8 @@ def serve(
 
 
 def _leave(front: Front, exit_code: int) -> NoReturn:
-    """End now: the engine's thread cannot be ended, and Python would wait for it."""
-    if front.engine.model is not None:  # else it loads, and is no trouble
+    """Exit now: the engine's thread cannot be ended, and Python would wait for it."""
+    if front.engine.model is not None:  # else it is loading, which is normal
         event(log, logging.WARNING, "server.engine_stuck")
     logging.shutdown()
     os._exit(exit_code)
@@ -110,16 +109,16 @@ class RunningServer:
     front: Front
     server: DrainingServer
     agent_port: int | None = None
-    """Where HAProxy's agent check is answered."""
+    """The port of HAProxy's agent check; None without one."""
 
     @property
     def url(self) -> str:
-        """http(s)://HOST:PORT."""
+        """The address of the server: http(s)://HOST:PORT."""
         return f"http{self._secure}://{self.host}:{self.port}"
 
     @property
     def websocket_url(self) -> str:
-        """ws(s)://HOST:PORT/v1/tts."""
+        """The address of its WebSocket: ws(s)://HOST:PORT/v1/tts."""
         return f"ws{self._secure}://{self.host}:{self.port}/v1/tts"
 
     @property
@@ -137,9 +136,9 @@ async def running(
     voices: VoiceLibrary | None = None,
     wait_ready: bool = True,
 ) -> AsyncIterator[RunningServer]:
-    """A server in this event loop, for tests and for embedding; `port=0` picks a free port.
+    """Run a server in this event loop, for tests and for embedding; `port=0` picks a free port.
 
-    Leaves signal handlers alone. Ends the sessions at once when the block is left.
+    It leaves signal handlers alone, and ends the sessions at once when the block is left.
     """
     front = make_front(config, link, load_tokenizer, metrics or Metrics(), voices)
     async with running_front(front, wait_ready=wait_ready) as server:
@@ -148,7 +147,7 @@ async def running(
 
 @contextlib.asynccontextmanager
 async def running_front(front: Front, *, wait_ready: bool = True) -> AsyncIterator[RunningServer]:
-    """The same for a front that is made already. Raises EngineError if its engine cannot load."""
+    """Run a server with this front here. Raises EngineError if its engine cannot load."""
     config = front.config
     certificate = Certificate(config.tls) if config.tls else None
     server = DrainingServer(
@@ -181,7 +180,7 @@ async def _serving(
 
 
 def uvicorn_config(front: Front) -> uvicorn.Config:
-    """uvicorn's settings: our protocol classes, no compression, and only named proxies trusted."""
+    """Return uvicorn's settings: our protocols, no compression, only named proxies trusted."""
     config = front.config
     shared = config.socket, front.metrics, front.addresses, front.slices
     proxies = config.addresses.trusted_proxies
@@ -193,7 +192,7 @@ def uvicorn_config(front: Front) -> uvicorn.Config:
         ws_max_size=config.limits.max_frame_bytes,
         ws_ping_interval=config.socket.ping_interval,
         ws_ping_timeout=config.socket.ping_timeout,
-        ws_per_message_deflate=False,  # 32 times the CPU of a send, and PCM does not shrink
+        ws_per_message_deflate=False,  # costs 32 times the CPU of a send, and PCM does not shrink
         lifespan="on",
         log_config=None,
         access_log=config.access_log,
@@ -211,11 +210,11 @@ def make_front(
     load_tokenizer: LoadTokenizer,
     metrics: Metrics,
     voices: VoiceLibrary | None,
-    others: Row | None = None,
+    others: FrontRow | None = None,
     front: int | None = None,
 ) -> Front:
-    """A front over this link, the one of this number if there are several; nothing runs before its
-    application does. Raises ConfigError if it cannot trace as it is to."""
+    """Make a front over this link, with this number if there are several; it does nothing before
+    its application runs. Raises ConfigError if turns should be traced and cannot be."""
     if config.failover_seconds > 0:
         link = Failover(link, config.failover_seconds)
     tracer = _tracer(config, metrics, front)

@@ -1,7 +1,7 @@
-"""A certificate for development: this machine's names, some days, trusted by who is told to.
+"""A certificate for development: it names this machine, and only clients told to will trust it.
 
-Made with `cryptography` (extra `tls`): the standard library makes none, an `openssl` command is not
-on every machine, and helpers such as `trustme` are made with it as well.
+It is made with `cryptography` (extra `tls`): the standard library makes none, an `openssl` command
+is not on every machine, and helpers such as `trustme` use it as well.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _CLOCKS_DIFFER = timedelta(hours=1)
 
 
 def write_self_signed(folder: Path, *hosts: str) -> TlsConfig:
-    """Write `certificate.pem` and `key.pem` (for its owner only) into `folder`.
+    """Write `certificate.pem` and `key.pem` (readable only by its owner) into `folder`.
 
     The certificate holds for localhost, 127.0.0.1, ::1, the machine's name and `hosts`, for DAYS
-    days. It is no authority: who trusts it trusts this server, and nothing that it signs.
+    days. It is no authority: to trust it is to trust this server, and nothing that it signs.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     names = dict.fromkeys(("localhost", "127.0.0.1", "::1", socket.gethostname(), *hosts))

@@ -1,5 +1,5 @@
-"""What a session may ask for, what it has that asks for nothing, and what its settings mean for a
-turn, to the engine and to the text."""
+"""What a session may ask for, its defaults, and its settings as the engine and the text need
+them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from realtime_tts.text.languages import Language, language_for
 
 
 def wire_limits(config: ServerConfig, info: EngineInfo) -> Limits:
-    """What `ready` tells every client, in the protocol's own units."""
+    """Return the limits for `ready`, in the protocol's own units."""
     frame_seconds = info.samples_per_frame / info.sample_rate
     given = {name: getattr(config.limits, name) for name in Limits.__struct_fields__}
     given["max_turn_audio_ms"] = round(info.max_frames * frame_seconds * 1000)
@@ -24,16 +24,16 @@ def wire_limits(config: ServerConfig, info: EngineInfo) -> Limits:
 
 
 def session_defaults(info: EngineInfo, lead_seconds: float) -> SessionSettings:
-    """What a session gets that asks for nothing: the checkpoint's own defaults and the lead."""
+    """Return the settings of a session that asks for nothing: the checkpoint's and the lead."""
     return SessionSettings(
         lead_ms=round(lead_seconds * 1000), voice=info.default_voice, sampling=info.default_sampling
     )
 
 
 def number_language(settings: SessionSettings, info: EngineInfo) -> Language | None:
-    """The language to say numbers in; None leaves them to the checkpoint.
+    """Return the language to say numbers in; None leaves them to the checkpoint.
 
-    Where a checkpoint speaks one language only, a session need not name it.
+    If a checkpoint speaks only one language, a session need not name it.
     """
     if settings.text_normalization == "off":
         return None
@@ -49,7 +49,7 @@ _given = attrgetter(*_OF_SPEC)
 
 
 def utterance_spec(settings: SessionSettings) -> UtteranceSpec:
-    """What the engine is told about a turn with these settings; without a seed, a fresh one."""
+    """Return what the engine needs for a turn with these settings; without a seed, a fresh one."""
     given = dict(zip(_OF_SPEC, _given(settings), strict=True))
     if settings.seed is None:
         given["seed"] = secrets.randbits(63)
@@ -59,16 +59,16 @@ def utterance_spec(settings: SessionSettings) -> UtteranceSpec:
 
 
 def voice_of(settings: SessionSettings) -> Hashable:
-    """What makes the pace of speech: turns that have it in common speak alike."""
+    """Return what determines the pace of speech: turns with equal values speak alike."""
     return settings.model, settings.voice, settings.language, settings.instructions
 
 
 def chain_for(settings: SessionSettings, stages: Stages) -> Chain:
-    """What the sound of one stream goes through on its way out."""
+    """Return the audio stages of one stream."""
     return stages.chain(voice_of(settings), loudness=settings.loudness == "on")
 
 
 def _unicode(text: str) -> str:
-    """With surrogate pairs joined and lone surrogates replaced, which no encoding can carry: on
-    the way to an engine's process they would cost the commands of everybody they travel with."""
+    """Join surrogate pairs and replace lone surrogates, which no encoding can carry: they would
+    break every command in the same message to an engine's process."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

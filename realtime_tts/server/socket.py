@@ -1,8 +1,8 @@
-"""ServedSocket: one accepted WebSocket, whatever is spoken over it: its reader, its one writer, its
-lines in the log, and a wall around what goes wrong.
+"""ServedSocket: one accepted WebSocket of any API: its reader, its writer, its log, and the
+containment of errors.
 
-Two tasks per socket. The reader always drains: it never waits for speech. Nothing that a client
-sends ends another's socket, and nothing that fails here is without a word in the log.
+There are two tasks per socket. The reader never waits for speech. Nothing that a client sends ends
+another client's socket, and every failure is logged.
 """
 
 from __future__ import annotations
@@ -26,59 +26,45 @@ from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.server.auth import account_of, echoed_subprotocol
 from realtime_tts.server.front import Front
 from realtime_tts.server.guarded import ABORT_EXTENSION
+from realtime_tts.server.refusals import SLOW_READER
 from realtime_tts.server.registered import Registered
-from realtime_tts.server.reporter import SessionReporter
-from realtime_tts.server.websocket import SLOW_READER
-from realtime_tts.server.writer import Frame, Messages, Writer, WriterFull
+from realtime_tts.server.writer import Writer, WriterFull
 from realtime_tts.tracing.context import REFUSED, traceparent_of
 
-__all__ = [
-    "SLOW_READER",
-    "Frame",
-    "Messages",
-    "ServedSocket",
-    "SessionReporter",
-    "Writer",
-    "WriterFull",
-    "abort",
-    "address_of",
-]
-
-
 BAD_REQUEST = "bad_request"
-"""The address asks for something that there is not."""
+"""The code of a refusal for an address that asks for something that does not exist."""
 
 
 class ServedSocket(Registered, abc.ABC):
-    """`serve` is the endpoint; it counts with the front. Subclasses say what is done with a
-    message, and after a fault."""
+    """A socket that is registered with the front. `serve` is the endpoint; subclasses say what to
+    do with a message, and after a bug."""
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         self.front = front
         self.websocket = websocket
         self.name = secrets.token_hex(6)
-        """No other socket has it."""
+        """A name that no other socket has."""
         self.client = address_of(websocket.scope)
         self.address = front.addresses.of(websocket.scope.get("client"))
         self.bad = self.address.bad_messages(front.config.limits.max_bad_messages)
-        """When there were bad messages: of its address before it, and its own."""
+        """Times of bad messages, of this socket and of earlier ones from its address."""
         self.traceparent = traceparent_of(websocket.scope)
         self.reporter = front.reporter(self.name, self.client, self.traceparent)
         self.writer = Writer(websocket, front.max_outbox())
 
     @property
     def account(self) -> Account:
-        """Whose it is; one whose key comes late belongs to nobody until then."""
+        """The account of the socket; `FREE` until a late key has come."""
         return account_of(self.websocket.scope)
 
     @classmethod
     def route(cls, front: Front, path: str) -> WebSocketRoute:
-        """The route of such sockets."""
+        """Return the route of such sockets."""
         return WebSocketRoute(path, partial(cls.serve, front))
 
     @classmethod
     async def serve(cls, front: Front, websocket: WebSocket) -> None:
-        """Returns when the socket is gone. RequestError from the constructor is a refusal, too."""
+        """Serve a socket until it is gone. RequestError from the constructor refuses it as well."""
         try:
             account = account_of(websocket.scope)
             front.admit(account)  # before anything asks the engine, which may be loading
@@ -96,37 +82,36 @@ class ServedSocket(Registered, abc.ABC):
             with contextlib.suppress(WebSocketDisconnect, OSError):
                 await cls.refuse(websocket, failure)
         except (WebSocketDisconnect, OSError):
-            return  # gone before the handshake was answered
+            return  # it was gone before the handshake was answered
 
     @classmethod
     def subprotocol(cls, scope: Scope) -> str | None:
-        """The one to accept: the first that was offered and is no key."""
+        """Return the subprotocol to accept: the first offer that is no key."""
         return echoed_subprotocol(scope)
 
     @classmethod
     @abc.abstractmethod
     async def refuse(cls, websocket: WebSocket, failure: TurnFailure) -> None:
-        """Answer with a status before the upgrade; a browser, which cannot see that, is told after
-        the upgrade."""
+        """Refuse with a status before the upgrade, or, for a browser, with a close after it."""
 
     @abc.abstractmethod
     def opened(self) -> None:
-        """The socket was accepted."""
+        """Called when the socket was accepted."""
 
     @abc.abstractmethod
     def take_frame(self, raw: str | bytes) -> None:
-        """A message: str for a text frame, bytes for a binary one."""
+        """Handle a message: str for a text frame, bytes for a binary one."""
 
     @abc.abstractmethod
     def faulted(self) -> None:
-        """A fault of ours is in the log: end the socket, as properly as may be."""
+        """End the socket as properly as possible, after a bug that was logged."""
 
     @abc.abstractmethod
     def gone(self) -> None:
-        """The socket was closed, by whomever: leave nothing running."""
+        """Called when the socket is gone: must leave nothing running."""
 
     def lost(self, reason: str) -> None:
-        """Drop the socket without a close; the reader is told and cleans up."""
+        """Drop the socket without a close; the reader sees that and cleans up."""
         self.writer.shut()
         abort(self.websocket.scope, reason)
 
@@ -154,7 +139,7 @@ class ServedSocket(Registered, abc.ABC):
                 return
             text = message.get("text")
             raw: str | bytes = message["bytes"] if text is None else text
-            # A burst of one client must not delay the others, nor one of a hundred sockets.
+            # Neither a burst of one client nor a hundred sockets of it may delay the others.
             await slices.take_turn(partial(self._take, raw), address)
 
     def _take(self, raw: str | bytes) -> None:
@@ -170,7 +155,8 @@ class ServedSocket(Registered, abc.ABC):
 
     @contextmanager
     def contained(self) -> Iterator[None]:
-        """Every way in goes through here: errors end this socket, no other."""
+        """Contain errors within the block: they end only this socket. Every call goes through
+        it."""
         try:
             yield
         except WriterFull:
@@ -181,10 +167,10 @@ class ServedSocket(Registered, abc.ABC):
 
 
 def address_of(scope: Scope) -> str:
-    """Who asks, for the log: address and port."""
+    """Return the client's address and port, for the log."""
     return "{}:{}".format(*(scope.get("client") or ("unknown", 0)))
 
 
 def abort(scope: Scope, reason: str) -> None:
-    """Cut a connection, of a socket or of an answer over HTTP."""
+    """Cut the connection of a socket or of an HTTP answer."""
     cast("Callable[[str], None]", scope["extensions"][ABORT_EXTENSION])(reason)

@@ -1,9 +1,9 @@
-"""Speech: one voice that speaks segments of text in a row, on one timeline.
+"""Speech: one voice that speaks segments of text one after another, on one timeline.
 
 A turn of a session, an HTTP request and each context of another API's socket is a speech: text goes
-in, and out come packets in its listener's format, with the ends of segments in their places and the
-times of words. A segment is text that is spoken to its end: `cut` ends one, and text behind it
-begins another. Only the first is in the engine (`Utterances`); its sound is encoded by `Track`.
+in, and packets come out in its listener's format, with the ends of segments and the times of words.
+A segment is text that is spoken to its end: `cut` ends one, and later text begins another. Only the
+first is in the engine (`Utterances`); its sound is encoded by `Track`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.ledger import Ledger
 from realtime_tts.server.made import Made
+from realtime_tts.server.refusals import SLOW_READER
 from realtime_tts.server.resumption import Resumption
 from realtime_tts.server.session_settings import chain_for
 from realtime_tts.server.text_input import TextInput
@@ -33,18 +34,14 @@ from realtime_tts.text.speech_times import SpokenSpan
 from realtime_tts.tracing.turn import TurnTrace
 from tts_scheduler import FeedPace
 
-__all__ = ["STALL_SECONDS", "Delivery", "Done", "Segment", "Sound", "Speech", "SpokenSpan"]
-
 
 class Speech:
-    """Feed it text, and `take` what comes of it, whenever `on_change` says that there may be
-    something, until it is `done`; or wait for it with `next`. Whoever opened it calls `close` in
-    any case, or the engine speaks on for nobody.
-    `contained`: what a fault in a callback ends; None: this speech alone. `hold_seconds`: text that
-    pauses for so long ends its segment. `feed_pace`: of its session's texts. `starts`: False to
-    wait for `start`. `trace`: begins a segment's. An owner so slow that more than
-    `max_waiting_bytes` of PCM wait has lost the speech.
-    """
+    """One voice. `feed` it text, and `take` packets whenever `on_change` says that there may be
+    some, until it is `done`; or wait with `next`. The owner must `close` it, or the engine speaks
+    for nobody. `contained` contains exceptions in callbacks; None: they fail this speech.
+    `hold_seconds`: text that pauses for this time ends its segment. `feed_pace`: the pace of the
+    session's texts. `starts`: False to wait for `start`. `trace` begins the trace of a segment. The
+    speech fails if more than `max_waiting_bytes` of PCM wait for its owner."""
 
     def __init__(
         self,
@@ -64,25 +61,24 @@ class Speech:
     ) -> None:
         self.name, self.settings = name, settings
         self.failure: TurnFailure | None = None
-        self.ended = False  # no more text comes
-        self.hold_seconds = hold_seconds  # may be changed; counts from the next text on
+        self.ended = False  # whether no more text comes
         self._engine, self._ledger = engine, ledger
         self._max_waiting_bytes = max_waiting_bytes
         self._contained = contained or partial(ledger.reporter.contained, self.fail)
-        self._feed_pace = feed_pace or FeedPace()
+        self._hold_seconds, self._feed_pace = hold_seconds, feed_pace or FeedPace()
         self._starts, self._trace, self._closed = starts, trace, False
         self.segments: deque[Segment] = deque()  # not done; the first is on the air
-        self.open: Segment | None = None  # the last, while it takes text: else it begins a new one
-        self.last = Segment(0)  # the one on the air, or that was
-        self.count = 0  # of all segments there ever were
+        self.open: Segment | None = None  # the last, while it takes text
+        self.last = Segment(0)  # the one on the air, or the last that was
+        self.count = 0  # number of segments so far
         self.track = Track(delivery, settings.audio, partial(chain_for, settings, engine.stages))
         self._active_at = time.monotonic()
-        self._fill_at = inf  # then silence is due
+        self._fill_at = inf  # when silence is due
         self._alarm = Alarm(self._on_time)
-        self._given: Sound | Done | None = None  # last
+        self._given: Sound | Done | None = None  # taken last
         self._changed = asyncio.Event()
         self.on_change: Callable[[], None] = self._changed.set
-        """Called when there may be something to take; an owner that takes sets its own."""
+        """Called when there may be something to take; may be replaced."""
         if (resumption := ledger.resumption) is not None:
             self.track.resume(resumption.samples, resumption.made)
         self._prepare(listener_free_at, resumption)
@@ -90,11 +86,11 @@ class Speech:
     # Text.
 
     def feed(self, text: str, *, ends: bool = False) -> Segment:
-        """Add text, to its segment; not after `end`. `ends`: `cut` or `end` comes next.
+        """Add text to the segment; not after `end`. `ends`: `cut` or `end` comes next.
 
-        Raises TurnFailure if there is no room for the turn that begins with it, or its account has
-        no more turns or characters: nothing of the text is taken in, or counted. Of a speech that
-        has failed nothing is spoken.
+        Raises TurnFailure if the engine is too full for the turn that begins with it, or its
+        account has no more turns or characters: then none of the text is added or counted. A speech
+        that has failed speaks nothing.
         """
         assert not self.ended, "text after the end of the speech"
         begins, failed = self.open is None, self.failure is not None
@@ -107,14 +103,14 @@ class Speech:
             self.touch()
         return segment
 
-    def flush(self) -> None:
-        """Speak all text so far to its end; what follows goes on in the same segment."""
-        self._input.flush()
+    def commit(self) -> None:
+        """Speak all text so far to its end; text that follows continues the same segment."""
+        self._input.commit()
         self._set_alarm()
 
     def cut(self, *, wants_sound: bool = False) -> Segment:
         """Speak all text so far to its end; text that follows begins a new segment. `wants_sound`:
-        where silence fills, there is some for it even if it has no text."""
+        where silence fills, the segment gets some even without text."""
         segment, self.open = self._segment(), None
         segment.ended = True
         segment.wants_sound = segment.wants_sound or wants_sound
@@ -123,19 +119,23 @@ class Speech:
         return segment
 
     def end(self) -> None:
-        """No more text. Idempotent."""
+        """End the text. Idempotent."""
         self.ended = True
         if self.open is not None:
             self.cut()
         self.on_change()
 
+    def hold_for(self, seconds: float) -> None:
+        """End the segment of text that pauses for this time, from the next text on."""
+        self._hold_seconds = seconds
+
     def touch(self) -> None:
-        """Text that pauses is held from now on."""
+        """Begin the pause after the last text anew."""
         self._active_at = time.monotonic()
         self._set_alarm()
 
     def start(self) -> None:
-        """Speak, if that had to wait."""
+        """Begin to speak, if that had to wait."""
         self._starts = True
         self._begin()
 
@@ -150,7 +150,7 @@ class Speech:
         return self.open
 
     def _prepare(self, free_at: float | None, resumption: Resumption | None = None) -> None:
-        """Utterances for the segment that is on the air next."""
+        """Make the utterances of the segment that is next on the air."""
         self.utterances = Utterances(
             self._name_of(self.count - len(self.segments)),
             self.settings,
@@ -172,7 +172,7 @@ class Speech:
         return f"{self.name}-{number}" if number else self.name
 
     def _begin(self) -> None:
-        """Put the first segment on the air, if there is one and it is not."""
+        """Put the first segment on the air, if there is one that is not there yet."""
         if not (self._starts and self.segments and self.segments[0].utterances is None):
             return
         segment = self.last = self.segments[0]
@@ -193,12 +193,12 @@ class Speech:
     # Time.
 
     def _due(self) -> tuple[float, float]:
-        """When text that is held back goes on, and when text that pauses is cut. Text that is
-        taken in is not held back; text that waits behind other speech can as well wait for more."""
+        """Return when held text is released, and when text that pauses is cut. Text still being
+        processed is not held; text that waits behind other speech may wait for more."""
         if self._input.busy:
             return inf, inf
         on_air = self.open is not None and self.open.utterances is not None
-        pause = self._active_at + self.hold_seconds if on_air else inf
+        pause = self._active_at + self._hold_seconds if on_air else inf
         return self.utterances.text_deadline(), pause
 
     def _set_alarm(self) -> None:
@@ -230,7 +230,7 @@ class Speech:
             made = self.utterances.take(event, now)
             self.failure = self.failure or self.utterances.failure
             self._put(made)
-            if not isinstance(event, Audio | Started):  # which change nothing that waits for time
+            if not isinstance(event, Audio | Started):  # these change nothing that waits for time
                 self._set_alarm()
 
     def _put(self, made: Made) -> None:
@@ -240,19 +240,19 @@ class Speech:
         self.track.add(self.segments[0], made)
         if self.track.waiting_bytes > self._max_waiting_bytes:
             message = f"{self.track.waiting_bytes} bytes of audio wait for the client to read"
-            self.fail(TurnFailure("slow_reader", message, retryable=False))
+            self.fail(TurnFailure(SLOW_READER, message, retryable=False))
         self.on_change()
 
     @property
     def done(self) -> bool:
-        """Nothing more comes."""
+        """Whether nothing more comes."""
         return self._closed or (self.ended and not self.segments)
 
     def take(self, *, fill: bool = False) -> Sound | Done | None:
-        """What comes next, if it is there. With `fill`, silence is made if nothing comes for long.
+        """Return what comes next, if it is there. With `fill`, silence is made if nothing comes.
 
-        Asking for it says that the one before has been handed over. Raises TurnFailure if the
-        speech failed, when all that was made before is given.
+        The call also says that the one before has been handed over. Raises TurnFailure if the
+        speech failed, after everything made before was returned.
         """
         self.handed_over()
         if self._closed:
@@ -272,8 +272,8 @@ class Speech:
         return given
 
     async def next(self, *, fill: bool = False) -> Sound | Done | None:
-        """The same, once it is there; None when all was given."""
-        if self.track:  # who sends one after another leaves room for others in between
+        """Wait for what comes next; return None when everything was returned."""
+        if self.track:  # a fast consumer must not starve other tasks
             await asyncio.sleep(0)
         while (given := self.take(fill=fill)) is None and not self.done:
             self._changed.clear()
@@ -281,7 +281,7 @@ class Speech:
         return given
 
     def handed_over(self) -> None:
-        """What was taken last was sent; after a segment the next begins. `take` does this, too."""
+        """Note that what was taken last was sent; a segment's end begins the next one."""
         if (late := self.track.sent()) is not None:
             self._ledger.reporter.packet(late, self.segments[0].trace)
         given, self._given = self._given, None
@@ -289,17 +289,20 @@ class Speech:
             return
         self._ledger.over(given.segment, given.segment.reason, self.failure)
         if self.segments.popleft() is self.open:
-            self.open = None  # it ended by itself, at its limit: what follows is a new one
+            self.open = None  # it ended by itself, at its limit
         self._input.drop()
         if self.segments or not self.ended:
             self._prepare(self.utterances.listener.heard_at())
             self._begin()
 
-    # What came of it.
+    @property
+    def seconds(self) -> float:
+        """Seconds of sound taken so far."""
+        return self.track.seconds
 
     def take_words(self) -> list[SpokenSpan]:
-        """The next words that became spoken with the sound taken so far, in seconds of all sound;
-        none when all were given. text/speech_times.py says how they are found out."""
+        """Return the next words that became spoken with the sound taken so far, in seconds of all
+        sound; none when all were returned. text/speech_times.py says how they are found."""
         words = self.utterances.listener.take_words()
         shift = self.segments[0].shift / SAMPLE_RATE if self.segments else 0.0
         return [word.later(shift) for word in words] if shift else words
@@ -307,21 +310,21 @@ class Speech:
     # The end.
 
     def silence(self, played_samples: int | None = None) -> HeardReport:
-        """Nothing more is spoken, or sent of what was not taken; gives what was heard of the
-        segment on the air. Idempotent, also after `close`."""
+        """Speak nothing more, and drop what was not taken; return what was heard of the segment on
+        the air. Idempotent, also after `close`."""
         self._stop()
         return self.utterances.listener.heard(played_samples, time.monotonic())
 
     def fail(self, failure: TurnFailure) -> None:
-        """End the speech now; its owner hears why from `take`."""
+        """End the speech now; `take` raises the failure to its owner."""
         if not self._closed and self.failure is None:
             self.failure = failure
             self._stop()
             self.on_change()
 
     def close(self, reason: str = "closed") -> None:
-        """The owner is done with the speech, or gone: nothing is spoken any more. Idempotent.
-        `reason`: what is reported if there was more to come; `interrupted` by the listener, say."""
+        """Release the speech: nothing is spoken any more. Idempotent. `reason` is reported if there
+        was more to come, for example `interrupted`."""
         if self._closed:
             return
         self._closed = True
@@ -333,7 +336,7 @@ class Speech:
         self.segments.clear()
         self.open = None
         self.on_change()
-        # And no way back to here, for the garbage collector to find.
+        # Break the cycles through this object, so that no garbage collection is needed.
         self.on_change, self._contained = self._changed.set, nullcontext
         for part in (self._alarm, self._input, self.utterances):
             part.release()

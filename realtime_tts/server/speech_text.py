@@ -1,7 +1,7 @@
-"""SpeechText: the text of a segment of speech, in the parts that are spoken as utterances.
+"""SpeechText: the text of a segment, split into the parts that are spoken as utterances.
 
-Its pipeline makes ids of it, and its pacing says when they are given to the engine. The text of a
-turn that was spoken in part on another socket is first brought to where it was (`Replay`).
+Its pipeline makes token ids, and its pacing says when the engine gets them. If the turn was spoken
+in part on another socket, its text is first brought to where it was (`Replay`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tts_scheduler import FeedPace, Pacing
 
 
 class SpeechText:
-    """`part` is the one on the air, the one at `at` in its pipeline's segments."""
+    """The text of a segment. `part`: the utterance on the air, segment `at` of the pipeline."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class SpeechText:
         )
         self.at = 0
         self.skipped = 0
-        """Parts before those in the pipeline."""
+        """Utterances before those in the pipeline."""
         self._replay: Replay | None = None
         if resumption is not None:
             self._replay = Replay(self.pipeline, resumption)
@@ -73,32 +73,32 @@ class SpeechText:
 
     @property
     def part(self) -> TextSegment:
-        """The one on the air."""
+        """The text of the utterance on the air."""
         return self.pipeline.segments[self.at]
 
     @property
     def is_last(self) -> bool:
-        """No part behind the one on the air is known."""
+        """Whether no text after the utterance on the air is known."""
         return self.at + 1 == len(self.pipeline.segments)
 
     @property
     def number(self) -> int:
-        """How many parts were before it."""
+        """How many utterances were before the one on the air."""
         return self.skipped + self.at
 
     def directed(self, spec: UtteranceSpec) -> UtteranceSpec:
-        """What the engine is told of the part on the air, where its markup says more."""
+        """Return the spec for the utterance on the air, with what its markup asks for."""
         return self._director.direct(spec, self.part.voicing)
 
     @property
     def volume(self) -> Volume:
-        """Of the part on the air."""
+        """The volume of the utterance on the air."""
         asked = self.part.voicing.volume
         return Volume(1.0 if asked is None else asked)
 
     @property
     def warnings(self) -> list[tuple[str, str]]:
-        """What it asked for and did not get, as the protocol's warnings: code and message."""
+        """What the text asked for and did not get, as the protocol's warnings: code and message."""
         warnings = []
         if scripts := ", ".join(self.pipeline.left_out):
             why = f"the voice speaks no language written in {scripts}: that text was left out"
@@ -109,26 +109,26 @@ class SpeechText:
         return warnings
 
     def feed(self, text: str, now: float) -> None:
-        """More text came."""
+        """Add text."""
         if self._replay is not None:
             self._replay.feed(text, now)
         else:
-            self.paced.came(text, now)
+            self.paced.received(text, now)
             self.pipeline.feed(text, now)
 
-    def flush(self, now: float) -> None:
-        """All there is now is a part of its own, or several."""
+    def commit(self, now: float) -> None:
+        """End the utterance after the text so far."""
         self.pipeline.flush(now)
         if self._replay is not None:
             self._replay.advance()
 
     def poll(self, now: float) -> None:
-        """Release text that was held back for long enough; what comes again waits for no time."""
+        """Release text that was held long enough; text that comes again waits for no time."""
         if self._replay is None:
             self.pipeline.poll(now)
 
     def deadline(self) -> float:
-        """When time changes something next; infinite if nothing waits for it."""
+        """Return when to `poll` or advance next; infinite if nothing waits for time."""
         if self._replay is not None:
             return inf
         times = (self.pipeline.deadline(), self.paced.due)
@@ -136,12 +136,12 @@ class SpeechText:
 
     @property
     def replaying(self) -> bool:
-        """It was spoken in part elsewhere, and not all of that has come again."""
+        """Whether text that was spoken elsewhere has not all come again."""
         return self._replay is not None
 
     def catch_up(self) -> Sequence[int] | None:
-        """Once the text is where it was: samples of speech of each part before the one on the
-        air."""
+        """Once the text is where it was, return the samples of speech of each utterance before the
+        one on the air; until then None."""
         if self._replay is None or not self._replay.advance():
             return None
         before, self._replay = self._replay.made(), None

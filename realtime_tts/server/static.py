@@ -1,8 +1,8 @@
-"""Files that the server delivers as they are: the demo page and what it imports.
+"""Files that the server delivers unchanged: the demo page and what it imports.
 
 They are read once, and each has a route of its own: no path of a request ever reaches the file
 system. They hold no secret, so they pass the gate without a key; otherwise a browser could not even
-show the field to put a key into.
+show the field for the key.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CONTENT_SECURITY_POLICY = "; ".join(
 
 
 def static_routes(folder: Traversable, prefix: str) -> Iterator[Route]:
-    """A route for every file in `folder`, at `prefix` and the file's path in it.
+    """Yield a route for every file in `folder`, at `prefix` and the file's path in it.
 
     Other kinds of files than the page needs (documents, tests' settings) are left out.
     """
@@ -54,12 +54,12 @@ def static_routes(folder: Traversable, prefix: str) -> Iterator[Route]:
 
 
 def file_route(path: str, file: Traversable) -> Route:
-    """The route that answers GET `path` with `file`, as it was when the server started."""
+    """Return the route that answers GET `path` with `file`, as it was when the server started."""
     return bytes_route(path, file.read_bytes(), _media_type(file.name))
 
 
 def bytes_route(path: str, body: bytes, media_type: str | None) -> Route:
-    """The route that answers GET `path` with what is in every copy of the source."""
+    """Return the route that answers GET `path` with `body`."""
     small = gzip.compress(body, 9, mtime=0)
     tag = f'W/"{hashlib.sha256(body).hexdigest()[:16]}"'
     headers = {
@@ -87,7 +87,7 @@ def _media_type(name: str) -> str | None:
 
 
 def client_files() -> Traversable:
-    """The folder of the JavaScript client, which the server delivers to its own page and others.
+    """Return the folder of the JavaScript client, for the server's own page and others.
 
     A wheel has them as `realtime_tts/server/client` (pyproject.toml puts them there); a checkout,
     installed or not, uses its own.

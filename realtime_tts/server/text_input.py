@@ -1,8 +1,7 @@
-"""TextInput: a segment's text on its way in, so that a long one holds nobody up.
+"""TextInput: a segment's text on its way in, in slices, so that a long text delays nobody.
 
-Numbers are put into words and words into tokens on the event loop, which ships everybody's packets.
-Only what is short is taken in at once; a long text goes in slice by slice, in the time slices that
-all speeches share.
+Text becomes words and tokens on the event loop, which also sends everybody's packets. Short text is
+processed at once; a long text, slice by slice, in time slices that all speeches share.
 """
 
 from __future__ import annotations
@@ -20,22 +19,21 @@ from realtime_tts.server.utterances import Utterances
 from realtime_tts.text.lexicon import lexicon_for
 
 SLICE = 250
-"""Characters that are taken in at a time: 2 to 3.5 ms where all of them are numbers or amounts,
-0.4 ms of prose. Fewer where a lexicon says more for them."""
+"""Characters processed at a time: 2 to 3.5 ms if all are numbers or amounts, 0.4 ms of prose. Fewer
+if a lexicon replaces them by more."""
 
 
 class _Mark(Enum):
-    FLUSH = auto()
+    COMMIT = auto()
     END = auto()
 
 
 class TextInput:
-    """Text, flushes and the end, in their order. `end_text` is called when the end has its turn,
-    `fail` if the text cannot be spoken: it waits until the lexicons of its speech are in memory.
+    """Text, commits and the end, in order. `end_text` is called when the end is reached, `fail` if
+    the text cannot be spoken: text waits until the lexicons of its speech are loaded.
 
-    A text that comes together with its end is whole to the engine, which hears of it with the last
-    slice; any other is given on as it comes. Everything that is done in a time slice is done in
-    `contained()`. `client`: all texts of one have a turn in common.
+    If a text comes together with its end, the engine gets all of it with the last slice; other text
+    is passed on as it comes. Time slices run within `contained()`, one turn for each `client`.
     """
 
     def __init__(
@@ -57,32 +55,32 @@ class TextInput:
             if not lexicon.ready:
                 lexicon.when_ready(self._go)
         self._waiting: deque[str | _Mark] = deque()
-        self._going = False  # it takes part in the time slices
-        self._ending = False  # the end of the text waits
+        self._going = False  # whether it has a time slice to come
+        self._ending = False  # whether the end of the text waits
 
     @property
     def busy(self) -> bool:
-        """Whether there is more to take in."""
+        """Whether text waits to be processed."""
         return bool(self._waiting)
 
     def feed(self, text: str, *, ends: bool = False) -> None:
-        """Add text; not after `end`. `ends`: that comes next."""
+        """Add text; not after `end`. `ends`: `end` comes next."""
         assert not self._ending, "text after the end of the segment"
         if self.busy or len(text) > self._most or not self._can_speak:
-            self._utterances.text_came(time.monotonic())
+            self._utterances.text_received(time.monotonic())
             self._add(text)
         else:
             self._utterances.feed(text, time.monotonic(), withhold=ends)
 
-    def flush(self) -> None:
-        """Everything held back so far is to be spoken."""
+    def commit(self) -> None:
+        """Speak all text so far to its end."""
         if self.busy:
-            self._add(_Mark.FLUSH)
+            self._add(_Mark.COMMIT)
         else:
-            self._utterances.flush(time.monotonic())
+            self._utterances.commit(time.monotonic())
 
     def end(self) -> None:
-        """No more text."""
+        """End the text."""
         if self.busy:
             self._ending = True
             self._add(_Mark.END)
@@ -90,13 +88,13 @@ class TextInput:
             self._end_text()
 
     def drop(self) -> None:
-        """The speech is over: what waits is not taken in any more. Idempotent."""
+        """Drop what waits, since the speech is over. Idempotent."""
         unread = "".join(item for item in self._waiting if isinstance(item, str))
         self._utterances.listener.unread += unread
         self._waiting.clear()
 
     def release(self) -> None:
-        """Nothing is taken in any more: its owner is forgotten."""
+        """Process nothing any more, and forget the owner."""
         self._contained, self._end_text, self._fail = nullcontext, _nothing, _nothing
 
     def _add(self, item: str | _Mark) -> None:
@@ -105,7 +103,7 @@ class TextInput:
 
     @property
     def _most(self) -> int:
-        """Characters of a slice."""
+        """Characters of one slice."""
         return max(1, SLICE // self._words.growth) if self._words else SLICE
 
     @property
@@ -113,7 +111,7 @@ class TextInput:
         return all(lexicon.ready and lexicon.failure is None for lexicon in self._lexicons)
 
     def _go(self) -> None:
-        """Take in what waits, in time slices, once the lexicons are there."""
+        """Process what waits, in time slices, once the lexicons are loaded."""
         if self._going or not (self._waiting and all(each.ready for each in self._lexicons)):
             return
         failed = next((each.failure for each in self._lexicons if each.failure), None)
@@ -131,7 +129,7 @@ class TextInput:
                     self._take(self._next())
             except BaseException:
                 self._going = False
-                self.drop()  # nobody waits for what will not go on
+                self.drop()  # the rest will not be processed
                 raise
         self._going = bool(self._waiting)
         return self._going
@@ -147,11 +145,11 @@ class TextInput:
         now = time.monotonic()
         if isinstance(item, str):
             self._utterances.feed(item, now, withhold=self._ending)
-        elif item is _Mark.FLUSH:
-            self._utterances.flush(now, withhold=self._ending)
+        elif item is _Mark.COMMIT:
+            self._utterances.commit(now, withhold=self._ending)
         else:
             self._end_text()
 
 
 def _nothing(*told: object) -> None:
-    """Whoever would be told is gone."""
+    """Do nothing, in place of a callback whose owner is gone."""

@@ -1,4 +1,4 @@
-"""TimeSlices: long work of many callers, a little of it in each pass of the event loop, in turn."""
+"""TimeSlices: long work of many callers, a little of each in every pass of the event loop."""
 
 from __future__ import annotations
 
@@ -8,32 +8,30 @@ from collections import deque
 from collections.abc import Callable, Hashable
 
 Step = Callable[[], bool]
-"""Does a little, and says whether there is more to do."""
+"""Does a little work, and returns whether there is more."""
 
 SLICE_SECONDS = 0.002
-"""After so long in one pass everything else on the event loop has its turn."""
+"""Longest time that such work takes in one pass; then everything else has its turn."""
 
 
 class TimeSlices:
-    """Shared by all who have such work: a pass takes no longer for their number.
+    """Shares the passes of the event loop among callers with long work, however many they are.
 
-    Whoever has a `key` in common shares one turn: a hundred sockets of one address delay others no
-    more than one does.
+    Work with the same `key` shares one turn: a hundred sockets of an address delay others like one.
     """
 
     def __init__(self) -> None:
-        self._steps: dict[Hashable, deque[Step]] = {}  # by key; the first has the next turn
-        self._called = False  # a pass is to come
-        self._spent = 0.0  # seconds of this pass
+        self._steps: dict[Hashable, deque[Step]] = {}  # by key; the first key is next
+        self._called = False  # whether a pass is scheduled
+        self._spent = 0.0  # seconds used in this pass
 
     def add(self, step: Step, key: Hashable = None) -> None:
-        """Call `step` in the passes to come, until it says that it is done."""
+        """Call `step` in the coming passes, until it says that it is done."""
         self._steps.setdefault(key, deque()).append(step)
         self._call()
 
     def at_once(self, work: Callable[[], object]) -> bool:
-        """Do this little now, unless this pass of the event loop has done enough: then False, and
-        it is to be added."""
+        """Do a little work now, unless this pass has done enough: then return False."""
         if self._spent and self._spent >= SLICE_SECONDS:
             return False
         began = time.monotonic()
@@ -44,7 +42,7 @@ class TimeSlices:
         return True
 
     async def take_turn(self, work: Callable[[], object], key: Hashable = None) -> None:
-        """Do this little, now or when it has its turn. Raises what it raises."""
+        """Do a little work, now or when its turn comes. Raises what it raises."""
         if self.at_once(work):
             return
         done = asyncio.get_running_loop().create_future()
@@ -63,7 +61,7 @@ class TimeSlices:
         await done
 
     def _spend(self, began: float) -> None:
-        """Of this pass; the next begins with what it calls first."""
+        """Charge the time since `began` to this pass; the next pass starts at zero."""
         if not self._spent:
             asyncio.get_running_loop().call_soon(self._begin)
         self._spent += max(time.monotonic() - began, 1e-9)

@@ -1,4 +1,4 @@
-"""TLS of the server's sockets: certificates from files, looked at before anything is loaded."""
+"""TLS of the server's sockets: certificates from files, checked before anything is loaded."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ _HANDSHAKE_STEPS = 10
 
 
 class Certificate:
-    """What a server shows, which can be another one for connections that come later.
+    """A server's certificate, which can be replaced for later connections.
 
-    `context` is to be served with for as long as the server runs. Raises ConfigError as
-    `server_context` does.
+    `context` is used as long as the server runs. Raises ConfigError as `server_context` does.
     """
 
     def __init__(self, config: TlsConfig) -> None:
@@ -25,11 +24,11 @@ class Certificate:
 
     def _choose(self, connection: ssl.SSLObject, name: str | None, context: object) -> None:
         # OpenSSL asks for every handshake, whether or not the client names a host. A new context
-        # takes the place of the old one in one step: certificate and key are never of two files.
+        # takes the place of the old one in one step: certificate and key always match.
         connection.context = self._current
 
     def prepare(self, config: ServerConfig) -> Callable[[], None]:
-        """The files as they are now. See `Reloadable`."""
+        """Prepare the files as they are now. See `Reloadable`."""
         assert config.tls is not None, "a server that speaks TLS goes on to"
         context = server_context(config.tls)
 
@@ -40,7 +39,7 @@ class Certificate:
 
 
 def server_context(config: TlsConfig) -> ssl.SSLContext:
-    """The context to serve with: TLS 1.2 or later, no client certificates.
+    """Return the context to serve with: TLS 1.2 or later, no client certificates.
 
     Raises ConfigError for files that cannot be read, are no certificate or key, do not belong
     together, or hold a certificate that every client would refuse today.
@@ -68,7 +67,7 @@ def _check_readable(what: str, path: Path) -> None:
 
 
 class _Encrypted(Exception):
-    """OpenSSL asks for a password, on the terminal unless somebody else answers."""
+    """OpenSSL asks for a password, on the terminal if nothing else answers."""
 
 
 def _load(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
@@ -90,10 +89,10 @@ def _load(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
 
 
 def _check_acceptable(context: ssl.SSLContext, certificate: Path) -> None:
-    """Shake hands with ourselves, as a client would that trusts this very certificate.
+    """Shake hands with ourselves, like a client that trusts this very certificate.
 
-    The standard library reads no certificate but a peer's. Names are not compared: by which one
-    clients call the server is not known here.
+    The standard library reads no certificate except a peer's. Names are not compared: which one
+    clients use is not known here.
     """
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     client.check_hostname = False
@@ -119,7 +118,7 @@ def _check_acceptable(context: ssl.SSLContext, certificate: Path) -> None:
 
 
 def _stepped(end: ssl.SSLObject) -> bool:
-    """Whether this end is done with the handshake."""
+    """Do a step of the handshake; return whether this end is done."""
     try:
         end.do_handshake()
     except ssl.SSLWantReadError:

@@ -1,9 +1,9 @@
-"""Short-lived tokens: what a page gets instead of the key, from a server of its own that has one.
+"""Short-lived tokens: a page gets one in place of the key, from its own server, which has the key.
 
-A token is a claim and its HMAC-SHA256 (RFC 2104), both in base64url: who has it may speak for some
+A token is a claim and its HMAC-SHA256 (RFC 2104), both in base64url: its bearer may speak for some
 minutes. The HMAC's secret comes from the key that asked for the token: all servers with that key
-take it, and it ends with the key. scrypt (RFC 7914) makes the secret, so that each key that
-somebody tries on a token costs 50 ms and 16 MB.
+accept it, and it ends with the key. scrypt (RFC 7914) makes the secret: each guess at a key costs
+50 ms and 16 MB.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _SWEEP_SECONDS = 60.0
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """`until`: in seconds since 1970. `origin`: of the page that may use it; None: any that is
-    allowed. `once`: it is worth one request or socket."""
+    """The claim of a token. `until`: in seconds since 1970. `origin`: of the page that may use it;
+    None: any that is allowed. `once`: it is good for one request or socket."""
 
     id: str
     until: float
@@ -51,7 +51,7 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class Shown(NamedTuple):
-    """The key of a request: the digest of the server's, the id of a customer's, or empty where none
+    """The key of a request: the digest of a server's key, the id of a customer's, or empty if none
     is needed. `claim`: of the token that was shown in its place."""
 
     key: bytes | str
@@ -59,21 +59,21 @@ class Shown(NamedTuple):
 
 
 class UsedTokens(Protocol):
-    """Which tokens for one use have been used."""
+    """The single-use tokens that have been used."""
 
     def has(self, id: str) -> bool:
-        """Whether this one was used."""
+        """Return whether this one was used."""
 
     def use(self, id: str, until: float) -> bool:
-        """Use one up, which expires at `until`; whether it had not been used before."""
+        """Use a token that expires at `until`; return whether it had not been used before."""
 
 
 class UsedHere:
-    """They are kept in mind until they expire."""
+    """Used tokens of this process, remembered until they expire."""
 
     def __init__(self) -> None:
         self._used: set[str] = set()
-        self._forget: list[tuple[float, str]] = []  # when to forget those, the first first
+        self._forget: list[tuple[float, str]] = []  # a heap: when to forget each
 
     def has(self, id: str) -> bool:
         return id in self._used
@@ -89,8 +89,8 @@ class UsedHere:
 
 
 class UsedByAll:
-    """The same for all processes that share a folder: an empty file for each token. The folder is
-    made if there is none, and has nothing else in it: old files there are removed."""
+    """Used tokens of all processes that share a folder: an empty file for each. The folder is made
+    if it does not exist, and must hold nothing else: old files in it are removed."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -101,7 +101,7 @@ class UsedByAll:
         return (self._folder / id).exists()
 
     def use(self, id: str, until: float) -> bool:
-        """Raises OSError if the folder cannot be written."""
+        """Use a token, as `UsedTokens` says. Raises OSError if the folder cannot be written."""
         if self._sweep_at <= time.time():
             self._sweep()
         path = self._folder / id
@@ -116,17 +116,16 @@ class UsedByAll:
         now = time.time()
         self._sweep_at = now + _SWEEP_SECONDS
         for path in self._folder.iterdir():
-            with contextlib.suppress(FileNotFoundError):  # another process sweeps, too
+            with contextlib.suppress(FileNotFoundError):  # another process sweeps as well
                 if path.stat().st_mtime < now - _SWEEP_SECONDS:
                     path.unlink()
 
 
 class Tokens:
-    """Makes tokens and knows them again.
+    """Makes tokens and verifies them.
 
-    `keys`: digests of the server's keys; where there are none, nobody asks what a token is worth.
-    `stored`: gives the secret of a customer's key by its id, which a token of it begins with; None
-    for one that is not valid.
+    `keys`: digests of the server's keys; without any, no token is needed. `stored` returns the
+    secret of a customer's key by its id, with which its tokens begin; None if it is not valid.
     """
 
     def __init__(
@@ -142,7 +141,7 @@ class Tokens:
     def mint(
         self, key: bytes | str, seconds: int, *, origin: str | None = None, once: bool = False
     ) -> str:
-        """A token that is as good as the key, for speech, for so long."""
+        """Return a token that is as good as the key, for speech, for this time."""
         claim = Claim(secrets.token_urlsafe(12), time.time() + seconds, origin, once)
         body = msgspec.json.encode(claim)
         mac = hmac.digest(self.secret(key), body, "sha256")
@@ -150,13 +149,13 @@ class Tokens:
         return f"{key}.{token}" if isinstance(key, str) else token
 
     def secret(self, key: bytes | str) -> bytes:
-        """What only servers with this key know; empty where no key is needed."""
+        """Return what only servers with this key know; empty if no key is needed."""
         found = self._stored(key) if isinstance(key, str) else self._secrets.get(key)
         return found or b""
 
     def read(self, token: bytes, origins: Collection[str]) -> Shown | None:
-        """What it is as good as, if it still holds, in a request with these `Origin` headers; None
-        if it does not. It is not used up with that: see `use`."""
+        """Return the key of a valid token in a request with these `Origin` headers, else None. The
+        token is not used up: see `use`."""
         key, claim = self._read(token)
         if claim is None or claim.until <= time.time():
             return None
@@ -166,12 +165,12 @@ class Tokens:
         return None if used else Shown(key, claim)
 
     def use(self, shown: Shown) -> bool:
-        """Something is done with it; False if it was for one use and that has been had."""
+        """Use a token up, if it is for one use; return False if it was used before."""
         claim = shown.claim
         return claim is None or not claim.once or self._used.use(claim.id, claim.until)
 
     def _read(self, token: bytes) -> tuple[bytes | str, Claim | None]:
-        """The key that it is signed with, and what it says."""
+        """Return the key that signed the token, and its claim."""
         secrets = self._secrets
         if b"." in token:
             key_id, _, token = token.partition(b".")
@@ -193,9 +192,9 @@ def _secret_of(key: bytes) -> bytes:
 
 
 def token_for(request: Request, seconds: object, *, once: bool = False) -> str:
-    """A token of the request's key, for the page of the parameter `origin` if there is one.
+    """Return a token of the request's key, for the page of the parameter `origin` if there is one.
 
-    Raises RequestError if it cannot last for so many seconds.
+    Raises RequestError if it cannot last for this number of seconds.
     """
     whole = isinstance(seconds, int) and not isinstance(seconds, bool)
     if not (whole and 1 <= seconds <= LONGEST_SECONDS):  # type: ignore[operator]
@@ -206,7 +205,7 @@ def token_for(request: Request, seconds: object, *, once: bool = False) -> str:
 
 
 def token_route() -> Route:
-    """`POST /v1/token`, with the parameters `seconds` and `origin`."""
+    """Return the route `POST /v1/token`, with the parameters `seconds` and `origin`."""
     return Route(TOKEN_PATH, _token, methods=["POST"])
 
 

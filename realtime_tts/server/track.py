@@ -1,7 +1,7 @@
-"""Track: the sound of a speech on its way out, segments in a row, in the format that is wanted.
+"""Track: the sound of a speech on its way out, segment after segment, in the wanted format.
 
-Sound is encoded when somebody takes it, and not before: so what is dropped was never encoded, and
-of many speeches whose sound came together each encodes a packet at a time.
+Sound is encoded only when somebody takes it: dropped sound was never encoded, and when sound of
+many speeches comes at once, each encodes one packet at a time.
 """
 
 from __future__ import annotations
@@ -22,56 +22,56 @@ from realtime_tts.server.utterances import Utterances
 from realtime_tts.tracing.turn import TurnTrace
 
 STALL_SECONDS = 2.5
-"""After so long without sound some silence is sent: clients give up after three seconds."""
+"""Seconds without sound after which some silence is sent: clients give up after three."""
 _SILENCE = bytes(SAMPLE_RATE // 10 * BYTES_PER_SAMPLE)  # a tenth of a second
-_MOST_SILENCES = 10  # until an encoder gives something: the slowest, MP3 at 8 kHz, takes four
+_MOST_SILENCES = 10  # until an encoder gives a packet: the slowest, MP3 at 8 kHz, takes four
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """How the sound of a speech is given out."""
+    """How the sound of a speech is delivered."""
 
     packets_in: Callable[[AudioFormat, Chain], Packets] = packets_in
-    """Packets in the format of the settings. Raises RequestError if this server cannot make it."""
+    """Makes packets in a format. Raises RequestError if this server cannot make it."""
     continuous: bool = False
-    """One encoder for all segments; else each is a file of its own."""
+    """Whether one encoder serves all segments; otherwise each is a file of its own."""
     fills: bool = False
-    """Silence stands in for sound that is late or missing: some clients take that for a failure."""
+    """Whether silence replaces late or missing sound, which some clients take for a failure."""
     saved: bool = False
-    """Made as fast as it is taken, where nobody who listens needs the engine: `lead_ms` counts from
-    what was taken, not from what would be heard by now."""
+    """Whether the client saves the sound, as fast as it comes: `lead_ms` counts from what was
+    taken, not from what would have been heard by now."""
 
 
 @dataclass(slots=True, eq=False)
 class Segment:
-    """A piece of text that is spoken as one. `tag`, `flushed` and `told` are its owner's."""
+    """A piece of text that is spoken to its end. `tag`, `flushed` and `told` are its owner's."""
 
     number: int
-    """0 for the first of its speech."""
+    """The number of the segment in its speech, from 0."""
     tag: Any = None
     flushed: bool = False
-    """The client asked for its end; else a pause ended it, or the end of all text."""
+    """Whether the client asked for its end; otherwise a pause or the end of all text ended it."""
     told: bool = False
-    """The client knows of it."""
+    """Whether the client knows of it."""
     text_chars: int = 0
     charged: int = 0
-    """Of them to its account: see `Ledger`."""
+    """Characters of it that its account was charged for: see `Ledger`."""
     wants_sound: bool = False
-    """Where silence fills, it has some even if there is nothing to speak."""
+    """Whether, where silence fills, it gets some even if there is nothing to speak."""
     ended: bool = False
-    """No more text comes."""
+    """Whether no more text comes."""
     sounds: bool = False
     begins: float = 0.0
     """Seconds of the speech's sound before it, once it sounds."""
     shift: int = 0
     """Samples of sound so far that are not its own speech: earlier segments, and silence."""
-    pieces: list[str] = field(default_factory=list)  # of text, until it is on the air
+    pieces: list[str] = field(default_factory=list)  # its text, until it is on the air
     utterances: Utterances | None = None  # once it is on the air
     pushed: int = 0  # samples of its speech that were encoded
-    trace: TurnTrace | None = None  # where turns are traced
+    trace: TurnTrace | None = None  # if turns are traced
 
     def add(self, text: str, charged: int) -> None:
-        """More text came, of which so many characters were charged."""
+        """Add text, of which this many characters were charged."""
         self.text_chars += len(text)
         self.charged += charged
         self.wants_sound = True
@@ -80,12 +80,12 @@ class Segment:
 
     @property
     def samples(self) -> int:
-        """Of its speech that were given out."""
+        """Samples of its speech that were sent."""
         return 0 if self.utterances is None else self.utterances.stats().samples
 
     @property
     def text_tokens(self) -> int:
-        """That the engine was given."""
+        """Text tokens that the engine got."""
         return 0 if self.utterances is None else self.utterances.text_tokens
 
     @property
@@ -95,7 +95,7 @@ class Segment:
 
 
 class Sound(NamedTuple):
-    """A packet in the wanted format, with so many of the engine's samples (24 kHz) in it."""
+    """A packet in the wanted format, with the number of the engine's samples (24 kHz) in it."""
 
     segment: Segment
     data: bytes
@@ -103,15 +103,15 @@ class Sound(NamedTuple):
 
 
 class Done(NamedTuple):
-    """All sound of the segment came before this."""
+    """The end of a segment, after all its sound."""
 
     segment: Segment
 
 
 class Track:
-    """`add` what was made; `take` what is to be sent, and say when it is `taken` and `sent`, one
-    after another. Raises RequestError if there is no encoder for the format. `new_chain` makes what
-    the sound of each encoder goes through."""
+    """The sound of a speech: `add` what was made, `take` what to send, and say when it is `taken`
+    and `sent`. Raises RequestError if there is no encoder for the format. `new_chain` makes the
+    audio stages of each encoder."""
 
     def __init__(
         self,
@@ -120,32 +120,32 @@ class Track:
         new_chain: Callable[[], Chain] = lambda: NO_STAGES,
     ) -> None:
         self.waiting_bytes = 0
-        """Of PCM that nobody has taken."""
+        """Bytes of PCM that were not taken."""
         self.delivery, self._audio, self._new_chain = delivery, audio, new_chain
         self._chain = new_chain()
         self._packets: Packets | None = delivery.packets_in(audio, self._chain)
         self._made: deque[tuple[Segment, bytes | Mark | Volume]] = deque()
         self._ready: deque[Sound | Done] = deque()
         self._pushed = 0  # samples that were encoded
-        self._last: Segment | None = None  # that sounded
-        self._taken = 0  # samples
+        self._last: Segment | None = None  # the last that sounded
+        self._taken = 0  # samples taken
         self.given = 0
-        """Samples that were given out elsewhere."""
-        self._given_elsewhere = 0  # of those, that will be added
-        self._handing: tuple[Segment, int] | None = None  # speech in what was taken last
+        """Samples that were sent on another socket."""
+        self._given_elsewhere = 0  # samples still to be added that were sent elsewhere
+        self._handing: tuple[Segment, int] | None = None  # samples of speech taken last
 
     def resume(self, given: int, made: int) -> None:
-        """So many samples were given out elsewhere, and the next that are added come behind `made`
-        of them: those that were given are left out."""
+        """Continue after `given` samples that were sent on another socket: the next that are added
+        follow `made` of them, and those that were sent are left out."""
         self.given = self._pushed = self._taken = given
         self._given_elsewhere = given - made
 
     def __bool__(self) -> bool:
-        """Whether there is something to take."""
+        """Return whether there is something to take."""
         return bool(self._made or self._ready)
 
     def add(self, segment: Segment, made: Made) -> None:
-        """Sound of the segment, or its end."""
+        """Add sound of the segment, or its end."""
         for one in made:
             if isinstance(one, bytes) and self._given_elsewhere:
                 size = min(len(one), self._given_elsewhere * BYTES_PER_SAMPLE)
@@ -158,7 +158,7 @@ class Track:
                 self.waiting_bytes += len(one)
 
     def take(self) -> Sound | Done | None:
-        """What comes next, if it is there."""
+        """Return what comes next, if it is there."""
         while self._made and not self._ready:
             segment, one = self._made.popleft()
             if isinstance(one, bytes):
@@ -169,25 +169,25 @@ class Track:
             elif isinstance(one, Volume):
                 self._encoder()
                 self._chain.set_volume(one.factor)
-            elif one is Mark.CUT:
+            elif one is Mark.PAUSE:
                 self._send(segment, self._encoder().cut())
             else:
                 self._end(segment)
         return self._ready.popleft() if self._ready else None
 
     def taken(self, given: Sound | Done) -> None:
-        """It is about to be sent: an interrupt cannot stop it any more."""
+        """Note that `given` is about to be sent: an interrupt cannot stop it any more."""
         utterances = given.segment.utterances
         assert utterances is not None, "what sounds is on the air"
-        up_to = None  # an encoder may have the last of it
+        up_to = None  # all, since an encoder may hold the end
         if isinstance(given, Sound):
             self._taken += given.samples
             up_to = self._taken - given.segment.shift
         self._handing = given.segment, utterances.listener.take(up_to)
 
     def sent(self) -> float | None:
-        """The socket has what was taken last. Gives by how many seconds it was late; None if there
-        was no speech in it."""
+        """Note that the socket has what was taken last. Return by how many seconds it was late;
+        None if there was no speech in it."""
         handing, self._handing = self._handing, None
         if handing is None or not handing[1]:
             return None
@@ -201,11 +201,11 @@ class Track:
 
     @property
     def seconds(self) -> float:
-        """Of sound that was taken."""
+        """Seconds of sound taken so far."""
         return self._taken / SAMPLE_RATE
 
     def fill(self, segment: Segment) -> None:
-        """A little silence, and as much more as the encoder needs to give something."""
+        """Send a little silence, and as much more as the encoder needs to give something."""
         self._send(segment, self._encoder().cut())
         for _ in range(_MOST_SILENCES):
             self._encode(segment, _SILENCE)
@@ -214,7 +214,7 @@ class Track:
                 return
 
     def finish(self) -> None:
-        """Nothing follows: what a continuous encoder still has belongs to what sounded last."""
+        """End the encoder: what a continuous one still has belongs to what sounded last."""
         packets, self._packets = self._packets, None
         if packets is not None:
             if self._last is not None:
@@ -222,7 +222,7 @@ class Track:
             packets.drop()
 
     def drop(self) -> None:
-        """Give up everything that was not taken. Idempotent."""
+        """Drop everything that was not taken. Idempotent."""
         if self._packets is not None:
             self._packets.drop()
         self._made.clear()

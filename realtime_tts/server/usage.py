@@ -1,4 +1,4 @@
-"""`GET /v1/usage`: what a customer's key has used, by day; of all keys for who runs the server."""
+"""`GET /v1/usage`: what a customer's key has used, by day; the operator sees all keys."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class AllUsage(TypedDict):
 
 
 def usage_routes(front: Front) -> list[BaseRoute]:
-    """The route, where there are keys whose usage is recorded."""
+    """Return the route, if there are keys whose usage is recorded."""
     return [] if front.access is None else [Route(USAGE_PATH, _usage, methods=["GET"])]
 
 
@@ -81,7 +81,7 @@ async def _usage(request: Request) -> Response:
 
 
 def _rows(access: Access, key_id: str | None, days: int) -> list[KeyUsage]:
-    """Of the key, or of every one for None or an admin's."""
+    """Return the usage of the key, or of all keys for None or an admin's key."""
     account = None if key_id is None else access.account(key_id)
     only = key_id if account is not None and not account.is_admin else None
     found = sorted(access.usage.days(only, days), key=itemgetter("key_id", "day"))
@@ -89,7 +89,7 @@ def _rows(access: Access, key_id: str | None, days: int) -> list[KeyUsage]:
 
 
 def _of(key_id: str, rows: list[dict[str, Any]]) -> KeyUsage:
-    """One key's, with its sums and its days."""
+    """Return the usage of one key, with its sums and its days."""
     days: list[DayOfUsage] = [{"day": row["day"].isoformat(), **_sums([row])} for row in rows]
     name = rows[-1]["name"] if rows else None
     return {"key": key_id, "name": name, **_sums(rows), "days": days}
@@ -99,11 +99,11 @@ def _sums(rows: list[dict[str, Any]]) -> Counts:
     return {
         "turns": sum(row["turns"] for row in rows),
         "characters": sum(row["characters"] for row in rows),
-        "audio_seconds": _told(sum(row["audio_seconds"] for row in rows)),
+        "audio_seconds": _rounded(sum(row["audio_seconds"] for row in rows)),
         "refusals": sum(row["refusals"] for row in rows),
     }
 
 
-def _told(value: float) -> float:
-    """Seconds to a thousandth."""
+def _rounded(value: float) -> float:
+    """Round seconds to a thousandth."""
     return round(value, 3)

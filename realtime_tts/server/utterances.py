@@ -1,9 +1,9 @@
 """Utterances: one segment of a speech in the engine, from its first text to its last sound.
 
-Text comes in and leaves as token ids for the engine; PCM comes back, for the `Listener`. It knows
-no encoder, no socket and no session: speech.py has those who listen.
+Text comes in and goes to the engine as token ids; PCM comes back, for the `Listener`. It knows no
+encoder, no socket and no session: those are speech.py's.
 
-A segment is parted into utterances: by a pause in its text, and where its text is committed
+A segment is split into utterances: by a pause in its text, and where its text is committed
 (`PacedText`), because no more of it is known or because it is long. The next one is opened when the
 engine has made the last sound of the one before and there is text for it.
 """
@@ -35,10 +35,8 @@ from realtime_tts.protocol.effects import TurnFailure, TurnStats
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.engine_host import EngineHost, EventHandler
-from realtime_tts.server.first_sound import FirstSound
-from realtime_tts.server.lead_cap import LeadCap
-from realtime_tts.server.listener import Listener
-from realtime_tts.server.made import Made, Mark
+from realtime_tts.server.listener import LeadCap, Listener
+from realtime_tts.server.made import FirstSound, Made, Mark
 from realtime_tts.server.progress import progress_of
 from realtime_tts.server.resumption import Resumption
 from realtime_tts.server.session_settings import utterance_spec, voice_of
@@ -46,14 +44,15 @@ from realtime_tts.server.speech_text import SpeechText
 from realtime_tts.text.pipeline import TextSegment
 from tts_scheduler import FeedPace
 
-_FIRST_WAIT = 0.25  # seconds that speech may stand before its first sound
+_FIRST_WAIT = 0.25  # seconds that a starved row may wait before its first sound
 
 
 class Utterances:
-    """`name` is unique among all of this server, and the first utterance's; later ones add to it.
+    """One segment. `name` is unique in the server; later utterances append a number.
 
-    `listener_free_at`: when the listener will have heard what was sent before. `feed_pace`: of the
-    texts of this session. `saved`: see `Delivery`. `resumption`: what was spoken elsewhere."""
+    `listener_free_at`: when the listener will have heard what was sent before. `feed_pace`: the
+    pace of the session's texts. `saved`: see `Delivery`. `resumption`: what was spoken elsewhere.
+    """
 
     def __init__(
         self,
@@ -70,19 +69,19 @@ class Utterances:
     ) -> None:
         self.name, self._account = name, account
         self.layout = "streaming"  # until the engine says what it used
-        self.over = False  # no more sound comes but what was given out already
+        self.over = False  # whether no more sound comes
         self.reason = "complete"
         self.failure: TurnFailure | None = None
         self.text_tokens = self._moves = 0  # tokens given to the engine; moves to another
-        self.opened_at: float | None = None  # when it first had some
+        self.opened_at: float | None = None  # when the engine first had some
         self._first_text_at: float | None = None
         self._settings, self._engine, self._on_event = settings, engine, on_event
         self._spec = utterance_spec(settings)
-        self._held_seconds = self._held_before = self._stands_since = 0.0
+        self._held_seconds = self._held_before = self._starved_since = 0.0
         self._pause = 0.0  # seconds of silence before the next sound
-        self._waits_since: float | None = None  # for the text of the next part
+        self._waits_since: float | None = None  # since when the next utterance has waited for text
         self._first = FirstSound()
-        self._opened = self._finished = False  # the engine knows of it; and the end of its text
+        self._opened = self._finished = False  # whether the engine has it; and the end of its text
         self._lead_cap = LeadCap(settings.lead_ms / 1000, saved=saved)
         self._text = SpeechText(settings, engine, feed_pace, resumption, account)
         text, pace = self._text.pipeline, engine.paces.of(voice_of(settings))
@@ -94,11 +93,11 @@ class Utterances:
         self.progress = progress_of(
             name, settings, engine, self._spec.seed, self._text, self.listener, resumption
         )
-        """What the client is told, if it wants to be able to go on elsewhere."""
+        """What the client gets to continue elsewhere; None if it does not want that."""
 
     @property
     def utterance_id(self) -> str:
-        """Of the utterance on the air."""
+        """The id of the utterance on the air."""
         return f"{self.name}.{self._text.at}" if self._text.at else self.name
 
     # Text.
@@ -110,29 +109,29 @@ class Utterances:
 
     @property
     def text_warnings(self) -> list[tuple[str, str]]:
-        """What its text asked for and did not get, as the protocol's warnings: code and message."""
+        """What the text asked for and did not get, as the protocol's warnings: code and message."""
         return self._text.warnings
 
-    def text_came(self, now: float) -> None:
-        """Text is there, and may yet wait to be taken in: the listener waits from now on."""
+    def text_received(self, now: float) -> None:
+        """Note that text came, which may wait to be processed: the listener waits from now on."""
         if self._first_text_at is None:
             self._first_text_at = now
 
     def feed(self, text: str, now: float, *, withhold: bool = False) -> None:
-        """`withhold`: the engine is told with the `end`, which is on its way."""
-        self.text_came(now)
+        """Add text. `withhold`: the engine gets it with the `end`, which follows."""
+        self.text_received(now)
         self._text.feed(text, now)
         if not withhold:
             self._give(now)
 
-    def flush(self, now: float, *, withhold: bool = False) -> None:
-        """Speak all there is now to its end; more text of the same segment may follow."""
-        self._text.flush(now)
+    def commit(self, now: float, *, withhold: bool = False) -> None:
+        """Speak all text so far to its end; more text of the same segment may follow."""
+        self._text.commit(now)
         if not withhold:
             self._give(now)
 
     def end(self, now: float) -> Made:
-        """No more text. Gives the end, where the engine has no more to say: then it is `over`."""
+        """End the text. Return the end, if the engine has no more to say: then it is `over`."""
         was_over = self.over
         self._text.pipeline.finish(now)
         self._give(now)
@@ -141,12 +140,12 @@ class Utterances:
         return [*(self._silence() if self.has_speech else ()), Mark.END]
 
     def poll(self, now: float) -> None:
-        """Release text that was held back for long enough."""
+        """Release text that was held back long enough."""
         self._text.poll(now)
         self._give(now)
 
     def text_deadline(self) -> float:
-        """When `poll` should be called; infinite if nothing waits for time to pass."""
+        """Return when to call `poll`; infinite if nothing waits for time."""
         return inf if self.over else self._text.deadline()
 
     def _give(self, now: float) -> None:
@@ -162,7 +161,7 @@ class Utterances:
                 return
             part = self._next_part()
             self._advance(now)
-        if part.ids and part.has_speech:  # only punctuation: it need not hear of it yet
+        if part.ids and part.has_speech:  # not for punctuation alone
             if not self._opened:
                 self._open(now)
             self._engine.submit(Append(self.utterance_id, part.ids))
@@ -173,7 +172,7 @@ class Utterances:
             self._engine.submit(Finish(self.utterance_id))
 
     def _catch_up(self) -> bool:
-        """Whether all text came again of what was spoken elsewhere: then it goes on."""
+        """Return whether all text spoken elsewhere has come again, and go on from there."""
         before, resumption = self._text.catch_up(), self._resumption
         if before is None or resumption is None:
             return False
@@ -186,20 +185,20 @@ class Utterances:
         return True
 
     def _advance(self, now: float) -> None:
-        """Take more of the text that waits, where it belongs to the utterance on the air."""
+        """Take more of the waiting text, if it belongs to the utterance on the air."""
         paced = self._text.paced
         if self._text.is_last:
-            # Of speech that stands, an encoder may keep the last: that must not seem to be heard
+            # An encoder may hold the end of a starved row's speech. That must not seem to be heard
             # ever later, or there would never be a time to close.
-            dry_at = self.listener.dry_at(self._stands_since if paced.stands else now)
+            dry_at = self.listener.dry_at(self._starved_since if paced.starved else now)
             if self._first.waits:
-                dry_at = max(dry_at, self._stands_since + _FIRST_WAIT)
+                dry_at = max(dry_at, self._starved_since + _FIRST_WAIT)
             paced.advance(dry_at, now)
         else:
             paced.due = None
 
     def _next_part(self) -> TextSegment:
-        """Go on to the text behind the next pause or commit, which there is."""
+        """Go on to the text after the next pause or commit, which exists."""
         self._text.at += 1
         part = self._text.part
         self._opened = self._finished = False
@@ -236,7 +235,7 @@ class Utterances:
     # Sound.
 
     def take(self, event: Event, now: float) -> Made:
-        """What the engine says of the utterance on the air, which has ended with some of it."""
+        """Handle an event of the utterance on the air, and return the sound that it makes."""
         match event:
             case Audio():
                 return self._audio(event, now)
@@ -261,29 +260,29 @@ class Utterances:
         return self._first.give(sound, self.listener.made, more_may_come=more)
 
     def _waits(self, tokens: int, now: float) -> Made:
-        self._text.paced.used, self._stands_since = tokens, now
+        self._text.paced.used, self._starved_since = tokens, now
         self._give(now)
-        # Of speech that stands still the listener gets all there is.
-        if not self._text.paced.stands:
+        # The listener of a starved row gets all the sound there is.
+        if not self._text.paced.starved:
             return []
-        return self._first.give([Mark.CUT], self.listener.made, more_may_come=not self._finished)
+        return self._first.give([Mark.PAUSE], self.listener.made, more_may_come=not self._finished)
 
     def _silence(self) -> Made:
-        """The pause that is due, cut off: the speech behind it begins like a turn."""
+        """Return the pause that is due, cut off: the speech after it begins like a turn."""
         samples, self._pause = round(self._pause * SAMPLE_RATE), 0.0
         if not samples:
             return []
         self.listener.add_silence(samples)
-        return [bytes(samples * BYTES_PER_SAMPLE), Mark.CUT]
+        return [bytes(samples * BYTES_PER_SAMPLE), Mark.PAUSE]
 
     def _ended(self, event: Ended | Failed | Refused, now: float) -> Made:
-        """Goes on to the next part of the text, or notes why all is `over`."""
+        """Go on to the next utterance, or note why the segment is `over`."""
         if isinstance(event, Ended):
             self._held_seconds = self._held_before + event.held_seconds
             if event.reason == "complete":
                 if self._finished:
                     self._engine.paces.learn(voice_of(self._settings), *self.listener.measured())
-                else:  # the model has ended by itself: what it was not given is still to be spoken
+                else:  # the model ended by itself, before the rest of the text
                     self._text.paced.commit()
                 if not self._text.is_last:
                     return self._go_on(now)
@@ -301,7 +300,7 @@ class Utterances:
 
     def _go_on(self, now: float) -> Made:
         self._next_part()
-        silence = self._silence() or [Mark.CUT]
+        silence = self._silence() or [Mark.PAUSE]
         self._give(now)
         if self.over:
             return [*silence, *self._silence(), Mark.END]
@@ -310,7 +309,7 @@ class Utterances:
         return silence
 
     def sent(self, samples: int, now: float) -> float:
-        """The socket has so many more; returns by how many seconds they were late."""
+        """Note that this many more samples are sent; return by how many seconds they were late."""
         playback = self.listener.playback
         late = playback.sent(samples, now)
         if not self.over and self._lead_cap.is_due(playback):
@@ -318,23 +317,23 @@ class Utterances:
         return late
 
     def cancel(self) -> None:
-        """The engine stops at once, or never hears of it, and no more events come. Idempotent."""
+        """Stop the engine, or never begin; no more events come. Idempotent."""
         self.over = True
         self._engine.cancel(self.utterance_id)
 
     def release(self) -> None:
-        """No event comes any more: whoever would be told is forgotten."""
+        """Forget the owner: no more events come."""
         self._on_event = lambda event: None
 
     def played(self, samples: int, now: float) -> None:
-        """The listener reports a position."""
+        """Take a position that the listener reports."""
         self.listener.playback.played(samples / SAMPLE_RATE, now)
         seconds = (samples - self.listener.part_begins) / SAMPLE_RATE
         if self._opened and seconds >= 0:
             self._engine.submit(Played(self.utterance_id, seconds))
 
     def stats(self, sent_at: float | None = None) -> TurnStats:
-        """What it came to so far, on all sockets. `sent_at`: when the next packet is sent."""
+        """Return the turn's numbers, over all sockets. `sent_at`: when the next packet leaves."""
         playback, before = self.listener.playback, self._before
         sent_at, text_at = playback.first_sent_at or sent_at, self._first_text_at
         ttfa_ms = before.ttfa_ms

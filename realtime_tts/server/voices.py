@@ -1,25 +1,21 @@
 """`/v1/voices`: what the server can speak with, and voices that clients bring.
 
-Bodies are counted while they are read. What is in a form is looked at by the voice worker, in a
-process of its own; here it is bytes.
+Bodies are counted while they are read. Forms are parsed only by the voice worker's process.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Awaitable, Callable
 from typing import Literal, NotRequired, TypedDict
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from realtime_tts.access.account import Account
 from realtime_tts.engine.interface import EngineInfo
-from realtime_tts.logs import event
 from realtime_tts.server.auth import account_of
-from realtime_tts.server.denials import error_response
+from realtime_tts.server.endpoints import Endpoint, Handler, answered, read_upload
 from realtime_tts.server.front import SERVER_NAME, Front
 from realtime_tts.voices.errors import (
     BuiltInVoice,
@@ -35,12 +31,7 @@ from realtime_tts.voices.file import VoiceRecord
 from realtime_tts.voices.form import MAX_BODY_BYTES, MAX_JSON_BYTES, parse_embedding, too_large
 from realtime_tts.voices.library import VoiceLibrary
 
-log = logging.getLogger(__name__)
-
 _BASE = "a Base checkpoint, such as --model Qwen/Qwen3-TTS-12Hz-1.7B-Base"
-
-
-Handler = Callable[[Front, Request], Awaitable[Response]]
 
 
 class Voice(TypedDict):
@@ -67,8 +58,7 @@ class LoadedModel(TypedDict):
 
 class VoiceList(TypedDict):
     """What the server can speak with. `model` and `variant` are those of the default checkpoint;
-    `clones`: recordings become voices; `random_weights`: it was never trained, and its speech is
-    noise."""
+    `clones`: recordings become voices; `random_weights`: it is untrained and speaks noise."""
 
     server: str
     model: str
@@ -84,7 +74,7 @@ class VoiceList(TypedDict):
 
 
 def voice_routes() -> list[BaseRoute]:
-    """The routes; the application's state has the front."""
+    """Return the routes; the application's state has the front."""
     one, embedding = "/v1/voices/{id}", "/v1/voices/{id}/embedding"
     return [
         Route("/v1/voices", _answered(_list), methods=["GET"]),
@@ -96,30 +86,18 @@ def voice_routes() -> list[BaseRoute]:
 
 
 class NotReadyError(VoiceRequestError, code="not_ready", status=503, retryable=True, retry_after=2):
-    """No engine to ask, or none that takes anything new."""
+    """The engine is not ready, or accepts nothing new."""
 
 
-def _answered(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-    """`handler` as an endpoint: with the front, once that is ready, and errors as answers."""
+def _answered(handler: Handler[Front]) -> Endpoint:
+    """Return `handler` as an endpoint, which is called once the engine is ready."""
 
-    async def endpoint(request: Request) -> Response:
-        front: Front = request.app.state.front
-        try:
-            reason = front.engine.not_ready()
-            if reason is not None:
-                raise NotReadyError(reason)
-            return await handler(front, request)
-        except VoiceRequestError as error:
-            path, client = request.url.path, request.client
-            event(log, logging.WARNING, "voices.refused", code=error.code, path=path, client=client)
-            wait, again = error.retry_after or None, error.retryable
-            return error_response(
-                error.status, error.code, str(error), wait, fatal=False, retryable=again
-            )
-        except ClientDisconnect:
-            return Response(status_code=400)  # nobody reads it
+    async def ready(front: Front, request: Request) -> Response:
+        if (reason := front.engine.not_ready()) is not None:
+            raise NotReadyError(reason)
+        return await handler(front, request)
 
-    return endpoint
+    return answered("voices", ready)
 
 
 # Reading.
@@ -157,7 +135,7 @@ async def _show(front: Front, request: Request) -> Response:
 
 
 async def _export(front: Front, request: Request) -> Response:
-    """JSON that POST takes as it is."""
+    """Return a voice as JSON that POST accepts."""
     id = _usable(request)
     _refuse_speaker(front, id, "has no embedding of its own to export")
     registry = _library(front, id).registry
@@ -189,10 +167,11 @@ async def _create(front: Front, request: Request) -> Response:
     kind = content_type.partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
         async with library.place() as worker:
-            body = await _body(request, MAX_BODY_BYTES)
+            body = await read_upload(request, MAX_BODY_BYTES, _too_large)
             record = await library.clone(worker, body, content_type, info.voices, account.registers)
     elif kind == "application/json":
-        asked, embedding = parse_embedding(b"".join(await _body(request, MAX_JSON_BYTES)))
+        body = await read_upload(request, MAX_JSON_BYTES, _too_large_json)
+        asked, embedding = parse_embedding(b"".join(body))
         _check_name(account, asked.name)
         record = await library.register(
             asked.name,
@@ -218,25 +197,13 @@ async def _delete(front: Front, request: Request) -> Response:
     return Response(status_code=204)
 
 
-async def _body(request: Request, limit: int) -> list[bytes]:
-    """The whole body, in pieces. Raises UploadTooLarge as soon as it has, or claims, more bytes."""
-    claimed = request.headers.get("content-length", "")
-    if claimed.isdecimal() and int(claimed) > limit:
-        raise _too_large(limit, int(claimed))
-    pieces, size = [], 0
-    async for piece in request.stream():
-        size += len(piece)
-        if size > limit:
-            raise _too_large(limit, None)
-        pieces.append(piece)
-    return pieces
+def _too_large(size: int | None) -> UploadTooLarge:
+    return UploadTooLarge(too_large(size))
 
 
-def _too_large(limit: int, size: int | None) -> UploadTooLarge:
-    if limit == MAX_BODY_BYTES:
-        return UploadTooLarge(too_large(size))
+def _too_large_json(size: int | None) -> UploadTooLarge:
     found = "more" if size is None else f"{size} bytes"
-    return UploadTooLarge(f"an embedding as JSON may have {limit} bytes, found {found}")
+    return UploadTooLarge(f"an embedding as JSON may have {MAX_JSON_BYTES} bytes, found {found}")
 
 
 # What a key is for.
@@ -248,7 +215,7 @@ def _check_name(account: Account, name: str) -> None:
 
 
 def _usable(request: Request) -> str:
-    """The voice in the path. One that is not for the key is as if there were none."""
+    """Return the voice in the path. One that the key may not use counts as unknown."""
     id: str = request.path_params["id"]
     if not account_of(request.scope).may_use(id):
         raise UnknownVoice(f"no voice {id[:80]!r}; GET /v1/voices lists those there are")
@@ -265,7 +232,7 @@ def _library(front: Front, id: str) -> VoiceLibrary:
 
 
 async def _records(front: Front) -> list[VoiceRecord]:
-    """The registered voices that a loaded checkpoint may speak with."""
+    """Return the registered voices that a loaded checkpoint may speak with."""
     if front.voices is None or not front.engine.info.clones:
         return []
     return await asyncio.to_thread(front.voices.registry.voices)
@@ -289,7 +256,7 @@ def _model(info: EngineInfo) -> LoadedModel:
 
 
 def _models(info: EngineInfo) -> tuple[EngineInfo, ...]:
-    """Of each loaded checkpoint."""
+    """Return what each loaded checkpoint can do."""
     return info.models or (info,)
 
 

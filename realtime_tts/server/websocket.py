@@ -2,8 +2,8 @@
 
 Measured on uvicorn 0.54: a peer that stops reading is never dropped (a failed keepalive closes the
 transport gracefully, which waits for a buffer nobody reads), pings of a peer that does not read
-grow memory, an over-long header leaves the handshake hanging. The subclass gives such sockets up:
-it aborts, which frees the socket and tells the application at once.
+grow memory, and an over-long header leaves the handshake hanging. The subclass aborts such sockets,
+which frees them and tells the application at once.
 
 It relies on methods of `WebSocketsSansIOProtocol` that uvicorn does not promise to keep;
 `tests/server/test_websocket.py` fails if one of them goes away.
@@ -26,25 +26,25 @@ from websockets.frames import Frame
 from websockets.protocol import State
 
 from realtime_tts.logs import event
+from realtime_tts.protocol.messages import CloseCode
 from realtime_tts.server.addresses import network_of
 from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.guarded import ABORT_EXTENSION, FLUSH_EXTENSION, Guarded, forget
+from realtime_tts.server.refusals import SLOW_READER
 
 log = logging.getLogger(__name__)
 
-SLOW_READER = "slow_reader"
-
 _READ_AHEAD, _READ_AHEAD_BYTES = 8, 16_384
-"""Messages of one client that wait to be taken, or bytes, before its socket is read no more."""
+"""Messages of one client, or bytes, that may wait before its socket is no longer read."""
 _AT_ONCE = 1_024
-"""Bytes that are looked at in one go: at most 170 frames, which take a millisecond."""
+"""Bytes that are parsed at a time: at most 170 frames, which take a millisecond."""
 MORE_EXTENSION = "realtime_tts.more"
-"""Key in an ASGI message that is sent: others come at once, and can leave with it."""
+"""Key in an ASGI message that is sent: others follow at once, and can leave with it."""
 
 _Utf8Decoder = codecs.getincrementaldecoder("utf-8")
 
 _quiet = logging.getLogger(__name__ + ".frames")
-_quiet.setLevel(logging.WARNING)  # below that the library logs every frame, text included
+_quiet.setLevel(logging.WARNING)  # at lower levels the library logs every frame with its text
 
 
 class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
@@ -62,11 +62,11 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
         self.close_timeout = self.settings.close_timeout
         self._aborted = False
         self._pings = 0
-        self._unread = bytearray()  # came, and was not looked at; nothing is read meanwhile
-        self._looking = False  # a time slice is to come
-        self._ahead = 0  # bytes of messages that wait to be taken
+        self._unread = bytearray()  # received but not parsed; reading pauses meanwhile
+        self._parsing = False  # whether a time slice is to come
+        self._ahead = 0  # bytes of messages that wait to be handled
         self._ping_window_ends = 0.0
-        self._utf8: codecs.IncrementalDecoder | None = None  # None once the text is wrong
+        self._utf8: codecs.IncrementalDecoder | None = None  # None once the text is not UTF-8
         self._handshake = Alarm(self._no_handshake)
         self.stall = Alarm(partial(self.abort, SLOW_READER))
         self._linger = Alarm(self._lingered)
@@ -104,35 +104,35 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
     # What comes in.
 
     def data_received(self, data: bytes) -> None:
-        """A read may bring 40,000 frames, and a pass of the event loop the reads of a thousand
-        sockets, so more than a little is looked at in time slices."""
+        """Parse what came. A read may bring 40,000 frames, and a pass of the event loop the reads
+        of a thousand sockets, so more than a little is parsed in time slices."""
         if len(data) <= _AT_ONCE and not self._unread:
-            if self.slices.at_once(partial(self._look_at, data)):
+            if self.slices.at_once(partial(self._parse, data)):
                 return
         self._unread += data
         self.transport.pause_reading()
-        self._look_on()
+        self._parse_on()
 
     async def receive(self) -> ASGIReceiveEvent:
         message = await super().receive()
-        self._look_on()
+        self._parse_on()
         return message
 
-    def _look_on(self) -> None:
-        if self._unread and not self._looking and self._may_look():
-            self._looking = True
-            self.slices.add(self._look_further, self.client and network_of(self.client[0]))
+    def _parse_on(self) -> None:
+        if self._unread and not self._parsing and self._may_parse():
+            self._parsing = True
+            self.slices.add(self._parse_slice, self.client and network_of(self.client[0]))
 
-    def _may_look(self) -> bool:
-        """Messages are taken as fast as they are made; those behind a close are dropped."""
+    def _may_parse(self) -> bool:
+        """Return whether to parse more: while few messages wait, and always after our close."""
         return self.close_sent or self.queue.qsize() < _READ_AHEAD
 
-    def _look_further(self) -> bool:
-        """A step of `TimeSlices`."""
+    def _parse_slice(self) -> bool:
+        """Parse a little more, as a step of `TimeSlices`."""
         data = bytes(self._unread[:_AT_ONCE])
         del self._unread[:_AT_ONCE]
         try:
-            self._look_at(data)
+            self._parse(data)
         except BaseException:
             self.abort("fault")
             raise
@@ -140,10 +140,10 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
             self._unread.clear()
         elif not self._unread and not self.read_paused:
             self.transport.resume_reading()
-        self._looking = bool(self._unread) and self._may_look()
-        return self._looking
+        self._parsing = bool(self._unread) and self._may_parse()
+        return self._parsing
 
-    def _look_at(self, data: bytes) -> None:
+    def _parse(self, data: bytes) -> None:
         super().data_received(data)
         if self.conn.handshake_exc is not None and not self.handshake_initiated:
             self._answer_bad_request()
@@ -166,7 +166,7 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
             self.abort("write_buffer")
 
     def handle_pong(self, event: Frame) -> None:
-        """Nobody counts what answers a ping of ours; of others there may be as many as pings."""
+        """Answers to our pings are not counted; other pongs are limited like pings."""
         if self._aborted or self.pending_ping_payload == bytes(event.data):
             super().handle_pong(event)
         else:
@@ -197,9 +197,10 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
             self.abort("fragment_flood")
 
     def _is_valid(self, event: Frame) -> bool:
-        """Whether a text is UTF-8 so far: who is wrong in a fragment need not send the others.
+        """Return whether the text so far is UTF-8; if not, close before its other fragments come.
 
-        uvicorn would find it at the end, log a traceback, and raise if the peer has closed."""
+        uvicorn would find it at the end, log a traceback, and raise if the peer has closed.
+        """
         if self.curr_msg_data_type == "bytes":
             return True
         if self._utf8 is None:
@@ -209,7 +210,7 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
         except UnicodeDecodeError:
             self._utf8, self.frames = None, []
             if self.conn.state is State.OPEN:
-                self.conn.send_close(1007, "text must be UTF-8")
+                self.conn.send_close(CloseCode.INVALID_UTF8, "text must be UTF-8")
                 self.handle_parser_exception()
             return False
         return True
@@ -219,10 +220,8 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
             self._queue_without_pause()
 
     def _queue_without_pause(self) -> None:
-        """uvicorn stops reading after every message until it is taken: two system calls each.
-
-        Here a few messages may wait before reading stops.
-        """
+        """Let a few messages wait before reading stops: uvicorn stops after every message until it
+        is taken, which costs two system calls each."""
         size = sum(map(len, self.frames))
         paused, self.read_paused = self.read_paused, True
         super().send_receive_event_to_app()
@@ -241,21 +240,21 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
             self._hold(message)
             return
         if self.conn.eof_sent and not self.handshake_complete:
-            # The server goes, and has answered for the application: the library asserts that
-            # nothing more is said.
+            # The server shuts down and has answered for the application: the library asserts that
+            # nothing follows.
             self.handshake_complete = True
             raise ClientDisconnected
         await super().send(message)
         if self.close_sent:
             # A refusal answers the handshake too; uvicorn would log each one as our error.
             self.handshake_complete = True
-            self._look_on()
+            self._parse_on()
 
     def _can_hold(self) -> bool:
         return self.conn.state is State.OPEN and not self.disconnected and self.writable.is_set()
 
     def _hold(self, message: ASGISendEvent) -> None:
-        """It leaves with the next one, or with a flush: one system call for all."""
+        """Hold a message for the next one, or a flush: one system call sends all."""
         data = cast("dict[str, str | bytes]", message)
         if "text" in data:
             self.conn.send_text(cast("str", data["text"]).encode())
@@ -274,7 +273,7 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
     # Giving up.
 
     def abort(self, reason: str) -> None:
-        """Drop the socket now; the application is told with `reason`."""
+        """Drop the socket now; the application gets `reason`."""
         if self._aborted:
             return
         self._aborted = True

@@ -1,9 +1,8 @@
-"""Writer: the only one that sends on a socket.
+"""Writer: the only task that sends on a socket.
 
-Messages wait here, in order. Their number is bounded, since a reader so slow that more than
-`max_bytes` wait is not worth waiting for. Speech does not wait here: each speech is a source, which
-is asked for its next frame when the socket has taken the one before. Frames that are there at the
-same time leave together.
+Messages wait here, in order. Their number is bounded: a reader so slow that more than `max_bytes`
+wait is given up. Speech does not wait here: each speech is a source, which is asked for its next
+frame when the socket has taken the one before. Frames that exist together leave together.
 """
 
 from __future__ import annotations
@@ -22,28 +21,29 @@ from realtime_tts.server.websocket import MORE_EXTENSION
 Frame = str | bytes
 """A text frame or a binary one."""
 Messages = Iterable[Frame]
-"""Frames in order."""
+"""Frames, in order."""
 
 _AT_ONCE = 16_384
-"""Bytes of frames that leave together: a system call costs more than all else of a packet."""
+"""Bytes of frames that leave together: a system call costs more than the rest of a packet."""
 _WRITING_SECONDS = 0.001
-"""After so long with the frames of one socket everything else has its turn."""
+"""Longest time for the frames of one socket; then everything else has its turn."""
 
 
 class WriterFull(Exception):
-    """The client reads so slowly that more than the limit waits."""
+    """The client reads so slowly that more bytes wait than are allowed."""
 
 
-class Source(Protocol):
-    """What has frames to send; it is asked again after each, and after a `wake`."""
+class FrameSource(Protocol):
+    """What has frames to send; it is asked again after each frame, and after a `wake`."""
 
     def next_frame(self) -> Frame | None:
-        """The frame to send now; None: none yet. The one before it has been sent."""
+        """Return the frame to send now, or None if there is none yet; it was sent before the
+        next call."""
 
 
 class _Item(NamedTuple):
     data: Frame
-    source: Source | None
+    source: FrameSource | None
 
 
 class _Close(NamedTuple):
@@ -52,19 +52,19 @@ class _Close(NamedTuple):
 
 
 class Writer:
-    """The way out of one socket. `run` it in a task; it returns after `close`."""
+    """The way out of one socket. Call `run` in a task; it returns after `close`."""
 
     def __init__(self, socket: WebSocket, max_bytes: int) -> None:
         self._socket = socket
         self._max_bytes = max_bytes
         self._items: deque[_Item | _Close] = deque()
         self._bytes = 0
-        self._sources: deque[Source] = deque()
+        self._sources: deque[FrameSource] = deque()
         self._filled = asyncio.Event()
         self._shut = False
 
     def put(self, data: Frame) -> None:
-        """Send a frame behind all messages that wait, and before what sources have not given.
+        """Send a frame after all messages that wait, and before further frames of sources.
 
         Raises WriterFull, and then has not added it.
         """
@@ -76,14 +76,14 @@ class Writer:
             )
         self._add(_Item(data, None))
 
-    def wake(self, source: Source) -> None:
-        """The source has something to send: ask it, in turns with the others."""
+    def wake(self, source: FrameSource) -> None:
+        """Ask the source for frames, in turns with the others."""
         if not self._shut and source not in self._sources:
             self._sources.append(source)
             self._filled.set()
 
-    def drop(self, source: Source) -> None:
-        """Ask the source no more, and send nothing that it gave and that has not been sent."""
+    def drop(self, source: FrameSource) -> None:
+        """Ask the source no more, and drop its frames that have not been sent."""
         if source in self._sources:
             self._sources.remove(source)
         for item in [item for item in self._items if isinstance(item, _Item)]:
@@ -99,15 +99,15 @@ class Writer:
             self._filled.set()
 
     def shut(self) -> None:
-        """The socket is lost: forget what waits, take nothing more."""
+        """Drop all that waits and accept no more, since the socket is lost."""
         self._shut = True
         self._items.clear()
         self._sources.clear()
         self._bytes = 0
 
     async def run(self) -> None:
-        """Send until the socket is gone or was closed. Raises what a source raises; then it can be
-        called again."""
+        """Send until the socket is gone or closed. Raises what a source raises, and may run
+        again."""
         try:
             while True:
                 if not self._items and not self._sources:
@@ -121,10 +121,10 @@ class Writer:
                 if self._items or self._sources:
                     await asyncio.sleep(0)
         except (WebSocketDisconnect, OSError):
-            self.shut()  # the reader hears it too and cleans up
+            self.shut()  # the reader sees it too and cleans up
 
     async def _send_some(self) -> bool:
-        """Send what there is, for a while. Returns whether the socket was closed."""
+        """Send what there is, for a while. Return whether the socket was closed."""
         until, unflushed = time.monotonic() + _WRITING_SECONDS, 0
         while self._items or self._sources:
             data = None
@@ -148,12 +148,12 @@ class Writer:
         return False
 
     def _is_last_message(self) -> bool:
-        """Whether nothing waits behind the one message: a frame can still leave with it."""
+        """Return whether only one message waits, with which a frame can still leave."""
         item = self._items[0]
         return len(self._items) == 1 and isinstance(item, _Item) and item.source is None
 
     async def _send(self, data: Frame) -> None:
-        """It leaves with the next `_flush`, or is waited for if the client reads slowly."""
+        """Send a frame with the next `_flush`; wait if the client reads slowly."""
         message: dict[str, object] = {"type": "websocket.send", MORE_EXTENSION: True}
         message["text" if isinstance(data, str) else "bytes"] = data
         await self._socket.send(message)
@@ -163,8 +163,8 @@ class Writer:
         if (flush := self._socket.scope.get("extensions", {}).get(FLUSH_EXTENSION)) is not None:
             flush()
 
-    def _ask(self, source: Source) -> Frame | None:
-        """Its next frame, if that is to be sent now."""
+    def _ask(self, source: FrameSource) -> Frame | None:
+        """Return the source's next frame, if it can be sent now."""
         data = source.next_frame()
         if data is None:
             return None
@@ -172,7 +172,7 @@ class Writer:
             self._sources.append(source)
         if not self._items:
             return data
-        self._add(_Item(data, source))  # behind messages that were put while it gave this
+        self._add(_Item(data, source))  # behind messages that were put meanwhile
         return None
 
     def _add(self, item: _Item) -> None:

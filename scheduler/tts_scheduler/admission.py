@@ -38,9 +38,7 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """The utterance waits for capacity, about `predicted_wait` seconds. It may still time out."""
-
-    predicted_wait: float
+    """The utterance waits for capacity; it may still time out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +119,7 @@ class AdmissionControl:
         if row.continues:
             queued = sum(other.continues for other in requests.queue)
             if queued or live >= capacity or not has_memory:
-                return Queued(self._turnover.wait(queued, live))
+                return Queued()
         return admit(live, queued, capacity, self._turnover, self._config, has_memory)
 
     def next(self, capacity: int) -> Utterance | None:
@@ -240,4 +238,4 @@ def admit(
         return Refused(retry_after, f"{taken} and {queued} wait")
     if wait > config.queue_timeout:
         return Refused(retry_after, f"{taken} and none is expected to end in time")
-    return Queued(wait)
+    return Queued()

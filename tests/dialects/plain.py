@@ -15,7 +15,7 @@ from starlette.routing import WebSocketRoute
 
 from realtime_tts.dialects.api import Api, Refusal
 from realtime_tts.dialects.catalogue import our_format
-from realtime_tts.dialects.context import Messages, Segment, SpeechContext
+from realtime_tts.dialects.context import SpeechContext
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.dialects.timing import words_of
 from realtime_tts.engine.interface import EngineInfo
@@ -23,6 +23,8 @@ from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.session_settings import session_defaults
+from realtime_tts.server.track import Segment
+from realtime_tts.server.writer import Messages
 from tests.server.talking import KeyTalker
 
 PATH = "/plain"
@@ -67,7 +69,7 @@ class PlainSocket(SpeechSocket):
             raise RequestError("it has ended")
         context.feed(message.get("text", ""))
         if "flush" in message:
-            context.flush().tag = message["flush"]
+            context.cut().tag = message["flush"]
         if message.get("end"):
             context.end()
 

@@ -13,7 +13,7 @@ from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.cartesia import CartesiaSocket
 from realtime_tts.dialects.cartesia_messages import DEFAULT_BUFFER_DELAY_MS
 from realtime_tts.engine.fake import Faults
-from realtime_tts.server.speech import STALL_SECONDS
+from realtime_tts.server.track import STALL_SECONDS
 from tests.dialects.asking import SLOW
 from tests.dialects.cartesian import FRAME, RAW, TENTH, VOICE, cartesian, sound_of
 

@@ -21,7 +21,7 @@ from realtime_tts.dialects.dashscope import (
 from realtime_tts.dialects.dashscope_messages import our_voice
 from realtime_tts.engine.fake import Faults
 from realtime_tts.engine.link import Open
-from realtime_tts.server.speech import STALL_SECONDS
+from realtime_tts.server.track import STALL_SECONDS
 from tests.dialects.asking import SLOW
 from tests.dialects.qwen_realtime import (
     CLOSING,

@@ -12,7 +12,7 @@ import pytest
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.deepgram_flux import _Turn
 from realtime_tts.engine.fake import FakeEngineConfig
-from realtime_tts.server.speech import SpokenSpan
+from realtime_tts.text.speech_times import SpokenSpan
 from tests.dialects.asking import SLOW
 from tests.dialects.deepgrams import FRAME, TENTH, flux, sound_of, types_of
 

@@ -22,7 +22,7 @@ from realtime_tts.dialects.deepgram_socket import DeepgramSocket
 from realtime_tts.engine.fake import FakeEngine
 from realtime_tts.errors import RequestError
 from realtime_tts.server.session_settings import session_defaults
-from realtime_tts.server.speech import STALL_SECONDS
+from realtime_tts.server.track import STALL_SECONDS
 from tests.dialects.plain import front_of
 
 INFO = FakeEngine().info

@@ -106,14 +106,14 @@ async def test_a_context_that_was_begun_is_waited_for_as_long_as_for_a_pause(
     speech: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its turn may go on. It ends as ever, and then the socket closes."""
-    monkeypatch.setattr("realtime_tts.dialects.context.LULL_SECONDS", 3_600)
+    monkeypatch.setattr("realtime_tts.dialects.context.DRAIN_IDLE_SECONDS", 3_600)
     async with speech() as server, plain(server) as client:
         await client.send(id="a", text="A part, ", flush=1)
         await client.until("segment")
         server.running.front.drain()
         await client.send(id="a", text="and another.", flush=2)
         assert sound_of(await client.until("segment"))
-        monkeypatch.setattr("realtime_tts.dialects.context.LULL_SECONDS", 0.05)
+        monkeypatch.setattr("realtime_tts.dialects.context.DRAIN_IDLE_SECONDS", 0.05)
         await client.send(id="a", text="The last.", flush=3)
         seen = await client.rest()
         assert seen[-1] == {"id": "a", "done": True}
@@ -124,7 +124,7 @@ async def test_a_context_that_was_begun_is_waited_for_as_long_as_for_a_pause(
 async def test_one_that_has_waited_for_longer_is_ended_at_once(
     speech: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("realtime_tts.dialects.context.LULL_SECONDS", 0.0)
+    monkeypatch.setattr("realtime_tts.dialects.context.DRAIN_IDLE_SECONDS", 0.0)
     async with speech() as server, eleven(server) as client:
         await client.send(text="Something.", context_id="a", flush=True)
         while not server.value("tts_turns_total", reason="complete"):

@@ -14,7 +14,7 @@ from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.elevenlabs_messages import DEFAULT_FORMAT, HOLD_SECONDS, SETTLE_SECONDS
 from realtime_tts.dialects.elevenlabs_socket import DEFAULT_ID, ContextsSocket
 from realtime_tts.engine.fake import Faults
-from realtime_tts.server.speech import STALL_SECONDS
+from realtime_tts.server.track import STALL_SECONDS
 from tests.dialects.asking import SLOW
 from tests.dialects.elevens import FRAME, TENTH, alignments, eleven, sound_of
 

@@ -20,7 +20,7 @@ from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.vllm_omni import MAX_FRAME_BYTES, VllmOmniSocket
 from realtime_tts.engine.fake import Faults
 from realtime_tts.engine.link import Append, Finish, Open
-from realtime_tts.server.speech import STALL_SECONDS
+from realtime_tts.server.track import STALL_SECONDS
 from tests.dialects.asking import SLOW
 from tests.dialects.omni import FRAME, STREAM, TENTH, omni, sound_of, told
 

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from realtime_tts.config import ServerConfig
-from realtime_tts.engine.links import make_link
+from realtime_tts.engine.links import make_links
 from realtime_tts.engine.load import load_tokenizer, voice_maker_loader
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.metrics import Metrics
@@ -30,7 +30,7 @@ async def serving(
     engine: EngineConfig, config: ServerConfig | None = None
 ) -> AsyncIterator[RunningServer]:
     metrics = Metrics()
-    link = make_link(engine, metrics, lambda *progress: None)
+    link = make_links((engine,), metrics, lambda *progress: None)
     voices = None
     if engine.voices_dir is not None:
         voices = VoiceLibrary(engine.voices_dir, voice_maker_loader(engine))

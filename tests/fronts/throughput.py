@@ -68,7 +68,7 @@ def be_server(arguments: argparse.Namespace) -> int:
         )
     return serve(
         config,
-        lambda: links.make_link(engine, metrics, lambda *stage: None),
+        lambda: links.make_links((engine,), metrics, lambda *stage: None),
         lambda: load_tokenizer(engine),
         metrics,
         on_ready=say,

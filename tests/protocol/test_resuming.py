@@ -42,7 +42,7 @@ def test_turns_that_are_over_keep_none_of_the_codes_they_came_with() -> None:
         resume = m.TurnResume(turn_id=name, samples=1, text_chars=0)
         for effect in session.handle(resume, number):
             assert not isinstance(effect, OpenTurn) or effect.resume is not None
-    turns = session._turns._roster
+    turns = session._turns._table
     assert [len(t.resume.codes) for t in turns.queue if t.resume] == [340] * 4
     assert turns.on_air is not None and turns.on_air.resume is None
     effects = session.receive('{"type": "interrupt"}', 9.0)

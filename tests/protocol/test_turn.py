@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 
 from realtime_tts.protocol.effects import EndText, FeedText, FlushText
 from realtime_tts.protocol.settings import SessionSettings
-from realtime_tts.protocol.turn import MOVES, Event, State, Turn
+from realtime_tts.protocol.turn import MOVES, Event, State, TurnRecord
 
 
-def turn() -> Turn:
-    return Turn("a", SessionSettings(), 0.0)
+def turn() -> TurnRecord:
+    return TurnRecord("a", SessionSettings(), 0.0)
 
 
 def test_the_table_has_a_row_for_every_state() -> None:

@@ -184,7 +184,7 @@ class Feeding:
         elif text:
             self.turn.feed(text, self.now)
         else:
-            self.turn.flush(self.now)
+            self.turn.commit(self.now)
 
     def _step(self, row: Row) -> None:
         if not row.can_go_on(self.now):

@@ -6,7 +6,7 @@ from typing import Any
 
 from realtime_tts.access.account import FREE
 from realtime_tts.protocol.settings import SessionSettings
-from realtime_tts.server.speech import Delivery
+from realtime_tts.server.track import Delivery
 
 FRAMES = Delivery()
 

@@ -13,7 +13,7 @@ import websockets
 from realtime_tts.config import AddressConfig, LimitsConfig, ServerConfig
 from realtime_tts.errors import ConfigError
 from realtime_tts.server import addresses
-from realtime_tts.server.addresses import Addresses, network_of
+from realtime_tts.server.addresses import ClientAddresses, network_of
 from tests.server.conftest import RawPeer
 
 KEY = "correct-horse-battery"
@@ -56,7 +56,7 @@ def test_of_more_addresses_than_are_known_the_one_gone_for_longest_is_forgotten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(addresses, "_MOST", 3)
-    known = Addresses()
+    known = ClientAddresses()
     first, second = known.of(("a", 1)), known.of(("b", 1))
     for name in ("c", "a", "d"):
         known.of((name, 1))

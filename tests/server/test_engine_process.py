@@ -19,7 +19,7 @@ import pytest
 import websockets
 
 from realtime_tts.config import ServerConfig
-from realtime_tts.engine.links import make_link
+from realtime_tts.engine.links import make_links
 from realtime_tts.engine.load import load_tokenizer
 from realtime_tts.engine.multiprocess import MultiprocessEngine
 from realtime_tts.engine.settings import EngineConfig
@@ -36,7 +36,7 @@ async def serving(
     scheduler = SchedulerConfig(**{"slots": 64} | options)
     config = EngineConfig(kind="fake", devices=("cpu",) * engines, scheduler=scheduler)
     metrics = Metrics()
-    link = make_link(config, metrics, lambda *progress: None)
+    link = make_links((config,), metrics, lambda *progress: None)
     settings = ServerConfig(port=0, failover_seconds=failover_seconds)
     async with running(settings, link, partial(load_tokenizer, config), metrics) as server:
         yield server, link  # type: ignore[misc]

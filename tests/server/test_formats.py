@@ -17,7 +17,7 @@ from realtime_tts.audio.formats import parse_format
 from realtime_tts.audio.packets import packets_in
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.server import connection as connection_module
-from realtime_tts.server.speech import Delivery
+from realtime_tts.server.track import Delivery
 
 TEXT = "The tide is coming in."  # less than the lead: no test waits for a listener
 MULAW = {"encoding": "pcm_mulaw"}

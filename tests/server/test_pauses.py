@@ -15,7 +15,7 @@ from realtime_tts.engine.link import Append, Cancel, Finish, Open
 from realtime_tts.model.config_files import read_config
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.session_settings import number_language
-from realtime_tts.server.speech import Sound
+from realtime_tts.server.track import Sound
 from tests.server.opening import open_speech
 
 RATE = 24_000

@@ -13,7 +13,7 @@ from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.link import Open
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.server.speech import Delivery, Done, Sound
+from realtime_tts.server.track import Delivery, Done, Sound
 from tests.server.conftest import until
 from tests.server.opening import open_speech
 

@@ -24,7 +24,7 @@ from realtime_tts.cli.serve_settings import serve_options
 from realtime_tts.config import AddressConfig, LimitsConfig, ServerConfig
 from realtime_tts.configuration.reload import Reloads
 from realtime_tts.errors import ConfigError
-from realtime_tts.server.addresses import Addresses
+from realtime_tts.server.addresses import ClientAddresses
 
 KEY, OTHER = "first-key-of-all", "second-key-of-all"
 
@@ -113,7 +113,7 @@ async def test_longer_messages_may_come_over_sockets_that_are_opened_afterwards(
 
 
 def test_addresses_that_are_known_may_do_what_the_new_settings_say() -> None:
-    addresses = Addresses(AddressConfig(connections_per_second=1))
+    addresses = ClientAddresses(AddressConfig(connections_per_second=1))
     known = addresses.of(("10.0.0.1", 1)), addresses.of_key(b"key")
     assert sum(known[0].requests.take(0.0) for _ in range(9)) == 4
     assert sum(known[1].take(0.0) for _ in range(9)) == 4

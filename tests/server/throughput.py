@@ -24,7 +24,7 @@ from typing import Any
 import psutil
 
 from realtime_tts.config import LimitsConfig, ServerConfig, SocketConfig
-from realtime_tts.engine.links import make_link
+from realtime_tts.engine.links import make_links
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.garbage import calm_garbage_collector
 from realtime_tts.metrics import Metrics
@@ -61,7 +61,7 @@ async def serve(streams: int, step_seconds: float, processes: int, profile: str 
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    link = make_link(config, metrics, lambda *progress: None)
+    link = make_links((config,), metrics, lambda *progress: None)
     async with running(settings, link, lambda: tokenizer, metrics) as server:
         calm_garbage_collector()
         say({"port": server.port})

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from realtime_tts.config import ServerConfig
-from realtime_tts.server.seal import Seal
+from realtime_tts.server.state_signer import StateSigner
 from realtime_tts.server.tokens import Tokens
 from tests.server.resuming import Kept, hear, spoken, whole
 
@@ -23,8 +23,8 @@ KEYS = ("a-long-key", "another-key")
 
 def test_a_state_is_known_again_behind_its_part_and_codes_alone() -> None:
     told = [(b"part", b"s1", b""), (b"", b"s2", b"codes"), (b"", b"", b"more"), (b"", b"s3", b"x")]
-    seal = Seal(b"secret")
-    first, second, none, third = [seal.sealed(*each) for each in told]
+    signer = StateSigner(b"secret")
+    first, second, none, third = [signer.sign(*each) for each in told]
     assert none == b"" and len(second) == len(b"s2") + 16
     for part, state, codes, bare in [
         (b"part", first, b"", b"s1"),
@@ -38,20 +38,20 @@ def test_a_state_is_known_again_behind_its_part_and_codes_alone() -> None:
         (b"part", b"", b"", None),
         (b"part", b"s3", b"codesmorex", None),
     ]:
-        assert Seal(b"secret").opened(part, state, codes) == bare
-    assert Seal(b"secret2").opened(b"part", first, b"") is None
+        assert StateSigner(b"secret").verify(part, state, codes) == bare
+    assert StateSigner(b"secret2").verify(b"part", first, b"") is None
 
 
 def test_who_goes_on_signs_what_follows_as_if_nothing_had_happened() -> None:
-    seal, other = Seal(b"secret"), Seal(b"secret")
-    state = seal.sealed(b"part", b"state", b"one")
-    assert other.opened(b"part", state, b"one") == b"state"
-    assert other.sealed(b"", b"next", b"two") == seal.sealed(b"", b"next", b"two")
+    signer, other = StateSigner(b"secret"), StateSigner(b"secret")
+    state = signer.sign(b"part", b"state", b"one")
+    assert other.verify(b"part", state, b"one") == b"state"
+    assert other.sign(b"", b"next", b"two") == signer.sign(b"", b"next", b"two")
 
 
 def test_without_a_secret_nothing_is_signed() -> None:
-    assert Seal(b"").sealed(b"part", b"state", b"codes") == b"state"
-    assert Seal(b"").opened(b"part", b"state", b"codes") == b"state"
+    assert StateSigner(b"").sign(b"part", b"state", b"codes") == b"state"
+    assert StateSigner(b"").verify(b"part", b"state", b"codes") == b"state"
 
 
 def other_codes(kept: Kept) -> None:

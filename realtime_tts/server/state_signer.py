@@ -1,9 +1,9 @@
-"""Seal: the server signs what a client keeps of a turn, and knows again what it has signed.
+"""StateSigner: the server signs the state that a client keeps of a turn, and verifies it.
 
-Codes that somebody makes up would let a model go on in any voice, also for who has only a token to
-speak with. So `state` ends with a MAC over it, its part and all codes since: keyed BLAKE2b
-(RFC 7693). The secret comes from the API key that the client showed: all servers with that key take
-the state, and no other key's clients can use it. Without keys there is nothing to protect.
+Made-up codes would let a model continue in any voice, even for a client with only a token to speak.
+So `state` ends with a MAC over itself, its part and all codes since: keyed BLAKE2b (RFC 7693). The
+secret comes from the API key that the client showed: all servers with that key accept the state,
+and no other key's clients can use it. Without keys there is nothing to protect.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ import hashlib
 import hmac
 
 SECRET = "realtime_tts.secret"
-"""Key in the ASGI scope of a request with a valid key or token: bytes that only servers with that
-key know."""
+"""Key in the ASGI scope of an authenticated request: bytes that only servers with its key know."""
 _PURPOSE = b"rt-tts turn"  # 16 bytes at most
 _MAC_BYTES = 16
 
 
-class Seal:
-    """Of one turn. `secret`: 64 bytes at most; empty: nothing is signed, and all is taken."""
+class StateSigner:
+    """Signs the states of one turn. `secret`: at most 64 bytes; empty: states are not signed."""
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
@@ -30,10 +29,10 @@ class Seal:
         self._hash = hashlib.blake2b(
             part, key=self._secret, person=_PURPOSE, digest_size=_MAC_BYTES
         )
-        self._codes = 0  # bytes
+        self._codes = 0  # bytes of codes
 
-    def sealed(self, part: bytes, state: bytes, codes: bytes) -> bytes:
-        """The state, signed, if there is one: behind these new codes and, if it begins, this
+    def sign(self, part: bytes, state: bytes, codes: bytes) -> bytes:
+        """Return the state, if any, with a MAC over it, these codes and, if one begins, this
         part."""
         if not self._secret:
             return state
@@ -43,9 +42,9 @@ class Seal:
         self._codes += len(codes)
         return state and state + self._mac(state)
 
-    def opened(self, part: bytes, state: bytes, codes: bytes) -> bytes | None:
-        """The state without its signature, behind all codes of its part; None if another server
-        has signed it, or nobody. The turn goes on from there."""
+    def verify(self, part: bytes, state: bytes, codes: bytes) -> bytes | None:
+        """Verify the MAC; return the state without it, or None if it is wrong. `codes`: all codes
+        of the part. Later states are signed from here on."""
         if not self._secret:
             return state
         self._begin(part)

@@ -17,7 +17,7 @@ from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.interface import Engine, Progress
 from realtime_tts.errors import CheckpointError, ConfigError
 from realtime_tts.memory_limits import check_memory_limits, told_memory_limits
-from tests.engine.faulty import until
+from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
 MIB = 2**20

@@ -16,7 +16,7 @@ from realtime_tts.access.fronts_table import FrontsTable
 from realtime_tts.access.key import Key, KeyLimits
 from realtime_tts.access.rates import Counters, Exceeded, Rates
 from realtime_tts.errors import ConfigError
-from tests.server.conftest import until
+from tests.waiting import until
 
 
 class Clock:

@@ -16,7 +16,7 @@ import websockets
 
 from realtime_tts.config import AccessConfig, ServerConfig
 from tests.access.conftest import Keys
-from tests.server.conftest import until
+from tests.waiting import until
 
 Bearer = Callable[[str], dict[str, str]]
 OWN = "the-servers-own-key"

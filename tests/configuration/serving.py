@@ -10,7 +10,6 @@ import ssl
 import subprocess
 import sys
 import threading
-import time
 import urllib.request
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
@@ -18,17 +17,10 @@ from typing import Any, TypeVar
 
 from websockets.asyncio.client import ClientConnection, connect
 
+from tests.waiting import wait_until
+
 _SECONDS = 30.0
 T = TypeVar("T")
-
-
-def until(holds: Callable[[], Any]) -> Any:
-    """Wait for what happens; gives what `holds` gives."""
-    ends = time.monotonic() + _SECONDS
-    while not (found := holds()):
-        assert time.monotonic() < ends, "it did not happen"
-        time.sleep(0.02)
-    return found
 
 
 class Clients:
@@ -101,15 +93,17 @@ class Served:
         names = ("config.reloaded", "config.not_reloaded")
         before = len([line for line in self.log if line["event"] in names])
         what()
-        found = until(lambda: [line for line in self.log if line["event"] in names][before:])
+        found = wait_until(lambda: [line for line in self.log if line["event"] in names][before:])
         return dict(found[0])
 
     @contextlib.contextmanager
-    def connect(self, key: str, certificate: Path | None = None) -> Iterator[Session]:
+    def connect(
+        self, key: str, certificate: Path | None = None, query: str = ""
+    ) -> Iterator[Session]:
         """A session with this key. `certificate`: the only one that is trusted."""
 
         async def begin() -> ClientConnection:
-            url, headers = f"wss://127.0.0.1:{self.port}/v1/tts", {"x-api-key": key}
+            url, headers = f"wss://127.0.0.1:{self.port}/v1/tts{query}", {"x-api-key": key}
             return await connect(
                 url, additional_headers=headers, ssl=trust(certificate), proxy=None
             )

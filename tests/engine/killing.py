@@ -37,8 +37,8 @@ from realtime_tts.engine.link import (
     Waits,
 )
 from realtime_tts.engine.multiprocess import MultiprocessEngine, Supervision
-from tests.engine.faulty import until
 from tests.engine.moving import SCHEDULING, Script, loader, spoken
+from tests.waiting import until
 from tts_scheduler import Playback, SchedulerConfig
 
 WATCHED = Supervision(

@@ -25,7 +25,8 @@ from realtime_tts.fleet.ingress import running as ingress_running
 from realtime_tts.fleet.members import Member
 from realtime_tts.server.run import RunningServer, running
 from tests.fronts.running import Session
-from tests.server.conftest import byte_tokenizer, until
+from tests.server.conftest import byte_tokenizer
+from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
 LONG = "one " * 40  # thirteen seconds of tones

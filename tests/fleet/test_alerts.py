@@ -20,10 +20,10 @@ import httpx2
 import pytest
 
 from realtime_tts import demo_voice
-from tests.engine.faulty import until
 from tests.fleet.running import free_port, open_session
 from tests.fronts.running import Server, serving, sessions
 from tests.server.conftest import RawPeer
+from tests.waiting import until
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 RULES = DEPLOY / "prometheus/alerts.yml"

@@ -35,7 +35,7 @@ from tests.fleet.running import (
     until_ready,
 )
 from tests.fronts.running import Session
-from tests.server.conftest import until
+from tests.waiting import until
 
 
 async def complete(session: Session) -> bool:

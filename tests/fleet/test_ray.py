@@ -19,7 +19,7 @@ import websockets
 
 from tests.fleet.running import LONG, free_port, listening, open_session
 from tests.fronts.running import Session
-from tests.server.conftest import until
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from realtime_tts.fleet.ray_local import LocalFleet

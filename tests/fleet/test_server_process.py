@@ -16,7 +16,7 @@ import websockets
 from realtime_tts.fleet.server_process import ServerFailed, ServerProcess, free_ports
 from tests.fleet.running import LONG
 from tests.fronts.running import Session
-from tests.server.conftest import until
+from tests.waiting import until
 
 FAKE = ["--engine", "fake", "--slots", "4"]
 PORTS = 22_000, 22_999

@@ -16,7 +16,7 @@ import websockets
 
 from tests.fleet.running import LONG, Fleet, fleet, open_session, weights
 from tests.fronts.running import Session
-from tests.server.conftest import until
+from tests.waiting import until
 
 CAPACITIES = 8, 4, 4
 

@@ -14,6 +14,7 @@ from realtime_tts.fronts.child import FrontChild
 from realtime_tts.fronts.merged_metrics import families_of
 from realtime_tts.fronts.scraping import Scraping
 from realtime_tts.metrics import Metrics
+from tests.waiting import until
 
 
 class Front:
@@ -48,8 +49,7 @@ async def test_a_scrape_does_not_wait_for_a_front_that_ends_meanwhile(
     scraping.answer(live.child, wire.PageWanted(1, ""), [live.child, dead.child])
     await asyncio.sleep(0)
     scraping.ended(dead.child)
-    while not live.pages:  # noqa: ASYNC110
-        await asyncio.sleep(0.005)
+    await until(lambda: live.pages)
     assert time.monotonic() - begun < 0.9
     assert b"tts_packets_total 7.0" in live.pages[0] and not caplog.records
     await scraping.close()

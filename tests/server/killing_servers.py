@@ -27,7 +27,7 @@ from typing import Any
 
 from realtime_tts import Backoff, RealtimeTTS, RealtimeTTSError
 from realtime_tts.client.turn import Turn
-from tests.server.conftest import until
+from tests.waiting import until
 
 TEXTS = (
     "The train to the coast leaves at ten past nine from platform four. There is room in front.",

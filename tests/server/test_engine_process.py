@@ -25,7 +25,7 @@ from realtime_tts.engine.multiprocess import MultiprocessEngine
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.run import RunningServer, running
-from tests.engine.faulty import until
+from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
 

@@ -14,8 +14,8 @@ from realtime_tts.engine.link import Open
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.server.speech import Delivery, Done, Sound
-from tests.server.conftest import until
 from tests.server.opening import open_speech
+from tests.waiting import until
 
 FRAME_BYTES = 3_840
 

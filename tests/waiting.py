@@ -55,3 +55,14 @@ def skip_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(selector, "select", select_at_once)
     monkeypatch.setattr(time, "monotonic", lambda: now)
+
+
+async def settled(value: Callable[[], object], looks: int = 5) -> None:
+    """Wait until `value()` is the same in so many looks, one after another: where nothing says that
+    all is done."""
+    last, same = value(), 0
+    async with asyncio.timeout(SECONDS):
+        while same < looks:
+            await asyncio.sleep(0.005)
+            now = value()
+            last, same = now, same + 1 if now == last else 0

@@ -7,8 +7,6 @@ import contextlib
 import json
 import signal
 import ssl
-import subprocess
-import sys
 import threading
 import urllib.request
 from collections.abc import Callable, Coroutine, Iterator
@@ -17,6 +15,7 @@ from typing import Any, TypeVar
 
 from websockets.asyncio.client import ClientConnection, connect
 
+from tests.serving import Serving, serving
 from tests.waiting import wait_until
 
 _SECONDS = 30.0
@@ -50,27 +49,16 @@ class Clients:
 class Served:
     """A server that runs, and speaks TLS."""
 
-    def __init__(self, process: subprocess.Popen[str], file: Path) -> None:
-        self.process = process
+    def __init__(self, server: Serving, file: Path, clients: Clients) -> None:
+        self.process = server.process
+        self.port = server.port
         self.file = file
-        self.log: list[dict[str, Any]] = []
-        self.clients = Clients()
-        assert process.stdout is not None
-        self.port = int(process.stdout.readline().rsplit(":", 1)[1])
-        self._reader = threading.Thread(target=self._read_log)
-        self._reader.start()
+        self.clients = clients
+        self._server = server
 
-    def close(self) -> None:
-        """Wait until it has ended, and for its last line."""
-        self.process.kill()
-        self._reader.join()
-        self.process.communicate()
-        self.clients.close()
-
-    def _read_log(self) -> None:
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            self.log.append(json.loads(line))
+    @property
+    def log(self) -> list[dict[str, Any]]:
+        return self._server.records()
 
     def events(self, name: str) -> list[dict[str, Any]]:
         return [line for line in self.log if line["event"] == name]
@@ -193,15 +181,8 @@ class Turn:
 @contextlib.contextmanager
 def served(file: Path, *words: str) -> Iterator[Served]:
     """A server with tones and with what the file says."""
-    command = [sys.executable, "-m", "realtime_tts", "serve", "--engine", "fake", "--port", "0"]
-    process = subprocess.Popen(
-        [*command, "--config", str(file), *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    server = Served(process, file)
-    try:
-        yield server
-    finally:
-        server.close()
+    with (
+        serving("--engine", "fake", "--config", str(file), *words) as server,
+        contextlib.closing(Clients()) as clients,
+    ):
+        yield Served(server, file, clients)

@@ -9,7 +9,6 @@ import json
 import signal
 import socket
 import ssl
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -26,6 +25,7 @@ from realtime_tts.fronts.process import share_of_addresses
 from realtime_tts.server.self_signed import write_self_signed
 from tests.engine.faulty import files
 from tests.fronts.running import Server, Session, in_folder, serving, sessions
+from tests.serving import serve_command
 from tests.waiting import until
 
 LONG = "one " * 40  # eight seconds of tones
@@ -339,8 +339,7 @@ async def test_fronts_of_a_real_voice_load_no_torch_and_their_parent_no_applicat
 
 async def test_a_server_that_cannot_load_ends_with_1_and_says_why_once(tmp_path: Path) -> None:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "realtime_tts", "serve", "--fronts", "2", "--port", "0"),
-        *("--engine", "process", "--model", str(tmp_path)),
+        *serve_command("--fronts", "2", "--engine", "process", "--model", str(tmp_path)),
         stderr=asyncio.subprocess.PIPE,
     )
     async with asyncio.timeout(60):

@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import signal
-import sys
+import subprocess
 import time
 from collections.abc import AsyncIterator
 from functools import partial
@@ -25,6 +25,7 @@ from realtime_tts.engine.multiprocess import MultiprocessEngine
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.run import RunningServer, running
+from tests.serving import serve_command, serving_beside
 from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
@@ -211,55 +212,29 @@ async def test_instructions_that_are_no_unicode_reach_the_engine() -> None:
         assert ready[-1]["settings"]["instructions"] == "Warmly \ufffd\U0001f600"
 
 
-@contextlib.asynccontextmanager
-async def command(*flags: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "realtime_tts",
-        "serve",
-        "--port",
-        "0",
-        *flags,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    try:
-        yield process
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.communicate()
-
-
 @pytest.mark.parametrize("signal_name", ["SIGTERM", "SIGINT"])
 async def test_the_command_stops_its_engines_after_the_last_turn(signal_name: str) -> None:
-    async with command("--engine", "fake", "--devices", "cpu,cpu") as process:
-        assert process.stdout is not None
-        async with asyncio.timeout(30):
-            welcome = (await process.stdout.readline()).decode()
-        url = "ws://" + welcome.split("http://")[1].strip() + "/v1/tts"
+    async with serving_beside("--engine", "fake", "--devices", "cpu,cpu") as server:
+        process = server.process
         engines = psutil.Process(process.pid).children()
         assert len(engines) == 2
-        async with websockets.connect(url) as socket:
+        async with websockets.connect(server.websocket_url) as socket:
             (turn,) = await speaking([socket], "One, two, three, four, five, six, seven.")
             begun = time.monotonic()
             process.send_signal(getattr(signal, signal_name))
             for engine in engines:  # as a terminal or a supervisor does, to the whole group
                 engine.send_signal(getattr(signal, signal_name))
             assert (await turn)[-1]["reason"] == "complete"
-        async with asyncio.timeout(10):
-            _, errors = await process.communicate()
-        assert process.returncode == 0 and time.monotonic() - begun < 10
+        assert await asyncio.to_thread(process.wait, 10) == 0
+        assert time.monotonic() - begun < 10
         assert not any(engine.is_running() for engine in engines)
-        events = [json.loads(line)["event"] for line in errors.decode().splitlines()]
+        events = [line["event"] for line in server.records()]
         assert "engine.died" not in events and events[-1] == "server.stopped"
 
 
-async def test_an_engine_that_cannot_load_ends_the_command_with_one_line(tmp_path: Path) -> None:
-    async with command("--engine", "process", "--model", str(tmp_path)) as process:
-        async with asyncio.timeout(60):
-            _, errors = await process.communicate()
-    assert process.returncode == 1
-    assert f"{tmp_path / 'config.json'} is missing" in errors.decode()
-    assert "Traceback" not in errors.decode()
+def test_an_engine_that_cannot_load_ends_the_command_with_one_line(tmp_path: Path) -> None:
+    command = serve_command("--engine", "process", "--model", str(tmp_path))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert f"{tmp_path / 'config.json'} is missing" in done.stderr
+    assert "Traceback" not in done.stderr

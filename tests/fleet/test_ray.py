@@ -112,9 +112,7 @@ async def calling(fleet: LocalFleet, count: int) -> AsyncIterator[list[Caller]]:
 
 
 async def eventually(what: Callable[[], Any], seconds: float = 90) -> None:
-    async with asyncio.timeout(seconds):
-        while not await asyncio.to_thread(what):  # noqa: ASYNC110
-            await asyncio.sleep(0.2)
+    await until(partial(asyncio.to_thread, what), seconds)
 
 
 async def talking(fleet: LocalFleet, count: int) -> list[Session]:

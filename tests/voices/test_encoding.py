@@ -171,7 +171,7 @@ async def test_a_checkpoint_that_is_missing_or_never_loads_is_said(library: Made
 async def test_jobs_wait_for_each_other_and_places_are_few(library: Made) -> None:
     one = library(places=2)
     jobs = [asyncio.create_task(clone(one, f"v{number}", "slow")) for number in range(2)]
-    await until(lambda: one.worker is not None and one.worker._taken == 2)
+    await until(lambda: one.worker is not None and one.worker._pending == 2)
     with pytest.raises(EncoderBusy) as busy:
         await clone(one, "v2")
     assert busy.value.retryable and busy.value.retry_after > 0

@@ -42,7 +42,7 @@ async def test_a_scrape_does_not_wait_for_a_front_that_ends_meanwhile(
     counted.packets.inc(7)
 
     def tell(front: FrontChild, ask: int) -> None:
-        scraping.told(front, wire.Families(ask, families_of(counted.registry)))
+        scraping.reported(front, wire.Families(ask, families_of(counted.registry)))
 
     live, dead = Front(1, tell), Front(2, lambda front, ask: None)
     begun = time.monotonic()

@@ -110,12 +110,14 @@ class Server:
 
     async def counted(self) -> None:
         """Wait until the table says how many sockets the fronts have: they write it ten times a
-        second."""
+        second. A row that was written before now may lack a socket that has come and gone since."""
         fronts = self.fronts
         rows = [self.occupancy.row(number + 1) for number in range(len(fronts))]
+        written = [row.beats for row in rows]
         await until(
             lambda: (
-                sorted(row.sockets for row in rows)
+                all(row.beats >= before + 2 for row, before in zip(rows, written, strict=True))
+                and sorted(row.sockets for row in rows)
                 == sorted(self.sockets_of(front) for front in fronts)
             )
         )

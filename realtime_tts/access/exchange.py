@@ -42,7 +42,7 @@ class Exchange:
         """Sessions and turns that are open in this process; replaced as a whole."""
         self._at_fronts: Held = {}
         self._in_fleet: Held | None = None
-        """Sessions and turns at other servers; None while the store cannot be reached."""
+        """Open at all other fronts and servers; None while the store cannot be reached."""
         self._counters = counters
         self._store = None if url is None else _store(url)
         self._fleet = None if self._store is None else FleetTable(self._store.storage)

@@ -2,11 +2,11 @@
 
     python examples/livekit_agent.py "Good day!" "When do you close?"
 
-No LiveKit server is needed: what would come from a microphone is the words of the command line,
-what would be heard is written to a WAV file. With --patience the user waits for that long and then
-talks over the agent, which falls silent. In a real agent `TypedSpeech` and `Clerk` are the STT and
-the LLM of your choice, `AgentSession(tts=TTS(...))` stays as it is, and a room takes the place of
-`Silence` and `Listener`: docs/adapters.md.
+No LiveKit server is needed: the words of the command line replace the microphone, and the sound is
+written to a WAV file. With --patience, the user waits that many seconds and then talks over the
+agent, which falls silent. In a real agent, the STT and the LLM of your choice replace `TypedSpeech`
+and `Clerk`, a room replaces `Silence` and `Listener`, and `AgentSession(tts=TTS(...))` stays as it
+is: docs/adapters.md.
 """
 
 import argparse
@@ -27,7 +27,7 @@ RATE = 24_000
 
 
 class Clerk(llm.LLM):
-    """Stands for a language model: it writes a few characters at a time, and knows one thing."""
+    """Stands for a language model: it writes a few characters at a time, and has one answer."""
 
     def chat(
         self,
@@ -87,7 +87,7 @@ class Silence(AudioInput):
 
 
 class Subtitles(TextOutput):
-    """Where the words would be shown as they are heard; a room does this by itself."""
+    """Receives the words as they are heard, to be shown; a room does this by itself."""
 
     def __init__(self) -> None:
         super().__init__(label="subtitles", next_in_chain=None)
@@ -185,7 +185,7 @@ async def talk(arguments: argparse.Namespace) -> None:
 
 
 def note(item: Any, replies: asyncio.Queue[Any]) -> None:
-    """What the conversation's history holds: of an interrupted reply only what was heard."""
+    """Print an entry of the history; an interrupted reply holds only what was heard."""
     if item.type != "message":
         return
     interrupted = " (interrupted)" if item.interrupted else ""

@@ -1,10 +1,10 @@
-"""A language model's deltas in, speech out, while the model is still writing.
+"""Speak a language model's deltas while the model is still writing.
 
     python examples/llm_to_speech.py --llm-url http://127.0.0.1:8002/v1 --llm-model any "Good day!"
 
 Any OpenAI-compatible model will do; examples/chat/stand_in.py is a stand-in for one. With
---interrupt-after somebody starts to talk while the reply is heard, and the program learns which
-part of it they had heard. A conversation, with a history that knows: examples/chat/terminal.py.
+--interrupt-after, the listener interrupts the reply, and the program learns which part of it they
+had heard. examples/chat/terminal.py is a conversation whose history holds only what was heard.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from realtime_tts import RealtimeTTS, Speech, wav_writer
 
 
 async def reply(url: str, model: str, question: str) -> AsyncIterator[str]:
-    """What the model answers, a few characters at a time."""
+    """Yield the model's answer, a few characters at a time."""
     llm = AsyncOpenAI(base_url=url, api_key=os.environ.get("LLM_API_KEY", "none"))
     stream = await llm.chat.completions.create(
         model=model, messages=[{"role": "user", "content": question}], stream=True

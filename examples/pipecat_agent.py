@@ -1,12 +1,12 @@
-"""A voice agent in Pipecat, with stand-ins for what needs keys: ears, a language model, a speaker.
+"""A voice agent in Pipecat, with stand-ins for speech recognition, language model and loudspeaker.
 
     realtime-tts serve                                         # in another terminal
     python examples/pipecat_agent.py "Good day!" "When do you close?"
 
-The user says each line when the agent has answered the one before, or, with --interrupt-after, so
-many seconds into the answer. What the user hears goes to a WAV file, at the speed of real time.
-In an agent of your own `Ears` is a transport with an STT service, `Mind` an LLM service and
-`Speaker` a transport; RealtimeTTSService stays as it is.
+The user says each line when the agent has answered the one before, or that many seconds into the
+answer with --interrupt-after. What the user hears is written to a WAV file in real time. In an
+agent of your own, a transport with an STT service replaces `Ears`, an LLM service replaces `Mind`,
+and a transport replaces `Speaker`; RealtimeTTSService stays as it is.
 """
 
 import argparse
@@ -42,7 +42,7 @@ REPLY = "You said: {} The museum is open until six, and the café until nine."
 
 
 class Ears(FrameProcessor):
-    """Instead of a microphone and an STT service: a line of text is what the user said."""
+    """Stands for a microphone and an STT service: what the user says is given as a line of text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class Ears(FrameProcessor):
 
 
 class Mind(FrameProcessor):
-    """Instead of an LLM service: a reply in tokens of three characters."""
+    """Stands for an LLM service: it replies in tokens of three characters."""
 
     async def process_frame(self, frame: Frame, direction: FrameDirection) -> None:
         await super().process_frame(frame, direction)
@@ -80,7 +80,7 @@ class Mind(FrameProcessor):
 
 
 class Speaker(BaseOutputTransport):
-    """Instead of a loudspeaker: a WAV file, written as fast as somebody would listen."""
+    """Stands for a loudspeaker: it writes a WAV file, as fast as somebody would listen."""
 
     def __init__(self, path: str) -> None:
         super().__init__(TransportParams(audio_out_enabled=True, audio_out_sample_rate=24_000))

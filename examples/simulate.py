@@ -1,11 +1,11 @@
-"""How many sessions fit on a machine? Simulates them with the real scheduler, without a GPU.
+"""Find out how many sessions fit on a machine, with the real scheduler and without a GPU.
 
     python examples/simulate.py --base-ms 7 --row-ms 0.06 --slots 512 --png curve.png
     python examples/simulate.py --base-ms 12 --row-ms 8 --slots 8 --sessions 2 4 6 8 --compare
     python examples/simulate.py --kv-positions 20000      # memory for keys and values, too
 
-The costs are those of one engine step: base + row · rows, plus the prefills in it. The defaults are
-those of a large GPU; measure your own at two batch sizes.
+The flags give the cost of one engine step: base + row · rows, plus the prefills in it. The defaults
+fit a large GPU; measure your own at two batch sizes.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from tts_scheduler.policy import DEADLINE_ORDER, POLICIES, Policy
 from tts_scheduler.sizing import Limits, Point, curve, largest_fit
 from tts_scheduler.workload import FEEDS, Workload
 
-UNLIMITED = 1e6  # utilisation at which admission never says no
+UNLIMITED = 1e6  # utilisation at which admission never refuses
 PAGE_SIZE = 16
-MAX_FRAMES = 400  # more than the longest turn of the workload has
+MAX_FRAMES = 400  # more than the longest turn of the workload
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Command line flags; every duration in milliseconds or seconds as its name says."""
+    """Parse the command line. The name of each duration says whether it is in ms or in seconds."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -69,7 +69,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def setting(args: argparse.Namespace) -> tuple[Machine, SchedulerConfig, Workload]:
-    """What the flags describe. Half of a row's cost is counted with the codec."""
+    """Make what the flags describe. Half of a row's cost is counted as the codec's."""
     half_row = args.row_ms / 2e3
     costs = StepCosts(
         base=args.base_ms / 1e3,
@@ -92,7 +92,7 @@ def setting(args: argparse.Namespace) -> tuple[Machine, SchedulerConfig, Workloa
 
 
 def kv_cache(args: argparse.Namespace) -> KVCacheSize | None:
-    """The machine's memory for keys and values, in pages of 16 positions."""
+    """Return the machine's memory for keys and values, in pages of 16 positions."""
     if args.kv_positions is None:
         return None
     pages = args.kv_positions // PAGE_SIZE
@@ -100,7 +100,7 @@ def kv_cache(args: argparse.Namespace) -> KVCacheSize | None:
 
 
 def steps_to_try(args: argparse.Namespace, machine: Machine, config: SchedulerConfig) -> list[int]:
-    """Numbers of sessions around what the machine can speak at once."""
+    """Return numbers of sessions around the number that the machine can speak at once."""
     if args.sessions:
         return sorted(args.sessions)
     rows = machine.lesson().capacity(
@@ -110,7 +110,7 @@ def steps_to_try(args: argparse.Namespace, machine: Machine, config: SchedulerCo
 
 
 def show(points: Sequence[Point], console: Console) -> None:
-    """A line per run."""
+    """Print a table with a line for each run."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("policy", no_wrap=True)
     names = ["sessions", "live", "TTFA ms", "gapless", "in time", "gaps s", "refused"]
@@ -141,9 +141,10 @@ def show(points: Sequence[Point], console: Console) -> None:
 
 
 def draw(points: Sequence[Point], path: Path) -> None:
-    """Gapless turns and TTFA p95 against sessions. Raises ModuleNotFoundError without matplotlib.
+    """Plot gapless turns and TTFA p95 against the number of sessions, into the file at `path`.
 
-    One line per policy; the left axis is a share, the right one milliseconds.
+    There is one line per policy; the left axis is a share, the right one milliseconds. Raises
+    ModuleNotFoundError without matplotlib.
     """
     import matplotlib
 
@@ -167,7 +168,7 @@ def draw(points: Sequence[Point], path: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Simulate, print, draw; returns the exit status."""
+    """Simulate, print and draw; return the exit status."""
     args = parse(arguments)
     console = Console()
     machine, config, workload = setting(args)

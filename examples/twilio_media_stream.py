@@ -2,15 +2,15 @@
 
     python examples/twilio_media_stream.py --server ws://127.0.0.1:8000 --port 8003
 
-Tell Twilio to connect a call to it, with TwiML (it wants wss, so put a proxy before it):
+Connect a call to it with this TwiML. Twilio requires wss, so put a proxy in front of it:
 
     <Response><Connect><Stream url="wss://your.host/"/></Connect></Response>
 
 The speech server makes mu-law at 8 kHz in packets of 20 ms, which is what Twilio plays, so nothing
 is converted here. A mark after each tenth of a second comes back when the caller has heard it. When
 the caller begins to talk, Twilio's buffer is cleared and the turn interrupted with that position:
-the server answers which words were heard, and those belong into the model's history. `reply` is
-where a speech recogniser and a language model go; here it says prepared sentences.
+the server answers which words were heard, and those belong into the model's history. Replace
+`reply`, which says prepared sentences, by a speech recogniser and a language model.
 """
 
 import argparse
@@ -33,12 +33,12 @@ GREETING = "Hello, this is the boat house. What can I do for you?"
 BYTES_PER_MS = 8
 MARK_MS = 100
 LOUD = 1_000.0  # root mean square of 16-bit samples; a quiet line is below 200
-SPEECH_PACKETS = 3  # so many loud packets of 20 ms in a row are speech, and not a click
+SPEECH_PACKETS = 3  # loud packets of 20 ms in a row that count as speech; fewer are a click
 PAUSE_PACKETS = 30  # so many quiet ones end it
 
 
 async def reply(number: int, heard: str) -> AsyncIterator[str]:
-    """What the agent answers, as a language model would write it. `heard` of what it said last."""
+    """Yield the agent's answer as a language model would write it. `heard`: of its last answer."""
     text = f"That was question number {number}. You last heard: {heard.strip() or 'nothing'}."
     for word in text.split(" "):
         yield word + " "
@@ -46,7 +46,7 @@ async def reply(number: int, heard: str) -> AsyncIterator[str]:
 
 
 def _decoded(code: int) -> int:
-    """The sample of a mu-law byte (ITU-T G.711)."""
+    """Decode a byte of mu-law into a 16-bit sample (ITU-T G.711)."""
     code = ~code & 0xFF
     size = (((code & 0x0F) << 3) + 0x84 << (code >> 4 & 0x07)) - 0x84
     return -size if code & 0x80 else size
@@ -56,15 +56,15 @@ SQUARES = [_decoded(code) ** 2 for code in range(256)]
 
 
 class Ear:
-    """Whether the caller talks, by the energy of what comes. A detector that knows speech from a
-    passing lorry would be better; it goes here."""
+    """Detects by energy whether the caller talks. Replace it by a voice activity detector, which
+    can tell speech from other sounds."""
 
     def __init__(self) -> None:
         self.talking = False
         self._in_a_row = 0
 
     def hear(self, packet: bytes) -> bool:
-        """Take 20 ms of mu-law; True if `talking` changed with them."""
+        """Take 20 ms of mu-law; return whether they changed `talking`."""
         rms = math.sqrt(sum(SQUARES[code] for code in packet) / max(1, len(packet)))
         changes = (rms > LOUD) != self.talking
         self._in_a_row = self._in_a_row + 1 if changes else 0
@@ -76,7 +76,7 @@ class Ear:
 
 @dataclass
 class Utterance:
-    """One turn of the agent: how much was sent, and how much the caller has heard."""
+    """One turn of the agent, and how much of it was sent to and heard by the caller."""
 
     number: int
     speech: Speech
@@ -90,7 +90,7 @@ class Utterance:
         return not self.cut and not (self.complete and self.marked_ms >= self.sent_ms)
 
     def played_ms(self) -> float:
-        """The last mark that came back, and the time since, but not beyond the next mark."""
+        """Milliseconds heard: the last mark, plus the time since, up to the next mark."""
         since = min((time.monotonic() - self.marked_at) * 1_000, MARK_MS)
         return min(self.marked_ms + (since if self.sent_ms else 0.0), self.sent_ms)
 
@@ -122,8 +122,7 @@ class Call:
                 task.cancel()
 
     def _on(self, message: dict[str, Any]) -> Coroutine[Any, Any, None] | None:
-        """Take a message of Twilio's; what is to be done about it, which the reader does not wait
-        for."""
+        """Handle a message of Twilio's. Return work to do in the background, if there is any."""
         match message["event"]:
             case "start":
                 self._stream = message["start"]["streamSid"]
@@ -146,7 +145,7 @@ class Call:
         try:
             async for packet in speech:
                 if said.cut:
-                    continue  # taken before the interrupt, and Twilio's buffer is empty since
+                    continue  # from before the interrupt, which has emptied Twilio's buffer
                 payload = base64.b64encode(packet).decode()
                 await self._tell("media", media={"payload": payload})
                 said.sent_ms += len(packet) / BYTES_PER_MS
@@ -162,8 +161,8 @@ class Call:
         await self._tell("mark", mark={"name": f"{said.number}:{said.sent_ms:g}"})
 
     def _marked(self, name: str) -> Coroutine[Any, Any, None] | None:
-        """Twilio has played up to a mark. After `clear` it returns the others as well: those of an
-        utterance that was cut tell nothing."""
+        """Handle a mark up to which Twilio has played. `clear` returns all others as well: marks of
+        an utterance that was cut are ignored."""
         number, _, ms = name.partition(":")
         said = self._utterance
         turn = said.speech.turn if said is not None else None
@@ -175,7 +174,7 @@ class Call:
         return turn.played(said.marked_ms)
 
     async def _barge_in(self, said: Utterance) -> None:
-        """The caller talks: silence first, then ask what they had heard."""
+        """Stop speaking because the caller talks, then ask the server what they had heard."""
         played_ms = said.played_ms()
         said.cut = True
         await self._tell("clear")
@@ -190,7 +189,7 @@ class Call:
 
 
 async def _contained(work: Coroutine[Any, Any, None]) -> None:
-    """The call goes on when the speech server fails; its next turn connects anew."""
+    """Run `work`, but keep the call when the speech server fails; the next turn reconnects."""
     try:
         await work
     except RealtimeTTSError as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import resource
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -17,7 +16,8 @@ from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.interface import Engine, Progress
 from realtime_tts.errors import CheckpointError, ConfigError
 from realtime_tts.memory_limits import check_memory_limits, told_memory_limits
-from tests.engine.faulty import until
+from tests.serving import serve_command
+from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
 MIB = 2**20
@@ -49,7 +49,7 @@ def test_a_server_without_memory_says_what_it_needs_and_what_it_has(
     flags: tuple[str, ...], name: str, mib: int
 ) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "realtime_tts", "serve", "--port", "0", *flags],
+        serve_command(*flags),
         preexec_fn=partial(limited, name, mib),
         capture_output=True,
         text=True,

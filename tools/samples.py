@@ -1,4 +1,4 @@
-"""Listening samples: the demo voice speaks what docs/samples has; the server's codecs write it.
+"""Makes the listening samples in docs/samples with the demo voice and the server's encoders.
 
 python -m tools.samples [docs/samples]
 """
@@ -20,7 +20,7 @@ from realtime_tts.client import RealtimeTTS
 
 SAMPLE_RATE = 24_000
 FORMAT = parse_format("opus_24000_32")
-SEED = 7  # the same files from the same checkpoint
+SEED = 7  # so that the same checkpoint makes the same files
 
 GREETING = "Good evening. I am {name}, one of the voices that come with the server."
 LAYOUTS = (
@@ -36,18 +36,18 @@ LONG = (
 )
 ANSWER = "All right, in short: take the first one."
 HEARD_MS = 4_300
-FADE, BREATH = 96, 9_600  # samples: as a player stops, and before the answer
+FADE, BREATH = 96, 9_600  # samples of the fade-out, and of the pause before the answer
 
 Samples = NDArray[np.int16]
 
 
 async def spoken(tts: RealtimeTTS, text: str) -> Samples:
-    """A text that is there as a whole."""
+    """Speak a text that is known as a whole."""
     return _joined([packet async for packet in tts.speak(text)])
 
 
 async def voices(tts: RealtimeTTS) -> dict[str, Samples]:
-    """A sentence by each."""
+    """Speak one sentence with each voice."""
     found = {}
     for name in tts.ready.voices:
         await tts.configure(voice=name)
@@ -57,7 +57,7 @@ async def voices(tts: RealtimeTTS) -> dict[str, Samples]:
 
 
 async def layouts(tts: RealtimeTTS) -> dict[str, Samples]:
-    """The same text as it comes, and as a whole."""
+    """Speak one text in each layout."""
     found = {}
     for layout in ("streaming", "full_text"):
         await tts.configure(layout=layout)
@@ -67,8 +67,8 @@ async def layouts(tts: RealtimeTTS) -> dict[str, Samples]:
 
 
 async def seam(tts: RealtimeTTS) -> dict[str, Samples]:
-    """The text stops after a few words until all of them were heard and spoken to their end, and
-    then goes on. The wait is left out: to be judged is how the voice goes on."""
+    """Speak a text that stops after a few words, and continues when these have been spoken. The
+    wait is left out of the sample, which shows how the voice continues."""
     turn = await tts.turn()
     packets: list[bytes] = []
 
@@ -79,7 +79,7 @@ async def seam(tts: RealtimeTTS) -> dict[str, Samples]:
     listening = asyncio.create_task(listen())
     await turn.send(BEFORE)
     count = -1
-    while not packets or len(packets) > count:  # until nothing more comes
+    while not packets or len(packets) > count:  # until no more sound arrives
         count = len(packets)
         await asyncio.sleep(4)
     await turn.send(AFTER, end=True)
@@ -88,7 +88,7 @@ async def seam(tts: RealtimeTTS) -> dict[str, Samples]:
 
 
 async def interrupt(tts: RealtimeTTS) -> dict[str, Samples]:
-    """A listener interrupts in the middle of a sentence, and gets an answer."""
+    """Interrupt in the middle of a sentence, and speak an answer."""
     turn = await tts.turn()
     await turn.send(LONG, end=True)
     packets: list[bytes] = []
@@ -105,7 +105,7 @@ async def interrupt(tts: RealtimeTTS) -> dict[str, Samples]:
 
 
 def encoded(samples: Samples) -> bytes:
-    """A file."""
+    """Encode samples into a file."""
     encoder = Encoder(FORMAT)
     return encoder.encode(samples.astype("<i2").tobytes()) + encoder.finish()
 

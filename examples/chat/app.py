@@ -1,9 +1,9 @@
-"""A chatbot that talks, in the browser: the demo page with a language model beside it.
+"""A chatbot that talks in the browser: the demo page with a language model.
 
     python examples/chat/app.py --llm-url http://127.0.0.1:8002/v1 --llm-model any
 
-The page and the speech come from the server at --tts, passed on; POST /chat is this program's own:
-it streams the model's reply to the page, which sends it into a turn as it comes. See README.md.
+The page and the speech are forwarded from the server at --tts. POST /chat is this program's own: it
+streams the model's reply to the page, which sends it into a turn as it arrives. See README.md.
 """
 
 import argparse
@@ -29,7 +29,7 @@ MAX_BODY_BYTES = 200_000
 
 
 def create_app(model: Model, speech: SpeechServer, *, loopback: bool = True) -> Starlette:
-    """The application. No other site's page gets in: a chat costs its owner money."""
+    """Make the application. It refuses pages of other sites: a chat costs its owner money."""
 
     async def chat(request: Request) -> Response:
         try:
@@ -56,7 +56,7 @@ def create_app(model: Model, speech: SpeechServer, *, loopback: bool = True) -> 
 
 
 async def lines(model: Model, messages: list[dict[str, str]]) -> AsyncIterator[str]:
-    """The reply as lines of JSON. When the page hangs up, this is closed, and so is the model's."""
+    """Yield the reply as lines of JSON. A hang-up closes it, and the model stops."""
     async with contextlib.aclosing(model.deltas(messages)) as deltas:
         try:
             async for delta in deltas:
@@ -66,7 +66,7 @@ async def lines(model: Model, messages: list[dict[str, str]]) -> AsyncIterator[s
 
 
 async def body_of(request: Request) -> bytes:
-    """The body, if it is not too large. Raises ValueError."""
+    """Read the body of a request. Raises ValueError if it is too large."""
     body = b""
     async for part in request.stream():
         body += part
@@ -76,7 +76,7 @@ async def body_of(request: Request) -> bytes:
 
 
 def conversation(body: bytes) -> list[dict[str, str]]:
-    """The messages in a request. Raises ValueError with what was expected."""
+    """Return the messages in a request. Raises ValueError, which says what was expected."""
     sent = json.loads(body)
     messages = sent.get("messages") if isinstance(sent, dict) else None
     if not isinstance(messages, list) or not messages:
@@ -89,7 +89,7 @@ def conversation(body: bytes) -> list[dict[str, str]]:
 
 
 def headers_for_the_page(model: str) -> dict[str, str]:
-    """What tells the page that there is somebody to chat with."""
+    """Return the headers that tell the page that it can chat, and with which model."""
     return {"x-chat-model": quote(model)}
 
 

@@ -1,4 +1,4 @@
-"""Any OpenAI-compatible language model, as deltas of text; what goes wrong with it, in words."""
+"""Streams text from any OpenAI-compatible language model, with readable errors."""
 
 import argparse
 import os
@@ -17,12 +17,12 @@ SYSTEM = (
 
 
 class LLMError(Exception):
-    """The model gave no reply, or stopped in the middle of one; the message is for people."""
+    """The model gave no reply, or only part of one; the message can be shown to users."""
 
 
 @dataclass
 class Conversation:
-    """What the model should remember: what the person said, and what they heard."""
+    """The history that is sent to the model: what the person said, and what they heard."""
 
     messages: list[dict[str, str]] = field(default_factory=list)
 
@@ -30,13 +30,13 @@ class Conversation:
         self.messages.append({"role": "user", "content": text})
 
     def reply(self) -> dict[str, str]:
-        """The reply that is now being written."""
+        """Add an empty reply to the history and return it, to be filled as it is written."""
         message = {"role": "assistant", "content": ""}
         self.messages.append(message)
         return message
 
     def cut(self, message: dict[str, str], heard: str) -> None:
-        """The person interrupted: the reply ends where they stopped hearing it."""
+        """Shorten the reply `message` to what the person had heard when they interrupted it."""
         message["content"] = heard.rstrip()
         if not message["content"]:
             self.messages = [one for one in self.messages if one is not message]
@@ -51,11 +51,11 @@ class Model:
     def __init__(self, url: str, name: str, key: str | None = None) -> None:
         self.url = url
         self.name = name
-        # Servers of one's own want no key, but the client insists on one.
+        # Local servers need no key, but the client insists on one.
         self._client = openai.AsyncOpenAI(base_url=url, api_key=key or "none", max_retries=1)
 
     async def deltas(self, messages: Sequence[dict[str, str]]) -> AsyncGenerator[str, None]:
-        """The reply as the model writes it. Raises LLMError.
+        """Yield the reply as the model writes it. Raises LLMError.
 
         To stop the model, close the generator: that closes the response, and the model notices.
         """
@@ -95,7 +95,7 @@ class Model:
 
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
-    """--llm-url and --llm-model; the key comes from the environment, not from a command line."""
+    """Add --llm-url and --llm-model. The key comes from the environment, not from a flag."""
     group = parser.add_argument_group("language model (its key: LLM_API_KEY or OPENAI_API_KEY)")
     group.add_argument("--llm-url", required=True, help="such as http://127.0.0.1:8002/v1")
     group.add_argument("--llm-model", required=True, metavar="NAME")

@@ -1,4 +1,4 @@
-"""Passes everything but the chat on to the speech server, so that the browser knows one address."""
+"""Forwards everything except the chat to the speech server: the browser needs one address only."""
 
 import asyncio
 import contextlib
@@ -17,12 +17,12 @@ PASSED_ON = ("cache-control", "content-security-policy", "content-type", "etag",
 
 
 class SpeechServer:
-    """The server that speaks, as it is seen through this one."""
+    """A proxy for the speech server."""
 
     def __init__(
         self, url: str, key: str | None = None, headers: Mapping[str, str] | None = None
     ) -> None:
-        """`headers` are added to every answer."""
+        """`url`: the server's address. `key`: its key, if any. `headers`: added to every answer."""
         self.url = url.rstrip("/").replace("ws://", "http://", 1).replace("wss://", "https://", 1)
         self._key = key
         self._headers = dict(headers or {})
@@ -32,7 +32,7 @@ class SpeechServer:
         await self._http.aclose()
 
     async def get(self, request: Request) -> Response:
-        """The page, what it imports, the voices, health."""
+        """Forward a GET: the page, the files that it imports, the voices, or the health check."""
         headers = _given(request, "accept", "authorization", "if-none-match") | self._key_header()
         try:
             found = await self._http.get(request.url.path, headers=headers)
@@ -42,7 +42,7 @@ class SpeechServer:
         return Response(found.content, found.status_code, headers=passed | self._headers)
 
     async def speak(self, websocket: WebSocket) -> None:
-        """One session: every message of either side to the other, as it is."""
+        """Forward one session: every message of each side goes to the other unchanged."""
         query = f"?{websocket.url.query}" if websocket.url.query else ""
         url = f"ws{self.url.removeprefix('http')}{websocket.url.path}{query}"
         try:
@@ -71,12 +71,12 @@ class SpeechServer:
 
 
 def _given(connection: HTTPConnection, *names: str) -> dict[str, str]:
-    """Those headers that the browser sent."""
+    """Return the headers with these names that the browser sent."""
     return {name: connection.headers[name] for name in names if name in connection.headers}
 
 
 async def _join(websocket: WebSocket, upstream: websockets.ClientConnection) -> None:
-    """Until one side closes; then the other is closed, too."""
+    """Forward messages until one side closes, then close the other one, too."""
     ways = [
         asyncio.create_task(_up(websocket, upstream)),
         asyncio.create_task(_down(upstream, websocket)),
@@ -107,7 +107,7 @@ async def _down(upstream: websockets.ClientConnection, websocket: WebSocket) -> 
 
 
 async def _refuse(websocket: WebSocket, body: bytes, absent: str = "") -> None:
-    """A page sees no HTTP status of a WebSocket: it is told by a message."""
+    """Refuse a session with an error message: a page cannot see a WebSocket's HTTP status."""
     error = {"type": "error", "code": "not_ready", "message": absent, "fatal": True}
     error |= {"retryable": True, "retry_after_ms": 2000}
     with contextlib.suppress(ValueError):

@@ -2,7 +2,7 @@
 
     python examples/chat/stand_in.py [--port 8002] [--pace 30] [--stall 1.5]
 
-For trying the chat without a model, and for its tests.
+It serves to try the chat without a model, and to test it.
 """
 
 import argparse
@@ -31,16 +31,19 @@ REPLIES = (
 
 @dataclass
 class StandIn:
-    """How it behaves; and what it was asked, for tests. `stall_every` counts tokens."""
+    """Settings of the stand-in, and a record of its requests for tests.
+
+    `pace`: tokens a second. `stall`: seconds of a pause after each `stall_every` tokens.
+    """
 
     pace: float = 30.0
     stall: float = 1.5
     stall_every: int = 12
     replies: tuple[str, ...] = REPLIES
     status: int = 200
-    break_after: int | None = None  # tokens, then the connection ends in the middle of the reply
+    break_after: int | None = None  # tokens after which the connection breaks
     requests: list[dict[str, Any]] = field(default_factory=list)
-    hung_up: int = 0  # replies that their reader did not want to the end
+    hung_up: int = 0  # replies whose reader hung up before their end
 
     def app(self) -> Starlette:
         complete = Route("/v1/chat/completions", self._complete, methods=["POST"])

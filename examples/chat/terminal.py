@@ -1,9 +1,9 @@
-"""A chatbot that talks, in the terminal. Typing a line while it speaks interrupts it.
+"""A chatbot that talks in the terminal. Typing a line while it speaks interrupts it.
 
     python examples/chat/terminal.py --llm-url http://127.0.0.1:8002/v1 --llm-model any
 
-This is also how a program of your own would do it: the model's deltas go straight into a turn, and
-after an interrupt the history holds what was heard.
+A program of your own can work in the same way: the model's deltas go straight into a turn, and
+after an interrupt the history holds only what was heard.
 """
 
 import argparse
@@ -21,11 +21,11 @@ from realtime_tts.cli.output import Output, sink_makers
 from realtime_tts.errors import RealtimeTTSError
 
 WAV = audio_format("pcm_s16le", container="wav")
-"""What `--output FILE` holds."""
+"""Format of `--output FILE`."""
 
 
 class Chat:
-    """One conversation, spoken."""
+    """One spoken conversation."""
 
     def __init__(self, tts: RealtimeTTS, model: Model, output: str | None) -> None:
         self._tts = tts
@@ -52,7 +52,7 @@ class Chat:
         print()
 
     async def _reply(self, message: dict[str, str]) -> AsyncIterator[str]:
-        """The model's deltas, shown and remembered. What came before an error is still spoken."""
+        """Yield the model's deltas, and print and store them. An error ends the reply early."""
         deltas = self._model.deltas(self.conversation.to_send())
         async with contextlib.aclosing(deltas):
             try:
@@ -80,7 +80,7 @@ class Chat:
 
 
 async def lines_of_input() -> AsyncIterator[str]:
-    """Lines as they are typed, read in a thread so that everything else goes on."""
+    """Yield lines as they are typed, read in a thread so that nothing waits for them."""
     while line := await asyncio.to_thread(sys.stdin.readline):
         yield line.strip()
 

@@ -25,20 +25,23 @@ from realtime_tts.logs import event
 log = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.5
-"""How often the file is looked at: a key that was revoked ends within a second."""
-_TELL_SECONDS = 0.1
+"""Seconds between two looks at the file of keys: a revoked key ends within a second."""
+_SHARE_SECONDS = 0.1
 _PURPOSE = b"realtime-tts token"
 
 
 class Access:
-    """Made before the server listens: raises ConfigError for keys that cannot be read. `clock`:
-    seconds since 1970."""
+    """The keys of a server, kept up to date with their file, and an account for each.
+
+    Made before the server listens. Raises ConfigError for keys that cannot be read. `clock` gives
+    seconds since 1970.
+    """
 
     def __init__(self, config: AccessConfig, clock: Callable[[], float] = time.time) -> None:
         self.usage = Usage(config.usage_url, clock)
         self.rates = Rates(clock)
         self.holders: Callable[[], Iterable[Holder]] = tuple
-        """What is open at this front."""
+        """Gives the connections that are open at this front."""
         self.on_revoked: Callable[[KeyAccount], None] = lambda account: None
         """Called for a key that is no longer valid, to end what it has open."""
         self._config = config
@@ -53,19 +56,22 @@ class Access:
     # Who it is.
 
     def account_of(self, shown: bytes) -> KeyAccount | None:
-        """Whose key was shown; None for what is no valid key."""
+        """Return the account of the key `shown`, or None if that is no valid key."""
         key_id = id_in(shown)
         account = None if key_id is None else self.account(key_id)
         return account if account is not None and account.key.is_of(shown) else None
 
     def account(self, key_id: str) -> KeyAccount | None:
-        """Of a key that is valid now."""
+        """Return the account of the key with this id, or None if it is unknown or has expired."""
         account = self._accounts.get(key_id)
         return None if account is None or account.key.expired(self._clock()) else account
 
     def secret(self, key_id: str) -> bytes | None:
-        """What only servers with this key know, to make and to check tokens with. The key has 256
-        random bits, so nobody can find it out by trying, and no slow hash is needed."""
+        """Return the secret that signs this key's tokens, or None if the key is not valid now.
+
+        Every server that has the key derives the same secret, so each can check the others' tokens.
+        No slow hash is needed, because a key has 256 random bits.
+        """
         account = self.account(key_id)
         if account is None:
             return None
@@ -74,18 +80,18 @@ class Access:
     # How it is kept up to date.
 
     def share(self, folder: Path, front: int) -> None:
-        """This is one of several fronts, which have a folder in common."""
+        """Share limits with the server's other fronts through `folder`; this is number `front`."""
         self._exchange.fronts = FrontsTable(folder / "limits.db", front)
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """In this block keys are reloaded, usage is written and limits are shared."""
+        """Reload keys, write usage and share limits for as long as the block runs."""
         self.usage.start()
         self._exchange.start()
         tasks = [asyncio.create_task(repeat("keys", _LOOK_SECONDS, self._look), name="keys")]
         if self._exchange.has_others:
-            telling = repeat("keys_held", _TELL_SECONDS, self._tell_others)
-            tasks.append(asyncio.create_task(telling, name="keys-held"))
+            sharing = repeat("keys_held", _SHARE_SECONDS, self._share_held)
+            tasks.append(asyncio.create_task(sharing, name="keys-held"))
         try:
             yield
         finally:
@@ -102,12 +108,15 @@ class Access:
             event(log, logging.INFO, "keys.loaded", keys=len(found))
         self._end_expired()
 
-    async def _tell_others(self) -> None:
+    async def _share_held(self) -> None:
         self._exchange.here = self._held()
 
     def _changed(self) -> dict[str, Key] | None:
-        """The keys, if they are others than before. Garbage changes nothing: those that were read
-        last stay valid, and it is looked at again."""
+        """Read the keys again if their file has changed; None if it has not.
+
+        A file that cannot be read gives None, too: the keys read last stay valid, and the file is
+        tried again at the next look.
+        """
         try:
             stamp = self._file.stamp()
             if stamp == self._stamp:
@@ -139,7 +148,7 @@ class Access:
         return KeyAccount(key, self.rates, self.usage, lambda: self.holders(), exchange.elsewhere)
 
     def _held(self) -> dict[str, tuple[int, int]]:
-        """Sessions and turns that are open here, of each key that has some."""
+        """Count the sessions and turns that each key has open at this front, by its id."""
         held: dict[str, tuple[int, int]] = {}
         for one in self.holders():
             if one.account.id:

@@ -15,12 +15,12 @@ if TYPE_CHECKING:  # they need what only a server with keys has installed
     from realtime_tts.access.usage import Usage
 
 ACCOUNT = "realtime_tts.account"
-"""Key in the ASGI scope of a request with a stored key: its account."""
+"""Name under which the ASGI scope of a request with a stored key has the key's account."""
 LIMIT_REACHED = "key_limit_reached"
 UNAUTHORIZED = "unauthorized"
 
 _HELD_RETRY_MS = {"sessions": 5_000, "turns": 1_000}
-_TOLD = {
+_LIMIT_NAMES = {
     "sessions": "sessions at once",
     "turns": "turns at once",
     "turns_per_minute": "turns a minute",
@@ -30,83 +30,92 @@ _TOLD = {
 
 
 class VoiceNotAllowed(RequestError, code="voice_not_allowed"):
-    """The key is not for this voice."""
+    """The key may not use the voice that was asked for."""
 
 
 class Holder(Protocol):
-    """Something that holds sessions and turns: a connection."""
+    """A connection, which counts for some of its account's sessions and turns."""
 
     @property
     def account(self) -> Account:
-        """Whose it is."""
+        """The account that pays for the connection."""
 
     @property
     def sessions(self) -> int:
-        """How many it counts for."""
+        """Number of sessions that the connection counts for."""
 
     @property
     def live_turns(self) -> int:
-        """Turns of it that have text, and are not done."""
+        """Number of the connection's turns that have text and are not done."""
 
 
 class Account:
-    """Of everybody who shows no stored key (`FREE`): no limit but the server's, nothing counted."""
+    """What the holders of one key may do. This base class is for clients that show no stored key
+    (`FREE`): only the server's own limits apply, and no usage is recorded."""
 
     id = ""
-    """Tells it from others, in the queue for turns and in usage."""
+    """Id of the key, in the queue for turns and in usage; empty without a key."""
     payer = ("", 1.0)
-    """The same with its share of a full server, beside others' shares."""
+    """`id`, and the account's weight when a full server is divided among accounts."""
     is_admin = True
-    """Whether it may see and change what all customers share."""
+    """Whether the account may see and change what all customers share."""
     registers: tuple[str, ...] = ("*",)
-    """Patterns of the voices that it may register and delete."""
+    """Patterns of the voices that the account may register and delete."""
 
     def session(self, held: int = 0) -> TurnFailure | None:
-        """Why it may not have another session; `held` are those it has that are meant."""
+        """Return why this account may not have another session, or None if it may.
+
+        `held`: sessions that the caller already counts for and would use for this one.
+        """
         return None
 
     def turn(self, chars: int) -> TurnFailure | None:
-        """Begin a turn with so many characters: counts both, or neither, and gives why not."""
+        """Count a new turn and its `chars` characters, or count nothing and return why not."""
         return None
 
     def text(self, chars: int) -> TurnFailure | None:
-        """Take so many characters more in: counts them, or gives why not."""
+        """Count `chars` more characters, or count nothing and return why not."""
         return None
 
     def resumes(self, turn: str) -> bool:
-        """Whether this turn, which was counted, may go on without being counted again."""
+        """Return whether the turn, counted already, may resume without being counted again."""
         return True
 
     def owes(self, *, turns: int, chars: int) -> None:
-        """It has had so much that was not counted: counts it, whatever its limits are."""
+        """Count turns and characters that were used already, even beyond the limits."""
 
     def give_back(self, *, turns: int, chars: int) -> None:
-        """Of what was counted, so much came to nothing."""
+        """Take turns and characters that were counted, but came to nothing, off the count again."""
 
     def may_use(self, voice: str | None) -> bool:
-        """Whether it may speak with this voice; None is the checkpoint's only one."""
+        """Return whether it may speak with `voice`; None is the checkpoint's only voice."""
         return True
 
     def may_register(self, voice: str) -> bool:
-        """Whether it may register and delete a voice of this name."""
+        """Return whether it may register and delete a voice of this name."""
         return matches(self.registers, voice)
 
     def check_voice(self, voice: str | None) -> None:
-        """Raise VoiceNotAllowed for a voice that is not for it."""
+        """Raise VoiceNotAllowed for a voice that this account may not use."""
         if not self.may_use(voice):
             raise VoiceNotAllowed(voice_not_allowed(voice).message)
 
     def spoke(self, turns: int, samples: int, chars: int) -> None:
-        """A turn is over, or none if it was counted elsewhere, that came to so much here; for the
-        usage."""
+        """Add a finished turn to the usage: `samples` sent and `chars` received here.
+
+        `turns`: 1, or 0 if the turn was counted elsewhere.
+        """
 
 
 FREE = Account()
 
 
 class KeyAccount(Account):
-    """Of one key, in one front. `holders`: what is open there, of all keys; `elsewhere`: sessions
-    and turns that a key has at other fronts and servers."""
+    """The account of one key, as one front sees it.
+
+    `holders` gives the connections of all keys that are open at this front; `elsewhere` the
+    sessions and turns that a key has at other fronts and servers.
+    """
 
     def __init__(
         self,
@@ -121,10 +130,10 @@ class KeyAccount(Account):
         self.renew(key)
 
     def renew(self, key: Key) -> None:
-        """What is stored of the key has changed."""
+        """Take over `key`, the stored key, which has changed."""
         self.key = key
         self.ended = False
-        """Whoever has something open has been told that it is no longer valid."""
+        """Whether open connections have been notified that the key is no longer valid."""
         self.id, self.is_admin, self.payer = key.id, key.admin, (key.id, key.share)
         self.registers = key.register
 
@@ -153,7 +162,7 @@ class KeyAccount(Account):
         self._usage.spoke(self.key, turns, samples, chars)
 
     def _held(self) -> tuple[int, int]:
-        """Sessions and turns that it has here."""
+        """Count the sessions and turns that the account has open at this front."""
         own = [one for one in self._holders() if one.account is self]
         return sum(one.sessions for one in own), sum(one.live_turns for one in own)
 
@@ -172,21 +181,22 @@ class KeyAccount(Account):
         return self._refuse(exceeded.limit, exceeded.most, wait_ms)
 
     def _refuse(self, limit: str, most: int, wait_ms: int | None) -> TurnFailure:
-        """`wait_ms`: None for what no window could hold, however long one waits."""
+        """Record a refusal and return it. `wait_ms`: milliseconds until a retry may succeed; None
+        for more than a whole window of the limit, for which waiting does not help."""
         self._usage.refused(self.key)
-        told = f"this key may have {most:,} {_TOLD[limit]} ({limit})"
+        message = f"this key may have {most:,} {_LIMIT_NAMES[limit]} ({limit})"
         if wait_ms is None:
-            return TurnFailure(LIMIT_REACHED, f"{told}, and this is more at once")
+            return TurnFailure(LIMIT_REACHED, f"{message}, and this is more at once")
         wait = f"try again in {ceil(wait_ms / 1000)} s"
-        return TurnFailure(LIMIT_REACHED, f"{told}; {wait}", True, wait_ms)
+        return TurnFailure(LIMIT_REACHED, f"{message}; {wait}", True, wait_ms)
 
 
 def voice_not_allowed(voice: str | None) -> TurnFailure:
-    """Why there is no speech with a voice that is not for the key."""
+    """Return the failure of a turn with a voice that the key may not use."""
     message = f"this key may not use the voice {voice or 'of the checkpoint'}"
     return TurnFailure(VoiceNotAllowed.code, message)
 
 
 def revoked() -> TurnFailure:
-    """Why an open socket of a key ends that is no longer valid."""
+    """Return the failure that ends the open sockets of a key that is no longer valid."""
     return TurnFailure(UNAUTHORIZED, "the key of this session is no longer valid")

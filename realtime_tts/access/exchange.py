@@ -1,9 +1,9 @@
 """Exchange: brings together what several processes count of the same keys.
 
-Threads do it ten times a second, and nobody waits for them: limits are decided on what is known.
-So before all know that a limit is reached, as much more can come as comes in a tenth of a second.
-While the store cannot be reached, each process goes by its own counts, and by what the fronts of
-its server tell each other: they do not wait for the store. What nobody tells any more is forgotten.
+Threads exchange counts ten times a second. Nobody waits for them: limits are decided on the counts
+known so far, so a limit may be exceeded by what arrives within a tenth of a second. While the store
+cannot be reached, each process uses its own counts and those of the server's other fronts, which do
+not go through the store. Counts that a process no longer repeats are forgotten.
 """
 
 from __future__ import annotations
@@ -25,21 +25,24 @@ log = logging.getLogger(__name__)
 
 _SECONDS = 0.1
 _STORE_SECONDS = 2.0
-"""How long the store may take to answer."""
+"""Seconds that the store may take to answer."""
 
 
 class Exchange:
-    """`url`: of the store that servers of a fleet have in common, as `limits` has it
-    (`redis://HOST:6379`, `valkey://…`); None: there is but this server. Raises ConfigError."""
+    """Exchanges the counts of this process with other fronts and with other servers.
+
+    `url`: address of the store that the servers of a fleet share, as the library `limits` writes
+    it (`redis://HOST:6379`, `valkey://…`); None if there is only this server. Raises ConfigError.
+    """
 
     def __init__(self, counters: Counters, url: str | None) -> None:
         self.fronts: FrontsTable | None = None
-        """Where the fronts of this server tell each other; None: it has one."""
+        """The table that the fronts of this server share; None if there is only one front."""
         self.here: Held = {}
-        """What is open at this process; replaced as a whole."""
+        """Sessions and turns that are open in this process; replaced as a whole."""
         self._at_fronts: Held = {}
         self._in_fleet: Held | None = None
-        """None while the store cannot be reached."""
+        """Open at all other fronts and servers; None while the store cannot be reached."""
         self._counters = counters
         self._store = None if url is None else _store(url)
         self._fleet = None if self._store is None else FleetTable(self._store.storage)
@@ -48,11 +51,11 @@ class Exchange:
 
     @property
     def has_others(self) -> bool:
-        """Whether there is anybody to exchange with."""
+        """Whether there are other fronts or servers to exchange counts with."""
         return self._store is not None or self.fronts is not None
 
     def start(self) -> None:
-        """Begin, if there is anybody to exchange with."""
+        """Start the threads that exchange counts, if there are other fronts or servers."""
         found = ((self.fronts, self.meet_fronts), (self._store, self.meet_fleet))
         works = [work for table, work in found if table is not None]
         self._threads = [
@@ -62,13 +65,13 @@ class Exchange:
             thread.start()
 
     def stop(self) -> None:
-        """End. Waits for the threads."""
+        """Stop the threads, and wait until they have ended."""
         self._stopping.set()
         for thread in self._threads:
             thread.join()
 
     def elsewhere(self, key_id: str) -> tuple[int, int]:
-        """Sessions and turns that the key has at other fronts, and at other servers of a fleet."""
+        """Return the sessions and turns that the key has at other fronts and other servers."""
         held = self._at_fronts if self._in_fleet is None else self._in_fleet
         return held.get(key_id, (0, 0))
 
@@ -88,8 +91,10 @@ class Exchange:
                 failing = False
 
     def meet_fronts(self) -> None:
-        """Tell the other fronts what is open here, and learn what is at theirs; without a fleet,
-        also what was counted."""
+        """Exchange open sessions and turns with the other fronts.
+
+        Without a fleet, exchange the counts of the rate limits, too.
+        """
         if self.fronts is None:
             return
         try:
@@ -101,7 +106,7 @@ class Exchange:
             self._settle(self.fronts)
 
     def meet_fleet(self) -> None:
-        """The same with the other servers of a fleet."""
+        """Exchange open sessions and turns, and counts of rate limits, with other servers."""
         if self._store is None or self._fleet is None:
             return
         try:
@@ -112,7 +117,7 @@ class Exchange:
         self._settle(self._store)
 
     def _settle(self, store: Storage | FrontsTable) -> None:
-        """Tell what this process has counted, and learn what all have."""
+        """Add this process's new counts to the store, and take over the totals of all processes."""
         for name, amount, seconds in self._counters.take_unshared():
             try:
                 count, ends = store.incr(name, seconds, amount), store.get_expiry(name)

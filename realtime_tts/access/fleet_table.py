@@ -1,4 +1,4 @@
-"""FleetTable: what all processes of a fleet tell each other of the keys, in Redis or Valkey.
+"""FleetTable: the open sessions and turns of all processes of a fleet, in Redis or Valkey.
 
 Each process keeps one entry, which ends by itself a few seconds after the process was last heard
 of, so a server that is killed leaves nothing behind. Used by one thread of each process.
@@ -14,20 +14,23 @@ import msgspec
 from realtime_tts.access.fronts_table import SILENT_SECONDS, Held, sums
 
 _PREFIX = "{realtime-tts}:held"
-"""Of all names in the store; the braces keep them in one slot of a cluster."""
+"""How all names in the store begin; the braces keep them in one slot of a cluster."""
 
 _entry = msgspec.json.Decoder(dict[str, tuple[int, int]])
 
 
 class FleetTable:
-    """`client`: of the library redis or valkey, whose errors the methods raise."""
+    """This process's entry in the store, beside those of all other processes of the fleet.
+
+    `client`: a client of the library redis or valkey, whose errors the methods raise.
+    """
 
     def __init__(self, client: Any) -> None:
         self._client = client
         self._name = f"{_PREFIX}:{secrets.token_hex(8)}"
 
     def exchange(self, here: Held) -> dict[str, tuple[int, int]]:
-        """Tell what is open here; gives what is open at all other processes, of each key."""
+        """Write what is open here; return what each key has open in all other processes."""
         with self._client.pipeline(transaction=False) as pipe:
             if here:
                 pipe.set(self._name, msgspec.json.encode(here), px=int(SILENT_SECONDS * 1000))

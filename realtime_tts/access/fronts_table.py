@@ -1,5 +1,8 @@
-"""FrontsTable: what the fronts of one server tell each other of the keys: a small database in their
-private folder, which ends with the server. Used by one thread of each front."""
+"""FrontsTable: open sessions and turns, and counters of limits, of all fronts of one server.
+
+It is a small database in the fronts' private folder, which is removed when the server ends. One
+thread of each front uses it.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 Held = Mapping[str, tuple[int, int]]
-"""Sessions and turns that are open, by the ids of keys."""
+"""Number of open sessions and of open turns, by the id of the key."""
 
 SILENT_SECONDS = 3.0
-"""What a process has told holds for so long: it may have ended."""
+"""Seconds after which a process that reports nothing counts as ended."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS held (
   front INTEGER, key TEXT, sessions INTEGER, turns INTEGER, at REAL, PRIMARY KEY (front, key));
@@ -22,7 +25,7 @@ CREATE TABLE IF NOT EXISTS counters (name TEXT PRIMARY KEY, count INTEGER, ends 
 
 
 def sums(entries: Iterable[Held]) -> dict[str, tuple[int, int]]:
-    """What is open of each key, in all of these together."""
+    """Return the sessions and turns of each key, summed over all entries."""
     found: dict[str, tuple[int, int]] = {}
     for entry in entries:
         for key, (sessions, turns) in entry.items():
@@ -32,8 +35,11 @@ def sums(entries: Iterable[Held]) -> dict[str, tuple[int, int]]:
 
 
 class FrontsTable:
-    """`front`: the number of this one. A file that was removed or cannot be used is opened, or
-    made, again with the next call."""
+    """The table that the fronts of a server share, as front number `front` uses it.
+
+    A file that was removed, or that failed, is opened or made again by the next call. All methods
+    raise sqlite3.Error.
+    """
 
     def __init__(self, path: Path, front: int) -> None:
         self._path, self._front = path, front
@@ -41,8 +47,7 @@ class FrontsTable:
         self._inode = 0
 
     def exchange(self, here: Held) -> dict[str, tuple[int, int]]:
-        """Tell what is open here; gives what is open at the other fronts, of each key. Raises
-        sqlite3.Error, as the others do."""
+        """Write what is open here; return what each key has open at the other fronts."""
         now = time.time()
         rows = [(self._front, key, *held, now) for key, held in here.items()]
         with self._writing() as database:
@@ -56,7 +61,7 @@ class FrontsTable:
         return {key: (sessions, turns) for key, sessions, turns in found}
 
     def incr(self, name: str, expiry: int, amount: int = 1) -> int:
-        """Add to a counter, whose window begins with that if there is none; gives the sum."""
+        """Add `amount` to a counter and return the sum; a new counter's window begins now."""
         now = time.time()
         with self._writing() as database:
             database.execute("DELETE FROM counters WHERE ends <= ?", (now,))
@@ -68,14 +73,14 @@ class FrontsTable:
         return int(row[0])
 
     def get_expiry(self, name: str) -> float:
-        """When the counter's window ends, in seconds since 1970."""
+        """Return when the counter's window ends, in seconds since 1970."""
         with self._writing() as database:
             row = database.execute("SELECT ends FROM counters WHERE name = ?", (name,)).fetchone()
         return time.time() if row is None else float(row[0])
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction; what fails it is the end of this connection, too."""
+        """Run one transaction. If it fails, the connection is closed, too."""
         database = self._open()
         try:
             database.execute("BEGIN IMMEDIATE")
@@ -86,9 +91,9 @@ class FrontsTable:
             raise
 
     def _open(self) -> sqlite3.Connection:
-        """The database that all fronts have: the file that is at the path now."""
+        """Return a connection to the file that is at the path now."""
         if self._database is not None and self._inode != _inode(self._path):
-            self._close()  # to who has it still open, a file that was removed seems to be there
+            self._close()  # a removed file can still be read and written through an open connection
         if self._database is None:
             self._database = sqlite3.connect(self._path, isolation_level=None)
             self._database.execute("PRAGMA synchronous = OFF")  # it need not outlive the machine

@@ -23,10 +23,10 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 
 
 class KeyLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What everybody with one key may do together; None: as much as the server can.
+    """What all clients with one key may use together; None means no limit but the server's.
 
     `sessions` and `turns` count what is open at once, `turns_per_minute`, `chars_per_minute` and
-    `chars_per_day` what begins, or comes, in a window of that length.
+    `chars_per_day` what begins, or arrives, in a window of that length.
     """
 
     sessions: Positive | None = None
@@ -37,12 +37,12 @@ class KeyLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """As it is stored. `digest`: SHA-256 of the whole key, in hexadecimal digits. `created` and
-    `expires`: in seconds since 1970. `origins`: of the pages that may use it; empty: any that the
-    server allows. `voices`, `register`: patterns (`acme-*`) of the voices that it may speak with,
-    and that it may register and delete. `share`: how much of a full server it gets, beside others'
-    shares. An `admin` key sees the usage of all keys, metrics and load, and may change what all
-    customers share."""
+    """A key as it is stored. `digest`: SHA-256 of the whole key, in hexadecimal digits. `created`,
+    `expires`: seconds since 1970. `origins`: origins of the pages that may use it; empty: any that
+    the server allows. `voices`, `register`: patterns (`acme-*`) of the voices that it may speak
+    with, and of those that it may register and delete. `share`: its weight when a full server is
+    divided among keys. An `admin` key sees the usage of all keys, metrics and load, and may change
+    what all customers share."""
 
     id: Name
     name: Name
@@ -57,40 +57,40 @@ class Key(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     limits: KeyLimits = KeyLimits()
 
     def expired(self, now: float) -> bool:
-        """Whether its time is over; `now` in seconds since 1970."""
+        """Return whether the key has expired at `now`, in seconds since 1970."""
         return self.expires is not None and self.expires <= now
 
     def is_of(self, shown: bytes) -> bool:
-        """Whether this is the key that was shown. The time it takes tells nothing."""
+        """Return whether this is the key `shown`, compared in constant time."""
         return hmac.compare_digest(digest_of(shown), self.digest)
 
     def may_use(self, voice: str | None) -> bool:
-        """Whether it may speak with this voice; None is the checkpoint's only one."""
+        """Return whether the key may speak with `voice`; None is the checkpoint's only voice."""
         return matches(self.voices, voice or "")
 
 
 def matches(patterns: tuple[str, ...], voice: str) -> bool:
-    """Whether one of the patterns fits the name, in capitals or not."""
+    """Return whether one of the patterns matches the voice's name, ignoring case."""
     return any(fnmatchcase(voice.lower(), pattern.lower()) for pattern in patterns)
 
 
 def digest_of(shown: bytes) -> str:
-    """What is stored of a key."""
+    """Return the SHA-256 of a key in hexadecimal digits, which is all that is stored of it."""
     return hashlib.sha256(shown).hexdigest()
 
 
 def new_secret(key_id: str) -> str:
-    """A key that nobody has had before, for the key of this id."""
+    """Make a new random key whose id is `key_id`."""
     return f"{PREFIX}_{key_id}_{secrets.token_urlsafe(_SECRET_BYTES)}"
 
 
 def new_id() -> str:
-    """The id of a new key."""
+    """Make the id of a new key."""
     return secrets.token_hex(_ID_BYTES)
 
 
 def id_in(shown: bytes) -> str | None:
-    """The id that a key names, if it looks like one of ours."""
+    """Return the id that a key names, or None if it does not look like one of this project."""
     prefix, _, rest = shown.partition(b"_")
     key_id, separator, _ = rest.partition(b"_")
     ours = prefix == PREFIX.encode() and separator and key_id.isalnum()

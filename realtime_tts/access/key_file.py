@@ -27,13 +27,13 @@ class _Stored(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class KeyFile:
-    """The file at `path`. One that does not exist has no keys."""
+    """The file of keys at `path`. If it does not exist, there are no keys."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def stamp(self) -> Stamp | None:
-        """Changes whenever the file does; None if there is no file. Raises OSError."""
+        """Return what changes whenever the file does; None if there is no file. Raises OSError."""
         try:
             found = self.path.stat()
         except FileNotFoundError:
@@ -41,7 +41,7 @@ class KeyFile:
         return found.st_ino, found.st_size, found.st_mtime_ns
 
     def read(self) -> dict[str, Key]:
-        """The keys, by their ids. Raises ConfigError for a file that has something else."""
+        """Return the keys by id. Raises ConfigError if the file cannot be read or is malformed."""
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:
@@ -61,9 +61,9 @@ class KeyFile:
         return {key.id: key for key in keys}
 
     def change(self, change: Callable[[dict[str, Key]], None]) -> None:
-        """Read the keys, change them, and write them again, while nobody else does.
+        """Read the keys, let `change` modify them, and write them back, under an exclusive lock.
 
-        Raises ConfigError, and whatever `change` does: then nothing is written.
+        Raises ConfigError, and whatever `change` raises: then nothing is written.
         """
         with self._alone():
             keys = self.read()

@@ -1,7 +1,7 @@
-"""Rates: how much of a window each key has used: turns and characters a minute, or a day.
+"""Rates: how much of each rate limit a key has used: turns and characters a minute or a day.
 
-The windows are those of the library `limits`. What is asked on the event loop is answered from this
-process's memory; where several processes share the limits, `Exchange` brings their counts together.
+The windows are those of the library `limits`. The event loop gets its answers from this process's
+memory; where several processes share the limits, `Exchange` brings their counts together.
 """
 
 from __future__ import annotations
@@ -24,23 +24,25 @@ from limits.strategies import FixedWindowRateLimiter
 from realtime_tts.access.key import Key
 
 _SWEEP = 4_096
-"""Counters of windows that are over are forgotten when there are twice as many as were in use."""
+"""Expired counters are removed when there are twice as many counters as were in use at the last
+removal, and at least this many."""
 
 WINDOWS: dict[str, Callable[[int], RateLimitItem]] = {
     "turns_per_minute": RateLimitItemPerMinute,
     "chars_per_minute": RateLimitItemPerMinute,
     "chars_per_day": RateLimitItemPerDay,
 }
-"""By the names of `KeyLimits`."""
+"""The kind of window of each rate limit, by its name in `KeyLimits`."""
 
 MOST_RESUMES = 8
-"""So often may a turn go on on another socket in an hour without counting again."""
+"""How often in an hour a turn may resume on another socket without being counted again."""
 
 
 @dataclass(slots=True)
 class Counter:
-    """A window of one key: `count` in all processes, of which `unshared` no other knows. `full`:
-    something was refused since others were asked, which may have given something back."""
+    """How much of one window a key has used: `count` in all processes, of which `unshared` is not
+    known to the others yet. It `ends` at that time (seconds since 1970) and lasts `seconds`.
+    `full`: a request was refused since the last exchange, so the next one asks for the total."""
 
     count: int
     ends: float
@@ -50,7 +52,7 @@ class Counter:
 
 
 class Counters(Storage):
-    """The windows in memory. `clock` gives seconds since 1970."""
+    """The counters of all windows, in memory. `clock` gives seconds since 1970. Thread-safe."""
 
     STORAGE_SCHEME = None
     base_exceptions = ()
@@ -97,7 +99,7 @@ class Counters(Storage):
             self.counters.pop(key, None)
 
     def lower(self, name: str, amount: int) -> None:
-        """So much less was counted, if the window has so much."""
+        """Take `amount` off the counter, but no more than it has."""
         with self.lock:
             if (counter := self._counter(name)) is not None:
                 amount = min(amount, counter.count)
@@ -105,7 +107,7 @@ class Counters(Storage):
                 counter.unshared -= amount
 
     def note_full(self, name: str) -> None:
-        """Something was refused for the want of it."""
+        """Note that a request was refused because this window is used up."""
         with self.lock:
             if (counter := self._counter(name)) is not None:
                 counter.full = True
@@ -113,8 +115,10 @@ class Counters(Storage):
     # For `Exchange`, in its thread.
 
     def take_unshared(self) -> list[tuple[str, int, int]]:
-        """What was counted here since this was asked last: names, amounts, seconds of windows.
-        Nothing, perhaps, of a window that is full."""
+        """Return what was counted here since the last call: names, amounts, seconds of windows.
+
+        The amount may be 0 for a window that is full: its total is wanted.
+        """
         with self.lock:
             now = self._clock()
             taken = []
@@ -125,13 +129,13 @@ class Counters(Storage):
             return taken
 
     def give_back(self, name: str, amount: int) -> None:
-        """It could not be shared."""
+        """Add `amount` to the unshared part again, because the shared store did not take it."""
         with self.lock:
             if (counter := self.counters.get(name)) is not None:
                 counter.unshared += amount
 
     def settle(self, name: str, count: int, ends: float) -> None:
-        """All processes have counted so much, in a window that ends then."""
+        """Set the total of all processes, in a window that ends at `ends` (seconds since 1970)."""
         with self.lock:
             if (counter := self.counters.get(name)) is not None:
                 counter.count, counter.ends = count + counter.unshared, ends
@@ -149,8 +153,8 @@ class Counters(Storage):
 
 @dataclass(frozen=True, slots=True)
 class Exceeded:
-    """A limit of `most` is used up; in `seconds` there is a new window. Infinite: none could hold
-    what was asked for."""
+    """The limit of `most` is used up, and a new window begins in `seconds`. These are infinite if
+    more was asked for than a whole window allows."""
 
     limit: str
     most: int
@@ -158,7 +162,7 @@ class Exceeded:
 
 
 class Rates:
-    """Of all keys. Never waits."""
+    """The rate limits of all keys, and what each has used of them. Never blocks."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self.counters = Counters(clock)
@@ -166,7 +170,7 @@ class Rates:
         self._clock = clock
 
     def take(self, key: Key, *, turns: int = 0, chars: int = 0) -> Exceeded | None:
-        """Use up so much of the key's windows; of none if one has not enough."""
+        """Count turns and characters, or count nothing and return the limit that is exceeded."""
         for limit, item, amount in _windows(key, turns, chars):
             if amount > item.amount:
                 return Exceeded(limit, item.amount, inf)
@@ -178,22 +182,22 @@ class Rates:
         return None
 
     def count(self, key: Key, *, turns: int = 0, chars: int = 0) -> None:
-        """Use up so much of the key's windows, though it may be more than they have."""
+        """Count turns and characters, even beyond the limits."""
         for limit, item, amount in _windows(key, turns, chars):
             self._limiter.hit(item, limit, key.id, cost=amount)
 
     def give_back(self, key: Key, *, turns: int = 0, chars: int = 0) -> None:
-        """So much of what was used up is free again, in windows that are not over."""
+        """Take turns and characters off the counts again, in windows that have not ended."""
         for limit, item, amount in _windows(key, turns, chars):
             self.counters.lower(item.key_for(limit, key.id), amount)
 
     def resumes(self, key: Key, turn: str) -> bool:
-        """Whether this turn may go on on another socket once more. Counted, too."""
+        """Return whether this turn may resume on another socket once more, and count that."""
         return self._limiter.hit(RateLimitItemPerHour(MOST_RESUMES), "resumes", key.id, turn)
 
 
 def _windows(key: Key, turns: int, chars: int) -> Iterator[tuple[str, RateLimitItem, int]]:
-    """The limits that this would use up: name, window, and how much of it."""
+    """Yield the limits that apply: their name, their window, and the amount to count."""
     for limit, window in WINDOWS.items():
         most, amount = getattr(key.limits, limit), turns if limit.startswith("turns") else chars
         if most is not None and amount:

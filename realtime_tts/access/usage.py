@@ -1,8 +1,8 @@
-"""Usage: what each key has used, by day, in a database that outlives the server.
+"""Usage: how much each key has used on each day, in a database that outlives the server.
 
 Counts are added up in memory and written by a thread twice a second, so a server that is killed
 loses a second at most, and the event loop never waits for the database. All processes of a server,
-and all servers, may write the same one: each adds what it has counted itself.
+and all servers, may share one database: each adds what it has counted itself.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 _WRITE_SECONDS = 0.5
 _BUSY_SECONDS = 10.0
-"""SQLite waits so long for another process that writes."""
+"""Seconds that SQLite waits for another process that is writing."""
 _COUNTS = ("turns", "characters", "audio_seconds", "refusals")
 
 _TABLE = sql.Table(
@@ -45,7 +45,7 @@ _TABLE = sql.Table(
 
 @dataclass(slots=True)
 class Used:
-    """What one key used in one day, since it was written last."""
+    """How much one key used on one day, since the last write to the database."""
 
     name: str
     turns: int = 0
@@ -55,9 +55,9 @@ class Used:
 
 
 class Usage:
-    """In the database at `url`, as SQLAlchemy has it: `sqlite:////FILE` or
-    `postgresql+psycopg://…`. Raises ConfigError for one that cannot be such an address. `clock`:
-    seconds since 1970; days are those of UTC."""
+    """Counts the usage of keys and writes it to the database at `url`, an address of SQLAlchemy:
+    `sqlite:////FILE` or `postgresql+psycopg://…`. Raises ConfigError for any other address.
+    `clock` gives seconds since 1970; days are those of UTC. Thread-safe."""
 
     def __init__(self, url: str, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -72,7 +72,7 @@ class Usage:
     # Counting, on the event loop.
 
     def spoke(self, key: Key, turns: int, samples: int, chars: int) -> None:
-        """A turn is over; or a part of one that was counted elsewhere: then `turns` is 0."""
+        """Count a finished turn, or (`turns` 0) the rest of one that was counted elsewhere."""
         with self._lock:
             used = self._used(key)
             used.turns += turns
@@ -80,7 +80,7 @@ class Usage:
             used.audio_seconds += samples / SAMPLE_RATE
 
     def refused(self, key: Key) -> None:
-        """Something was refused because of the key's limits."""
+        """Count a request that was refused because of the key's limits."""
         with self._lock:
             self._used(key).refusals += 1
 
@@ -91,11 +91,11 @@ class Usage:
     # Writing, in a thread.
 
     def start(self) -> None:
-        """Begin to write."""
+        """Start the thread that writes."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Write what there is, and no more. Waits for the database."""
+        """Write what was counted, and end the thread. Waits for the database."""
         self._stopping.set()
         if self._thread.ident is not None:
             self._thread.join()
@@ -107,7 +107,7 @@ class Usage:
         self._try_to_write()
 
     def _try_to_write(self) -> None:
-        """What cannot be written now is kept for the next time."""
+        """Write what was counted; if that fails, keep it for the next time."""
         try:
             self.write()
         except sql.exc.SQLAlchemyError as error:
@@ -120,8 +120,10 @@ class Usage:
             self._failing = False
 
     def write(self) -> None:
-        """Add what was counted to what the database has. Raises SQLAlchemyError: then nothing of it
-        is there, and all is counted still."""
+        """Add what was counted to the database.
+
+        Raises SQLAlchemyError. Then nothing was written, and the counts are kept.
+        """
         with self._lock:
             counted, self._counted = self._counted, {}
         if not counted:
@@ -166,8 +168,11 @@ class Usage:
     # Reading, in a thread.
 
     def days(self, key_id: str | None, count: int) -> list[dict[str, Any]]:
-        """What the key, or each one for None, used in so many days until today: a row for each day
-        and key. Raises OSError if the database cannot be asked."""
+        """Return the usage of a key, or of all keys for None, in the last `count` days.
+
+        There is a row for each day and key that has some; today is the last day. Raises OSError if
+        the database cannot be reached.
+        """
         try:
             self.write()
             self._make_table()

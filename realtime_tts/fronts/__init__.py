@@ -1,1 +1,1 @@
-"""A server with several fronts: the supervisor, and a front in a process of its own."""
+"""A server with several fronts: the supervisor, and the fronts, each in a process of its own."""

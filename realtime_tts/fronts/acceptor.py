@@ -1,8 +1,8 @@
 """One process accepts for all fronts, and hands each socket to the front that has the fewest.
 
-The kernel could do it (SO_REUSEPORT), but it draws lots: of a few hundred sockets, which speak for
-minutes, one front gets half as many again as another. docs/decisions has the measurement. A front
-that has ended costs its own sockets only; those that are still to come go to the others.
+The kernel could do it (SO_REUSEPORT), but it picks a front at random: of a few hundred sockets that
+stay open for minutes, one front gets 1.5 times as many as another. docs/decisions has the
+measurement. When a front ends, only its own sockets are lost; new ones go to the others.
 """
 
 from __future__ import annotations
@@ -20,31 +20,32 @@ from realtime_tts.logs import event
 log = logging.getLogger(__name__)
 
 _AT_ONCE = 16
-"""Sockets accepted in one pass of the event loop."""
+"""Most sockets that are accepted in one pass of the event loop."""
 _BACKLOG = 2_048
-"""Connections that wait in the kernel."""
+"""Most connections that wait in the kernel to be accepted."""
 _RETRY_SECONDS = 0.5
 _NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
-class Taker(Protocol):
-    """A front that may be given sockets."""
+class SocketReceiver(Protocol):
+    """A front that sockets can be handed to."""
 
     def take(self, accepted: socket.socket) -> bool:
-        """Whether it could be handed over; it is the caller's to close."""
+        """Hand the socket over; return whether that worked. The caller closes its own copy."""
 
 
 class Acceptor:
-    """Accepts on `listeners`, which it closes. `takers` says who is to be asked, the best first.
+    """Accepts sockets on `listeners`, which it also closes, and hands them over to fronts.
 
-    While there is nobody, connections wait in the kernel.
+    `fronts` gives the fronts to try for a socket, the best one first. While there is none,
+    connections wait in the kernel.
     """
 
     def __init__(
-        self, listeners: Sequence[socket.socket], takers: Callable[[], Sequence[Taker]]
+        self, listeners: Sequence[socket.socket], fronts: Callable[[], Sequence[SocketReceiver]]
     ) -> None:
         self._listeners = listeners
-        self._takers = takers
+        self._fronts = fronts
         self._loop = asyncio.get_running_loop()
         self._retry: asyncio.TimerHandle | None = None
         self._listens = False
@@ -52,7 +53,7 @@ class Acceptor:
             listener.setblocking(False)
 
     def start(self) -> None:
-        """Begin to accept, if that has not begun."""
+        """Start to accept, if it has not started yet."""
         self._forget_retry()
         for listener in self._listeners:
             if not self._listens:
@@ -61,7 +62,7 @@ class Acceptor:
         self._listens = True
 
     def close(self) -> None:
-        """Accept no more. Idempotent."""
+        """Stop accepting, and close the listeners. Idempotent."""
         self._pause()
         for listener in self._listeners:
             listener.close()
@@ -79,8 +80,8 @@ class Acceptor:
 
     def _accept(self, listener: socket.socket) -> None:
         for _ in range(_AT_ONCE):
-            takers = self._takers()
-            if not takers:
+            fronts = self._fronts()
+            if not fronts:
                 self._try_later()
                 return
             try:
@@ -94,8 +95,8 @@ class Acceptor:
                 self._try_later()
                 return
             with contextlib.closing(accepted):
-                if not any(taker.take(accepted) for taker in takers):
-                    event(log, logging.ERROR, "socket.not_taken", fronts=len(takers))
+                if not any(front.take(accepted) for front in fronts):
+                    event(log, logging.ERROR, "socket.not_taken", fronts=len(fronts))
 
     def _try_later(self) -> None:
         self._pause()
@@ -103,18 +104,18 @@ class Acceptor:
 
 
 def hand_over(channel: socket.socket, accepted: socket.socket) -> bool:
-    """Send an accepted socket through a Unix socket; whether there was room, and somebody there."""
+    """Send a socket through the Unix socket `channel`; return False if it is full or closed."""
     try:
         socket.send_fds(channel, [b"s"], [accepted.fileno()])
-    except OSError:  # it has ended, or takes nothing; whoever watches it finds out which
+    except OSError:  # the front has ended or hangs; the supervisor finds out which
         return False
     return True
 
 
 def received(channel: socket.socket) -> socket.socket | None:
-    """The next socket that was handed over, or None: there is none now.
+    """Return the next socket that was handed over, or None if there is none now.
 
-    Raises EOFError when there will be no more.
+    Raises EOFError when the parent has closed its end.
     """
     try:
         data, files, _, _ = socket.recv_fds(channel, 1, 1)

@@ -1,4 +1,4 @@
-"""Questions to other processes, whose answers come as messages of their own."""
+"""Requests to other processes, whose answers arrive as separate messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Answer = TypeVar("Answer")
 
 
 class Asks(Generic[Peer, Answer]):
-    """Lives on one event loop. A question has a number, by which its answers are known."""
+    """Matches answers to requests by a number. Used on one event loop."""
 
     def __init__(self) -> None:
         self._waiting: dict[int, dict[Peer, asyncio.Future[Answer]]] = {}
@@ -20,8 +20,8 @@ class Asks(Generic[Peer, Answer]):
     async def ask(
         self, peers: Iterable[Peer], send: Callable[[Peer, int], None], seconds: float
     ) -> tuple[dict[Peer, Answer], list[Peer]]:
-        """What they answer within so many seconds, and who of those that live does not. `send` is
-        called with each, and the question's number."""
+        """Ask all peers. Return the answers that arrive within `seconds`, and the peers that have
+        neither answered nor ended. `send` is called with each peer and the request's number."""
         self._asked += 1
         number, loop = self._asked, asyncio.get_running_loop()
         waiting = self._waiting[number] = {peer: loop.create_future() for peer in peers}
@@ -37,13 +37,13 @@ class Asks(Generic[Peer, Answer]):
         return answers, [peer for peer in live if peer not in answers]
 
     def answered(self, peer: Peer, number: int, answer: Answer) -> None:
-        """An answer has come; nobody may wait for it any more."""
+        """Take an answer to request `number`. One that comes too late is ignored."""
         waiting = self._waiting.get(number, {}).get(peer)
         if waiting is not None and not waiting.done():
             waiting.set_result(answer)
 
     def ended(self, peer: Peer) -> None:
-        """It will not answer, and nobody waits for that."""
+        """Stop waiting for the answers of a peer that has ended."""
         for waiting in self._waiting.values():
             if peer in waiting:
                 waiting[peer].cancel()

@@ -1,4 +1,4 @@
-"""One front process as its parent sees it: started, given sockets, spoken to, heard, ended."""
+"""One front process as its parent sees it: its start and end, its messages and its sockets."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ _MOST_BYTES = 64 * 2**20
 
 
 class FrontChild:
-    """Lives on one event loop. `on_message` gets what the front says, in order; `row` is its row of
-    the occupancy table. Made by `start`."""
+    """A front process, made by `start` and used on one event loop.
+
+    `on_message` is called with each message of the front, in order. `row`: the front's row of the
+    occupancy table.
+    """
 
     def __init__(
         self,
@@ -37,14 +40,14 @@ class FrontChild:
         self.listening = False
         self.ready = False
         self.silence = 0.0
-        """Seconds, as the parent counts them, in which its event loop has not moved."""
+        """Seconds since the front's event loop last moved, as the parent counts them."""
         self._row = row
         self._beats = 0
-        self._given = 0
+        self._handed_over = 0
         self._child = child
         self._channel = channel
         self._on_message = on_message
-        self._hearing = asyncio.create_task(self._hear(), name=f"hear-front-{self.number}")
+        self._receiving = asyncio.create_task(self._receive(), name=f"hear-front-{self.number}")
         self._sending: set[asyncio.Task[None]] = set()
 
     @classmethod
@@ -54,7 +57,7 @@ class FrontChild:
         row: FrontRow,
         on_message: Callable[[FrontChild, wire.Up], None],
     ) -> FrontChild:
-        """Start the interpreter; `spec.sockets` is filled in. Raises OSError if the machine cannot
+        """Start a front. `spec.sockets` is filled in here. Raises OSError if the machine cannot
         start another process."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
@@ -79,50 +82,50 @@ class FrontChild:
 
     @property
     def load(self) -> int:
-        """Sockets that it has, and those that are on their way to it."""
-        return self._given - self._row.received + self._row.sockets
+        """Number of sockets that the front has, or will have once it receives them."""
+        return self._handed_over - self._row.received + self._row.sockets
 
     def take(self, accepted: socket.socket) -> bool:
-        """Hand an accepted socket over; whether that was possible."""
+        """Hand an accepted socket over; return whether that worked."""
         if not hand_over(self._channel, accepted):
             return False
-        self._given += 1
+        self._handed_over += 1
         return True
 
     def send(self, message: wire.Down) -> None:
-        """Send a message. Never blocks; those to a front that has ended get lost."""
+        """Send a message. Never blocks; a message to a front that has ended is lost."""
         task = asyncio.create_task(self._child.send(wire.encode(message)))
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)
 
     def tick(self, seconds: float) -> None:
-        """So much time has gone by for the parent, too: see whether the front has moved."""
+        """Update `silence`: the parent has run for `seconds` more since the last call."""
         beats = self._row.beats
         self.silence = 0.0 if beats != self._beats else self.silence + seconds
         self._beats = beats
 
     async def ended(self) -> str:
-        """Wait for its end; says how it ended, as words that follow its name."""
+        """Wait until the process ends; return how it ended, as words that follow its name."""
         return await self._child.ended()
 
     def kill(self) -> None:
-        """End it now, whatever it does. Idempotent."""
+        """Kill the process. Idempotent."""
         self._child.kill()
 
     async def close(self) -> None:
-        """Leave nothing behind. Idempotent."""
+        """End the process and close all that belongs to it. Idempotent."""
         self.listening = False
         self._channel.close()
-        self._hearing.cancel()
-        await asyncio.gather(self._hearing, return_exceptions=True)
+        self._receiving.cancel()
+        await asyncio.gather(self._receiving, return_exceptions=True)
         await self._child.close()
         self._row.clear()
 
-    async def _hear(self) -> None:
-        with contextlib.suppress(EOFError):  # `ended` tells
+    async def _receive(self) -> None:
+        with contextlib.suppress(EOFError):  # `ended` returns why
             while True:
                 data = await self._child.receive(_MOST_BYTES)
                 try:
                     self._on_message(self, wire.decode_up(data))
-                except Exception:  # the next one is to be heard all the same
+                except Exception:  # the next message must still be received
                     log.exception("front.message_lost", extra={"fields": {"front": self.number}})

@@ -1,7 +1,7 @@
-"""`/metrics` of a server with several fronts: the sum of what all its processes count.
+"""`/metrics` of a server with several fronts: the sum of the metrics of all its processes.
 
-What a front has counted when it ends is kept, as far as anybody has been told of it: a counter that
-went back would look like a burst to whoever computes rates from it.
+When a front ends, the counts that it last reported are kept: a counter that decreases would look
+like a restart, and so like a burst, to programs that compute rates from it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from prometheus_client.samples import Exemplar
 from realtime_tts.metrics import Page, page_of_registry
 
 _CREATED = "_created"
-"""Ends the name of a sample that says since when something counts, in seconds since 1970."""
+"""How the names of samples end that say when a counter began, in seconds since 1970."""
 
 Labels = tuple[tuple[str, str], ...]
 
 
 class Example(NamedTuple):
-    """A turn that a sample counts: its ids, what was measured of it, and when."""
+    """An exemplar: the ids of a turn that a sample counts, its value, and the time of it."""
 
     labels: Labels
     value: float
@@ -31,7 +31,7 @@ class Example(NamedTuple):
 
 
 class Family(msgspec.Struct, array_like=True):
-    """A metric of one process, with all its samples: name, labels, value, and an example."""
+    """A metric of one process, with all its samples: name, labels, value and exemplar."""
 
     name: str
     text: str
@@ -41,7 +41,7 @@ class Family(msgspec.Struct, array_like=True):
 
 
 def families_of(registry: CollectorRegistry) -> list[Family]:
-    """What a process counts now."""
+    """Return the present values of all metrics in a registry."""
     return [
         Family(
             metric.name,
@@ -58,33 +58,34 @@ def families_of(registry: CollectorRegistry) -> list[Family]:
 
 
 class MergedMetrics:
-    """What the fronts have told, and what those that have ended had counted."""
+    """The metrics that fronts have reported, and the counts of fronts that have ended."""
 
     def __init__(self) -> None:
-        self._told: dict[int, list[Family]] = {}
+        self._reported: dict[int, list[Family]] = {}
         self._ended: list[Family] = []
 
-    def told(self, front: int, families: list[Family]) -> None:
-        """A front has told what it counts; the number is one that no other front had."""
-        self._told[front] = families
+    def reported(self, front: int, families: list[Family]) -> None:
+        """Store a front's metrics. `front`: a serial number that no earlier front has had."""
+        self._reported[front] = families
 
     def ended(self, front: int) -> None:
-        """A front has ended: what it counted stays, what it had open does not."""
-        left = [family for family in self._told.pop(front, ()) if family.kind != "gauge"]
+        """Keep the counts of a front that has ended, and drop its gauges."""
+        left = [family for family in self._reported.pop(front, ()) if family.kind != "gauge"]
         self._ended = merged((self._ended, left))
 
     def of_fronts(self) -> list[list[Family]]:
-        """All that is known, by process."""
-        return [self._ended, *self._told.values()]
+        """Return the metrics of each front, and the sum of those that have ended."""
+        return [self._ended, *self._reported.values()]
 
 
 def page_of(processes: Iterable[list[Family]], accept: str = "") -> Page:
-    """The answer to a scrape that accepts these media types."""
+    """Return the answer to a scrape. `accept`: media types that the scraper accepts."""
     return page_of_registry(_Collected(merged(processes)), accept)
 
 
 def merged(processes: Iterable[list[Family]]) -> list[Family]:
-    """The sums, in the order in which metrics and labels are first seen, and the last examples."""
+    """Return the sum of all samples, in the order of their first appearance, with the latest
+    exemplars."""
     found: dict[str, Family] = {}
     values: dict[str, dict[tuple[str, Labels], float]] = {}
     examples: dict[tuple[str, Labels], Example] = {}
@@ -126,7 +127,7 @@ def _example(exemplar: Exemplar | None) -> Example | None:
 
 
 class _Collected(CollectorRegistry):
-    """What `generate_latest` asks."""
+    """The registry from which `generate_latest` reads the merged metrics."""
 
     def __init__(self, families: list[Family]) -> None:
         super().__init__()
@@ -141,8 +142,8 @@ class _Families(Collector):
         for family in self._families:
             metric = Metric(family.name, family.text, family.kind, family.unit)
             for name, labels, value, example in family.samples:
-                told = None
+                exemplar = None
                 if example is not None:
-                    told = Exemplar(dict(example.labels), example.value, example.at)
-                metric.add_sample(name, dict(labels), value, exemplar=told)
+                    exemplar = Exemplar(dict(example.labels), example.value, example.at)
+                metric.add_sample(name, dict(labels), value, exemplar=exemplar)
             yield metric

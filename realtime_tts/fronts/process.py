@@ -1,5 +1,5 @@
-"""A front in a process of its own, where a server has several: what the parent (supervisor.py)
-starts. It is told where the engines are, and is handed accepted sockets."""
+"""The process of one front of several, started by the parent (supervisor.py), which tells it
+where the engines are and hands it accepted sockets."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _PAGE_SECONDS = 5.0
 
 
 class FrontMetrics(Metrics):
-    """What a front counts. The parent shows the engines, of which every front would tell again."""
+    """The metrics of a front, without the engines: these would be counted once for each front."""
 
     def watch_engine(self, status: Callable[[], EngineStatus]) -> None:
         """Show nothing."""
@@ -54,7 +54,7 @@ class FrontMetrics(Metrics):
 
 
 class FrontProcess:
-    """One front, its sockets and its parent. Made on the event loop that it is to run on."""
+    """One front, its sockets and its parent. Must be made on the event loop that it runs on."""
 
     def __init__(self, parent: Parent, spec: wire.FrontSpec) -> None:
         self._parent = parent
@@ -90,8 +90,8 @@ class FrontProcess:
         )
 
     async def run(self) -> int:
-        """Serve until the parent says that it is enough; the exit status."""
-        self._parent.listen(self._hear, at_end=self._tidy_up)
+        """Serve until the parent ends this front; return the exit status."""
+        self._parent.listen(self._receive, at_end=self._tidy_up)
         self._server.on_started = self._started
         try:
             await self._server.serve([])
@@ -114,7 +114,7 @@ class FrontProcess:
         self._send(wire.Ready())
 
     def _beat(self) -> None:
-        """Tell that the event loop moves, and how full this front is; and again and again."""
+        """Report that the event loop moves, and how full this front is, again and again."""
         sockets = len(self._beginning) + len(self._server.server_state.connections)
         self._row.beat(self._received, sockets)
         self._front.tell_others()
@@ -130,11 +130,11 @@ class FrontProcess:
 
     # From the parent.
 
-    def _hear(self, data: bytes) -> None:
+    def _receive(self, data: bytes) -> None:
         self._loop.call_soon_threadsafe(self._do, wire.decode_down(data))
 
     def _tidy_up(self) -> None:
-        """The parent has been killed."""
+        """Remove the shared folder, because the parent was killed before it could."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _do(self, message: wire.Down) -> None:
@@ -171,7 +171,7 @@ class FrontProcess:
 
     def _reach(self, engine: int, addresses: Addresses) -> None:
         if self._found.get(engine) is not addresses:
-            return  # it has ended meanwhile
+            return  # the engine has ended meanwhile
         try:
             self._engines[engine].found(addresses)
         except OSError as error:  # too many open files, for example
@@ -198,7 +198,7 @@ class FrontProcess:
 
 
 def share_of_addresses(config: ServerConfig, fronts: int) -> ServerConfig:
-    """A front's share of what an address may do, whose connections go to all fronts alike."""
+    """Divide the limits of client addresses among the fronts, since an address connects to all."""
     whole = config.addresses
     return replace(
         config,
@@ -212,7 +212,7 @@ def share_of_addresses(config: ServerConfig, fronts: int) -> ServerConfig:
 
 
 def _voices(spec: wire.FrontSpec) -> VoiceLibrary | None:
-    """The places for recordings are shared out among the fronts."""
+    """Make the library of voices, with this front's share of the recordings at once."""
     folder = spec.engines[0].voices_dir
     if folder is None:
         return None
@@ -221,7 +221,7 @@ def _voices(spec: wire.FrontSpec) -> VoiceLibrary | None:
 
 
 def main(parent: Parent) -> int:
-    """Serve; the parent's first message is the pickled `FrontSpec`."""
+    """Run a front; the parent's first message is the pickled `FrontSpec`."""
     spec = pickle.loads(parent.receive())
     assert isinstance(spec, wire.FrontSpec)
     config, fields = spec.config, {"front": spec.number}

@@ -1,4 +1,4 @@
-"""New settings for a server with several fronts: all of them take them over, or none does."""
+"""New settings for a server with several fronts: all fronts apply them, or none does."""
 
 from __future__ import annotations
 
@@ -19,16 +19,20 @@ _PATIENCE_SECONDS = 10.0
 
 
 class Reloading:
-    """Lives on the parent's event loop. While settings are on their way, no front may be started:
-    it would have the old ones or the new ones without being asked."""
+    """Has all fronts apply new settings in two steps; used on the parent's event loop.
+
+    No front may be started meanwhile: it would have the old or the new settings unasked.
+    """
 
     def __init__(self) -> None:
         self.asks = Asks[FrontChild, str | None]()
 
     async def prepare(self, config: ServerConfig, fronts: Iterable[FrontChild]) -> None:
-        """Have these fronts ready to take `config` over, which changes nothing yet. Those that end
-        meanwhile need not be. Raises ConfigError if one cannot be, which the parent would not have
-        expected: it has looked at the settings, and at the files."""
+        """Have these fronts check `config`, and get ready to apply it; nothing changes yet.
+
+        Fronts that end meanwhile do not count. Raises ConfigError if one cannot apply it, or does
+        not answer. That is rare, because the parent has checked the settings and files before.
+        """
         packed = pickle.dumps(config)
         answers, silent = await self.asks.ask(
             fronts, lambda front, ask: front.send(wire.Prepare(ask, packed)), _PATIENCE_SECONDS
@@ -38,8 +42,8 @@ class Reloading:
                 raise ConfigError(f"front {front.number} cannot take the settings over: {why}")
 
     async def take_over(self, fronts: Iterable[FrontChild]) -> None:
-        """Have these fronts take over what they are ready for. One that does not say that it has
-        will, if it moves again; if not, its successor begins with the new settings."""
+        """Have these fronts apply the settings that they are ready for. One that does not confirm
+        it applies them when it moves again; if it is killed, its successor starts with them."""
         _, silent = await self.asks.ask(
             fronts, lambda front, ask: front.send(wire.TakeOver(ask)), _PATIENCE_SECONDS
         )

@@ -1,4 +1,4 @@
-"""A scrape of a server with several fronts: one of them is asked, and asks for the sum of all."""
+"""Scrapes of a server with several fronts: the scraped front asks the parent for the sum."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _PATIENCE_SECONDS = 1.0
 
 
 class Scraping:
-    """Lives on the parent's event loop. `metrics` are the parent's own."""
+    """Collects the metrics of all fronts; used on the parent's event loop. `metrics`: those of the
+    parent itself."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
@@ -30,24 +31,26 @@ class Scraping:
     def answer(
         self, asker: FrontChild, asked: wire.PageWanted, fronts: Sequence[FrontChild]
     ) -> None:
-        """Ask all these fronts what they count, and tell the one that was asked the sum. For one
-        that does not answer counts what it told last."""
+        """Collect the metrics of `fronts`, and send the sum to the front that was scraped, `asker`.
+
+        A front that does not answer in time counts with what it reported last.
+        """
         task = asyncio.create_task(self._answer(asker, asked, fronts), name="scrape")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def told(self, front: FrontChild, message: wire.Families) -> None:
-        """A front has told what it counts."""
-        self._merged.told(front.serial, message.families)
+    def reported(self, front: FrontChild, message: wire.Families) -> None:
+        """Store the metrics that a front has reported."""
+        self._merged.reported(front.serial, message.families)
         self._asks.answered(front, message.ask, None)
 
     def ended(self, front: FrontChild) -> None:
-        """A front has ended: what it counted stays, and nobody waits for more."""
+        """Keep the counts of a front that has ended, and do not wait for its answers."""
         self._merged.ended(front.serial)
         self._asks.ended(front)
 
     async def close(self) -> None:
-        """Give up what is under way."""
+        """Cancel all scrapes that are under way."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -61,6 +64,6 @@ class Scraping:
         if silent:
             event(log, logging.WARNING, "metrics.incomplete", why="a front does not answer")
         everything = families_of(self._metrics.registry), *self._merged.of_fronts()
-        # In a thread: sockets that are to be accepted do not wait for hundreds of series.
+        # In a thread, so that new sockets do not wait until hundreds of series are added up.
         page = await asyncio.to_thread(page_of, everything, asked.accept)
         asker.send(wire.PageMade(asked.ask, page))

@@ -1,5 +1,5 @@
-"""A server with several fronts: the process that starts the engines and the fronts, watches them,
-starts each again alone, accepts all sockets and hands them out.
+"""The parent process of a server with several fronts: it starts and watches engines and fronts,
+restarts each of them separately, accepts all sockets and hands them to the fronts.
 
 It opens no session and speaks to no client. A server with one front has no such process: the front
 starts its engines itself (run.py).
@@ -46,9 +46,9 @@ log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.05
 _SILENT_SECONDS = 1.0
-"""A front that has not moved for so long gets no sockets while others do."""
+"""Seconds after which a front that has not moved gets no sockets, as long as another one moves."""
 _GRACE_SECONDS = 5.0
-"""What a front may take to end, beyond the time that its sessions have."""
+"""Seconds that a front may take to end, after the time that its sessions have to finish."""
 
 OnReady = Callable[[int, EngineLink], None]
 
@@ -66,14 +66,14 @@ def supervise(
 ) -> int:
     """Serve with several fronts until SIGTERM or SIGINT. Returns the process's exit code.
 
-    `metrics` are for what this process sees, the engines above all. `on_ready` gets the port and
-    the link to all engines once every front takes turns. All fronts take new settings of `source`
-    over. Raises ConfigError if the address cannot
-    be listened on, or the TLS files cannot be used.
+    `metrics` are those of this process, above all of the engines. `on_ready` is called with the
+    port and the link to all engines once every front accepts turns. All fronts apply new settings
+    of `source`. Raises ConfigError if the address cannot be listened on, or the TLS files cannot be
+    used.
     """
     reloads = Reloads()
     if config.tls:
-        reloads.add(Certificate(config.tls))  # every front has its own; what is wrong is told here
+        reloads.add(Certificate(config.tls))  # only to check it: every front has its own
     check_tracing(config)
     if config.access:
         check_access(config.access)
@@ -87,7 +87,7 @@ def supervise(
             spec = wire.FrontSpec(config, tuple(engines), fronts, folder, occupancy.file)
             supervisor = Supervisor(spec, occupancy, metrics, progress, supervision)
             port = int(listeners[0].getsockname()[1])
-            acceptor = Acceptor(listeners, supervisor.takers)
+            acceptor = Acceptor(listeners, supervisor.fronts_by_load)
 
             async def apply(config: ServerConfig) -> None:
                 take_over = await reloads.prepare(config)
@@ -106,7 +106,7 @@ def supervise(
 
 
 class Supervisor:
-    """Lives on one event loop. `spec` is what all fronts have in common."""
+    """Runs engines and fronts on one event loop. `spec`: the settings that all fronts share."""
 
     def __init__(
         self,
@@ -124,17 +124,17 @@ class Supervisor:
         self._reloading = Reloading()
         self._starting = asyncio.Lock()  # a front, or new settings
         self._supervision = supervision or Supervision()
-        self._link, self._engines = parent_links(spec.engines, metrics, progress, self._told)
-        self._fronts: dict[int, FrontChild] = {}  # those that run, by number
+        self._link, self._engines = parent_links(spec.engines, metrics, progress, self._on_engine)
+        self._fronts: dict[int, FrontChild] = {}  # running fronts, by number
         self._serial = 0
         self._acceptor: Acceptor | None = None
-        self._complete = False  # engines and fronts have been ready, all of them
+        self._complete = False  # all engines and fronts have been ready once
         self._exit_code = 0
-        self._drained = 0  # signals that have come
+        self._drained = 0  # signals received
         self._ending = asyncio.Event()
 
     async def run(self, acceptor: Acceptor, port: int, on_ready: OnReady | None) -> int:
-        """Until the last front has ended, which is not to be started again; the exit code."""
+        """Run until a signal or a failure has ended all fronts; return the exit code."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.drain)
@@ -160,15 +160,15 @@ class Supervisor:
         return self._exit_code
 
     async def reload(self, config: ServerConfig) -> None:
-        """Have all fronts take `config` over, also those of later. Raises ConfigError, and then
-        none has."""
+        """Have all fronts apply `config`, including those started later. Raises ConfigError, and
+        then none has applied it."""
         async with self._starting:
             await self._reloading.prepare(config, self._fronts.values())
             self._spec = replace(self._spec, config=config)
             await self._reloading.take_over(self._fronts.values())
 
     def load(self) -> Load:
-        """How full the server is, as each of its fronts would say it, too."""
+        """Return how full the server is, which is the answer of each of its fronts, too."""
         status = self._link.status()
         info = self._link.info if self._complete else None
         limits = self._spec.config.limits
@@ -181,8 +181,8 @@ class Supervisor:
             model=None if info is None else info.model,
         )
 
-    def takers(self) -> list[FrontChild]:
-        """Fronts that may be given a socket, the one with the fewest first."""
+    def fronts_by_load(self) -> list[FrontChild]:
+        """Return the fronts that may get a socket, the one with the fewest sockets first."""
         listening = self._listening
         moving = [front for front in listening if front.silence < _SILENT_SECONDS]
         return sorted(moving or listening, key=lambda front: front.load)
@@ -192,7 +192,7 @@ class Supervisor:
         return [front for front in self._fronts.values() if front.listening]
 
     def drain(self) -> None:
-        """A signal has come: the first one lets turns finish, the second one ends them."""
+        """Handle a signal to end: the first lets turns finish, the second ends them at once."""
         self._drained += 1
         self._ending.set()
         for front in self._fronts.values():
@@ -210,17 +210,17 @@ class Supervisor:
 
     # Engines.
 
-    def _told(self, engine: int, addresses: Addresses | None) -> None:
-        """A process of an engine has been started, or has ended."""
+    def _on_engine(self, engine: int, addresses: Addresses | None) -> None:
+        """Notify all fronts that an engine process listens at `addresses`, or has ended (None)."""
         for front in self._fronts.values():
-            self._tell(front, engine, addresses)
+            self._notify(front, engine, addresses)
 
-    def _tell(self, front: FrontChild, engine: int, addresses: Addresses | None) -> None:
+    def _notify(self, front: FrontChild, engine: int, addresses: Addresses | None) -> None:
         if addresses is not None:
             front.send(wire.EngineFound(engine, str(addresses.folder)))
         else:
             failure = self._engines[engine].status().failure
-            # Before that, `_until_complete` finds it, says so once, and ends the server.
+            # Before that, `_until_complete` sees the failure, logs it once, and ends the server.
             front.send(wire.EngineLost(engine, failure if self._complete else None))
 
     async def _until_complete(self, port: int, on_ready: OnReady | None) -> None:
@@ -251,7 +251,7 @@ class Supervisor:
     # Fronts.
 
     async def _keep(self, number: int) -> None:
-        """Have a front run, until the server ends. It is never given up: the others serve
+        """Keep a front running until the server ends, however often it fails: the others serve
         meanwhile."""
         limits = self._supervision
         restarts = Restarts(limits.first_delay, limits.longest_delay, limits.window_seconds)
@@ -276,7 +276,7 @@ class Supervisor:
             self._serial += 1
             try:
                 front = await FrontChild.start(
-                    self._spec.of(number, self._serial), row, self._heard
+                    self._spec.of(number, self._serial), row, self._on_message
                 )
             except OSError as error:
                 return f"its process could not be run: {error}"
@@ -284,8 +284,8 @@ class Supervisor:
         watch = asyncio.create_task(self._watch(front), name=f"watch-front-{number}")
         try:
             for engine, link in enumerate(self._engines):
-                self._tell(front, engine, link.addresses)
-            for _ in range(self._drained):  # it came while the front was being started
+                self._notify(front, engine, link.addresses)
+            for _ in range(self._drained):  # signals that came while the front was being started
                 front.send(wire.Drain())
             return f"its process {await front.ended()}"
         finally:
@@ -296,7 +296,7 @@ class Supervisor:
             await front.close()
 
     async def _watch(self, front: FrontChild) -> None:
-        """Kill a front that hangs. Counts ticks, so that a pause of ours is not held against it."""
+        """Kill a front that hangs. Counts ticks, so that a pause of this process does not count."""
         limits = self._supervision
         while True:
             await asyncio.sleep(limits.tick_seconds)
@@ -307,7 +307,7 @@ class Supervisor:
                 front.kill()
                 return
 
-    def _heard(self, front: FrontChild, message: wire.Up) -> None:
+    def _on_message(self, front: FrontChild, message: wire.Up) -> None:
         match message:
             case wire.Listening():
                 front.listening = True
@@ -318,7 +318,7 @@ class Supervisor:
             case wire.PageWanted():
                 self._scraping.answer(front, message, list(self._fronts.values()))
             case wire.Families():
-                self._scraping.told(front, message)
+                self._scraping.reported(front, message)
             case wire.Prepared(ask, why):
                 self._reloading.asks.answered(front, ask, why)
             case wire.TakenOver(ask):

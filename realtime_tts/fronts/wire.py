@@ -1,5 +1,5 @@
-"""What a server's parent process and one of its fronts say to each other, through the pipes of
-child_process.py: msgpack, a struct a message. Accepted sockets come another way (acceptor.py)."""
+"""Messages between a server's parent process and its fronts, through the pipes of
+child_process.py: msgpack, one struct per message. Sockets are sent another way (acceptor.py)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from realtime_tts.metrics import Page
 
 @dataclass(frozen=True, slots=True)
 class FrontSpec:
-    """All a fresh interpreter needs to become a front; it is pickled on its way there.
+    """Everything that a new process needs to become a front. It is sent to the process pickled.
 
-    `engines`: as `links.shared_links` takes them. `folder`: a private one that all fronts share.
-    `occupancy`, `sockets`: open files. `number`: which of `fronts` it is, from one on. `serial`:
-    its number at the engines, which no front before it had.
+    `engines`: settings of the engines. `folder`: a private folder that all fronts share.
+    `occupancy`, `sockets`: file descriptors. `number`: which of the `fronts` it is, from 1 on.
+    `serial`: its number at the engines, which no earlier front has had.
     """
 
     config: ServerConfig
@@ -33,7 +33,7 @@ class FrontSpec:
     serial: int = 0
 
     def of(self, number: int, serial: int) -> FrontSpec:
-        """The same for this front."""
+        """Return a copy for the front with these numbers."""
         return replace(self, number=number, serial=serial)
 
 
@@ -41,45 +41,45 @@ class FrontSpec:
 
 
 class EngineFound(msgspec.Struct, frozen=True, tag=True):
-    """A process of this engine has been started; its sockets are in `folder`."""
+    """A process of engine number `engine` has been started; its sockets are in `folder`."""
 
     engine: int
     folder: str
 
 
 class EngineLost(msgspec.Struct, frozen=True, tag=True):
-    """It has ended; with `failure` there will be no other one."""
+    """The process of engine number `engine` has ended. With a `failure`, it is not restarted."""
 
     engine: int
     failure: str | None
 
 
 class Drain(msgspec.Struct, frozen=True, tag=True):
-    """The first one drains, the second one ends."""
+    """The first of these messages drains the front, the second one ends it."""
 
 
 class FamiliesWanted(msgspec.Struct, frozen=True, tag=True):
-    """`Families` is to answer, with this number."""
+    """Send the front's metrics: a `Families` with the number `ask`."""
 
     ask: int
 
 
 class PageMade(msgspec.Struct, frozen=True, tag=True):
-    """The answer to `PageWanted`."""
+    """The page that a `PageWanted` with the number `ask` has requested."""
 
     ask: int
     page: Page
 
 
 class Prepare(msgspec.Struct, frozen=True, tag=True):
-    """Get ready for a pickled ServerConfig; `Prepared` is to answer, with this number."""
+    """Get ready to apply a pickled ServerConfig, and answer with a `Prepared` numbered `ask`."""
 
     ask: int
     config: bytes
 
 
 class TakeOver(msgspec.Struct, frozen=True, tag=True):
-    """Take over what was prepared last; `TakenOver` is to answer, with this number."""
+    """Apply the settings prepared last, and answer with a `TakenOver` numbered `ask`."""
 
     ask: int
 
@@ -90,36 +90,36 @@ Down = EngineFound | EngineLost | Drain | FamiliesWanted | PageMade | Prepare | 
 
 
 class Listening(msgspec.Struct, frozen=True, tag=True):
-    """Sockets are welcome."""
+    """The front can be handed sockets from now on."""
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
-    """So are turns, for the first time."""
+    """The front accepts turns for the first time."""
 
 
 class PageWanted(msgspec.Struct, frozen=True, tag=True):
-    """Somebody asks this front for the metrics of all, and accepts these media types."""
+    """This front is being scraped: send the metrics of all fronts, in a media type of `accept`."""
 
     ask: int
     accept: str
 
 
 class Families(msgspec.Struct, frozen=True, tag=True):
-    """The front's own metrics."""
+    """The front's own metrics, in answer to a `FamiliesWanted`."""
 
     ask: int
     families: list[Family]
 
 
 class Prepared(msgspec.Struct, frozen=True, tag=True):
-    """The settings can be taken over, or `why` not."""
+    """The settings can be applied; if not, `why` is the reason."""
 
     ask: int
     why: str | None
 
 
 class TakenOver(msgspec.Struct, frozen=True, tag=True):
-    """They have been."""
+    """The settings have been applied."""
 
     ask: int
 
@@ -132,17 +132,17 @@ _up_decoder = msgspec.msgpack.Decoder(Up)
 
 
 def encode(message: Down | Up) -> bytes:
-    """The message as bytes."""
+    """Return the message as bytes."""
     return _encoder.encode(message)
 
 
 def decode_down(data: bytes) -> Down:
-    """The parent's message in `data`. Raises msgspec.DecodeError."""
+    """Return the parent's message in `data`. Raises msgspec.DecodeError."""
     found: Down = _down_decoder.decode(data)
     return found
 
 
 def decode_up(data: bytes) -> Up:
-    """The front's message in `data`. Raises msgspec.DecodeError."""
+    """Return the front's message in `data`. Raises msgspec.DecodeError."""
     found: Up = _up_decoder.decode(data)
     return found

@@ -1,7 +1,7 @@
-"""A recording as samples, within bounds whatever the file claims of itself.
+"""Decodes a recording into samples, within bounds that no file can exceed.
 
-What a header says (length, duration) is never believed: samples are counted while they are decoded,
-one block at a time, so memory is bounded by what is allowed and not by what is claimed.
+The length and duration in a header are never trusted: samples are counted while they are decoded,
+one block at a time, so memory is bounded by the limits here and not by the header.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ MIN_SECONDS, MAX_SECONDS = 1.0, 60.0
 MIN_RATE, MAX_RATE = 8_000, 192_000
 MAX_CHANNELS = 8
 SILENT_PEAK = 1e-3
-"""-60 dBFS: a recording that never gets louder has no speech in it."""
+"""Peak below which a recording counts as silent: -60 dBFS."""
 
 _FORMATS = {"WAV", "WAVEX", "RF64", "FLAC", "OGG", "MP3"}
 _BLOCK = 16_384
 _COMPLETE = 0.98
-"""Share of the promised samples that must be there; encoders round and pad a little."""
+"""Share of the header's number of samples that must exist; encoders round and pad a little."""
 _UNKNOWN_SIZES = (0, 0x7FFFFFFF, 0xFFFFFFFF)
-"""What programs that write a WAV into a pipe put in the place of its length."""
+"""Sizes in the header of a WAV that was written into a pipe, where the length is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Mono float32 in [-1, 1] at the file's own rate."""
+    """A recording as mono float32 samples in [-1, 1], at the file's own sample rate."""
 
     samples: NDArray[np.float32]
     sample_rate: int
@@ -61,8 +61,8 @@ def decode(data: bytes) -> Recording:
 
 
 def _check_kind(data: bytes) -> None:
-    """Check the kind of a file by its first bytes, so that libsndfile's rarer readers see no
-    uploads."""
+    """Check a file's format by its first bytes, so that libsndfile's rarely used readers never
+    see an upload."""
     if not data:
         raise BadAudio("the recording is empty: 0 bytes")
     wav = data[:4] in (b"RIFF", b"RF64") and data[8:12] == b"WAVE"
@@ -90,7 +90,7 @@ def _check_header(file: soundfile.SoundFile) -> None:
 
 
 def _read(file: soundfile.SoundFile) -> NDArray[np.float32]:
-    """Read all samples, mixed to mono; raises as soon as they are too many or not finite."""
+    """Read all samples, mixed to mono. Raises BadAudio once they are too many or not finite."""
     limit = int(MAX_SECONDS * file.samplerate)
     blocks, count = [], 0
     while True:
@@ -126,7 +126,7 @@ def _check_whole(data: bytes, count: int, promised: int) -> None:
 
 
 def _wav_is_cut(data: bytes) -> bool:
-    """Whether the chunk of samples is longer than the file; libsndfile overlooks that."""
+    """Return whether a WAV ends before its chunk of samples does, which libsndfile ignores."""
     position = 12
     while position + 8 <= len(data):
         name, size = struct.unpack_from("<4sI", data, position)

@@ -1,8 +1,8 @@
 """VoiceWorker: the worker process as the server sees it.
 
-Started when the first recording comes, given one job at a time, killed when it is late, started
-again for the next job, and gone with the server. Everything here is on the event loop, and nothing
-a client sent is looked at.
+The process is started for the first recording and gets one job at a time. It is killed when a job
+takes too long, started again for the next job, and ended with the server. Everything here runs on
+the event loop, and nothing here parses what a client sent.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
-    """Seconds for each stage of a job; a worker that takes longer is killed.
+    """Seconds for each stage of a job, after which the worker is killed.
 
-    `places`: recordings in the server at once, the one that is encoded included. Each may hold a
-    whole upload in memory.
+    `places`: largest number of recordings in the server at once, including the one that is being
+    encoded. Each may hold a whole upload in memory.
     """
 
     start: float = 60.0
@@ -44,56 +44,56 @@ class WorkerLimits:
 
 
 class VoiceWorker:
-    """Has recordings encoded in a process of its own.
+    """Encodes recordings in a process of its own, which is started for the first job.
 
-    `load` makes the encoder over there: it is pickled. Nothing runs before the first job.
+    `load` is pickled and makes the encoder in that process.
     """
 
     def __init__(self, load: Callable[[], VoiceMaker], limits: WorkerLimits | None = None) -> None:
         self._load = pickle.dumps(load)
         self._limits = limits or WorkerLimits()
-        self._taken = 0
+        self._pending = 0
         self._turn = asyncio.Lock()
         self._child: ChildProcess | None = None
         self._stopped = False
 
     @property
     def pid(self) -> int | None:
-        """The worker's process id; None while there is none."""
+        """The worker's process id; None while no worker runs."""
         return None if self._child is None else self._child.pid
 
     @contextlib.asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
-        """Room for one recording, to be taken before its body is read. Raises EncoderBusy."""
-        if self._taken >= self._limits.places:
+        """Reserve room for one recording before its body is read. Raises EncoderBusy."""
+        if self._pending >= self._limits.places:
             raise EncoderBusy(
-                f"{self._taken} recordings are being read or encoded, which is as many as may: "
+                f"{self._pending} recordings are being read or encoded, which is as many as may: "
                 "try again in some seconds"
             )
-        self._taken += 1
+        self._pending += 1
         try:
             yield
         finally:
-            self._taken -= 1
+            self._pending -= 1
 
     async def make(self, job: wire.Job, body: Sequence[bytes]) -> float:
-        """Have the job done, after those before it; returns the seconds of audio.
+        """Run the job after all earlier ones, and return the seconds of audio.
 
-        `body` are the pieces of the form, which are never joined here: every copy of ten megabytes
+        `body` holds the pieces of the form. They are never joined here: every copy of ten megabytes
         would hold up the event loop.
 
-        Raises the VoiceRequestError that the worker found, or EncoderFailed. What then lies at the
-        job's path is no voice.
+        Raises the VoiceRequestError that the worker found, or EncoderFailed. The file at the job's
+        path is then not a voice.
         """
         async with self._turn:
             try:
                 if self._child is not None and not self._child.running:
-                    await self._end()  # it died while it had nothing to do
+                    await self._end()  # it died while it was idle
                 child = self._child or await self._start()
                 seconds, reply = await self._converse(child, job, body)
             except BaseException:
-                # Late, dead, or nobody waits any more: what this worker says next would not
-                # answer the next job.
+                # The worker is late or dead, or this task was cancelled: its next reply would
+                # not belong to the next job.
                 await self._end()
                 raise
         if isinstance(reply, wire.Refused):
@@ -128,12 +128,12 @@ class VoiceWorker:
     async def _converse(
         self, child: ChildProcess, job: wire.Job, body: Sequence[bytes]
     ) -> tuple[float, wire.Reply]:
-        """The seconds of audio, and the answer: Made or Refused."""
+        """Send a job; return the seconds of audio and the last reply, Made or Refused."""
         try:
             await self._send(child, job, body)
             reply = await self._reply(child, self._limits.read, "could not read the recording")
         except EncoderFailed as error:
-            # So far it had only the upload to work on, so that is what was too much for it.
+            # It has only read the upload so far, so the upload must be the cause.
             raise BadAudio(f"{error}: send another file, 16-bit WAV is the safest") from None
         if not isinstance(reply, wire.Read):
             return 0.0, reply
@@ -144,7 +144,7 @@ class VoiceWorker:
         return seconds, reply
 
     async def _send(self, child: ChildProcess, job: wire.Job, body: Sequence[bytes]) -> None:
-        """Send a job and its form. Raises EncoderFailed for a worker that takes nothing."""
+        """Send a job and its form. Raises EncoderFailed if the worker does not read them."""
         try:
             async with asyncio.timeout(self._limits.read):
                 await child.send(wire.encode(job))
@@ -153,7 +153,7 @@ class VoiceWorker:
             raise EncoderFailed("the worker took no recording") from None
 
     async def _reply(self, child: ChildProcess, patience: float, failed: str) -> wire.Reply:
-        """The worker's next reply. Raises EncoderFailed if it ends, is late or talks nonsense."""
+        """Return the next reply. Raises EncoderFailed if it is late or invalid, or none comes."""
         try:
             async with asyncio.timeout(patience):
                 return wire.decode_reply(await child.receive(wire.MAX_REPLY_BYTES))
@@ -167,10 +167,10 @@ class VoiceWorker:
         raise EncoderFailed(f"the worker {failed} {why}")
 
     async def _end(self) -> None:
-        """Leave no process behind, even if whoever waits for it is cancelled. Idempotent."""
+        """End the process, even if the caller is cancelled meanwhile. Idempotent."""
         child = self._child
         if child is not None:
-            await child.close()  # also where somebody who was cancelled began it
+            await child.close()  # also if a caller that was cancelled has begun it
             if self._child is child:
                 self._child = None
 

@@ -1,4 +1,4 @@
-"""Why a voice could not be made, found or removed, and the HTTP status that says so."""
+"""Errors of making, finding and removing voices, each with its HTTP status."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from realtime_tts.errors import RealtimeTTSError
 
 
 class VoiceRequestError(RealtimeTTSError, code="voice_error"):
-    """Base of all errors of requests that concern voices. `retry_after`: whole seconds; 0: the
-    answer does not say."""
+    """Base of all errors of requests about voices. `retry_after`: whole seconds for the header
+    Retry-After; 0 leaves it out."""
 
     status: ClassVar[int] = 400
     retry_after: ClassVar[int] = 0
@@ -26,7 +26,7 @@ class BadVoiceRequest(VoiceRequestError, code="bad_request"):
 
 
 class UnknownVoice(VoiceRequestError, code="unknown_voice", status=404):
-    """There is no voice of that id."""
+    """No voice has the id."""
 
 
 class VoiceExists(VoiceRequestError, code="voice_exists", status=409):
@@ -42,7 +42,7 @@ class CannotClone(VoiceRequestError, code="cannot_clone", status=409):
 
 
 class NotAllowed(VoiceRequestError, code="voice_not_allowed", status=403):
-    """The key is not for voices of this name."""
+    """The key may not register or delete voices of this name."""
 
 
 class UploadTooLarge(VoiceRequestError, code="too_large", status=413):
@@ -50,7 +50,7 @@ class UploadTooLarge(VoiceRequestError, code="too_large", status=413):
 
 
 class UnsupportedMedia(VoiceRequestError, code="unsupported_media", status=415):
-    """The body is neither a form nor JSON, or the file is of a kind that is not read."""
+    """The body is neither a form nor JSON, or the file has a format that is not supported."""
 
 
 class BadAudio(VoiceRequestError, code="bad_audio", status=422):
@@ -66,7 +66,7 @@ class EncoderFailed(
 class EncoderBusy(
     VoiceRequestError, code="encoder_busy", status=503, retryable=True, retry_after=10
 ):
-    """As many recordings as may wait are waiting already."""
+    """The largest number of recordings is being read or encoded already."""
 
 
 class CannotStore(VoiceRequestError, code="cannot_store", status=507, retryable=True):
@@ -79,7 +79,7 @@ def speaker_exists(name: str) -> VoiceExists:
 
 
 def not_allowed(name: str) -> NotAllowed:
-    """Make the error for a name that is not for who asks."""
+    """Make the error for a name that the client's key may not use."""
     return NotAllowed(f"this key may not register or delete a voice named {name[:80]!r}")
 
 

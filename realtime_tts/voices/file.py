@@ -2,8 +2,9 @@
 
 Tensors: `speaker_embedding` float32 [H], and for a voice that is used in context `codes` int16
 [frames, 16]. Metadata, all strings: `format`, `version`, `name`, `model` (the family of checkpoints
-that can speak it); where known `language` and `transcript`; `extra`, a JSON object of strings, of
-which `created` (ISO 8601, UTC) is ours. `realtime_tts/model/voice_file.py` reads the same.
+that can speak it); where known `language` and `transcript`; `extra`, a JSON object of strings,
+where `created` (ISO 8601, UTC) is written here. `realtime_tts/model/voice_file.py` reads the same
+format.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _EMBEDDING = "speaker_embedding"
 SUFFIX = ".safetensors"
 MAX_DIMENSIONS = 8_192
 MOST_BYTES = 1 << 20
-"""A minute of codes takes 24 kB, an embedding 8; what is much larger is no voice."""
+"""Largest size of a voice file. A minute of codes takes 24 kB, and an embedding 8 kB."""
 
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
@@ -43,10 +44,11 @@ class CorruptVoiceError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class VoiceRecord:
-    """What is known about a registered voice without loading it. `id` is its `name`.
+    """The metadata of a registered voice, read without loading it. `id` is the file's `name`.
 
-    `model`: the family of checkpoints that can speak it. `in_context`: it has codes and a
-    transcript, and speaks in the manner of the recording; else only the embedding counts.
+    `model`: the family of checkpoints that can speak it. `in_context`: the file has codes and a
+    transcript, so the voice keeps the recording's way of speaking; otherwise only its embedding is
+    used. `dimensions`: length of the embedding. `created`: ISO 8601.
     """
 
     id: str
@@ -60,7 +62,7 @@ class VoiceRecord:
 
 
 def check_id(id: str) -> str:
-    """Give `id` again. Raises BadVoiceRequest if it cannot name a voice."""
+    """Return `id` unchanged. Raises BadVoiceRequest if it cannot name a voice."""
     if not _ID.fullmatch(id):
         shown = id if len(id) <= 80 else id[:80] + "…"
         raise BadVoiceRequest(
@@ -71,9 +73,9 @@ def check_id(id: str) -> str:
 
 
 def read_record(path: Path) -> VoiceRecord:
-    """Raises CorruptVoiceError; OSError if the file is gone."""
+    """Read a file's metadata. Raises CorruptVoiceError, or OSError if the file is gone."""
     details = path.stat()
-    if not stat.S_ISREG(details.st_mode):  # opening a pipe would wait for its writer
+    if not stat.S_ISREG(details.st_mode):  # opening a named pipe would wait for its writer
         raise CorruptVoiceError("not a file")
     if details.st_size > MOST_BYTES:
         raise CorruptVoiceError(f"{details.st_size} bytes; a voice has {MOST_BYTES} at most")
@@ -118,7 +120,7 @@ def _created(extra: str) -> str | None:
 
 
 def read_embedding(path: Path) -> NDArray[np.float32]:
-    """The speaker embedding [H]. Raises CorruptVoiceError; OSError if the file is gone."""
+    """Read the speaker embedding [H]. Raises CorruptVoiceError, or OSError if the file is gone."""
     try:
         with safe_open(path, "numpy") as file:
             found = np.asarray(file.get_tensor(_EMBEDDING))
@@ -137,9 +139,9 @@ def write_voice(
     language: str | None = None,
     transcript: str | None = None,
 ) -> None:
-    """Write a whole file at `path`, where nobody looks yet: embedding [H], codes [frames, 16].
+    """Write a voice file at `path`, which nobody reads yet: embedding [H], codes [frames, 16].
 
-    Raises VoiceError for codes that the format cannot hold and for what is too large, OSError.
+    Raises OSError, or VoiceError for codes out of range and for a file that would be too large.
     """
     tensors: dict[str, NDArray[np.float32] | NDArray[np.int16]] = {_EMBEDDING: embedding}
     if codes is not None:

@@ -1,6 +1,6 @@
-"""What a client asks of a new voice: a form with a recording, or JSON with an embedding.
+"""Requests for a new voice: a form with a recording, or JSON with an embedding.
 
-Forms are parsed in the worker, not on the event loop: a hostile one costs seconds of Python.
+Forms are parsed in the worker, not on the event loop: a hostile form takes seconds to parse.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from realtime_tts.voices.file import MAX_DIMENSIONS, check_id
 
 MAX_AUDIO_BYTES = 10 * 1024 * 1024
 MAX_BODY_BYTES = MAX_AUDIO_BYTES + 64 * 1024
-"""Recording, other fields, and what the form itself adds."""
+"""Bytes of the recording, the other fields and the form's own boundaries and headers."""
 MAX_JSON_BYTES = 256 * 1024
 MAX_TRANSCRIPT_CHARS = 2_000
 FORM_FIELDS = ("name", "text", "language", "append_silence")
@@ -28,8 +28,8 @@ _SPELLED = {"true": True, "1": True, "false": False, "0": False}
 
 
 class NewVoice(msgspec.Struct, frozen=True, kw_only=True):
-    """A checked request. `text` is what the recording says; with it the voice keeps the
-    recording's way of speaking."""
+    """A valid request for a voice from a recording. `text` is the recording's transcript; with it,
+    the voice keeps the recording's way of speaking."""
 
     name: str
     audio: bytes
@@ -39,7 +39,7 @@ class NewVoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EmbeddingBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The JSON of a voice that is given as an embedding."""
+    """The JSON body of a request for a voice from an embedding."""
 
     name: str
     embedding: Annotated[list[float], Meta(min_length=1, max_length=MAX_DIMENSIONS)]
@@ -48,7 +48,7 @@ class EmbeddingBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 def too_large(size: int | None) -> str:
-    """The sentence for a body of more bytes than are read; None: nobody knows how many."""
+    """Return the message about a recording that is too large; `size` in bytes, None if unknown."""
     found = "more" if size is None else f"{size} bytes"
     return (
         f"a recording may have {MAX_AUDIO_BYTES} bytes (10 MB), found {found}: "
@@ -57,7 +57,7 @@ def too_large(size: int | None) -> str:
 
 
 def parse_form(body: bytes, content_type: str) -> NewVoice:
-    """The request in a multipart body. Raises BadVoiceRequest, UploadTooLarge."""
+    """Parse and check a multipart body. Raises BadVoiceRequest, UploadTooLarge."""
     fields: dict[str, bytes] = {}
     _collect(body, content_type, fields)
     audio = fields.pop(FILE_FIELD, None)
@@ -97,7 +97,7 @@ def _collect(body: bytes, content_type: str, fields: dict[str, bytes]) -> None:
 
 
 def parse_embedding(body: bytes) -> tuple[EmbeddingBody, NDArray[np.float32]]:
-    """The request in a JSON body, and its embedding [H]. Raises BadVoiceRequest."""
+    """Parse a JSON body; return it and its embedding [H]. Raises BadVoiceRequest."""
     try:
         asked = msgspec.json.decode(body, type=EmbeddingBody)
     except msgspec.DecodeError as error:

@@ -34,10 +34,10 @@ _FIRST_SECONDS = 10.0
 class VoiceLibrary:
     """The registered voices of one server.
 
-    `load_maker` is pickled and called in the worker; None: this server can keep embeddings, but
-    encode no recordings.
+    `load_maker` is pickled and called in the worker; with None, this server keeps embeddings, but
+    cannot encode recordings.
 
-    Files are read and written in threads. Every method raises VoiceRequestError.
+    Files are read and written in threads. Every method may raise a VoiceRequestError.
     """
 
     def __init__(
@@ -52,7 +52,10 @@ class VoiceLibrary:
 
     @contextlib.asynccontextmanager
     async def place(self) -> AsyncIterator[VoiceWorker]:
-        """Room for one recording; take it before reading the body. Raises EncoderBusy."""
+        """Reserve room for one recording before its body is read.
+
+        Raises EncoderBusy, or CannotClone without an encoder.
+        """
         if self.worker is None:
             raise CannotClone("this server has no encoder for recordings; send an embedding")
         async with self.worker.place():
@@ -66,8 +69,10 @@ class VoiceLibrary:
         reserved: Collection[str],
         allowed: tuple[str, ...] = ("*",),
     ) -> VoiceRecord:
-        """Make a voice from the pieces of a form, in a place. `reserved`: names that are taken;
-        `allowed`: patterns of those that are for who asks."""
+        """Make a voice from the pieces of a form, with the worker that `place` gave.
+
+        `reserved`: names that are taken; `allowed`: patterns of the names that the client may use.
+        """
         async with self._unfinished() as path:
             folder = str(self.registry.folder)
             job = wire.Job(content_type, folder, str(path), tuple(reserved), allowed)
@@ -83,7 +88,7 @@ class VoiceLibrary:
         language: str | None,
         reserved: Collection[str],
     ) -> VoiceRecord:
-        """Make a voice from a speaker embedding [H]."""
+        """Make a voice from a speaker embedding [H]. `reserved`: names that are taken."""
         if name in reserved:
             raise speaker_exists(name)
         await asyncio.to_thread(self.registry.check_free, name)
@@ -99,8 +104,8 @@ class VoiceLibrary:
             return await asyncio.to_thread(write)
 
     async def start(self) -> None:
-        """Read what there is. Where voices are in object storage, what other machines change there
-        is then followed; a store that does not answer in time is no reason to wait."""
+        """Read all voices. From object storage, reload changes of other machines from now on, and
+        do not wait for a store that does not answer in time."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_FIRST_SECONDS):
                 await asyncio.to_thread(self.registry.update)
@@ -128,7 +133,7 @@ class VoiceLibrary:
             await asyncio.to_thread(path.unlink, missing_ok=True)
 
     def _add(self, path: Path, allowed: tuple[str, ...] = ("*",)) -> VoiceRecord:
-        """Its name is looked at again: the worker has read what a stranger sent."""
+        """Add a voice. Its name is checked again, because the worker has parsed untrusted input."""
         try:
             if not matches(allowed, name := read_record(path).id):
                 raise not_allowed(name)

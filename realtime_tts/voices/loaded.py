@@ -1,4 +1,4 @@
-"""Registered voices as an engine wants them: loaded once, and again when their file is another."""
+"""Registered voices for an engine: loaded once, and loaded again when their file is replaced."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ _KEPT = 256
 
 
 class LoadedVoices(Generic[V]):
-    """Look up a name: what `load` made of its file, or None.
+    """A cache of loaded voices. Calling it with a name returns what `load` made of the voice's
+    file, or None if there is no such voice or it cannot be loaded.
 
-    Thread-safe: an engine in a thread is asked by the server's thread, too. The latest 256 are
-    kept; a voice is 100 kB at most.
+    Thread-safe, because the server's thread uses an in-process engine's voices, too. The 256 voices
+    used last are kept, of at most 100 kB each.
     """
 
     def __init__(self, registry: Registry, load: Callable[[Path], V]) -> None:
@@ -41,7 +42,7 @@ class LoadedVoices(Generic[V]):
             self._loaded.pop(name, None)
             return None
         found = self._loaded.get(record.id)
-        # A record is made anew when its file is: the same one means the same file.
+        # The registry makes a new record for a new file: the same record means the same file.
         if found is None or found[0] is not record:
             try:
                 found = (record, self._load(record.path))

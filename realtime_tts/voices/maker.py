@@ -1,4 +1,4 @@
-"""What the worker needs of a model, and a stand-in for servers that have none."""
+"""The encoder that the worker calls, and a stand-in for servers without a model."""
 
 from __future__ import annotations
 
@@ -13,25 +13,23 @@ from realtime_tts.voices.form import NewVoice
 
 _BANDS = 64
 SILENCE_SECONDS = 0.5
-"""Appended to a recording unless the client says no: its last phoneme would bleed into speech."""
+"""Silence appended to a recording unless the request forbids it, so that the last phoneme of the
+recording does not bleed into the speech."""
 
 
 class VoiceMaker(Protocol):
-    """Encodes recordings with one checkpoint. Lives in the worker, and may take its time."""
+    """Encodes recordings with one checkpoint. It runs in the worker, where it may block."""
 
     def make(self, wanted: NewVoice, recording: Recording, path: Path) -> None:
         """Write the voice as a file (see file.py) at `path`.
 
-        With `wanted.text` it has codes as well. Raises RealtimeTTSError for a recording that it
-        cannot encode.
+        With `wanted.text`, the file has codes as well. Raises RealtimeTTSError for a recording
+        that cannot be encoded.
         """
 
 
 class FakeVoiceMaker:
-    """Takes the place of an encoder beside the fake engine: its embedding is a coarse spectrum.
-
-    It is no speaker encoder, and nothing that was trained is in it.
-    """
+    """The fake engine's encoder: its embedding is a coarse spectrum, and nothing is trained."""
 
     def make(self, wanted: NewVoice, recording: Recording, path: Path) -> None:
         power = np.abs(np.fft.rfft(recording.samples, 2 * 4_096)[1:]) ** 2
@@ -51,5 +49,5 @@ class FakeVoiceMaker:
 
 
 def load_fake() -> VoiceMaker:
-    """The loader of the fake, as the worker wants one."""
+    """Make the fake encoder; the worker unpickles and calls this function."""
     return FakeVoiceMaker()

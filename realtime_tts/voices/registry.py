@@ -1,8 +1,8 @@
 """The folder of registered voices, shared by several servers and their engines.
 
-Every look-up goes through an index made from what the files say of themselves; an id is never part
-of a path. Files appear and go in one step (link, rename, unlink), so that nobody ever sees half of
-one, and the index is made again when the folder has changed.
+Every look-up goes through an index of the files' metadata; an id is never part of a path. Files
+appear and disappear in one step (link, rename, unlink), so that nobody ever reads half a file, and
+the index is made again when the folder has changed.
 """
 
 from __future__ import annotations
@@ -34,10 +34,7 @@ _Identity = tuple[int, int, int]
 
 
 def default_folder() -> Path:
-    """The folder where voices are kept if nobody names one: the user's data folder.
-
-    Creates nothing.
-    """
+    """Return the default folder of voices, in the user's data folder. Creates nothing."""
     base = os.environ.get("XDG_DATA_HOME")
     if base:
         return Path(base) / "realtime-tts" / "voices"
@@ -63,22 +60,22 @@ class Registry:
             return sorted(self._index.values(), key=lambda record: record.id)
 
     def find(self, id: str) -> VoiceRecord | None:
-        """The voice of that id, whatever string `id` is."""
+        """Return the voice with this id, or None. `id` may be any string."""
         with self._lock:
             self._refresh()
             return self._index.get(id)
 
     def has(self, id: str) -> bool:
-        """Whether there is a voice of that id."""
+        """Return whether a voice has this id."""
         return self.find(id) is not None
 
     def in_context(self, id: str) -> bool:
-        """Whether there is such a voice, and it is spoken from its recording and transcript."""
+        """Return whether the voice exists and speaks from its recording's codes and transcript."""
         found = self.find(id)
         return found is not None and found.in_context
 
     def get(self, id: str) -> VoiceRecord:
-        """The voice of that id. Raises UnknownVoice if there is none."""
+        """Return the voice with this id. Raises UnknownVoice if there is none."""
         found = self.find(id)
         if found is None:
             raise UnknownVoice(
@@ -106,28 +103,28 @@ class Registry:
             raise self._cannot_store(error) from None
 
     def check_free(self, id: str) -> None:
-        """Raises BadVoiceRequest for what is no id, VoiceExists for one that is taken."""
+        """Raise BadVoiceRequest if `id` cannot name a voice, or VoiceExists if it is taken."""
         if self.find(check_id(id)) is not None:
             raise VoiceExists(
                 f"there is a voice {id!r} already: delete it first, or choose another name"
             )
 
     def add(self, unfinished: Path) -> VoiceRecord:
-        """Register the finished file at `unfinished`, which is gone afterwards.
+        """Register the finished file at `unfinished`, which is moved or removed.
 
-        Raises BadVoiceRequest, VoiceExists, CannotStore, or CorruptVoiceError for a file that is
-        no voice.
+        Raises BadVoiceRequest, VoiceExists, CannotStore, or CorruptVoiceError if the file is not
+        a voice.
         """
         try:
             record = read_record(unfinished)
             self.check_free(record.id)
-            # Named by a digest: what a caller chose stays out of file names for good.
+            # Named by a digest, so that no name a client chose is ever part of a file name.
             name = hashlib.sha256(record.id.encode()).hexdigest()[:32] + SUFFIX
             try:
                 self._publish(unfinished, name)
             except FileExistsError:
                 self.check_free(record.id)  # another server was faster
-                self._publish(unfinished, name, over=True)  # or what lies there is corrupt
+                self._publish(unfinished, name, over=True)  # or the file there is corrupt
         except OSError as error:
             raise self._cannot_store(error) from None
         finally:
@@ -136,7 +133,7 @@ class Registry:
         return self.get(record.id)
 
     def delete(self, id: str) -> None:
-        """Remove a voice; turns that speak with it go on. Raises UnknownVoice, CannotStore."""
+        """Remove a voice; turns that use it continue. Raises UnknownVoice, CannotStore."""
         record = self.get(id)
         try:
             self._remove(record.path)
@@ -145,13 +142,13 @@ class Registry:
         event(log, logging.INFO, "voice.deleted", voice=id)
 
     def update(self) -> None:
-        """Learn what other machines have changed. In a folder every look-up sees that by itself."""
+        """Load changes by other machines. Nothing to do for a folder: each look-up sees them."""
 
     # Where voices are kept.
 
     def _publish(self, unfinished: Path, name: str, over: bool = False) -> None:
-        """Make a finished file appear in one step. `over`: whatever has the name. Raises
-        FileExistsError, OSError."""
+        """Make a finished file appear under `name` in one step. `over`: replace a file that has
+        the name. Raises FileExistsError without `over`, OSError."""
         if over:
             os.replace(unfinished, self.folder / name)
         else:
@@ -213,10 +210,7 @@ class Registry:
 
 
 def _read(path: Path) -> VoiceRecord | None:
-    """Read a file's record; None for a corrupt file, of which the log hears once.
-
-    Raises OSError.
-    """
+    """Read a file's metadata, or log that it is corrupt and return None. Raises OSError."""
     try:
         return read_record(path)
     except CorruptVoiceError as error:

@@ -1,7 +1,7 @@
-"""VoiceStore: voice files in object storage, by whole objects, through fsspec.
+"""VoiceStore: voice files in object storage, read and written as whole objects with fsspec.
 
-An object is written in one request and appears as a whole. `create` is a conditional write, so of
-two servers that create the same name one is told that it exists.
+An object is written in one request and appears as a whole. `create` is a conditional write: if two
+servers create the same name, one of them gets a FileExistsError.
 """
 
 from __future__ import annotations
@@ -16,22 +16,21 @@ from realtime_tts.extras import install
 from realtime_tts.voices.file import MOST_BYTES, SUFFIX
 
 _AT_ONCE = 64
-"""Objects that are read together: at 100 kB each, a few megabytes."""
+"""Number of objects that are read together: a few megabytes, at 100 kB each."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,150}" + re.escape(SUFFIX))
 _VERSION_KEYS = "ETag", "etag", "mtime", "LastModified", "created"
 _PATIENCE = {"connect_timeout": 3, "read_timeout": 10, "retries": {"max_attempts": 2}}
 
 
 class VoiceStore:
-    """The objects right under one prefix. Thread-safe.
+    """The voice files directly under one prefix of a store. Thread-safe.
 
-    All methods raise OSError: FileExistsError and FileNotFoundError as they say, and for a store
-    that does not answer or refuses, one whose message says which.
+    Every method raises OSError if the store does not answer or refuses; the message says which.
     """
 
     def __init__(self, url: str) -> None:
-        """`url`: `s3://BUCKET/PREFIX`. Raises ConfigError without the package that speaks to it,
-        and for a kind of store that nobody knows."""
+        """`url`: `s3://BUCKET/PREFIX`. Raises ConfigError if the package for this kind of store is
+        not installed, or the kind is unknown."""
         self.url = url.rstrip("/")
         options: dict[str, Any] = {"use_listings_cache": False, "skip_instance_cache": True}
         if url.startswith("s3:"):
@@ -48,9 +47,9 @@ class VoiceStore:
             raise ConfigError(f"voices cannot be kept in {url}: {error}") from None
 
     def versions(self) -> dict[str, str]:
-        """The names of all objects that may be voices, each with what changes when the object does.
-        A prefix with nothing under it has none."""
-        with self._told("list"):
+        """Return the names of all objects that may be voices, each with its version: a string that
+        changes whenever the object does. Empty if nothing is under the prefix."""
+        with self._os_errors("list"):
             self._files.invalidate_cache()
             try:
                 found = self._files.ls(self._prefix, detail=True)
@@ -65,11 +64,11 @@ class VoiceStore:
         }
 
     def read(self, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-        """What these objects hold; those that are gone are left out."""
+        """Yield the name and content of each of these objects, except those that are gone."""
         wanted = sorted(names)
         for start in range(0, len(wanted), _AT_ONCE):
             paths = {self._path(name): name for name in wanted[start : start + _AT_ONCE]}
-            with self._told("read"):
+            with self._os_errors("read"):
                 found = self._files.cat(list(paths), on_error="return")
                 for one in found.values():
                     if isinstance(one, Exception) and not isinstance(one, FileNotFoundError):
@@ -79,26 +78,26 @@ class VoiceStore:
                     yield paths[path], data
 
     def create(self, name: str, data: bytes) -> None:
-        """Raises FileExistsError if there is one of this name."""
-        with self._told("write"):
+        """Create an object. Raises FileExistsError if there is one with this name."""
+        with self._os_errors("write"):
             self._files.pipe_file(self._path(name), data, mode="create")
 
     def replace(self, name: str, data: bytes) -> None:
-        """Whatever is there."""
-        with self._told("write"):
+        """Write an object, replacing one with this name if there is one."""
+        with self._os_errors("write"):
             self._files.pipe_file(self._path(name), data)
 
     def delete(self, name: str) -> None:
-        """Idempotent."""
-        with self._told("delete from"), contextlib.suppress(FileNotFoundError):
+        """Delete an object, if it exists."""
+        with self._os_errors("delete from"), contextlib.suppress(FileNotFoundError):
             self._files.rm_file(self._path(name))
 
     def _path(self, name: str) -> str:
         return f"{self._prefix}/{name}"
 
     @contextlib.contextmanager
-    def _told(self, what: str) -> Iterator[None]:
-        """Whatever the store's library raises, as OSError."""
+    def _os_errors(self, what: str) -> Iterator[None]:
+        """Raise any error of the store's library as an OSError that names the store."""
         try:
             yield
         except FileExistsError:

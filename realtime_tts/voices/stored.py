@@ -1,11 +1,11 @@
 """StoredRegistry: the registry where voices are kept in object storage.
 
-The store has the voices, and a folder of this machine has a copy of each, which all processes of
-the machine look names up in, as in any folder. So no look-up waits for the network, and speech goes
-on while the store is down.
+The store has the voices, and a folder on this machine has a copy of each. All processes of the
+machine look names up in that folder, so no look-up waits for the network, and speech continues
+while the store is down.
 
-A copy is named by its object and by the version of it: what is missing is fetched, what is not
-listed any more is removed, and there is no state besides the files.
+A copy is named by its object and the object's version. Missing copies are fetched, and copies that
+are not listed any more are removed. There is no state besides the files.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from realtime_tts.voices.store import VoiceStore
 log = logging.getLogger(__name__)
 
 UPDATE_SECONDS = 2.0
-"""How often a machine asks the store what has changed."""
+"""Seconds between two listings of the store by a machine."""
 _LOCK, _UPDATED, _NEW = ".lock", ".updated", ".new"
 
 
 def open_registry(where: Path | str) -> Registry:
-    """The voices in a folder, or at `s3://BUCKET/PREFIX`. Asks nobody yet.
+    """Return the registry of the voices in a folder, or at `s3://BUCKET/PREFIX`.
 
-    Raises ConfigError for another kind of store.
+    Connects to nothing yet. Raises ConfigError for any other kind of store.
     """
     text = str(where)
     if "://" not in text:
@@ -48,14 +48,14 @@ def open_registry(where: Path | str) -> Registry:
 
 
 def check_location(where: str) -> None:
-    """Raises ConfigError if there can be no voices: no such kind of store, a missing package."""
+    """Raise ConfigError for an unknown kind of store, or if its package is not installed."""
     registry = open_registry(where)
     if isinstance(registry, StoredRegistry):
         VoiceStore(registry.url)
 
 
 def cache_folder(url: str) -> Path:
-    """Where this machine keeps its copies of the voices at `url`. Creates nothing."""
+    """Return the folder of this machine's copies of the voices at `url`. Creates nothing."""
     base = os.environ.get("XDG_CACHE_HOME")
     caches = Path(base) if base else Path.home() / ".cache"
     digest = hashlib.sha256(url.rstrip("/").encode()).hexdigest()[:32]
@@ -65,7 +65,7 @@ def cache_folder(url: str) -> Path:
 class StoredRegistry(Registry):
     """The voices at `url`, through the copies in `folder`. Thread-safe.
 
-    Several processes may have the same folder; `update` is for one or all of them.
+    Several processes may share the folder; `update` may be called in one of them or in all.
     """
 
     def __init__(self, url: str, folder: Path) -> None:
@@ -75,13 +75,13 @@ class StoredRegistry(Registry):
 
     @cached_property
     def store(self) -> VoiceStore:
-        """Made when it is first needed: engines only look names up. Raises ConfigError."""
+        """The store, made at first use: engines only look names up. Raises ConfigError."""
         return VoiceStore(self.url)
 
     def update(self) -> None:
-        """Take over what has changed in the store, unless a process of this machine just did.
+        """Copy changes from the store, unless a process of this machine has just done so.
 
-        While the store does not answer, the copies stay; the log hears of it once.
+        While the store does not answer, the copies stay, and one log entry says so.
         """
         try:
             self._follow(again_after=UPDATE_SECONDS / 2)
@@ -102,7 +102,7 @@ class StoredRegistry(Registry):
             try:
                 self.store.create(name, data)
             except FileExistsError:
-                self._follow()  # whoever was faster is known here, too
+                self._follow()  # fetch the other server's voice, too
                 raise
         self._follow()
 
@@ -118,9 +118,12 @@ class StoredRegistry(Registry):
         )
 
     def _follow(self, again_after: float = 0.0) -> None:
-        """Make the copies those of the store, where that is longer ago. Raises OSError."""
+        """Bring the copies up to date with the store. Raises OSError.
+
+        Does nothing if that was done less than `again_after` seconds ago.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
-        # Listed under the lock: whoever comes later has seen what is newer.
+        # Listed under the lock, so that an older listing never undoes a newer one.
         with _locked(self.folder / _LOCK):
             if time.time() - _modified(self.folder / _UPDATED) < again_after:
                 return
@@ -137,19 +140,19 @@ class StoredRegistry(Registry):
 
 
 def _copy(name: str, version: str) -> str:
-    """The file with this version of an object."""
+    """Return the file name of the copy of this version of an object."""
     digest = hashlib.sha256(version.encode()).hexdigest()[:16]
     return f"{name.removesuffix(SUFFIX)}.{digest}{SUFFIX}"
 
 
 def _object(copy: Path) -> str:
-    """The object that this file is a copy of."""
+    """Return the name of the object that this file is a copy of."""
     return copy.name.removesuffix(SUFFIX).rpartition(".")[0] + SUFFIX
 
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Alone among the processes and threads of this machine."""
+    """Hold a lock that excludes all other processes and threads of this machine."""
     with path.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

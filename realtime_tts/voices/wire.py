@@ -1,6 +1,6 @@
-"""What a server and its voice worker say to each other: msgpack, through the pipes of a child.
+"""Messages between a server and its voice worker: msgpack, through the pipes of a child process.
 
-Nothing that the worker says is unpickled: it has read what strangers sent.
+Nothing from the worker is unpickled, because the worker parses untrusted input.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ MAX_REPLY_BYTES = 64 * 1024
 
 
 class Job(msgspec.Struct, frozen=True, tag=True):
-    """A form to be made into a voice: its file is written at `path`, for who sent the job to add.
+    """Make a voice from a form, and write its file at `path`. The server then adds the file.
 
-    The form itself is the next message. `folder` is the registry's; `reserved` are names that no
-    voice may have, and `allowed` patterns of those that it may.
+    The form itself is the next message. `folder`: the registry's folder. `reserved`: names that the
+    voice may not have. `allowed`: patterns of the names that it may have.
     """
 
     content_type: str
@@ -27,25 +27,25 @@ class Job(msgspec.Struct, frozen=True, tag=True):
 
 
 class Started(msgspec.Struct, frozen=True, tag=True):
-    """The worker waits for its first job."""
+    """The worker is ready for its first job."""
 
 
 class Read(msgspec.Struct, frozen=True, tag=True):
-    """Form and recording are good, with so many `seconds` of audio; the model is needed next."""
+    """Form and recording are valid; the audio lasts `seconds`. Loading the model comes next."""
 
     seconds: float
 
 
 class Loaded(msgspec.Struct, frozen=True, tag=True):
-    """The model is there; encoding begins."""
+    """The model is loaded; encoding begins."""
 
 
 class Made(msgspec.Struct, frozen=True, tag=True):
-    """The voice lies at the job's `path`."""
+    """The voice has been written at the job's `path`."""
 
 
 class Refused(msgspec.Struct, frozen=True, tag=True):
-    """A VoiceRequestError, by its code; the worker waits for the next job."""
+    """The job failed with the VoiceRequestError of this code; the worker is ready for another."""
 
     code: str
     message: str
@@ -56,4 +56,4 @@ Reply = Started | Read | Loaded | Made | Refused
 encode = msgspec.msgpack.Encoder().encode
 decode_job = msgspec.msgpack.Decoder(Job).decode
 decode_reply: Callable[[bytes], Reply] = msgspec.msgpack.Decoder(Reply).decode
-"""Both raise msgspec.DecodeError."""
+"""Decodes a reply of the worker. Raises msgspec.DecodeError, as `decode_job` does."""

@@ -1,11 +1,11 @@
 """The voice worker's process: reads forms and recordings, encodes them, writes voice files.
 
-It is a child of the server (see child_process.py), and runs beside the engine at the lowest
-priority and with one thread, so that cloning never delays speech.
+It is a child of the server (see child_process.py) and runs at the lowest priority with one thread,
+so that cloning never delays speech.
 
 Memory is bounded by counting, not by RLIMIT_AS: torch and CUDA reserve far more address space than
-they use, so a limit that fits a model bounds nothing. On Linux a limit on *written* memory
-(RLIMIT_DATA) is set on top while a recording is decoded, against faults of the decoders themselves.
+they use, so a limit that fits a model bounds nothing. On Linux, a limit on *written* memory
+(RLIMIT_DATA) also applies while a recording is decoded, against bugs in the decoders.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _DECODING_BYTES = 256 * 1024 * 1024
 
 
 class Worker:
-    """Does one job at a time, and tells `reply` how far each is."""
+    """Does one job at a time, and reports each stage with `reply`."""
 
     def __init__(self, load: Callable[[], VoiceMaker], reply: Callable[[wire.Reply], None]) -> None:
         self._load = load
@@ -58,7 +58,7 @@ class Worker:
             self._reply(wire.Refused(EncoderFailed.code, str(error)))
         except OSError as error:
             self._reply(wire.Refused(CannotStore.code, f"the voice cannot be written: {error}"))
-        except RealtimeTTSError as error:  # the model's own word on a recording
+        except RealtimeTTSError as error:  # the model rejects the recording
             self._reply(wire.Refused(BadAudio.code, str(error)))
         except Exception as error:
             log.exception("the voice could not be encoded")
@@ -70,7 +70,7 @@ class Worker:
     def _make(self, job: wire.Job, body: bytes) -> None:
         with _bounded_memory(_DECODING_BYTES):
             wanted = parse_form(body, job.content_type)
-            # Asked here and not only when the voice is added: encoding is what costs.
+            # Checked here and not only when the voice is added, because encoding is expensive.
             if not matches(job.allowed, wanted.name):
                 raise not_allowed(wanted.name)
             if wanted.name in job.reserved:
@@ -81,7 +81,7 @@ class Worker:
         if self._maker is None:
             try:
                 self._maker = self._load()
-            except CheckpointError as error:  # no time mends it
+            except CheckpointError as error:  # trying again will not help
                 raise CannotClone(f"this server makes no voices of recordings: {error}") from None
             except RealtimeTTSError as error:
                 raise EncoderFailed(f"the encoder cannot be loaded: {error}") from None
@@ -90,9 +90,9 @@ class Worker:
 
 
 def main(parent: Parent) -> None:
-    """Serve one server: its first message is the pickled loader, then come jobs with their forms.
+    """Serve one server. Its first message is the pickled loader; jobs and their forms follow.
 
-    Jobs are heard in a thread, so that the server's end is noticed in the middle of one, too.
+    A thread receives them, so that the end of the server is noticed in the middle of a job, too.
     """
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     load: Callable[[], VoiceMaker] = pickle.loads(parent.receive())
@@ -107,7 +107,7 @@ def main(parent: Parent) -> None:
 
 @contextlib.contextmanager
 def _bounded_memory(more: int) -> Iterator[None]:
-    """While it lasts, this process may write at most `more` bytes beyond what it has now."""
+    """Within the block, limit this process to `more` bytes of written memory beyond the present."""
     used = _data_bytes()
     if used is None:
         yield
@@ -126,7 +126,7 @@ def _bounded_memory(more: int) -> Iterator[None]:
 
 
 def _data_bytes() -> int | None:
-    """What RLIMIT_DATA counts, where the kernel tells: Linux."""
+    """Return the bytes that RLIMIT_DATA counts now, or None where the kernel does not say."""
     try:
         status = Path("/proc/self/status").read_text("ascii", "replace")
     except OSError:

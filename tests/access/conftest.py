@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from realtime_tts.access.key import Key, KeyLimits, digest_of, new_id, new_secre
 from realtime_tts.access.key_file import KeyFile
 from tests.server.conftest import peer as peer
 from tests.server.conftest import speech as speech
+from tests.waiting import wait_until
 
 
 class Keys:
@@ -71,6 +72,11 @@ def bearer() -> Callable[[str], dict[str, str]]:
     return lambda secret: {"Authorization": f"Bearer {secret}"}
 
 
+def _answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 @pytest.fixture
 def redis() -> Iterator[str]:
     program = shutil.which("redis-server") or shutil.which("valkey-server")
@@ -83,11 +89,7 @@ def redis() -> Iterator[str]:
         stdout=subprocess.DEVNULL,
     )
     try:
-        for _ in range(200):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.05)
+        wait_until(partial(_answers, port))
         yield f"redis://127.0.0.1:{port}"
     finally:
         process.kill()

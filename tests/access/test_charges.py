@@ -18,8 +18,8 @@ from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.link import Open, Refused
 from tests.access.conftest import Keys
 from tests.access.test_sockets import say
-from tests.server.conftest import until
 from tests.server.resuming import Kept, hear, spoken, whole
+from tests.waiting import until
 
 Bearer = Callable[[str], dict[str, str]]
 TEXT = "The tide is coming in. Good morning to you, and to all who are with you!"

@@ -16,7 +16,7 @@ from realtime_tts.access.fronts_table import FrontsTable
 from realtime_tts.access.key import Key, KeyLimits
 from realtime_tts.access.rates import Counters, Exceeded, Rates
 from realtime_tts.errors import ConfigError
-from tests.server.conftest import until
+from tests.waiting import until, wait_until
 
 
 class Clock:
@@ -259,11 +259,12 @@ def test_without_its_store_a_server_knows_of_its_own_fronts(tmp_path: Path, redi
     gone.fronts = FrontsTable(tmp_path / "limits.db", 7)
     gone.start()
     try:
-        deadline = time.monotonic() + 30
-        while gone.elsewhere("a") == (0, 0):
-            assert time.monotonic() < deadline
+
+        def heard() -> bool:
             servers.exchange()
-            time.sleep(0.02)
+            return gone.elsewhere("a") != (0, 0)
+
+        wait_until(heard)
         assert gone.elsewhere("a") == (4, 2)
     finally:
         gone.stop()
@@ -280,10 +281,13 @@ def test_fronts_do_not_wait_for_a_store_that_does_not_answer(tmp_path: Path) -> 
         try:
             for sessions in range(1, 11):
                 other.exchange({"a": (sessions, 0)})
-                while exchange.elsewhere("a") != (sessions, 0):
+
+                def heard(sessions: int = sessions) -> bool:
                     with contextlib.suppress(BlockingIOError):
                         connections.append(silent.accept()[0])
-                    time.sleep(0.01)
+                    return exchange.elsewhere("a") == (sessions, 0)
+
+                wait_until(heard)
         finally:
             exchange.stop()
             for connection in connections:

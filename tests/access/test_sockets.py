@@ -16,7 +16,7 @@ import websockets
 
 from realtime_tts.config import AccessConfig, ServerConfig
 from tests.access.conftest import Keys
-from tests.server.conftest import until
+from tests.waiting import until
 
 Bearer = Callable[[str], dict[str, str]]
 OWN = "the-servers-own-key"
@@ -135,16 +135,30 @@ async def test_keys_end_also_after_a_fault_of_who_looks_at_them(
 
 
 async def test_that_a_key_has_ended_is_in_the_log_once(
-    speech: Any, keys: Keys, bearer: Bearer, caplog: pytest.LogCaptureFixture
+    speech: Any,
+    keys: Keys,
+    bearer: Bearer,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """However long its sockets take to close."""
     caplog.set_level(logging.INFO)
+    monkeypatch.setattr("realtime_tts.access.access._LOOK_SECONDS", 0.05)
     secret = keys.create("acme", expires=time.time() + 1.0)
     async with speech(config=config(keys)) as server:
-        server.running.front.access.on_revoked = lambda account: None
+        access, looks = server.running.front.access, 0
+        access.on_revoked = lambda account: None
+        end_expired = access._end_expired
+
+        def look() -> None:
+            nonlocal looks
+            looks += 1
+            end_expired()
+
         async with server.talk(additional_headers=bearer(secret)):
             await until(lambda: "keys.ended" in caplog.text)
-            await asyncio.sleep(1.2)
+            monkeypatch.setattr(access, "_end_expired", look)
+            await until(lambda: looks == 3)
     assert [record.getMessage() for record in caplog.records].count("keys.ended") == 1
 
 

@@ -7,13 +7,14 @@ import contextlib
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx2
 import pytest
@@ -25,7 +26,8 @@ from realtime_tts.config import AccessConfig, ServerConfig
 from realtime_tts.errors import ConfigError
 from tests.access.conftest import Keys
 from tests.access.test_sockets import OWN, get, say
-from tests.fronts.running import serving, sessions
+from tests.fronts.running import Server, serving, sessions
+from tests.waiting import until
 
 Bearer = Callable[[str], dict[str, str]]
 DAY = 86_400.0
@@ -186,15 +188,43 @@ async def test_a_killed_server_loses_the_last_second_at_most(keys: Keys, bearer:
     usage.stop()
 
 
+def limits_table(server: Server) -> Path:
+    """Where its fronts tell each other what their keys have open."""
+    opened = (one for front in server.fronts for one in front.open_files())
+    (table,) = {Path(one.path) for one in opened if one.path.endswith("limits.db")}
+    return table
+
+
+class Told(NamedTuple):
+    sessions: int
+    at: float
+
+
+def told(table: Path) -> list[Told]:
+    """What each front has told last, and when."""
+    with contextlib.closing(sqlite3.connect(table)) as database:
+        rows = "SELECT sum(sessions), max(at) FROM held GROUP BY front ORDER BY front"
+        return [Told(*row) for row in database.execute(rows)]
+
+
+async def exchanged(table: Path) -> None:
+    """Wait until both fronts know what each has counted: all have told it, and then listened."""
+    for _ in range(2):
+        now = time.time()
+        await until(lambda: sum(one.at > now for one in told(table)) == 2)  # noqa: B023
+
+
 async def test_limits_hold_over_all_fronts_and_so_does_revocation(
     keys: Keys, bearer: Bearer
 ) -> None:
     secret = keys.create("acme", limits={"sessions": 4, "turns_per_minute": 6})
     headers = bearer(secret)
     async with serving(access=(str(keys.path), None, None), fronts=2) as server:
+        table = limits_table(server)
         async with sessions(server, 4, additional_headers=headers) as opened:
             assert [server.sockets_of(front) for front in server.fronts] == [2, 2]
-            await asyncio.sleep(0.5)  # both fronts have heard of it
+            await until(lambda: [one.sessions for one in told(table)] == [2, 2])
+            await exchanged(table)
             for _ in range(2):
                 path, started = "/v1/audio/speech", time.monotonic()
                 body = {"model": "tts-1", "voice": "alto", "input": "Hello."}
@@ -204,10 +234,8 @@ async def test_limits_hold_over_all_fronts_and_so_does_revocation(
                 one = opened[number % 4]
                 done = len(one.of("turn.done"))
                 await one.say("Hello.")
-                async with asyncio.timeout(10):
-                    while len(one.of("turn.done")) == done:  # noqa: ASYNC110
-                        await asyncio.sleep(0.01)
-                await asyncio.sleep(0.25)
+                await until(lambda: len(one.of("turn.done")) > done)  # noqa: B023
+                await exchanged(table)
             reasons = [done["reason"] for one in opened for done in one.of("turn.done")]
             spoken = reasons.count("complete")
             assert 6 <= spoken <= 7, "a front may not know of the other's last one"
@@ -223,12 +251,7 @@ async def test_a_token_for_one_use_leaves_what_the_fronts_share(keys: Keys, bear
     """Old tokens are swept when one is used; the table of limits is old where nobody spoke."""
     secret = keys.create("acme")
     async with serving(access=(str(keys.path), None, None), fronts=2) as server:
-        (table,) = {
-            Path(opened.path)
-            for front in server.fronts
-            for opened in front.open_files()
-            if opened.path.endswith("limits.db")
-        }
+        table = limits_table(server)
         os.utime(table, (0, 0))
         once = "/v1/single-use-token/tts_websocket"
         answer = await server.get(once, method="POST", headers=bearer(secret))

@@ -8,7 +8,6 @@ import contextlib
 import json
 import resource
 import signal
-import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
@@ -17,6 +16,7 @@ import psutil
 
 from tests.attacks.stage import Attack, Stage
 from tests.engine.killing import disturbed
+from tests.serving import serve_command
 
 GIVE = json.dumps({"name": "given", "embedding": [0.25, -0.5] * 32}).encode()
 AS_JSON = "Content-Type: application/json"
@@ -107,14 +107,7 @@ async def start_with(limit: str, mib: int) -> str:
     """How a start with so little ends."""
     amount = mib * 2**20
     server = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "realtime_tts",
-        "serve",
-        "--engine",
-        "fake",
-        "--port",
-        "0",
+        *serve_command("--engine", "fake"),
         stderr=asyncio.subprocess.PIPE,
         preexec_fn=partial(resource.setrlimit, getattr(resource, limit), (amount, amount)),
     )

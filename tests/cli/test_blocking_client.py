@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 
 from realtime_tts import RealtimeTTS, Speech, SyncRealtimeTTS, SyncSpeech, SyncTurn, Turn
 from realtime_tts.errors import ClientError, ConnectionLost, HandshakeRefused, RequestError
+from tests.waiting import wait_until
 
 TEXT = "The tide is coming in, and the boats are going out."
 
@@ -89,9 +89,7 @@ def test_leaving_the_loop_interrupts(server: Any) -> None:
     with server(lead_ms=500) as tts:
         for _ in (speech := tts.speak(iter([20 * TEXT]))):
             break
-        deadline = time.monotonic() + 20
-        while not speech.turn.over and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_until(lambda: speech.turn.over)
         assert speech.result.reason == "interrupted"
 
 
@@ -160,17 +158,18 @@ def test_closing_ends_what_waits_in_other_threads(server: Any) -> None:
     with server(lead_ms=500) as tts:
         turn = tts.turn()
         turn.send("And then")  # more text would follow
-        failures: list[BaseException] = []
+        heard, failures = threading.Event(), list[BaseException]()
 
         def listen() -> None:
             try:
-                list(turn)
+                for _ in turn:
+                    heard.set()
             except ConnectionLost as error:
                 failures.append(error)
 
         thread = threading.Thread(target=listen)
         thread.start()
-        time.sleep(0.3)
+        assert heard.wait(20)
         tts.close()
         thread.join(20)
         assert failures and not thread.is_alive()
@@ -183,7 +182,5 @@ def test_nothing_is_left_behind(server: Any) -> None:
     for _ in range(3):
         with server() as tts:
             next(iter(tts.speak(TEXT)))
-    deadline = time.monotonic() + 10
-    while threading.active_count() > before and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: threading.active_count() <= before)
     assert threading.active_count() == before

@@ -1,6 +1,7 @@
 """`say` and `voices` as a user runs them: processes, pipes and signals."""
 
 import array
+import asyncio
 import fcntl
 import json
 import os
@@ -16,6 +17,7 @@ from typing import BinaryIO
 import pytest
 
 from realtime_tts.cli import main
+from tests.waiting import settled, wait_until
 
 TEXT = "The tide is coming in."
 
@@ -191,18 +193,14 @@ def test_control_c_stops_and_tells_what_was_heard(
     player = tmp_path / "aplay"
     begun = tmp_path / "begun"
     player.write_text(
-        f"#!{sys.executable}\nimport sys, time\nsys.stdin.buffer.read(2)\n"
+        f"#!{sys.executable}\nimport sys, time\nsys.stdin.buffer.read(24_000)\n"
         f"open({str(begun)!r}, 'w').close()\ntime.sleep(60)\n"
     )
     player.chmod(0o755)
     words = command("say", fake_server, " ".join([TEXT] * 20))
     with subprocess.Popen(words, env=environment, stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
-        deadline = time.monotonic() + 30
-        while not begun.exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-        time.sleep(0.5)
+        wait_until(begun.exists)
         interrupted_at = time.monotonic()
         process.send_signal(signal.SIGINT)
         message = process.stderr.read().decode()
@@ -224,11 +222,9 @@ def test_control_c_is_heard_while_a_pipe_is_full(
         assert process.stderr is not None
         with pipe.open("rb") as reader:
             room = fcntl.fcntl(reader, fcntl.F_GETPIPE_SZ)
-            deadline = time.monotonic() + 30
-            while waiting_in(reader) <= room - 8_192:  # it is written in pieces of up to this
-                assert time.monotonic() < deadline
-                time.sleep(0.02)
-            time.sleep(0.5)  # for the piece that does not fit
+            # It is written in pieces of up to 8 KB; then comes one that does not fit.
+            wait_until(lambda: waiting_in(reader) > room - 8_192)
+            asyncio.run(settled(lambda: waiting_in(reader)))
             process.send_signal(signal.SIGINT)
             try:
                 assert process.wait(timeout=30) == 130

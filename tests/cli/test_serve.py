@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import logging
 import os
 import re
@@ -15,6 +14,7 @@ import sys
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -29,6 +29,7 @@ from realtime_tts.errors import ConfigError
 from realtime_tts.server.auth import is_loopback
 from realtime_tts.server.listening import bind
 from tests.cli.endless import interrupted_while_loading
+from tests.serving import serve_command, serving
 
 
 def flags(*words: str) -> argparse.Namespace:
@@ -36,10 +37,8 @@ def flags(*words: str) -> argparse.Namespace:
 
 
 def serve(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "realtime_tts", "serve", "--port", "0", *words]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=60, env=os.environ | environment
-    )
+    command, environment = serve_command(*words), os.environ | environment
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
 
 
 def test_the_lead_reaches_the_sessions_and_the_scheduler() -> None:
@@ -146,30 +145,21 @@ class Ended:
 
     status: int
     welcome: list[str]
-    errors: str
+    log: list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
 def ended() -> Ended:
     """A server with a key, which got SIGTERM as soon as it was ready."""
-    command = [sys.executable, "-m", "realtime_tts", "serve", "--engine", "fake", "--port", "0"]
-    with subprocess.Popen(
-        [*command, "--api-key", "a-secret-of-ours"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        welcome = [process.stdout.readline() for _ in range(4)]
-        process.terminate()
-        _, errors = process.communicate(timeout=20)
-    return Ended(process.returncode, welcome, errors)
+    with serving("--engine", "fake", "--api-key", "a-secret-of-ours") as server:
+        status = server.stop()
+        return Ended(status, server.said[:4], server.records())
 
 
 def test_standard_error_is_json_lines_and_the_welcome_goes_elsewhere(ended: Ended) -> None:
     assert "http://127.0.0.1:" in ended.welcome[0] and "say" in ended.welcome[1]
     assert ended.status == 0
-    events = [json.loads(line)["event"] for line in ended.errors.splitlines()]
+    events = [line["event"] for line in ended.log]
     assert events[:3] == ["server.starting", "engine.started", "engine.ready"]
 
 
@@ -211,17 +201,10 @@ def test_random_weights_make_noise_that_no_guard_ends_and_are_else_as_a_checkpoi
 
 
 def test_a_server_with_random_weights_says_so_in_its_welcome_and_in_its_log() -> None:
-    command = [sys.executable, "-m", "realtime_tts", "serve", "--port", "0"]
-    command += ["--random-weights", "demo", "--max-frames", "3", "--slots", "1"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        welcome = process.stdout.readline()
-        process.terminate()
-        _, errors = process.communicate(timeout=60)
-    logged = [json.loads(line) for line in errors.splitlines()]
-    assert "random weights (demo dimensions)" in welcome
+    with serving("--random-weights", "demo", "--max-frames", "3", "--slots", "1") as server:
+        server.stop()
+        logged = server.records()
+    assert "random weights (demo dimensions)" in server.said[0]
     assert [line["event"] for line in logged][:4] == [
         "server.starting",
         "engine.started",
@@ -267,12 +250,8 @@ def test_the_tls_flags_go_together_and_are_looked_at_before_anything_is_loaded(
 
 
 def test_a_self_signed_server_is_trusted_by_the_commands_that_its_welcome_names() -> None:
-    command = [sys.executable, "-m", "realtime_tts", "serve", "--engine", "fake", "--port", "0"]
-    with subprocess.Popen(
-        [*command, "--tls-self-signed"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        welcome = [process.stdout.readline() for _ in range(4)]
+    with serving("--engine", "fake", "--tls-self-signed") as server:
+        welcome = server.said[:4]
         say = shlex.split(welcome[1].strip())
         said = subprocess.run(
             [sys.executable, "-m", "realtime_tts", *say[1:], "--output", "-"],
@@ -286,8 +265,6 @@ def test_a_self_signed_server_is_trusted_by_the_commands_that_its_welcome_names(
             text=True,
             timeout=60,
         )
-        process.terminate()
-        process.communicate(timeout=20)
     assert "https://127.0.0.1:" in welcome[0] and "wss://127.0.0.1:" in welcome[3]
     assert say[4] == "--tls-ca" and not Path(say[5]).exists(), "it is deleted at the end"
     assert said.returncode == 0 and any(said.stdout), said.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 
@@ -23,6 +22,7 @@ from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.interface import EngineInfo, Execution
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import ConfigError
+from tests.serving import serving
 from tts_scheduler import SchedulerConfig
 
 H200 = Gpu("NVIDIA H200", (9, 0), 141 * 10**9)
@@ -195,17 +195,12 @@ def test_the_start_says_what_was_chosen_and_for_how_many_conversations() -> None
 
 
 def test_the_lines_follow_the_welcome() -> None:
-    command = [sys.executable, "-m", "realtime_tts", "serve", "--engine", "fake", "--port", "0"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        lines = [process.stdout.readline() for _ in range(7)]
-        process.terminate()
-        _, errors = process.communicate(timeout=20)
-    assert [line.split(":")[0].strip() for line in lines[4:]] == ["engine", "memory", "speed"]
+    with serving("--engine", "fake") as server:
+        server.stop()
+        lines, log = server.said, server.records()
+    assert [line.split(":")[0].strip() for line in lines[4:7]] == ["engine", "memory", "speed"]
     assert "tones, no model" in lines[4] and "16 turns" in lines[5]
-    starting, started, ready = (json.loads(line) for line in errors.splitlines()[:3])
+    starting, started, ready = log[:3]
     assert starting["event"] == "server.starting" and starting["devices"] == ["cpu"]
     assert started["event"] == "engine.started"
     assert ready["event"] == "engine.ready" and ready["slots"] == 16

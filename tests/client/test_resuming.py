@@ -11,6 +11,7 @@ from realtime_tts.client.connection import Connection
 from realtime_tts.client.resuming import ResumeState, joined
 from realtime_tts.protocol import messages as m
 from tests.client.test_with_server import server
+from tests.waiting import until
 
 TEXT = "The tide is coming in. Good morning to you, and to all who are with you! " * 2
 QUICK = Backoff(first=0.01, longest=0.05, give_up_after=20.0)
@@ -143,8 +144,7 @@ async def test_a_socket_that_is_lost_while_it_is_handed_to_a_turn_costs_no_reply
             found = await connect()
             if times == 1:
                 await lose(tts)
-                while found.lost is None:  # noqa: ASYNC110
-                    await asyncio.sleep(0)
+                await until(lambda: found.lost is not None)
             return found
 
         if begun:

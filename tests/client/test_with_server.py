@@ -26,6 +26,7 @@ from realtime_tts.errors import (
 )
 from realtime_tts.server.run import RunningServer, running
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
 pytestmark = pytest.mark.slow  # real servers
@@ -232,7 +233,7 @@ async def test_a_listener_who_does_not_listen_can_still_be_interrupted() -> None
     async with server() as started, RealtimeTTS(started.url) as tts:
         turn = await tts.turn()
         await turn.send(TEXT * 20, end=True)
-        await asyncio.sleep(0.3)  # packets pile up, nobody reads
+        await until(lambda: turn.samples_received > 3 * 24_000)  # packets that nobody reads
         async with asyncio.timeout(2):
             report = await turn.interrupt(played_ms=0)
         assert report.text_remaining == TEXT * 20

@@ -21,7 +21,8 @@ from urllib.parse import urlsplit
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
-from tests.clients.serving import START_SECONDS, Server, serving
+from tests.clients.serving import Server, serving
+from tests.serving import START_SECONDS
 
 KEY = "a-key-for-the-tests"
 LENDER_VARIABLE = "REALTIME_TTS_LENDER"

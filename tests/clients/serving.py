@@ -5,20 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import signal
 import ssl
-import subprocess
 import tempfile
-import threading
 import time
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.serving import serving as serving_process
+
 ROOT = Path(__file__).parents[2]
-START_SECONDS = 180.0
-STOP_SECONDS = 20.0
 
 PATIENT = ("--utilisation", "1000", "--queue-seconds", "60", "--max-queue", "64")
 """A machine that also runs other tests is slow; that shall refuse nobody here."""
@@ -70,32 +67,15 @@ class Server:
 @contextlib.contextmanager
 def serving(*flags: str, api_key: str | None = None) -> Iterator[Server]:
     """`realtime-tts serve` with these flags on a free port, ready; stopped after the block."""
-    command = [python(), "-m", "realtime_tts", "serve", "--port", "0", *PATIENT, *flags]
     environment = {key: value for key, value in os.environ.items() if not _is_ours(key)}
     if api_key is not None:
         environment["REALTIME_TTS_API_KEYS"] = api_key
     with tempfile.TemporaryDirectory(prefix="clients-") as folder:
-        log = Path(folder) / "log"
-        command += ["--voices-dir", str(Path(folder) / "voices")]
-        with log.open("wb") as errors:
-            process = subprocess.Popen(
-                command,
-                cwd=ROOT,
-                env=environment,
-                text=True,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-            )
-        try:
-            welcome = _welcome(process, log)
-            found = re.search(r" on (https?://\S+)", welcome)
-            trusted = re.search(r"--tls-ca (\S+)", welcome)
-            assert found is not None, welcome
+        words = (*PATIENT, *flags, "--voices-dir", str(Path(folder) / "voices"))
+        with serving_process(*words, python=python(), environment=environment) as server:
+            trusted = re.search(r"--tls-ca (\S+)", "".join(server.said))
             ca_file = Path(trusted[1]) if trusted else None
-            yield Server(found[1], api_key, ca_file, log, process.pid)
-        finally:
-            _stop(process)
+            yield Server(server.url, api_key, ca_file, server.log, server.process.pid)
 
 
 def python() -> str:
@@ -107,39 +87,3 @@ def python() -> str:
 
 def _is_ours(variable: str) -> bool:
     return variable.startswith("REALTIME_TTS_") or variable in ("PYTHONHOME", "VIRTUAL_ENV")
-
-
-def _welcome(process: subprocess.Popen[str], log: Path) -> str:
-    """What the server prints when it is ready; it prints nothing more afterwards."""
-    said: list[str] = []
-    complete = threading.Event()
-
-    def read() -> None:
-        assert process.stdout is not None
-        for line in process.stdout:
-            said.append(line)
-            if "/v1/tts" in line:
-                complete.set()
-        complete.set()
-
-    threading.Thread(target=read, daemon=True).start()
-    in_time = complete.wait(START_SECONDS)
-    if not in_time or not any("/v1/tts" in line for line in said):
-        raise AssertionError(f"the server did not start:\n{log.read_text(errors='replace')}")
-    return "".join(said)
-
-
-def _stop(process: subprocess.Popen[str]) -> None:
-    for _ in range(2):  # the first lets speech finish, the second does not
-        with contextlib.suppress(ProcessLookupError):
-            process.send_signal(signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(1.0)
-            break
-    try:
-        process.wait(STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    if process.stdout is not None:
-        process.stdout.close()

@@ -7,10 +7,7 @@ import contextlib
 import json
 import signal
 import ssl
-import subprocess
-import sys
 import threading
-import time
 import urllib.request
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
@@ -18,17 +15,11 @@ from typing import Any, TypeVar
 
 from websockets.asyncio.client import ClientConnection, connect
 
+from tests.serving import Serving, serving
+from tests.waiting import wait_until
+
 _SECONDS = 30.0
 T = TypeVar("T")
-
-
-def until(holds: Callable[[], Any]) -> Any:
-    """Wait for what happens; gives what `holds` gives."""
-    ends = time.monotonic() + _SECONDS
-    while not (found := holds()):
-        assert time.monotonic() < ends, "it did not happen"
-        time.sleep(0.02)
-    return found
 
 
 class Clients:
@@ -58,27 +49,16 @@ class Clients:
 class Served:
     """A server that runs, and speaks TLS."""
 
-    def __init__(self, process: subprocess.Popen[str], file: Path) -> None:
-        self.process = process
+    def __init__(self, server: Serving, file: Path, clients: Clients) -> None:
+        self.process = server.process
+        self.port = server.port
         self.file = file
-        self.log: list[dict[str, Any]] = []
-        self.clients = Clients()
-        assert process.stdout is not None
-        self.port = int(process.stdout.readline().rsplit(":", 1)[1])
-        self._reader = threading.Thread(target=self._read_log)
-        self._reader.start()
+        self.clients = clients
+        self._server = server
 
-    def close(self) -> None:
-        """Wait until it has ended, and for its last line."""
-        self.process.kill()
-        self._reader.join()
-        self.process.communicate()
-        self.clients.close()
-
-    def _read_log(self) -> None:
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            self.log.append(json.loads(line))
+    @property
+    def log(self) -> list[dict[str, Any]]:
+        return self._server.records()
 
     def events(self, name: str) -> list[dict[str, Any]]:
         return [line for line in self.log if line["event"] == name]
@@ -101,15 +81,17 @@ class Served:
         names = ("config.reloaded", "config.not_reloaded")
         before = len([line for line in self.log if line["event"] in names])
         what()
-        found = until(lambda: [line for line in self.log if line["event"] in names][before:])
+        found = wait_until(lambda: [line for line in self.log if line["event"] in names][before:])
         return dict(found[0])
 
     @contextlib.contextmanager
-    def connect(self, key: str, certificate: Path | None = None) -> Iterator[Session]:
+    def connect(
+        self, key: str, certificate: Path | None = None, query: str = ""
+    ) -> Iterator[Session]:
         """A session with this key. `certificate`: the only one that is trusted."""
 
         async def begin() -> ClientConnection:
-            url, headers = f"wss://127.0.0.1:{self.port}/v1/tts", {"x-api-key": key}
+            url, headers = f"wss://127.0.0.1:{self.port}/v1/tts{query}", {"x-api-key": key}
             return await connect(
                 url, additional_headers=headers, ssl=trust(certificate), proxy=None
             )
@@ -199,15 +181,8 @@ class Turn:
 @contextlib.contextmanager
 def served(file: Path, *words: str) -> Iterator[Served]:
     """A server with tones and with what the file says."""
-    command = [sys.executable, "-m", "realtime_tts", "serve", "--engine", "fake", "--port", "0"]
-    process = subprocess.Popen(
-        [*command, "--config", str(file), *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    server = Served(process, file)
-    try:
-        yield server
-    finally:
-        server.close()
+    with (
+        serving("--engine", "fake", "--config", str(file), *words) as server,
+        contextlib.closing(Clients()) as clients,
+    ):
+        yield Served(server, file, clients)

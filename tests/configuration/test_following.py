@@ -14,7 +14,7 @@ from realtime_tts.configuration import following as module
 from realtime_tts.configuration.following import Follower, Fresh
 from realtime_tts.errors import ConfigError
 from realtime_tts.metrics import Metrics
-from tests.server.conftest import until
+from tests.waiting import until
 
 LOOK = 0.02
 SUCCEEDED = "tts_config_last_reload_successful"
@@ -24,12 +24,18 @@ class FakeSource:
     """A file whose text is a log level; `fault` is raised instead of reading it."""
 
     def __init__(self, file: Path) -> None:
-        self.files = [file]
+        self.paths = [file]
+        self.looks = 0
         self.read_texts: list[str] = []
         self.fault: Exception | None = None
 
+    @property
+    def files(self) -> list[Path]:
+        self.looks += 1
+        return self.paths
+
     def read(self) -> Fresh:
-        self.read_texts.append(self.files[0].read_text())
+        self.read_texts.append(self.paths[0].read_text())
         if self.fault is not None:
             raise self.fault
         return Fresh(ServerConfig(), [], [], lambda: None)
@@ -44,6 +50,11 @@ class Following:
 
     async def _apply(self, config: ServerConfig) -> None:
         self.applied.append(config)
+
+    async def looked(self, times: int) -> None:
+        """Wait until the files were looked at so many times more."""
+        looks = self.source.looks + times
+        await until(lambda: self.source.looks >= looks)
 
     @property
     def succeeded(self) -> float | None:
@@ -61,7 +72,7 @@ async def following(tmp_path: Path) -> AsyncIterator[Following]:
     (tmp_path / "file").write_text("first")
     one = Following(FakeSource(tmp_path / "file"))
     task = asyncio.create_task(one.follower.run())
-    await asyncio.sleep(3 * LOOK)
+    await one.looked(2)  # the first look is over
     yield one
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
@@ -69,7 +80,7 @@ async def following(tmp_path: Path) -> AsyncIterator[Following]:
 
 
 async def test_a_file_that_does_not_change_is_not_read(following: Following) -> None:
-    await asyncio.sleep(10 * LOOK)
+    await following.looked(10)
     assert following.source.read_texts == [] and following.succeeded == 1
 
 
@@ -81,7 +92,7 @@ async def test_a_file_is_read_once_when_it_has_been_written_to_its_end(
     last = (1, 4, 1)
     monkeypatch.setattr(module, "_stamp", lambda path: next(stamps, last))
     await until(lambda: following.applied)
-    await asyncio.sleep(10 * LOOK)
+    await following.looked(10)
     assert len(following.applied) == 1
     assert next(stamps, None) is None, "it was read before the last change"
 
@@ -91,26 +102,26 @@ async def test_a_fault_is_told_once_and_the_next_change_is_taken_over(
     following: Following, fault: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     following.source.fault = fault
-    following.source.files[0].write_text("second")
+    following.source.paths[0].write_text("second")
     await until(lambda: following.succeeded == 0)
-    await asyncio.sleep(10 * LOOK)
+    await following.looked(10)
     told = [one for one in caplog.records if one.message == "config.not_reloaded"]
     assert len(told) == 1 and following.applied == []
     following.source.fault = None
-    following.source.files[0].write_text("the third")
+    following.source.paths[0].write_text("the third")
     await until(lambda: following.succeeded == 1)
     assert following.source.read_texts[-1] == "the third" and len(following.applied) == 1
 
 
 async def test_a_file_that_goes_and_comes_back_is_read(following: Following) -> None:
-    file = following.source.files[0]
+    file = following.source.paths[0]
     following.source.fault = ConfigError("cannot be read")
     file.rename(file.with_name("elsewhere"))
-    following.source.files.insert(0, file.with_name("elsewhere"))  # what `read` reads
+    following.source.paths.insert(0, file.with_name("elsewhere"))  # what `read` reads
     await until(lambda: following.succeeded == 0)
     following.source.fault = None
     file.with_name("elsewhere").rename(file)
-    following.source.files.pop(0)
+    following.source.paths.pop(0)
     await until(lambda: following.succeeded == 1)
 
 
@@ -118,9 +129,9 @@ async def test_files_that_new_settings_name_are_looked_at_from_then_on(
     following: Following, tmp_path: Path
 ) -> None:
     (tmp_path / "another").write_text("a certificate")
-    following.source.files.append(tmp_path / "another")
+    following.source.paths.append(tmp_path / "another")
     following.follower.ask()
     await until(lambda: len(following.applied) == 1)
-    await asyncio.sleep(5 * LOOK)
+    await following.looked(5)
     (tmp_path / "another").write_text("a renewed certificate")
     await until(lambda: len(following.applied) == 2)

@@ -8,7 +8,6 @@ import signal
 import ssl
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,7 +16,8 @@ import pytest
 from websockets import ConnectionClosed, InvalidStatus
 
 from realtime_tts.server.self_signed import write_self_signed
-from tests.configuration.serving import Served, served, until
+from tests.configuration.serving import Served, served
+from tests.waiting import wait_until
 
 OLD, NEW = "first-key-of-all", "second-key-of-all"
 TEXT = "one " * 25  # five seconds of tones
@@ -67,12 +67,12 @@ def refused(server: Served, key: str) -> bool:
 def test_a_turn_in_flight_loses_no_sample_while_everything_is_reloaded(
     server: Served, folder: Path
 ) -> None:
-    with server.connect(OLD) as socket:
+    with server.connect(OLD, query="?lead_ms=30000") as socket:
         undisturbed = socket.say(TEXT)
         undisturbed.wait()
     with server.connect(OLD) as first, server.connect(OLD) as second:
         turns = [first.say(TEXT), second.say(TEXT)]
-        until(lambda: all(turn.speaks for turn in turns))
+        wait_until(lambda: all(turn.speaks for turn in turns))
         limits = "[limits]\nmax-sessions = 1\nmax-text-chars = 50\nconnection-rate = 10\n"
         more = settings(folder, limits, '[log]\nlog-level = "debug"', key=NEW, certificate="two")
         for text in (more, settings(folder), more):
@@ -123,19 +123,24 @@ def test_limits_are_those_of_sessions_that_begin_afterwards(server: Served, fold
 
 
 def test_the_level_of_the_log_changes(server: Served, folder: Path) -> None:
-    def opened() -> int:
-        server.visit(OLD)
-        time.sleep(0.3)
-        return len([line for line in server.log if line["level"] == "info"])
+    def infos() -> list[str]:
+        """All but those of our own look at the metrics, some of which are not in the log yet."""
+        events = [line["event"] for line in server.log[begun:] if line["level"] == "info"]
+        return [event for event in events if "/metrics" not in event]
 
-    taken_at = server.metric("tts_config_last_reload_success_timestamp_seconds", OLD)
+    def taken_at() -> float:
+        return server.metric("tts_config_last_reload_success_timestamp_seconds", OLD)
+
+    begun, before = len(server.log), taken_at()
     server.write(settings(folder, '[log]\nlog-level = "warning"'))
-    until(lambda: server.metric("tts_config_last_reload_success_timestamp_seconds", OLD) > taken_at)
-    time.sleep(0.3)
-    quiet = opened()
-    assert opened() == quiet
+    server.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: taken_at() > before)
+    for _ in range(4):  # whichever front it comes to
+        server.visit(OLD)
     server.reload(settings(folder, '[log]\nlog-level = "info"'))
-    until(lambda: opened() > quiet)
+    assert infos() == ["config.reloaded"]
+    server.visit(OLD)
+    wait_until(lambda: "session.open" in infos())
 
 
 @pytest.mark.parametrize(
@@ -167,7 +172,7 @@ def test_a_file_with_a_fault_changes_nothing_and_the_log_says_why(
 
 def test_what_needs_a_restart_is_named(server: Served, folder: Path) -> None:
     server.reload(settings(folder, '[engine]\nslots = 7\n[server]\nmarking = "watermark"', key=NEW))
-    told = until(lambda: server.events("config.needs_restart"))
+    told = wait_until(lambda: server.events("config.needs_restart"))
     assert told[-1]["options"] == "engine.slots, server.marking"
     assert not refused(server, NEW), "the rest is taken over"
 
@@ -213,14 +218,14 @@ def test_a_front_that_is_started_later_has_the_new_settings(server: Served, fold
     for child in psutil.Process(server.process.pid).children():
         if "fronts.process" in " ".join(child.cmdline()):
             child.kill()
-    until(lambda: len(server.events("front.died")) == 2)
+    wait_until(lambda: len(server.events("front.died")) == 2)
 
     def answers() -> bool:
         with suppress(OSError, ConnectionClosed, EOFError):
             return refused(server, OLD) and not refused(server, NEW)
         return False
 
-    until(answers)
+    wait_until(answers)
 
 
 @with_two_fronts

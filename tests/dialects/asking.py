@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from realtime_tts.engine.fake import FakeEngineConfig
+from tests.waiting import until
 from tests.when_used import WhenUsed
 
 openai = WhenUsed("openai")
@@ -13,6 +14,12 @@ TEXT = "A sentence of some length."  # 26 tokens of one byte, 80 ms each
 SECONDS = len(TEXT) * 0.08
 LONG = TEXT * 10  # 21 s
 SLOW = FakeEngineConfig(frames_per_token=1, step_seconds=0.01)
+
+
+async def fail_midway(server: Any) -> None:
+    """Once there is sound, every row that is speaking gives NaN at its next step."""
+    await until(lambda: server.value("tts_packets_total"))
+    server.engine.faults.numerics.update(server.engine._rows)
 
 
 def client(server: Any, **options: Any) -> Any:

@@ -10,9 +10,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from realtime_tts.config import LimitsConfig, ServerConfig
+from realtime_tts.config import ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig
-from tests.dialects.asking import SLOW
+from tests.dialects.asking import SLOW, fail_midway
 from tests.dialects.cartesian import FRAME, RAW, TENTH, VOICE
 
 TEXT = "Hello there, how are you?"
@@ -137,36 +137,12 @@ async def test_bodies_that_are_none(speech: Any, body: bytes) -> None:
         assert response.status_code == 400 and response.json()["message"]
 
 
-async def test_too_much_is_503_and_says_when(speech: Any) -> None:
-    config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
-    async with speech(config, engine=SLOW) as server:
-        first = asyncio.create_task(post(server, "/tts/bytes"))
-        while not server.running.front.sessions:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-        response = await post(server, "/tts/sse")
-        assert response.status_code == 503 and int(response.headers["retry-after"]) >= 1
-        assert (await first).status_code == 200
-        await server.settled()
-
-
 async def test_a_failure_among_events_is_an_event(speech: Any) -> None:
     async with speech(engine=SLOW) as server:
         asked = asyncio.create_task(post(server, "/tts/sse", transcript=TEXT * 5))
-        while not server.value("tts_packets_total"):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-        server.engine.faults.numerics.update(server.engine._rows)
+        await fail_midway(server)
         last = events(await asked)[-1]
         assert last["type"] == "error" and last["status_code"] >= 500 and last["done"] is False
-
-
-async def test_a_failure_among_bytes_cuts_them(speech: Any) -> None:
-    async with speech(engine=SLOW) as server:
-        asked = asyncio.create_task(post(server, "/tts/bytes", transcript=TEXT * 5))
-        while not server.value("tts_packets_total"):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-        server.engine.faults.numerics.update(server.engine._rows)
-        with pytest.raises(httpx2.TransportError):
-            await asked
 
 
 async def test_voices_come_in_pages_or_as_a_list(speech: Any) -> None:

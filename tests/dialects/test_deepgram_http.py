@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import httpx2
 import pytest
 
-from realtime_tts.config import LimitsConfig, ServerConfig
-from tests.dialects.asking import SLOW
+from realtime_tts.config import ServerConfig
 from tests.dialects.deepgrams import FRAME, TENTH
 
 TEXT = "Hello there, how are you?"
@@ -130,39 +128,6 @@ async def test_another_method_is_told_of_both_ways(speech: Any) -> None:
             response = await client.get("/v2/speak")
         assert response.status_code == 405 and response.headers["allow"] == "POST"
         assert "WebSocket" in response.json()["err_msg"]
-
-
-async def test_too_much_is_503_and_says_when(speech: Any) -> None:
-    config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
-    async with speech(config, engine=SLOW) as server:
-        first = asyncio.create_task(post(server, **PIPECAT))
-        while not server.running.front.sessions:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-        response = await post(server)
-        assert response.status_code == 503 and int(response.headers["retry-after"]) >= 1
-        assert response.json()["err_code"] == "TOO_MANY_REQUESTS"
-        assert (await first).status_code == 200
-        await server.settled()
-
-
-async def test_a_failure_in_the_middle_cuts_the_connection(speech: Any) -> None:
-    async with speech(engine=SLOW) as server:
-        asked = asyncio.create_task(post(server, text=TEXT * 5, **PIPECAT))
-        while not server.value("tts_packets_total"):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-        server.engine.faults.numerics.update(server.engine._rows)
-        with pytest.raises(httpx2.TransportError):
-            await asked
-
-
-async def test_hanging_up_stops_the_speech(speech: Any) -> None:
-    async with speech(engine=SLOW) as server:
-        async with httpx2.AsyncClient(base_url=server.running.url) as client:
-            asking = client.stream("POST", "/v1/speak", json={"text": TEXT * 9}, params=PIPECAT)
-            async with asking as response:
-                assert await anext(response.aiter_bytes())
-        await server.settled()
-        assert server.value("tts_turns_total", reason="closed") == 1
 
 
 async def test_the_key_guards_it(speech: Any) -> None:

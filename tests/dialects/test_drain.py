@@ -19,6 +19,7 @@ from tests.dialects.elevens import eleven
 from tests.dialects.omni import omni
 from tests.dialects.plain import plain, sound_of
 from tests.dialects.qwen_realtime import qwen_realtime
+from tests.waiting import until
 
 
 def stream_input(server: Any) -> Any:
@@ -160,6 +161,4 @@ async def test_a_server_with_sockets_that_wait_does_not_wait_for_its_deadline(sp
             for client in (one, two, three):
                 await client.rest()
                 assert client.socket.close_code == 1001
-            async with asyncio.timeout(30):
-                while not server.running.server.should_exit:  # noqa: ASYNC110
-                    await asyncio.sleep(0.01)
+            await until(lambda: server.running.server.should_exit, 30)

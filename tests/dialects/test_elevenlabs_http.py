@@ -10,8 +10,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from realtime_tts.config import LimitsConfig, ServerConfig
-from tests.dialects.asking import SLOW
+from realtime_tts.config import ServerConfig
+from tests.dialects.asking import SLOW, fail_midway
 from tests.dialects.elevens import FRAME, TENTH
 
 TEXT = "Hello there, how are you?"
@@ -139,49 +139,12 @@ async def test_an_unknown_voice_is_404(speech: Any) -> None:
         assert detail["status"] == "voice_not_found" and "alto" in detail["message"]
 
 
-async def test_too_much_is_503_and_says_when(speech: Any) -> None:
-    config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
-    async with speech(config, engine=SLOW) as server:
-        first = asyncio.create_task(post(server))
-        while not server.running.front.sessions:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-        response = await post(server, "/stream")
-        assert response.status_code == 503 and int(response.headers["retry-after"]) >= 1
-        assert response.json()["detail"]["status"] == "too_many_concurrent_requests"
-        assert (await first).status_code == 200
-        await server.settled()
-
-
-@pytest.mark.parametrize("rest", ["/stream", "/stream/with-timestamps"])
-async def test_a_failure_in_the_middle_cuts_the_answer(speech: Any, rest: str) -> None:
-    async with speech(engine=SLOW) as server:
-        asked = asyncio.create_task(post(server, rest, json={"text": TEXT * 5}))
-        while not server.value("tts_packets_total"):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-        server.engine.faults.numerics.update(server.engine._rows)
-        with pytest.raises(httpx2.TransportError):
-            await asked
-
-
 async def test_a_failure_before_an_answer_in_one_has_a_status(speech: Any) -> None:
     async with speech(engine=SLOW) as server:
         asked = asyncio.create_task(post(server, "/with-timestamps", json={"text": TEXT * 5}))
-        while not server.value("tts_packets_total"):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-        server.engine.faults.numerics.update(server.engine._rows)
+        await fail_midway(server)
         response = await asked
         assert response.status_code >= 500 and response.json()["detail"]["message"]
-
-
-async def test_hanging_up_frees_the_place(speech: Any) -> None:
-    async with speech(engine=SLOW) as server:
-        url = server.running.url + SPEECH + "/stream?output_format=pcm_24000"
-        async with httpx2.AsyncClient() as client:
-            async with client.stream("POST", url, json={"text": TEXT * 20}) as response:
-                async for _ in response.aiter_bytes():
-                    break
-        await server.settled()
-        assert server.value("tts_turns_total", reason="closed") == 1
 
 
 # Lists.

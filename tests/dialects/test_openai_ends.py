@@ -12,6 +12,7 @@ from realtime_tts.audio.encoders import Encoder
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import Faults
 from tests.dialects.asking import LONG, SECONDS, SLOW, TEXT, client, openai, speech_of
+from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
 # Too much, and gone.
@@ -21,8 +22,7 @@ async def test_an_engine_that_is_full_says_when_to_come_back(speech: Any) -> Non
     scheduler = SchedulerConfig(slots=1, max_queue=1, queue_timeout=0.1)
     async with speech(engine=SLOW, scheduler=scheduler) as server:
         first = asyncio.create_task(speech_of(server, LONG, response_format="pcm"))
-        while not server.engine.open_utterances:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        await until(lambda: server.engine.open_utterances)
         with pytest.raises(openai.InternalServerError) as caught:
             await speech_of(server)
         error = caught.value
@@ -43,8 +43,7 @@ async def test_streams_take_places_among_the_sessions(speech: Any) -> None:
             assert int(caught.value.response.headers["retry-after"]) >= 1
         await server.settled()
         first = asyncio.create_task(speech_of(server, LONG, response_format="pcm"))
-        while not server.running.front.sessions:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        await until(lambda: server.running.front.sessions)
         assert await server.status("websocket", "/v1/tts") == 503
         await first
 
@@ -77,25 +76,19 @@ async def test_who_hangs_up_leaves_no_encoder_open(
             async for _ in answer.iter_bytes(1_000):
                 break
         await server.settled()
-        async with asyncio.timeout(3):
-            while not closed:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        await until(lambda: closed, 3)
 
 
 async def test_who_hangs_up_while_waiting_for_a_slot_frees_the_place(speech: Any) -> None:
     scheduler = SchedulerConfig(slots=1, max_queue=4, queue_timeout=30)
     async with speech(engine=SLOW, scheduler=scheduler) as server:
         first = asyncio.create_task(speech_of(server, LONG, response_format="pcm"))
-        while not server.engine.open_utterances:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        await until(lambda: server.engine.open_utterances)
         second = asyncio.create_task(speech_of(server))
-        while server.running.front.sessions < 2:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        await until(lambda: server.running.front.sessions == 2)
         second.cancel()
         await asyncio.gather(second, return_exceptions=True)
-        async with asyncio.timeout(3):
-            while server.running.front.sessions > 1:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        await until(lambda: server.running.front.sessions == 1, 3)
         assert not first.done()
         await first
         await server.settled()
@@ -169,8 +162,7 @@ async def test_a_drain_lets_speech_finish_and_takes_no_more(speech: Any) -> None
     async with speech(engine=SLOW) as server:
         front = server.running.front
         first = asyncio.create_task(speech_of(server, response_format="pcm"))
-        while not front.sessions:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        await until(lambda: front.sessions)
         front.drain()
         with pytest.raises(openai.InternalServerError) as caught:
             await speech_of(server)
@@ -183,8 +175,7 @@ async def test_the_end_of_a_drain_cuts_what_still_speaks(speech: Any) -> None:
     async with speech(engine=SLOW) as server:
         front = server.running.front
         first = asyncio.create_task(speech_of(server, LONG, response_format="pcm"))
-        while not server.value("tts_packets_total"):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        await until(lambda: server.value("tts_packets_total"))
         front.end_sessions()
         with pytest.raises(openai.APIConnectionError):
             await first

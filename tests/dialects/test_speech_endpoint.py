@@ -6,6 +6,8 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import httpx2
@@ -20,8 +22,9 @@ from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.catalogue import our_format
 from realtime_tts.dialects.speech_endpoint import Order, SpeechEndpoint, read_object
 from realtime_tts.errors import RequestError
-from tests.dialects.asking import SLOW
+from tests.dialects.asking import SLOW, fail_midway
 from tests.dialects.plain import Plain
+from tests.waiting import until
 
 PATH = "/plain-speech"
 TEXT = "Hello."
@@ -137,27 +140,90 @@ async def test_refusals_and_faults_are_in_the_log(
         assert [one.msg for one in caplog.records if one.exc_info] == ["plain.bug"]
 
 
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
-        ("/v1/audio/speech", {"input": TEXT}),
-        ("/tts/bytes", {"transcript": TEXT}),
-        ("/v1/text-to-speech/alto", {"text": TEXT}),
-        ("/v1/speak", {"text": TEXT}),
-    ],
-)
-async def test_every_api_counts_whom_it_refuses(speech: Any, path: str, body: Any) -> None:
+@dataclass(frozen=True)
+class Way:
+    """A way in: the `field` of the body that has the text, and whether an answer refuses too much
+    in the API's own words."""
+
+    path: str
+    field: str
+    rest: dict[str, Any]
+    query: dict[str, str]
+    refuses: Callable[[Any], bool]
+
+    def asked(self, text: str) -> dict[str, Any]:
+        """The arguments of a POST."""
+        return {"url": self.path, "json": {self.field: text} | self.rest, "params": self.query}
+
+
+RAW = {"container": "raw", "encoding": "pcm_s16le", "sample_rate": 24_000}
+CARTESIA = {"model_id": "sonic-3", "voice": {"mode": "id", "id": "alto"}, "output_format": RAW}
+OPENAI = {"model": "tts-1", "voice": "alto", "response_format": "pcm"}
+PCM_16 = {"encoding": "linear16", "sample_rate": "24000", "container": "none"}
+IN_PCM = {"output_format": "pcm_24000"}
+SPEECH = "/v1/text-to-speech/alto"
+
+
+def eleven(rest: str) -> Way:
+    def refuses(body: Any) -> bool:
+        return bool(body["detail"]["status"] == "too_many_concurrent_requests")
+
+    return Way(SPEECH + rest, "text", {}, IN_PCM, refuses)
+
+
+CUT = [
+    Way("/v1/audio/speech", "input", OPENAI, {}, lambda body: "error" in body),
+    Way("/tts/bytes", "transcript", CARTESIA, {}, lambda body: "message" in body),
+    Way("/v1/speak", "text", {}, PCM_16, lambda body: body["err_code"] == "TOO_MANY_REQUESTS"),
+    eleven("/stream"),
+    eleven("/stream/with-timestamps"),
+]
+"""Ways whose answer begins with the first sound: nothing but its end can say what comes later."""
+OTHERS = [
+    Way("/tts/sse", "transcript", CARTESIA, {}, lambda body: "message" in body),
+    eleven(""),
+    eleven("/with-timestamps"),
+]
+path_of = attrgetter("path")
+
+
+@pytest.mark.parametrize("way", [*CUT, *OTHERS], ids=path_of)
+async def test_every_api_refuses_what_is_too_much_says_when_and_counts_it(
+    speech: Any, way: Way
+) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
     async with speech(config, engine=SLOW) as server:
         async with httpx2.AsyncClient(base_url=server.running.url, timeout=20) as client:
-            first = asyncio.create_task(client.post(path, json={**body}))
-            while not server.running.front.sessions:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
-            assert (await client.post(path, json=body)).status_code == 503
+            first = asyncio.create_task(client.post(**way.asked(TEXT)))
+            await until(lambda: server.running.front.sessions)
+            answer = await client.post(**way.asked(TEXT))
+            assert answer.status_code == 503 and int(answer.headers["retry-after"]) >= 1
+            assert way.refuses(answer.json())
             server.running.front.drain()
-            answer = await client.post(path, json=body)
+            answer = await client.post(**way.asked(TEXT))
             assert answer.status_code == 503 and answer.headers["retry-after"] == "1"
             assert "going_away" in json.dumps(answer.json())
             assert (await first).status_code == 200
+        await server.settled()
         for reason in ("too_many_sessions", "going_away"):
             assert server.value("tts_refused_total", reason=reason) == 1
+
+
+@pytest.mark.parametrize("way", CUT, ids=path_of)
+async def test_a_failure_in_the_middle_cuts_the_answer(speech: Any, way: Way) -> None:
+    async with speech(engine=SLOW) as server:
+        async with httpx2.AsyncClient(base_url=server.running.url, timeout=20) as client:
+            asked = asyncio.create_task(client.post(**way.asked(TEXT * 20)))
+            await fail_midway(server)
+            with pytest.raises(httpx2.TransportError):
+                await asked
+
+
+@pytest.mark.parametrize("way", CUT, ids=path_of)
+async def test_who_hangs_up_stops_the_speech_and_frees_the_place(speech: Any, way: Way) -> None:
+    async with speech(engine=SLOW) as server:
+        async with httpx2.AsyncClient(base_url=server.running.url) as client:
+            async with client.stream("POST", **way.asked(TEXT * 80)) as response:
+                assert await anext(response.aiter_bytes())
+        await server.settled()
+        assert server.value("tts_turns_total", reason="closed") == 1

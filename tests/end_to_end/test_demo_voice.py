@@ -17,6 +17,7 @@ from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import RequestError
 from realtime_tts.server.run import RunningServer
 from tests.end_to_end.conftest import serving
+from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -72,9 +73,11 @@ async def test_four_sessions_speak_at_once_and_some_are_interrupted(
     assert set(reasons) <= {"interrupted", "complete", "max_length"}
     assert not server.front.engine.dead()
     async with httpx2.AsyncClient() as http:
-        async with asyncio.timeout(5):  # the engine's load is a snapshot, half a second old
-            while "tts_active_turns 0.0" not in await metrics(http, server):  # noqa: ASYNC110
-                await asyncio.sleep(0.05)
+
+        async def idle() -> bool:
+            return "tts_active_turns 0.0" in await metrics(http, server)
+
+        await until(idle)  # the engine's load is a snapshot, half a second old
     assert await interrupts(server) == before + 2
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import re
@@ -10,7 +9,6 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,15 +38,6 @@ class Faulty:
             self.once.touch()
         faults = Faults(before_step, numerics={"numerics"}, runaway={"runaway"})
         return FakeEngine(self.config, faults)
-
-
-async def until(holds: Callable[[], object], seconds: float = 20.0) -> None:
-    """Wait until `holds()` is true."""
-    async with asyncio.timeout(seconds):
-        while True:
-            if holds():
-                return
-            await asyncio.sleep(0.005)
 
 
 def files(folder: Path) -> list[Path]:

@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import contextlib
 import json
+import math
 import os
 import signal
 import sys
@@ -37,8 +38,8 @@ from realtime_tts.engine.link import (
     Waits,
 )
 from realtime_tts.engine.multiprocess import MultiprocessEngine, Supervision
-from tests.engine.faulty import until
 from tests.engine.moving import SCHEDULING, Script, loader, spoken
+from tests.waiting import until
 from tts_scheduler import Playback, SchedulerConfig
 
 WATCHED = Supervision(
@@ -168,7 +169,7 @@ async def disturbed(
     seed: int,
     signals: Sequence[int],
     *,
-    seconds: float,
+    seconds: float = math.inf,
 ) -> Found:
     """Send `signals` to engines in turn, at most `moments` of them and none later than after
     `seconds`, while `live` turns are live."""
@@ -211,7 +212,7 @@ def main() -> int:
     parser.add_argument("--moments", type=int, default=1_000)
     parser.add_argument("--live", type=int, default=6)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--seconds", type=float, default=1e9, help="send no signal later")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="send no signal later")
     parser.add_argument("--signal", choices=["kill", "stop", "both"], default="both")
     arguments = parser.parse_args()
     both = {"kill": [signal.SIGKILL], "stop": [signal.SIGSTOP]}

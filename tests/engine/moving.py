@@ -27,7 +27,7 @@ from realtime_tts.engine.link import (
 )
 from realtime_tts.engine.load import engine_loader
 from realtime_tts.engine.settings import EngineConfig
-from tests.engine.faulty import until
+from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
 SCHEDULING = SchedulerConfig(

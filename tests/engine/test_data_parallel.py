@@ -30,7 +30,8 @@ from realtime_tts.engine.link import (
     Waits,
 )
 from realtime_tts.engine.multiprocess import MultiprocessEngine, Supervision
-from tests.engine.faulty import Faulty, until
+from tests.engine.faulty import Faulty
+from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
 

@@ -11,8 +11,9 @@ import dataclasses
 import os
 import signal
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 
+import pytest
 from msgspec.structs import replace
 
 from realtime_tts.engine.data_parallel import DataParallelEngines
@@ -30,28 +31,53 @@ from realtime_tts.engine.link import (
     Failed,
     Open,
     Started,
+    Stranded,
     Waits,
 )
+from realtime_tts.engine.moves import MovePolicy
 from realtime_tts.engine.multiprocess import MultiprocessEngine, Supervision
-from tests.engine.faulty import Faulty, until
+from tests.engine.faulty import Faulty
 from tests.engine.killing import WATCHED
 from tests.engine.test_data_parallel import Scripted
 from tests.engine.test_multiprocess import Listener, started
+from tests.waiting import skip_time, until
 from tts_scheduler import SchedulerConfig
 
 LIVELY = SchedulerConfig(slots=64, max_start_wait=0.01, utilisation=1_000.0, lead_cap=1.5)
 PATIENT = Supervision(hang_seconds=30.0, first_delay=0.05, tick_seconds=0.05)
 
 
+class Two(DataParallelEngines):
+    """Two engines. Notes what was found whenever somebody looked which turns are to leave one."""
+
+    def __init__(
+        self, scheduling: SchedulerConfig = LIVELY, supervision: Supervision = PATIENT
+    ) -> None:
+        load = Faulty(FakeEngineConfig(step_seconds=0.005))
+        self.links = [
+            MultiprocessEngine(load, scheduling, supervision=supervision) for _ in range(2)
+        ]
+        super().__init__(self.links)
+        self.found: list[list[Stranded]] = []
+
+    def stranded(self) -> list[Stranded]:
+        self.found.append(super().stranded())
+        return self.found[-1]
+
+    async def looked(self, times: int = 3) -> None:
+        """Wait until somebody has looked so many times more."""
+        looks = len(self.found) + times
+        await until(lambda: len(self.found) >= looks)
+
+
 @contextlib.asynccontextmanager
 async def two(
-    supervision: Supervision = PATIENT,
-) -> AsyncIterator[tuple[Listener, list[MultiprocessEngine], Failover]]:
-    load = Faulty(FakeEngineConfig(step_seconds=0.005))
-    links = [MultiprocessEngine(load, LIVELY, supervision=supervision) for _ in range(2)]
-    link = Failover(DataParallelEngines(links), 30.0)
+    scheduling: SchedulerConfig = LIVELY, supervision: Supervision = PATIENT
+) -> AsyncIterator[tuple[Listener, Two, Failover]]:
+    engines = Two(scheduling, supervision)
+    link = Failover(engines, 30.0)
     async with started(link) as heard:
-        yield heard, links, link
+        yield heard, engines, link
 
 
 def sound(heard: Listener, id: str) -> bytes:
@@ -75,14 +101,20 @@ def heard_of(heard: Listener, ids: list[str]) -> bool:
     return all(sound(heard, id) for id in ids)
 
 
+def run_dry(link: Failover, ids: Iterable[str]) -> bool:
+    """Whether their listeners have so little sound left that they would leave a silent engine."""
+    now = time.monotonic()
+    return all(link._open[id].lead(now) <= MovePolicy().lead for id in ids)
+
+
 async def test_an_engine_that_stops_for_a_while_loses_its_turns_and_nobody_kills_it() -> None:
     """What it makes when it wakes up is heard of nobody, and it takes turns again."""
-    async with two() as (heard, links, _):
+    async with two() as (heard, engines, _):
         ids = [f"turn-{number}" for number in range(6)]
         for id in ids:
             heard.speak(id, 15)
         await until(lambda: heard_of(heard, ids))
-        stopped = links[0]
+        stopped = engines.links[0]
         pid, there = stopped.pid, stopped.open_utterances
         assert pid is not None and there == 3
         os.kill(pid, signal.SIGSTOP)
@@ -100,40 +132,41 @@ async def test_an_engine_that_stops_for_a_while_loses_its_turns_and_nobody_kills
 
 
 async def test_a_turn_that_waits_for_text_stays_until_its_text_comes() -> None:
-    async with two() as (heard, links, link):
+    async with two() as (heard, engines, link):
         link.submit(Open("a", UtteranceSpec(layout="streaming")), Append("a", [1, 2, 3, 4]))
         await until(lambda: any(isinstance(event, Waits) for event in heard.of("a")))
         made = len(sound(heard, "a"))
-        await asyncio.sleep(1.0)  # all of it was heard
-        (owner,) = (each for each in links if each.open_utterances)
+        (owner,) = (each for each in engines.links if each.open_utterances)
         os.kill(owner.pid or 0, signal.SIGSTOP)
-        await asyncio.sleep(0.6)
-        assert moves(heard, "a") == 0
+        await until(lambda: run_dry(link, "a") and engines.stranded())
+        await engines.looked()
+        assert engines.found[-1][0].ids == ["a"] and moves(heard, "a") == 0
         link.submit(Append("a", [5, 6]))
         await until(lambda: moves(heard, "a") == 1, 3)
         await until(lambda: len(sound(heard, "a")) > made)
         link.submit(Cancel("a"))
+        os.kill(owner.pid or 0, signal.SIGCONT)  # it stops sooner
 
 
 async def test_without_room_elsewhere_turns_stay_where_they_are() -> None:
-    load = Faulty(FakeEngineConfig(step_seconds=0.005))
-    config = SchedulerConfig(slots=2, max_start_wait=0.01, utilisation=1_000.0, lead_cap=1.5)
-    links = [MultiprocessEngine(load, config, supervision=PATIENT) for _ in range(2)]
-    async with started(Failover(DataParallelEngines(links), 30.0)) as heard:
+    async with two(dataclasses.replace(LIVELY, slots=2)) as (heard, engines, link):
         ids = [f"turn-{number}" for number in range(4)]
         for id in ids:
-            heard.speak(id, 20)
+            heard.speak(id, 12)
         await until(lambda: heard_of(heard, ids))
-        os.kill(links[0].pid or 0, signal.SIGSTOP)
-        await asyncio.sleep(2.5)
+        stopped, there = engines.links[0], ids[::2]
+        assert stopped.open_utterances == len(there)
+        os.kill(stopped.pid or 0, signal.SIGSTOP)
+        await until(lambda: MovePolicy().is_silent(stopped.status()) and run_dry(link, there))
+        await engines.looked()
         assert sum(moves(heard, id) for id in ids) == 0
-        os.kill(links[0].pid or 0, signal.SIGCONT)
+        os.kill(stopped.pid or 0, signal.SIGCONT)
         ends = [await heard.over(id) for id in ids]
-        assert all(isinstance(end, Ended) and end.frames == 60 for end in ends), ends
+        assert all(isinstance(end, Ended) and end.frames == 36 for end in ends), ends
 
 
 async def test_a_text_that_hangs_every_engine_fails_and_takes_no_other_along() -> None:
-    async with two(WATCHED) as (heard, _, _):
+    async with two(supervision=WATCHED) as (heard, _, _):
         for number in range(3):
             heard.speak(f"good-{number}", 30)
         await until(lambda: heard_of(heard, [f"good-{number}" for number in range(3)]))
@@ -147,12 +180,12 @@ async def test_a_text_that_hangs_every_engine_fails_and_takes_no_other_along() -
 
 async def test_turns_leave_an_engine_that_is_told_to_make_room_for_its_successor() -> None:
     """At once and without a gap; then its process ends, and the next one takes turns."""
-    async with two() as (heard, links, _):
+    async with two() as (heard, engines, _):
         ids = [f"turn-{number}" for number in range(6)]
         for id in ids:
             heard.speak(id, 20)  # for five seconds
         await until(lambda: heard_of(heard, ids))
-        leaving = links[0]
+        leaving = engines.links[0]
         pid = leaving.pid
         told = time.monotonic()
         os.kill(pid or 0, signal.SIGUSR1)
@@ -179,8 +212,11 @@ async def test_an_engine_without_another_ends_with_its_turns_after_a_while() -> 
         assert moves(heard, "a") == 1 and inner.pid not in (None, pid)
 
 
-async def test_an_engine_that_comes_back_takes_what_the_other_has_too_much_of() -> None:
+async def test_an_engine_that_comes_back_takes_what_the_other_has_too_much_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Only turns that are late, and no more than it has room for."""
+    skip_time(monkeypatch)
     full, back = Scripted(2), Scripted(4)
     back.state = EngineStatus(False, 0, 0, 0, 0, 0.0)
     link, events = Failover(DataParallelEngines([full, back]), 30.0), list[Event]()

@@ -15,9 +15,10 @@ from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.engine.link import Append, Audio, Cancel, Ended, Event, Failed, Finish, Open
 from realtime_tts.engine.multiprocess import MultiprocessEngine
-from tests.engine.faulty import Faulty, until
+from tests.engine.faulty import Faulty
 from tests.engine.killing import WATCHED, disturbed
 from tests.engine.test_multiprocess import SLOTS, Listener, started
+from tests.waiting import until
 
 
 @pytest.mark.parametrize(("kind", "engines"), [("fake", 1), ("fake", 2), ("light", 1)])

@@ -27,9 +27,10 @@ from realtime_tts.engine.link import (
     Waits,
 )
 from realtime_tts.engine.multiprocess import MultiprocessEngine, Supervision
-from tests.engine.faulty import Faulty, until
+from tests.engine.faulty import Faulty
 from tests.engine.test_data_parallel import Scripted
 from tests.engine.test_multiprocess import SLOTS, Listener, started
+from tests.waiting import skip_time, until
 from tts_scheduler import StepPlan
 
 MOST = 5
@@ -95,8 +96,10 @@ async def mortal(
 ) -> AsyncIterator[tuple[Listener, Mortal, Failover]]:
     inner = Mortal(lives, frames)
     link = Failover(inner, 30.0)
-    async with started(link) as heard:
-        yield heard, inner, link
+    with pytest.MonkeyPatch.context() as patch:
+        skip_time(patch)
+        async with started(link) as heard:
+            yield heard, inner, link
 
 
 @pytest.mark.parametrize("name", ["a-bad", "z-bad"])
@@ -143,8 +146,11 @@ async def test_a_long_speech_may_lose_its_engine_as_often_as_it_likes() -> None:
         assert engine.deaths > 4 * MOST
 
 
-async def test_a_turn_that_waits_for_text_is_never_the_reason() -> None:
+async def test_a_turn_that_waits_for_text_is_never_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """No engine has done anything for it."""
+    skip_time(monkeypatch)
     inner = Scripted(8)
     link, told = Failover(inner, 30.0), list[Event]()
     link.start(told.extend)
@@ -165,8 +171,9 @@ async def test_a_turn_that_waits_for_text_is_never_the_reason() -> None:
     await link.stop()
 
 
-async def test_nobody_else_is_tried_while_an_engine_hangs() -> None:
+async def test_nobody_else_is_tried_while_an_engine_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     """It may be hanging of the one that is tried; its end says so ten seconds later."""
+    skip_time(monkeypatch)
     inner = Scripted(8)
     link, told = Failover(inner, 30.0), list[Event]()
     link.start(told.extend)
@@ -186,8 +193,11 @@ async def test_nobody_else_is_tried_while_an_engine_hangs() -> None:
     await link.stop()
 
 
-async def test_a_turn_that_silences_engines_after_a_frame_of_each_silences_five_at_most() -> None:
+async def test_a_turn_that_silences_engines_after_a_frame_of_each_silences_five_at_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """It leaves two of them; for the others' end it waits."""
+    skip_time(monkeypatch)
     live, silent = (EngineStatus(True, 1, 0, 0, 8, 0.0, silence=each) for each in (0.0, 1.0))
     engines = [Scripted(8), Scripted(8)]
     link, told = Failover(DataParallelEngines(engines), 30.0), list[Event]()

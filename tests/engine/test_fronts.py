@@ -29,8 +29,9 @@ from realtime_tts.engine.link import (
 )
 from realtime_tts.engine.multiprocess import MultiprocessEngine
 from realtime_tts.engine.shared import SharedEngine
-from tests.engine.faulty import Faulty, until
+from tests.engine.faulty import Faulty
 from tests.engine.test_multiprocess import QUICK, SLOTS, Listener
+from tests.waiting import until
 
 READY = wire.Ready(FakeEngine().info, 16)
 

@@ -32,7 +32,7 @@ from realtime_tts.errors import RequestError
 from realtime_tts.metrics import Metrics
 from realtime_tts.voices.file import write_voice
 from realtime_tts.voices.registry import Registry
-from tests.engine.faulty import until
+from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
 

@@ -19,6 +19,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from realtime_tts.engine import wire
+from realtime_tts.engine.addresses import Addresses
 from realtime_tts.engine.child import HEARTBEAT_SECONDS
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.in_process import InProcessEngine
@@ -41,7 +43,8 @@ from realtime_tts.engine.multiprocess import MultiprocessEngine, Supervision
 from realtime_tts.engine.pulse import Age
 from realtime_tts.errors import RequestError
 from realtime_tts.metrics import Metrics
-from tests.engine.faulty import Faulty, files, until
+from tests.engine.faulty import Faulty, files
+from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
 QUICK = Supervision(
@@ -156,7 +159,8 @@ async def test_a_cancelled_utterance_falls_silent() -> None:
         heard.speak("b", 2)
         await heard.over("b")
         count = len(heard.of("a"))
-        await asyncio.sleep(0.1)
+        heard.speak("c", 2)
+        await heard.over("c")
         assert len(heard.of("a")) == count and link.open_utterances == 0
 
 
@@ -216,11 +220,19 @@ async def test_a_turn_that_waits_for_text_fails_with_its_engine_as_well() -> Non
         assert isinstance(failed, Failed) and failed.code == "engine_restarted"
 
 
-async def test_an_idle_engine_does_not_count_as_hung() -> None:
+async def test_an_idle_engine_does_not_count_as_hung(monkeypatch: pytest.MonkeyPatch) -> None:
     link = process(supervision=replace(QUICK, hang_seconds=1.2))
     async with started(link):
-        first = link.pid
-        await asyncio.sleep(2.5)
+        first, heartbeats = link.pid, 0
+        hear = link._health.heard
+
+        def heard(message: wire.Up) -> None:
+            nonlocal heartbeats
+            heartbeats += isinstance(message, wire.Heartbeat)
+            hear(message)
+
+        monkeypatch.setattr(link._health, "heard", heard)
+        await until(lambda: heartbeats * HEARTBEAT_SECONDS > 1.5)
         assert link.pid == first and link.status().ready
 
 
@@ -270,11 +282,11 @@ async def test_a_first_load_that_fails_is_final_and_says_why() -> None:
 
 async def test_a_later_load_that_fails_is_tried_again(tmp_path: Path) -> None:
     marker = tmp_path / "loaded"
-    link = process(Faulty(once=marker))
+    told: list[Addresses | None] = []
+    link = process(Faulty(once=marker), told=told.append)
     async with started(link):
         os.kill(link.pid or 0, signal.SIGKILL)
-        await until(lambda: not link.status().ready)
-        await asyncio.sleep(0.8)
+        await until(lambda: told.count(None) == 2)  # the end of the next process, too
         assert not link.status().ready and link.status().failure is None
         marker.unlink()
         await until(lambda: link.status().ready)

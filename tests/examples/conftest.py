@@ -18,6 +18,7 @@ from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.server.run import running
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
 
@@ -28,8 +29,7 @@ async def serving(app: Any) -> AsyncIterator[str]:
     server = uvicorn.Server(config)
     task = asyncio.create_task(server.serve([listener]))
     try:
-        while not server.started:  # noqa: ASYNC110 - uvicorn has no event
-            await asyncio.sleep(0.005)
+        await until(lambda: server.started)
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
         server.should_exit = True
@@ -70,9 +70,4 @@ def speech() -> Callable[..., AbstractAsyncContextManager[str]]:
 
 @pytest.fixture
 def eventually() -> Callable[..., Any]:
-    async def until(holds: Callable[[], Any], seconds: float = 5.0) -> None:
-        async with asyncio.timeout(seconds):
-            while not holds():  # noqa: ASYNC110 - anything may be waited for
-                await asyncio.sleep(0.01)
-
     return until

@@ -187,9 +187,7 @@ async def test_speech_passes_the_proxy_while_it_is_made(
                 return (await http.get("/readyz")).status_code == 200
             return False
 
-        async with asyncio.timeout(20):
-            while not await ready():  # noqa: ASYNC110 - neither says when it listens
-                await asyncio.sleep(0.02)
+        await eventually(ready)  # neither says when it listens
         own = {"origin": url}  # a page that the proxy's address has delivered
         assert (await http.get("/v1/voices", headers=own)).status_code == 200
         async with RealtimeTTS(url) as tts:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-import sys
+import subprocess
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,9 @@ from realtime_tts.fleet.ingress import running as ingress_running
 from realtime_tts.fleet.members import Member
 from realtime_tts.server.run import RunningServer, running
 from tests.fronts.running import Session
-from tests.server.conftest import byte_tokenizer, until
+from tests.server.conftest import byte_tokenizer
+from tests.serving import serving_beside
+from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
 LONG = "one " * 40  # thirteen seconds of tones
@@ -105,33 +107,21 @@ async def server(slots: int, **config: Any) -> AsyncIterator[RunningServer]:
 class ServerProcess:
     """One in a process of its own."""
 
-    process: asyncio.subprocess.Process
+    process: subprocess.Popen[str]
     member: Member
 
     async def ended(self) -> int:
-        return await self.process.wait()
+        return await asyncio.to_thread(self.process.wait)
 
 
 @contextlib.asynccontextmanager
 async def server_process(slots: int) -> AsyncIterator[ServerProcess]:
     """`realtime-tts serve`, when it is ready."""
     here = Member("127.0.0.1", free_port(), free_port())
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "realtime_tts", "serve", "--engine", "fake"),
-        *("--slots", str(slots), "--port", str(here.port), "--agent-port", str(here.agent_port)),
-        *("--turn-reserve", "0", "--trusted-proxy", "127.0.0.1"),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    try:
-        assert process.stdout is not None
-        async with asyncio.timeout(60):
-            assert b"speaks with" in await process.stdout.readline()
-        yield ServerProcess(process, here)
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.communicate()
+    flags = f"--engine fake --slots {slots} --turn-reserve 0 --trusted-proxy 127.0.0.1"
+    ports = f"--port {here.port} --agent-port {here.agent_port}"
+    async with serving_beside(*flags.split(), *ports.split()) as server:
+        yield ServerProcess(server.process, here)
 
 
 def member(one: RunningServer) -> Member:

@@ -10,7 +10,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +19,11 @@ import httpx2
 import pytest
 
 from realtime_tts import demo_voice
-from tests.engine.faulty import until
 from tests.fleet.running import free_port, open_session
 from tests.fronts.running import Server, serving, sessions
 from tests.server.conftest import RawPeer
+from tests.serving import serving as serving_with
+from tests.waiting import until
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 RULES = DEPLOY / "prometheus/alerts.yml"
@@ -102,20 +102,9 @@ async def watched(tmp_path: Path) -> AsyncIterator[tuple[Server, Watcher]]:
 @contextlib.contextmanager
 def slow_server(step_seconds: float) -> Iterator[int]:
     """Its engine takes longer for a frame than the frame lasts."""
-    port = free_port()
-    flags = f"--engine fake --step-seconds {step_seconds} --utilisation 1000 --port {port}"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "realtime_tts", "serve", *flags.split()],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        assert process.stdout is not None
-        assert b"speaks with" in process.stdout.readline()
-        yield port
-    finally:
-        process.kill()
-        process.communicate()
+    flags = f"--engine fake --step-seconds {step_seconds} --utilisation 1000"
+    with serving_with(*flags.split()) as server:
+        yield server.port
 
 
 def test_promtool_agrees_with_the_rules_and_their_tests() -> None:

@@ -35,7 +35,7 @@ from tests.fleet.running import (
     until_ready,
 )
 from tests.fronts.running import Session
-from tests.server.conftest import until
+from tests.waiting import until
 
 
 async def complete(session: Session) -> bool:
@@ -229,6 +229,7 @@ async def test_the_command_follows_its_file_of_members_and_ends_softly(tmp_path:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, *words, "--bind", f"127.0.0.1:{port}"),
             stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
         )
         try:
             assert process.stdout is not None
@@ -236,17 +237,20 @@ async def test_the_command_follows_its_file_of_members_and_ends_softly(tmp_path:
             call = await open_session(port)
             await call.say("one " * 10)
             file.write_text("nonsense\n")  # is told in the log, and changes nothing
-            await asyncio.sleep(1.5)
+            assert process.stderr is not None
+            async with asyncio.timeout(20):
+                while b"fleet.members_file" not in await process.stderr.readline():
+                    pass
             file.write_text(f"127.0.0.1:{second.port}/{second.agent_port}\n")
 
             async def at_the_second() -> bool:
                 session = await open_session(port)
+                found = second.front.sessions > 0
                 await session.close()
-                return second.front.sessions > 0 or first.front.sessions == 1
+                return found
 
-            async with asyncio.timeout(10):
-                while not (await at_the_second() and first.front.sessions == 1):  # noqa: ASYNC110
-                    await asyncio.sleep(0.2)
+            await until(at_the_second)
+            await until(lambda: first.front.sessions == 1)
             process.send_signal(signal.SIGTERM)
             assert await complete(call)
             await call.close()

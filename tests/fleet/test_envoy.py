@@ -30,7 +30,7 @@ from tests.fleet.running import (
     server_process,
 )
 from tests.fronts.running import Session
-from tests.server.conftest import until
+from tests.waiting import until
 
 CONFIG = Path(__file__).parents[2] / "deploy" / "envoy.yaml"
 

@@ -19,7 +19,7 @@ import websockets
 
 from tests.fleet.running import LONG, free_port, listening, open_session
 from tests.fronts.running import Session
-from tests.server.conftest import until
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from realtime_tts.fleet.ray_local import LocalFleet
@@ -112,9 +112,7 @@ async def calling(fleet: LocalFleet, count: int) -> AsyncIterator[list[Caller]]:
 
 
 async def eventually(what: Callable[[], Any], seconds: float = 90) -> None:
-    async with asyncio.timeout(seconds):
-        while not await asyncio.to_thread(what):  # noqa: ASYNC110
-            await asyncio.sleep(0.2)
+    await until(partial(asyncio.to_thread, what), seconds)
 
 
 async def talking(fleet: LocalFleet, count: int) -> list[Session]:

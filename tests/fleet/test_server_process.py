@@ -16,7 +16,7 @@ import websockets
 from realtime_tts.fleet.server_process import ServerFailed, ServerProcess, free_ports
 from tests.fleet.running import LONG
 from tests.fronts.running import Session
-from tests.server.conftest import until
+from tests.waiting import until
 
 FAKE = ["--engine", "fake", "--slots", "4"]
 PORTS = 22_000, 22_999
@@ -38,9 +38,11 @@ async def speaking(port: int) -> Session:
 async def test_a_turn_that_runs_is_spoken_to_its_end_when_the_replica_is_stopped() -> None:
     server = await started()
     session = await speaking(server.member.port)
-    async with asyncio.timeout(10):  # the engine says twice a second how it is
-        while (await server.load()).active != 1:  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
+
+    async def speaks() -> bool:
+        return (await server.load()).active == 1
+
+    await until(speaks)  # the engine says twice a second how it is
     await server.check()
     await server.drain()
     assert (await session.until("turn.done"))["reason"] == "complete"

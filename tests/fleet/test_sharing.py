@@ -16,7 +16,7 @@ import websockets
 
 from tests.fleet.running import LONG, Fleet, fleet, open_session, weights
 from tests.fronts.running import Session
-from tests.server.conftest import until
+from tests.waiting import until
 
 CAPACITIES = 8, 4, 4
 
@@ -43,9 +43,11 @@ async def test_weights_follow_free_turns() -> None:
 
 async def hear(found: Fleet, free: list[int]) -> None:
     """Wait until HAProxy has heard from every agent that so many turns are free."""
-    async with asyncio.timeout(5):
-        while list((await weights(found.ingress)).values()) != free:  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
+
+    async def heard() -> bool:
+        return list((await weights(found.ingress)).values()) == free
+
+    await until(heard, 5)
 
 
 async def come(found: Fleet) -> tuple[float, Session | websockets.Response]:

@@ -8,13 +8,16 @@ import json
 import os
 import sys
 from collections.abc import AsyncIterator
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import psutil
 import websockets
 
-from tests.engine.faulty import until
+from realtime_tts.server.occupancy import Occupancy
+from tests.waiting import until
 
 SERVER = """
 import sys
@@ -69,6 +72,11 @@ class Server:
     def socket_url(self) -> str:
         return f"ws{self.scheme.removeprefix('http')}://127.0.0.1:{self.port}/v1/tts"
 
+    def close(self) -> None:
+        """Let go of what belongs to this process."""
+        if "occupancy" in vars(self):
+            self.occupancy.close()
+
     def children(self, module: str) -> list[psutil.Process]:
         found = []
         for child in self.main.children():
@@ -85,10 +93,33 @@ class Server:
     def engines(self) -> list[psutil.Process]:
         return self.children("engine.child")
 
+    @cached_property
+    def occupancy(self) -> Occupancy:
+        """The table that its processes share: a file without a name that they have open."""
+        fronts = len(self.fronts)
+        for file in Path(f"/proc/{self.process.pid}/fd").iterdir():
+            if file.readlink().name.endswith("(deleted)") and file.stat().st_size == fronts * 64:
+                return Occupancy(os.open(file, os.O_RDWR), fronts)
+        raise AssertionError("no open file of the server is its table")
+
     def sockets_of(self, front: psutil.Process) -> int:
         connections = front.net_connections("tcp")
         return sum(
             one.laddr.port == self.port and one.status == "ESTABLISHED" for one in connections
+        )
+
+    async def counted(self) -> None:
+        """Wait until the table says how many sockets the fronts have: they write it ten times a
+        second. A row that was written before now may lack a socket that has come and gone since."""
+        fronts = self.fronts
+        rows = [self.occupancy.row(number + 1) for number in range(len(fronts))]
+        written = [row.beats for row in rows]
+        await until(
+            lambda: (
+                all(row.beats >= before + 2 for row, before in zip(rows, written, strict=True))
+                and sorted(row.sockets for row in rows)
+                == sorted(self.sockets_of(front) for front in fronts)
+            )
         )
 
     async def get(self, path: str, **options: Any) -> httpx2.Response:
@@ -128,7 +159,9 @@ async def serving(**options: Any) -> AsyncIterator[Server]:
         assert process.stdout is not None
         async with asyncio.timeout(60):
             port = int(await process.stdout.readline())
-        yield Server(process, port, "https" if "tls" in options else "http")
+        server = Server(process, port, "https" if "tls" in options else "http")
+        yield server
+        server.close()
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.kill()

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from realtime_tts.fronts.acceptor import Acceptor, hand_over, received
-from tests.engine.faulty import until
+from tests.waiting import until
 
 
 class Front:
@@ -33,11 +33,21 @@ class Front:
             yield one
 
 
+class Fronts(list[Front]):
+    """Those that may be given a socket; counts how often somebody has asked for them."""
+
+    asked = 0
+
+    def takers(self) -> list[Front]:
+        self.asked += 1
+        return sorted(self, key=lambda front: front.given)
+
+
 @contextlib.asynccontextmanager
-async def accepting(*fronts: Front) -> AsyncIterator[tuple[list[Front], tuple[str, int], Acceptor]]:
+async def accepting(*fronts: Front) -> AsyncIterator[tuple[Fronts, tuple[str, int], Acceptor]]:
     listener = socket.create_server(("127.0.0.1", 0))
-    takers = list(fronts)
-    acceptor = Acceptor([listener], lambda: sorted(takers, key=lambda front: front.given))
+    takers = Fronts(fronts)
+    acceptor = Acceptor([listener], takers.takers)
     address = listener.getsockname()
     acceptor.start()
     try:
@@ -71,7 +81,7 @@ async def test_connections_wait_while_there_is_nobody_to_take_them() -> None:
     async with accepting(front) as (takers, address, acceptor):
         takers.clear()
         clients = await connect(address, 3)
-        await asyncio.sleep(0.1)
+        await until(lambda: takers.asked)
         assert front.given == 0
         takers.append(front)
         acceptor.start()

@@ -52,7 +52,7 @@ def test_the_page_is_that_of_one_process_which_counts_everything(
         count(one, deed, amount)
     merged = MergedMetrics()
     for front, metrics in fronts.items():
-        merged.told(front, families_of(metrics.registry))
+        merged.reported(front, families_of(metrics.registry))
     found, expected = samples(page_of(merged.of_fronts()).text), samples(one.render().text)
     assert found.keys() == expected.keys()
     for key, value in expected.items():
@@ -64,7 +64,7 @@ def test_what_a_front_counted_outlives_it_and_what_it_had_does_not() -> None:
     for front in range(1, 4):
         metrics.packets.inc(10)
         metrics.sessions.set(5)
-        merged.told(front, families_of(metrics.registry))
+        merged.reported(front, families_of(metrics.registry))
         merged.ended(front)
     found = samples(page_of(merged.of_fronts()).text)
     assert found["tts_packets_total", ()] == 10 + 20 + 30
@@ -90,7 +90,7 @@ def test_of_the_examples_of_several_fronts_the_last_is_kept() -> None:
         fronts[number].ttfa.observe(0.07, {"trace_id": str(number)})
     merged = MergedMetrics()
     for number, metrics in enumerate(fronts):
-        merged.told(number, families_of(metrics.registry))
+        merged.reported(number, families_of(metrics.registry))
     page = page_of(merged.of_fronts(), "application/openmetrics-text").text.decode()
     (tied,) = [line for line in page.splitlines() if "trace_id" in line]
     assert tied.startswith('tts_ttfa_seconds_bucket{le="0.075"} 3.0 # {trace_id="1"} 0.07')

@@ -76,7 +76,7 @@ async def supervised(tmp_path: Path) -> AsyncIterator[tuple[Supervisor, list[Fro
     occupancy = Occupancy.make(3)
     spec = wire.FrontSpec(OLD, (EngineConfig(kind="fake"),), 3, tmp_path, occupancy.file)
     supervisor = Supervisor(spec, occupancy, Metrics(), lambda *stage: None)
-    fronts = [Front(number, supervisor._heard) for number in (1, 2, 3)]
+    fronts = [Front(number, supervisor._on_message) for number in (1, 2, 3)]
     supervisor._fronts = {front.number: front.child for front in fronts}
     yield supervisor, fronts
     occupancy.close()

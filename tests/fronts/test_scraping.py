@@ -14,6 +14,7 @@ from realtime_tts.fronts.child import FrontChild
 from realtime_tts.fronts.merged_metrics import families_of
 from realtime_tts.fronts.scraping import Scraping
 from realtime_tts.metrics import Metrics
+from tests.waiting import until
 
 
 class Front:
@@ -41,15 +42,14 @@ async def test_a_scrape_does_not_wait_for_a_front_that_ends_meanwhile(
     counted.packets.inc(7)
 
     def tell(front: FrontChild, ask: int) -> None:
-        scraping.told(front, wire.Families(ask, families_of(counted.registry)))
+        scraping.reported(front, wire.Families(ask, families_of(counted.registry)))
 
     live, dead = Front(1, tell), Front(2, lambda front, ask: None)
     begun = time.monotonic()
     scraping.answer(live.child, wire.PageWanted(1, ""), [live.child, dead.child])
     await asyncio.sleep(0)
     scraping.ended(dead.child)
-    while not live.pages:  # noqa: ASYNC110
-        await asyncio.sleep(0.005)
+    await until(lambda: live.pages)
     assert time.monotonic() - begun < 0.9
     assert b"tts_packets_total 7.0" in live.pages[0] and not caplog.records
     await scraping.close()

@@ -9,10 +9,10 @@ import json
 import signal
 import socket
 import ssl
-import sys
 import tempfile
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,10 @@ import websockets
 from realtime_tts.config import ServerConfig
 from realtime_tts.fronts.process import share_of_addresses
 from realtime_tts.server.self_signed import write_self_signed
-from tests.engine.faulty import files, until
+from tests.engine.faulty import files
 from tests.fronts.running import Server, Session, in_folder, serving, sessions
+from tests.serving import serve_command
+from tests.waiting import until
 
 LONG = "one " * 40  # eight seconds of tones
 
@@ -34,7 +36,7 @@ async def test_every_front_has_as_many_sockets_as_the_next() -> None:
         assert [server.sockets_of(front) for front in server.fronts] == [10] * 4
         for one in opened[::2]:
             await one.close()
-        await asyncio.sleep(0.3)  # fronts say ten times a second how many they have
+        await server.counted()
         async with sessions(server, 20):
             assert [server.sockets_of(front) for front in server.fronts] == [10] * 4
 
@@ -61,7 +63,7 @@ async def test_a_front_that_is_killed_costs_its_own_sockets_and_is_back() -> Non
             assert done["reason"] == "complete" and done["samples"] == one.samples
         await server.until("tts_fronts", 2)
         assert await server.value("tts_front_restarts_total") == 1
-        await asyncio.sleep(0.3)
+        await server.counted()
         async with sessions(server, 4):
             assert [server.sockets_of(front) for front in server.fronts] == [4, 4]
 
@@ -92,22 +94,13 @@ def assert_half_moved(opened: list[Session]) -> None:
     assert set(moves) == {0, 1} and abs(moves.count(1) - len(opened) // 2) <= 1, moves
 
 
-async def test_turns_outlive_an_engine_that_is_killed_whichever_front_they_are_at() -> None:
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGUSR1], ids=["killed", "told"])
+async def test_turns_of_all_fronts_outlive_an_engine_that_ends_or_is_told_to_make_room(
+    how: signal.Signals,
+) -> None:
     async with serving(engines=2) as server, sessions(server, 8) as opened:
         await speak_at_once(opened)
-        server.engines[0].kill()
-        await server.until("tts_engine_restarts_total", 1)
-        for one in opened:
-            done = await one.until("turn.done")
-            assert done["reason"] == "complete" and done["samples"] == one.samples
-        assert not any(one.of("error") for one in opened)
-        assert_half_moved(opened)
-
-
-async def test_turns_of_all_fronts_leave_an_engine_that_is_told_to_make_room() -> None:
-    async with serving(engines=2) as server, sessions(server, 8) as opened:
-        await speak_at_once(opened)
-        server.engines[0].send_signal(signal.SIGUSR1)
+        server.engines[0].send_signal(how)
         await server.until("tts_engine_restarts_total", 1)
         for one in opened:
             done = await one.until("turn.done")
@@ -125,7 +118,7 @@ async def test_a_limit_of_sessions_holds_over_all_fronts_but_for_one_of_each_in_
                 assert refused.value.response.status_code == 503
             assert await server.value("tts_sessions") == 6
             await opened[2].close()
-            await asyncio.sleep(0.2)
+            await until(lambda: server.occupancy.sessions == 5)
             async with sessions(server, 1):
                 with pytest.raises(websockets.InvalidStatus):
                     await websockets.connect(server.socket_url, proxy=None)
@@ -163,9 +156,7 @@ async def test_every_front_and_the_agent_tell_the_load_of_all(tmp_path: Path) ->
             }
             assert await agent(port) == "ready up 34%\n"
             server.process.send_signal(signal.SIGTERM)
-            async with asyncio.timeout(5):
-                while await agent(port) != "drain\n":  # noqa: ASYNC110
-                    await asyncio.sleep(0.02)
+            await until(partial(answers, port, "drain\n"), 5)
             for one in opened[:4]:
                 assert (await one.until("turn.done"))["reason"] == "complete"
 
@@ -177,6 +168,10 @@ async def agreed_load(server: Server) -> list[Any]:
             told = [(await server.get("/v1/load")).json() for _ in range(6)]
             if all(one == told[0] and one["active"] == 4 for one in told):
                 return told
+
+
+async def answers(port: int, words: str) -> bool:
+    return await agent(port) == words
 
 
 async def agent(port: int) -> str:
@@ -227,8 +222,7 @@ async def test_sigterm_lets_turns_of_all_fronts_finish_and_leaves_nothing(tmp_pa
             await one.say("one " * 25)
         await until(lambda: all(one.samples for one in opened))
         server.process.send_signal(signal.SIGTERM)
-        await asyncio.sleep(0.3)
-        assert (await server.get("/readyz")).status_code == 503
+        await until(partial(drains, server))
         for one in opened:
             done = await one.until("turn.done")
             assert done["reason"] == "complete" and done["samples"] == one.samples
@@ -240,6 +234,10 @@ async def test_sigterm_lets_turns_of_all_fronts_finish_and_leaves_nothing(tmp_pa
         assert not any(one.is_running() for one in processes)
     assert not files(tmp_path)
     assert_lines_name_the_front(errors)
+
+
+async def drains(server: Server) -> bool:
+    return (await server.get("/readyz")).status_code == 503
 
 
 def assert_lines_name_the_front(errors: bytes) -> None:
@@ -258,7 +256,7 @@ async def test_a_second_signal_ends_turns_at_once() -> None:
         await until(lambda: all(one.samples for one in opened))
         begun = time.monotonic()
         server.process.send_signal(signal.SIGTERM)
-        await asyncio.sleep(0.3)
+        await until(partial(drains, server))
         assert server.process.returncode is None
         server.process.send_signal(signal.SIGTERM)
         for one in opened:
@@ -341,8 +339,7 @@ async def test_fronts_of_a_real_voice_load_no_torch_and_their_parent_no_applicat
 
 async def test_a_server_that_cannot_load_ends_with_1_and_says_why_once(tmp_path: Path) -> None:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "realtime_tts", "serve", "--fronts", "2", "--port", "0"),
-        *("--engine", "process", "--model", str(tmp_path)),
+        *serve_command("--fronts", "2", "--engine", "process", "--model", str(tmp_path)),
         stderr=asyncio.subprocess.PIPE,
     )
     async with asyncio.timeout(60):

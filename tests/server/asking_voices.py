@@ -25,6 +25,12 @@ class Voices:
     def __init__(self, speech: Any, http: httpx2.AsyncClient) -> None:
         self.speech, self.http = speech, http
 
+    @property
+    def places_taken(self) -> int:
+        """How many recordings the server has now."""
+        worker = self.speech.running.front.voices.worker
+        return int(worker._taken)
+
     async def clone(self, name: str, audio: bytes = WAV, **fields: str) -> httpx2.Response:
         files = {"audio": ("reference", audio)}
         return await self.http.post("/v1/voices", data={"name": name, **fields}, files=files)

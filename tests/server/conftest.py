@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import inspect
 import socket
 import struct
 from collections.abc import AsyncIterator, Callable
@@ -31,21 +30,10 @@ from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from realtime_tts.voices.library import VoiceLibrary
 from tests.server.talking import Talker
+from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
 TEXT, BINARY, CLOSE, PING, PONG, CONT = 0x1, 0x2, 0x8, 0x9, 0xA, 0x0
-
-
-async def until(holds: Callable[[], Any], seconds: float = 5.0) -> None:
-    """Wait until `holds()` is true, or is a coroutine that gives something true."""
-    async with asyncio.timeout(seconds):
-        while True:
-            found = holds()
-            if inspect.isawaitable(found):
-                found = await found
-            if found:
-                return
-            await asyncio.sleep(0.005)
 
 
 class RawPeer:

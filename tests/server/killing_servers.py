@@ -13,28 +13,23 @@ import asyncio
 import contextlib
 import json
 import os
-import re
-import signal
 import statistics
 import sys
 import time
-from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from random import Random
 from typing import Any
 
 from realtime_tts import Backoff, RealtimeTTS, RealtimeTTSError
 from realtime_tts.client.turn import Turn
-from tests.server.conftest import until
+from tests.serving import Serving, serving_beside
 
 TEXTS = (
     "The train to the coast leaves at ten past nine from platform four. There is room in front.",
     "I looked it up for you, and the museum is open until six. On Monday it is closed.",
     "Good morning, and thank you for waiting so long. How may I help you today?",
 )
-_START_SECONDS = 120
 _BACKOFF = Backoff(first=0.02, longest=0.5, give_up_after=60.0)
 
 
@@ -60,49 +55,24 @@ class Server:
 
     def __init__(self, engine: str) -> None:
         self._flags = f"--engine {engine} --slots 4 --utilisation 1000 --threads 1".split()
-        self._process: Process | None = None
+        self._running = contextlib.AsyncExitStack()
+        self._server: Serving | None = None
         self.port = 0
 
     async def start(self) -> None:
         """Returns when it is ready."""
-        command = [sys.executable, "-m", "realtime_tts", "serve", "--port", "0", *self._flags]
         environment = os.environ | {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-        self._process = await asyncio.create_subprocess_exec(
-            *command, "--log-format", "json", stderr=PIPE, stdout=PIPE, env=environment
+        self._server = await self._running.enter_async_context(
+            serving_beside(*self._flags, environment=environment)
         )
-        found: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._readers = [asyncio.create_task(_port_in(each, found)) for each in self._streams()]
-        async with asyncio.timeout(_START_SECONDS):
-            port = await found
-            await until(partial(_is_ready, port), _START_SECONDS)
-        self.port = port
-
-    def _streams(self) -> list[asyncio.StreamReader]:
-        assert self._process is not None and self._process.stdout and self._process.stderr
-        return [self._process.stdout, self._process.stderr]
+        self.port = self._server.port
 
     async def kill(self) -> None:
         """At once, as the kernel does it."""
-        if self._process is not None and self._process.returncode is None:
-            self._process.send_signal(signal.SIGKILL)
-            await self._process.wait()
-            await asyncio.gather(*self._readers)  # the streams have ended with it
+        if self._server is not None:
+            await asyncio.to_thread(self._server.killed)
+            await self._running.aclose()
         self.port = 0
-
-
-async def _port_in(stream: asyncio.StreamReader, found: asyncio.Future[int]) -> None:
-    """Tells the port; what the server says later is read and lost."""
-    while line := (await stream.readline()).decode():
-        if not found.done() and (port := re.search(r"http://[\w.]+:(\d+)", line)):
-            found.set_result(int(port[1]))
-
-
-async def _is_ready(port: int) -> bool:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(b"GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
-    answer = await reader.read()
-    writer.close()
-    return b" 200 " in answer[:32]
 
 
 class Proxy:

@@ -15,6 +15,7 @@ from realtime_tts.errors import ConfigError
 from realtime_tts.server import addresses
 from realtime_tts.server.addresses import ClientAddresses, network_of
 from tests.server.conftest import RawPeer
+from tests.waiting import until
 
 KEY = "correct-horse-battery"
 OTHER = "127.0.0.2"  # another address of this machine
@@ -174,9 +175,8 @@ async def test_of_too_many_handshakes_of_an_address_the_oldest_is_dropped(speech
                 await talker.until("turn.done")
         for peer in half_open:
             peer.sock.close()
-        await asyncio.sleep(0.05)
         mine = server.running.front.addresses.of(("127.0.0.1", 0))
-        assert not mine._handshakes
+        await until(lambda: not mine._handshakes)
 
 
 async def test_sockets_without_a_key_are_few_for_each_address(speech: Any) -> None:
@@ -226,7 +226,7 @@ async def test_the_tenth_bad_message_counts_over_reconnects(speech: Any) -> None
 
 
 async def test_bad_messages_are_forgotten_after_their_window(speech: Any) -> None:
-    limits = LimitsConfig(max_bad_messages=2, bad_message_window_ms=300)
+    limits = LimitsConfig(max_bad_messages=2, bad_message_window_ms=50)
     async with speech(ServerConfig(port=0, limits=limits)) as server:
         for _ in range(3):
             async with server.talk() as talker:
@@ -234,7 +234,7 @@ async def test_bad_messages_are_forgotten_after_their_window(speech: Any) -> Non
                 assert (await talker.next())["code"] == "bad_json"
                 await talker.send("text", text="Hello.", end=True)
                 assert (await talker.until("turn.done"))[-1]["reason"] == "complete"
-            await asyncio.sleep(0.35)
+            await asyncio.sleep(0.06)
 
 
 async def test_three_hundred_sockets_of_one_machine_are_no_flood(speech: Any) -> None:

@@ -5,9 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 
+import pytest
+
 from realtime_tts.server.alarm import Alarm
+from tests.waiting import skip_time
 
 MS = 0.001
+
+
+@pytest.fixture(autouse=True)
+async def skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    skip_time(monkeypatch)
 
 
 async def test_it_rings_within_the_time_that_was_first_set() -> None:

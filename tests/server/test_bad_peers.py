@@ -154,14 +154,15 @@ async def test_a_flood_of_messages_closes_its_own_session_only(speech: Any) -> N
 
 
 async def test_an_interrupt_takes_back_what_a_slow_reader_has_not_read(
-    speech: Any, peer: Any
+    speech: Any, peer: Any, eventually: Any
 ) -> None:
     config = ServerConfig(port=0, socket=SocketConfig(write_stall=10))
     async with speech(config) as server:
         slow = await peer(server.port, receive_buffer=4_096)
         await slow.upgrade("/v1/tts?lead_ms=30000")
         await slow.frame(TEXT, LONG_TURN.encode())
-        await asyncio.sleep(1.0)  # 30 s of audio are made meanwhile: 1.4 MB
+        made = "tts_engine_frames_total"
+        await eventually(lambda: server.value(made) * 0.08 >= 29)  # 1.4 MB
         await slow.frame(TEXT, b'{"type":"interrupt"}')
         audio = 0
         while True:

@@ -19,7 +19,7 @@ from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.errors import ConfigError
 from realtime_tts.server.agent import agent_line
 from realtime_tts.server.load import Load
-from tests.server.conftest import until
+from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
 SLOTS = 4

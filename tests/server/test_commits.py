@@ -11,6 +11,7 @@ import pytest
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.link import Finish, Open
+from tests.waiting import settled
 from tts_scheduler import SchedulerConfig
 
 FRAME = 1_920
@@ -175,7 +176,7 @@ async def test_what_an_encoder_keeps_of_a_text_that_stalls_holds_no_commit_up(
         await talker.send("text", turn_id="a", text="One moment. Fo")
         await eventually(lambda: any(isinstance(command, Finish) for command in commands))
         await server.settled_engine()
-        await asyncio.sleep(0.1)
+        await settled(lambda: server.value("tts_packets_total"))
         await talker.send("interrupt", turn_id="a")
         answer = (await talker.until("turn.interrupted"))[-1]
     made = 3 * len("One moment.") * FRAME

@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import signal
-import sys
+import subprocess
 import time
 from collections.abc import AsyncIterator
 from functools import partial
@@ -25,7 +25,8 @@ from realtime_tts.engine.multiprocess import MultiprocessEngine
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.run import RunningServer, running
-from tests.engine.faulty import until
+from tests.serving import serve_command, serving_beside
+from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
 
@@ -42,38 +43,47 @@ async def serving(
         yield server, link  # type: ignore[misc]
 
 
+class Heard:
+    """The sound of a turn that has come so far."""
+
+    samples = 0
+
+
 async def say(
-    socket: websockets.ClientConnection, text: str, begun: asyncio.Event | None = None
+    socket: websockets.ClientConnection, text: str, heard: Heard | None = None
 ) -> list[dict[str, Any]]:
-    """The messages of a turn, up to its end; sound is counted in the last one, and `begun` is set
-    when the first has come."""
+    """The messages of a turn, up to its end; sound is counted in the last one, and in `heard` as it
+    comes."""
+    heard = heard or Heard()
     await socket.send(json.dumps({"type": "text", "text": text, "end": True}))
     messages: list[dict[str, Any]] = []
-    heard = 0
     while not messages or messages[-1]["type"] != "turn.done":
         raw = await socket.recv()
         if isinstance(raw, bytes):
-            heard += len(raw) // 2
-            if begun is not None:
-                begun.set()
+            heard.samples += len(raw) // 2
         else:
             messages.append(json.loads(raw))
-    assert messages[-1]["samples"] == heard
+    assert messages[-1]["samples"] == heard.samples
     return messages
 
 
-async def speaking(
-    server: RunningServer, stack: contextlib.AsyncExitStack, count: int, text: str
-) -> list[asyncio.Task[list[dict[str, Any]]]]:
-    """So many turns on sockets of their own; each has begun to sound."""
+async def connected(
+    server: RunningServer, stack: contextlib.AsyncExitStack, count: int
+) -> list[websockets.ClientConnection]:
     connect = partial(websockets.connect, server.websocket_url)
-    sockets = [await stack.enter_async_context(connect()) for _ in range(count)]
-    begun = [asyncio.Event() for _ in sockets]
+    return [await stack.enter_async_context(connect()) for _ in range(count)]
+
+
+async def speaking(
+    sockets: list[websockets.ClientConnection], text: str
+) -> list[asyncio.Task[list[dict[str, Any]]]]:
+    """A turn on each; all have begun to sound."""
+    heard = [Heard() for _ in sockets]
     turns = [
-        asyncio.create_task(say(socket, text, event))
-        for socket, event in zip(sockets, begun, strict=True)
+        asyncio.create_task(say(socket, text, one))
+        for socket, one in zip(sockets, heard, strict=True)
     ]
-    await asyncio.gather(*(event.wait() for event in begun))
+    await until(lambda: all(one.samples for one in heard))
     return turns
 
 
@@ -81,11 +91,11 @@ async def test_turns_outlive_their_engine() -> None:
     """As long, and with the same report, as where nobody kills it."""
     text = "A sentence that goes on and on, and on. "
     async with serving(lead_cap=60.0) as (server, _), contextlib.AsyncExitStack() as stack:
-        (turn,) = await speaking(server, stack, 1, text)
+        (turn,) = await speaking(await connected(server, stack, 1), text)
         undisturbed = (await turn)[-1]
     assert "moves" not in undisturbed
     async with serving(lead_cap=0.5) as (server, link), contextlib.AsyncExitStack() as stack:
-        turns = await speaking(server, stack, 8, text)
+        turns = await speaking(await connected(server, stack, 8), text)
         os.kill(link.pid or 0, signal.SIGKILL)
         async with asyncio.timeout(60):
             ended = await asyncio.gather(*turns)
@@ -102,6 +112,8 @@ async def test_turns_outlive_their_engine() -> None:
         )
 
 
+SECOND = 24_000
+"""Samples of a second."""
 WORDS = "A sentence that goes on and on, and on, with 12 words. " * 2
 
 
@@ -112,14 +124,15 @@ async def told(server: RunningServer, link: MultiprocessEngine, kills: bool) -> 
     async with websockets.connect(server.websocket_url) as socket:
         await socket.send(json.dumps({"type": "session.start", "word_times": "on"}))
         for ends in (True, False):
-            turn = asyncio.create_task(say(socket, WORDS))
-            await asyncio.sleep(0.7)
+            sound = Heard()
+            turn = asyncio.create_task(say(socket, WORDS, sound))
+            await until(lambda: sound.samples >= SECOND)  # noqa: B023
             if kills:
                 os.kill(link.pid or 0, signal.SIGKILL)
                 await until(lambda: not link.status().ready)
                 await until(lambda: link.status().ready)
             if not ends:
-                await asyncio.sleep(1.5)
+                await until(lambda: sound.samples >= 2 * SECOND)  # noqa: B023
                 await socket.send(json.dumps({"type": "interrupt", "played_ms": 1_800}))
             async with asyncio.timeout(30):
                 messages = await turn
@@ -143,8 +156,7 @@ async def test_words_and_the_text_that_was_heard_are_those_of_an_undisturbed_tur
 
 async def test_a_turn_between_engines_can_be_interrupted() -> None:
     async with serving() as (server, link), websockets.connect(server.websocket_url) as socket:
-        turn = asyncio.create_task(say(socket, "A sentence that goes on and on. " * 20))
-        await asyncio.sleep(0.3)
+        (turn,) = await speaking([socket], "A sentence that goes on and on. " * 20)
         os.kill(link.pid or 0, signal.SIGKILL)
         await until(lambda: not link.status().ready)
         await socket.send(json.dumps({"type": "interrupt"}))
@@ -158,13 +170,8 @@ async def test_without_failover_an_engine_that_is_killed_costs_its_turns() -> No
     without = serving(failover_seconds=0.0)
     async with without as (server, link), contextlib.AsyncExitStack() as stack:
         assert server.front.engine._link is link, "no codes are kept"
-        sockets = [
-            await stack.enter_async_context(websockets.connect(server.websocket_url))
-            for _ in range(20)
-        ]
-        long = "A sentence that goes on and on, and on. " * 20
-        turns = [asyncio.create_task(say(socket, long)) for socket in sockets]
-        await asyncio.sleep(0.3)
+        sockets = await connected(server, stack, 20)
+        turns = await speaking(sockets, "A sentence that goes on and on, and on. " * 20)
         os.kill(link.pid or 0, signal.SIGKILL)
         async with asyncio.timeout(2):
             ended = await asyncio.gather(*turns)
@@ -175,11 +182,7 @@ async def test_without_failover_an_engine_that_is_killed_costs_its_turns() -> No
             assert messages[-1]["reason"] == "error"
         assert server.front.engine.not_ready() == "the engine restarts"
         assert server.front.engine.dead() is None
-        async with asyncio.timeout(20):
-            while True:
-                if server.front.engine.not_ready() is None:
-                    break
-                await asyncio.sleep(0.01)
+        await until(lambda: server.front.engine.not_ready() is None)
         again = await asyncio.gather(*(say(socket, "And now this.") for socket in sockets))
         assert {messages[-1]["reason"] for messages in again} == {"complete"}
         assert server.front.engine.open_utterances == 0
@@ -190,10 +193,7 @@ async def test_two_engines_speak_the_turns_of_one_server() -> None:
     async with two as (server, _):
         assert server.front.engine.info.slots == 2
         async with contextlib.AsyncExitStack() as stack:
-            sockets = [
-                await stack.enter_async_context(websockets.connect(server.websocket_url))
-                for _ in range(3)
-            ]
+            sockets = await connected(server, stack, 3)
             text = "One, two, three, four, five."
             ends = await asyncio.gather(*(say(socket, text) for socket in sockets))
         reasons = sorted(messages[-1]["reason"] for messages in ends)
@@ -212,56 +212,29 @@ async def test_instructions_that_are_no_unicode_reach_the_engine() -> None:
         assert ready[-1]["settings"]["instructions"] == "Warmly \ufffd\U0001f600"
 
 
-@contextlib.asynccontextmanager
-async def command(*flags: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "realtime_tts",
-        "serve",
-        "--port",
-        "0",
-        *flags,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    try:
-        yield process
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.communicate()
-
-
 @pytest.mark.parametrize("signal_name", ["SIGTERM", "SIGINT"])
 async def test_the_command_stops_its_engines_after_the_last_turn(signal_name: str) -> None:
-    async with command("--engine", "fake", "--devices", "cpu,cpu") as process:
-        assert process.stdout is not None
-        async with asyncio.timeout(30):
-            welcome = (await process.stdout.readline()).decode()
-        url = "ws://" + welcome.split("http://")[1].strip() + "/v1/tts"
+    async with serving_beside("--engine", "fake", "--devices", "cpu,cpu") as server:
+        process = server.process
         engines = psutil.Process(process.pid).children()
         assert len(engines) == 2
-        async with websockets.connect(url) as socket:
-            turn = asyncio.create_task(say(socket, "One, two, three, four, five, six, seven."))
-            await asyncio.sleep(0.2)
+        async with websockets.connect(server.websocket_url) as socket:
+            (turn,) = await speaking([socket], "One, two, three, four, five, six, seven.")
             begun = time.monotonic()
             process.send_signal(getattr(signal, signal_name))
             for engine in engines:  # as a terminal or a supervisor does, to the whole group
                 engine.send_signal(getattr(signal, signal_name))
             assert (await turn)[-1]["reason"] == "complete"
-        async with asyncio.timeout(10):
-            _, errors = await process.communicate()
-        assert process.returncode == 0 and time.monotonic() - begun < 10
+        assert await asyncio.to_thread(process.wait, 10) == 0
+        assert time.monotonic() - begun < 10
         assert not any(engine.is_running() for engine in engines)
-        events = [json.loads(line)["event"] for line in errors.decode().splitlines()]
+        events = [line["event"] for line in server.records()]
         assert "engine.died" not in events and events[-1] == "server.stopped"
 
 
-async def test_an_engine_that_cannot_load_ends_the_command_with_one_line(tmp_path: Path) -> None:
-    async with command("--engine", "process", "--model", str(tmp_path)) as process:
-        async with asyncio.timeout(60):
-            _, errors = await process.communicate()
-    assert process.returncode == 1
-    assert f"{tmp_path / 'config.json'} is missing" in errors.decode()
-    assert "Traceback" not in errors.decode()
+def test_an_engine_that_cannot_load_ends_the_command_with_one_line(tmp_path: Path) -> None:
+    command = serve_command("--engine", "process", "--model", str(tmp_path))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert f"{tmp_path / 'config.json'} is missing" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -13,12 +13,14 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
+import httpx2
 import pytest
 import websockets
 
 from realtime_tts.config import ServerConfig
 from realtime_tts.errors import ConfigError
 from realtime_tts.server.listening import bind
+from tests.waiting import until
 
 SERVER = """
 import gc
@@ -84,6 +86,13 @@ async def url_of(process: asyncio.subprocess.Process) -> str:
         return f"ws://127.0.0.1:{int(port)}/v1/tts"
 
 
+async def drains(url: str) -> bool:
+    """Whether the server has heard the first signal."""
+    host = url.removeprefix("ws://").removesuffix("/v1/tts")
+    async with httpx2.AsyncClient(trust_env=False, verify=False) as http:
+        return (await http.get(f"http://{host}/readyz")).status_code == 503
+
+
 async def speak(url: str, text: str, on_air: asyncio.Event) -> tuple[dict[str, Any], int, int]:
     """One session with one turn: its turn.done, the samples received, the close code."""
     samples, done = 0, {}
@@ -132,7 +141,7 @@ async def test_what_cannot_finish_is_closed_properly(how: str) -> None:
         started = time.monotonic()
         process.send_signal(signal.SIGTERM)
         if how == "second signal":
-            await asyncio.sleep(0.3)
+            await until(lambda: drains(url))
             assert process.returncode is None
             process.send_signal(signal.SIGTERM)
         done, samples, close_code = await session

@@ -14,8 +14,8 @@ from realtime_tts.engine.link import Open
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.server.track import Delivery, Done, Sound
-from tests.server.conftest import until
 from tests.server.opening import open_speech
+from tests.waiting import until
 
 FRAME_BYTES = 3_840
 
@@ -83,9 +83,7 @@ async def test_text_that_the_filter_holds_is_released_by_the_clock(speech: Any) 
         one = open_speech(server)
         one.feed("Hi [")  # the beginning of a link, perhaps
         held = one.last.text_tokens
-        async with asyncio.timeout(3):
-            while one.last.text_tokens == held:  # noqa: ASYNC110
-                await asyncio.sleep(0.02)
+        await until(lambda: one.last.text_tokens != held, 3)
         one.close()
 
 

@@ -26,7 +26,8 @@ from realtime_tts.voices.form import MAX_BODY_BYTES
 from realtime_tts.voices.registry import Registry
 from tests.server.asking import refusal
 from tests.server.asking_voices import EMBEDDING, WAV, Voices, voice_server
-from tests.voices import recordings
+from tests.voices import makers, recordings
+from tests.waiting import until
 
 Serve = Callable[..., AbstractAsyncContextManager[Voices]]
 
@@ -270,7 +271,7 @@ async def test_a_server_without_a_folder_or_a_base_checkpoint_says_what_it_needs
 async def test_too_many_recordings_at_once_are_told_to_come_later(serve: Serve) -> None:
     async with serve(WorkerLimits(places=2)) as voices:
         slow = [asyncio.create_task(voices.clone(f"v{n}", text="slow")) for n in range(2)]
-        await asyncio.sleep(0.2)
+        await until(lambda: voices.places_taken == 2)
         answer = await voices.clone("v2")
         refusal(answer, 503, "encoder_busy")
         assert answer.json()["retryable"] and int(answer.headers["retry-after"]) > 0
@@ -285,10 +286,10 @@ async def test_who_hangs_up_in_an_upload_gives_the_place_back(serve: Serve, peer
             b"POST /v1/voices HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5000\r\n"
             b"Content-Type: multipart/form-data; boundary=b\r\n\r\nsome"
         )
-        await asyncio.sleep(0.1)
+        await until(lambda: voices.places_taken == 1)
         refusal(await voices.clone("anna"), 503, "encoder_busy")
         raw.abort()
-        await asyncio.sleep(0.1)
+        await until(lambda: voices.places_taken == 0)
         assert (await voices.clone("anna")).status_code == 201
 
 
@@ -310,10 +311,12 @@ async def test_speech_goes_on_while_a_voice_is_encoded(serve: Serve) -> None:
         encoding.cancel()
 
 
-async def test_a_server_that_stops_does_not_wait_for_a_recording(serve: Serve) -> None:
+async def test_a_server_that_stops_does_not_wait_for_a_recording(
+    serve: Serve, tmp_path: Path
+) -> None:
     async with serve() as voices:
         encoding = asyncio.create_task(voices.clone("anna", text="hang"))
-        await asyncio.sleep(0.5)
+        await until(lambda: makers.hangs(tmp_path / "started"))
         began = time.monotonic()
     assert time.monotonic() - began < 8
     with contextlib.suppress(httpx2.HTTPError, RuntimeError):

@@ -13,6 +13,7 @@ from realtime_tts.config import SocketConfig
 from realtime_tts.server.guarded import ABORT_EXTENSION
 from realtime_tts.server.websocket import GuardedWebSocket
 from tests.server.conftest import frame_bytes
+from tests.waiting import settled
 
 MS = 0.001
 FAST = SocketConfig(
@@ -120,15 +121,19 @@ async def test_a_sane_number_of_pings_is_answered(aim_at: Any, peer: Any) -> Non
             assert await friendly.next_frame() == (0xA, bytes([number]))
 
 
-async def test_pings_are_counted_by_the_second(aim_at: Any, peer: Any) -> None:
+async def test_pings_are_counted_by_the_second(
+    aim_at: Any, peer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = asyncio.get_running_loop()
+    time = loop.time
     async with aim_at(App(), FAST) as server:
         friendly = await peer(server.port)
         await friendly.upgrade()
-        for _ in range(2):
+        for second in range(3):
+            monkeypatch.setattr(loop, "time", lambda second=second: time() + second)
             for _ in range(40):
                 await friendly.frame(PING)
                 await friendly.next_frame()
-            await asyncio.sleep(1_000 * MS)
         assert server.aborts("ping_flood") == 0
 
 
@@ -138,7 +143,7 @@ async def test_pongs_that_nobody_reads_do_not_pile_up(aim_at: Any, peer: Any) ->
     async with aim_at(app, settings) as server:
         silent = await peer(server.port, receive_buffer=4_096)
         await silent.upgrade()
-        await asyncio.sleep(200 * MS)  # until every buffer is full
+        await settled(lambda: app.sent)  # every buffer is full
         await silent.frame(PING)
         async with asyncio.timeout(3):
             await app.disconnected.wait()
@@ -206,9 +211,9 @@ async def test_messages_that_nobody_takes_stay_bytes_and_come_in_order(
         await flooder.upgrade()
         frames = b"".join(frame_bytes(TEXT, b"%d" % number) for number in range(20_000))
         await flooder.send(frames)
-        await asyncio.sleep(200 * MS)
         (protocol,) = server.server.server_state.connections
         assert isinstance(protocol, GuardedWebSocket)
+        await settled(protocol.queue.qsize)
         assert 0 < protocol.queue.qsize() < 200
         taking.set()
         await flooder.frame(CLOSE, b"\x03\xe8")
@@ -223,7 +228,8 @@ async def test_the_answer_to_a_close_is_seen_behind_a_burst_that_nobody_takes(
         await receive()
         await send({"type": "websocket.accept"})
         await receive()
-        await asyncio.sleep(100 * MS)  # the burst waits
+        (protocol,) = server.server.server_state.connections
+        await settled(protocol.queue.qsize)  # the burst waits
         await send({"type": "websocket.close", "code": 1000})
 
     settings = SocketConfig(ping_interval=60, close_timeout=10)
@@ -369,7 +375,7 @@ async def test_a_peer_that_half_closes_and_stops_reading_does_not_linger(
     async with aim_at(app, settings) as server:
         client = await peer(server.port, receive_buffer=4_096)
         await client.upgrade()
-        await asyncio.sleep(200 * MS)  # until every buffer is full
+        await settled(lambda: app.sent)  # every buffer is full
         client.sock.shutdown(1)
         async with asyncio.timeout(3):
             await app.disconnected.wait()

@@ -33,7 +33,7 @@ from realtime_tts.server.connection import Connection
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.front import Front
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
-from tests.server.conftest import until
+from tests.waiting import until
 
 TEXT = (
     "I have moved the meeting to Thursday and told everyone. Anna cannot come, so I asked her to "

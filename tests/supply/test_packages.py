@@ -17,12 +17,12 @@ from pathlib import Path
 import pytest
 
 from realtime_tts.version import __version__
+from tests.serving import serving
 
 ROOT = Path(__file__).parents[2]
 ARCHIVES = ("realtime_tts_server", "realtime_tts_demo_voice")
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 RELATIVE = re.compile(r"\]\((?!https?://|#)")
-ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 pytestmark = pytest.mark.timeout(300)
 
 
@@ -147,16 +147,10 @@ def test_the_client_speaks_without_extras_on(
     version: str, installed: Callable[[str], Path], tmp_path: Path
 ) -> None:
     binaries = installed(version)
-    command = [sys.executable, "-m", "realtime_tts", "serve", "--engine", "fake", "--port", "0"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
-        try:
-            assert server.stdout is not None
-            url = next(found[0] for line in server.stdout if (found := ADDRESS.search(line)))
-            python, program = binaries / "python", binaries / "realtime-tts"
-            words = ("say", "Hello.", "--url", url, "--output", "hello.wav")
-            run(python, "-W", "error", program, *words, folder=tmp_path)
-        finally:
-            server.terminate()
+    with serving("--engine", "fake") as server:
+        python, program = binaries / "python", binaries / "realtime-tts"
+        words = ("say", "Hello.", "--url", server.url, "--output", "hello.wav")
+        run(python, "-W", "error", program, *words, folder=tmp_path)
     with wave.open(str(tmp_path / "hello.wav")) as spoken:
         assert spoken.getnframes() > 0
 

@@ -11,8 +11,8 @@ import pytest
 import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
-from tests.server.conftest import until
 from tests.tracing.collector import PARENT_ID, TRACE_ID, TRACEPARENT, Collector, Seen
+from tests.waiting import until
 
 TRACED = ServerConfig(port=0, tracing=True, api_keys=("the-very-key",))
 HEADERS = {"traceparent": TRACEPARENT}

@@ -11,9 +11,9 @@ import pytest
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig
-from tests.server.conftest import until
 from tests.server.resuming import spoken, whole
 from tests.tracing.collector import PARENT_ID, TRACE_ID, TRACEPARENT, Collector, Seen, wall_ns
+from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
 TRACED = ServerConfig(port=0, tracing=True)

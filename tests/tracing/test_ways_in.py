@@ -27,9 +27,10 @@ from realtime_tts.server.checks import check_tracing
 from realtime_tts.server.run import running
 from tests.engine.test_failover_processes import processes
 from tests.fronts.running import serving, sessions
-from tests.server.conftest import byte_tokenizer, until
+from tests.server.conftest import byte_tokenizer
 from tests.server.talking import Talker
 from tests.tracing.collector import PARENT_ID, TRACE_ID, TRACEPARENT, Collector, collecting
+from tests.waiting import until
 
 TRACED = ServerConfig(port=0, tracing=True)
 HEADERS = {"traceparent": TRACEPARENT}

@@ -27,6 +27,7 @@ class FaultyMaker:
             case "die":
                 os._exit(7)
             case "hang":
+                Path(f"{self.started}.hangs").touch()
                 time.sleep(600)
             case "slow":
                 time.sleep(0.5)
@@ -52,6 +53,11 @@ def _load(started: str) -> VoiceMaker:
 
 def faulty(started: Path) -> partial[VoiceMaker]:
     return partial(_load, str(started))
+
+
+def hangs(started: Path) -> bool:
+    """Whether a worker that loaded it has begun to hang."""
+    return Path(f"{started}.hangs").exists()
 
 
 def missing() -> VoiceMaker:

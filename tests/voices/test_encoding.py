@@ -33,6 +33,7 @@ from realtime_tts.voices.errors import (
 from realtime_tts.voices.file import VoiceRecord
 from realtime_tts.voices.library import VoiceLibrary
 from tests.voices import makers, recordings
+from tests.waiting import until, wait_until
 
 Made = Callable[..., VoiceLibrary]
 
@@ -65,16 +66,10 @@ async def clone(
         return await library.clone(worker, [body], kind, ("alto",))
 
 
-def wait_for(file: Path) -> None:
-    """Until a worker has written something into it."""
-    deadline = time.monotonic() + 30
-    while not (file.exists() and file.read_text().endswith("\n")):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def workers(tmp_path: Path) -> list[str]:
-    return (tmp_path / "started").read_text().splitlines()
+    """What each worker has noted when it loaded its maker."""
+    file = tmp_path / "started"
+    return file.read_text().splitlines() if file.exists() else []
 
 
 async def test_a_recording_becomes_a_voice_in_a_process_of_the_lowest_priority(
@@ -152,9 +147,7 @@ async def test_a_worker_that_died_between_jobs_costs_nobody_a_recording(
     assert one.worker is not None and one.worker._child is not None
     child = one.worker._child
     os.kill(child.pid, signal.SIGKILL)
-    async with asyncio.timeout(20):
-        while child.running:  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
+    await until(lambda: not child.running)
     await clone(one, "ben")
     assert len(workers(tmp_path)) == 2
 
@@ -178,7 +171,7 @@ async def test_a_checkpoint_that_is_missing_or_never_loads_is_said(library: Made
 async def test_jobs_wait_for_each_other_and_places_are_few(library: Made) -> None:
     one = library(places=2)
     jobs = [asyncio.create_task(clone(one, f"v{number}", "slow")) for number in range(2)]
-    await asyncio.sleep(0.05)
+    await until(lambda: one.worker is not None and one.worker._pending == 2)
     with pytest.raises(EncoderBusy) as busy:
         await clone(one, "v2")
     assert busy.value.retryable and busy.value.retry_after > 0
@@ -186,12 +179,14 @@ async def test_jobs_wait_for_each_other_and_places_are_few(library: Made) -> Non
     await clone(one, "v2")
 
 
-async def test_a_job_that_is_cancelled_takes_its_worker_with_it(library: Made) -> None:
+async def test_a_job_that_is_cancelled_takes_its_worker_with_it(
+    library: Made, tmp_path: Path
+) -> None:
     one = library()
     await clone(one)
     assert one.worker is not None
     job = asyncio.create_task(clone(one, "ben", "hang"))
-    await asyncio.sleep(0.3)
+    await until(lambda: makers.hangs(tmp_path / "started"))
     job.cancel()
     with pytest.raises(asyncio.CancelledError):
         await job
@@ -200,14 +195,16 @@ async def test_a_job_that_is_cancelled_takes_its_worker_with_it(library: Made) -
     assert not one.registry.has("ben")
 
 
-async def test_stopping_waits_for_the_end_that_a_cancelled_job_has_begun(library: Made) -> None:
+async def test_stopping_waits_for_the_end_that_a_cancelled_job_has_begun(
+    library: Made, tmp_path: Path
+) -> None:
     one = library()
     await clone(one)
     assert one.worker is not None
     pid = one.worker.pid
     assert pid is not None
     job = asyncio.create_task(clone(one, "ben", "hang"))
-    await asyncio.sleep(0.3)
+    await until(lambda: makers.hangs(tmp_path / "started"))
     job.cancel()
     await asyncio.sleep(0)  # it has begun to end its worker
     job.cancel()  # and does not wait for that
@@ -220,7 +217,7 @@ async def test_stopping_waits_for_the_end_that_a_cancelled_job_has_begun(library
 async def test_stopping_kills_the_worker_and_fails_its_job(library: Made, tmp_path: Path) -> None:
     one = library()
     job = asyncio.create_task(clone(one, text="hang"))
-    await asyncio.to_thread(wait_for, tmp_path / "started")
+    await until(lambda: workers(tmp_path))
     began = time.monotonic()
     await one.stop()
     with pytest.raises(EncoderFailed):
@@ -253,7 +250,7 @@ asyncio.run(clone(VoiceLibrary(folder / "voices", makers.faulty(folder / "starte
 def test_the_worker_ends_whatever_its_server_dies_of_even_in_a_job(tmp_path: Path) -> None:
     command = [sys.executable, "-c", SERVER.format(path=sys.path), str(tmp_path)]
     with subprocess.Popen(command) as server:
-        wait_for(tmp_path / "started")
+        wait_until(lambda: workers(tmp_path))
         worker = psutil.Process(int(workers(tmp_path)[0].split()[0]))
         server.kill()
     with contextlib.suppress(psutil.NoSuchProcess):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from functools import partial
 from pathlib import Path
 
 import fsspec
@@ -19,10 +20,16 @@ from realtime_tts.voices.stored import StoredRegistry
 from tests.fleet.running import open_session
 from tests.voices.conftest import NO_S3
 from tests.voices.test_stored import add, ids
+from tests.waiting import until
 
 EMBEDDING = np.linspace(-1, 1, 64, dtype=np.float32)
 
 pytestmark = pytest.mark.skipif(NO_S3, reason="moto or s3fs is missing: make test-fleet")
+
+
+async def has(client: VoiceClient, name: str, *, there: bool = True) -> bool:
+    """Whether the client's server has the voice, or has none of that name."""
+    return (name in (await asyncio.to_thread(client.voices))["voices"]) is there
 
 
 def test_a_bucket_that_is_not_there_is_a_failure_and_an_empty_prefix_is_not(
@@ -60,9 +67,7 @@ async def test_two_servers_share_the_voices_of_a_bucket(
             urls.append(await stack.enter_async_context(local_server(flags)))
         one, other = map(VoiceClient, urls)
         await asyncio.to_thread(one.register, "anna", EMBEDDING.tolist())
-        async with asyncio.timeout(20):
-            while "anna" not in (await asyncio.to_thread(other.voices))["voices"]:  # noqa: ASYNC110
-                await asyncio.sleep(0.1)
+        await until(partial(has, other, "anna"))
         with pytest.raises(RealtimeTTSError, match="'anna' already"):
             await asyncio.to_thread(other.register, "anna", EMBEDDING.tolist())
         session = await open_session(int(urls[1].rpartition(":")[2]), "?voice=anna")
@@ -71,6 +76,4 @@ async def test_two_servers_share_the_voices_of_a_bucket(
         await session.close()
         await asyncio.to_thread(other.delete, "anna")
         assert "anna" not in (await asyncio.to_thread(other.voices))["voices"]
-        async with asyncio.timeout(20):
-            while "anna" in (await asyncio.to_thread(one.voices))["voices"]:  # noqa: ASYNC110
-                await asyncio.sleep(0.1)
+        await until(partial(has, one, "anna", there=False))

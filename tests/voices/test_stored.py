@@ -20,8 +20,8 @@ from realtime_tts.voices.loaded import LoadedVoices
 from realtime_tts.voices.registry import Registry
 from realtime_tts.voices.store import VoiceStore
 from realtime_tts.voices.stored import StoredRegistry, cache_folder, check_location, open_registry
-from tests.server.conftest import until
 from tests.voices.conftest import Machine
+from tests.waiting import until
 
 EMBEDDING = np.linspace(-1, 1, 64, dtype=np.float32)
 

@@ -1,9 +1,9 @@
-"""What a package's page on an index says of its repository, filled in where it is built.
+"""Fills in, at build time, what a package's page on an index says about its repository.
 
-The repository's address is not written down anywhere else: a release runs in the repository itself,
-whose address the environment has (`GITHUB_SERVER_URL`, `GITHUB_REPOSITORY`). Built elsewhere, the
-package names no address, and the README's links into the repository become plain text, since they
-would lead nowhere on the page of an index.
+The repository's address is written down nowhere else: a release is built by a workflow, whose
+environment has it (`GITHUB_SERVER_URL`, `GITHUB_REPOSITORY`). A package built elsewhere names no
+address, and the README's links into the repository become plain text, since they would lead nowhere
+on the page of an index.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?://|#)([^)\s]+)\)")
-"""A picture or a link to a file beside the README."""
+"""Matches a picture, or a link to a file of the repository, in the README."""
 
 
 class RepositoryMetadata(MetadataHookInterface):
@@ -32,13 +32,13 @@ class RepositoryMetadata(MetadataHookInterface):
 
 
 def address(environment: Mapping[str, str]) -> str | None:
-    """Of the repository that a workflow runs in."""
+    """Return the URL of the repository that a workflow runs in, or None outside of a workflow."""
     name = environment.get("GITHUB_REPOSITORY")
     return None if not name else f"{environment['GITHUB_SERVER_URL']}/{name}"
 
 
 def urls(repository: str) -> dict[str, str]:
-    """With the labels that indexes know."""
+    """Return the project's URLs by the labels that package indexes know."""
     return {
         "Homepage": repository,
         "Documentation": f"{repository}/tree/main/docs",
@@ -49,7 +49,7 @@ def urls(repository: str) -> dict[str, str]:
 
 
 def absolute(text: str, repository: str | None, version: str) -> str:
-    """The text with links that also work outside of the repository, at this version of it."""
+    """Return the text with absolute links into `version` of the repository, or without links."""
 
     def link(found: re.Match[str]) -> str:
         picture, label, target = found.groups()

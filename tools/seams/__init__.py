@@ -1,1 +1,1 @@
-"""How a turn goes on after its text was closed: ways to join utterances, measured."""
+"""Measures ways to join utterances: how a turn continues after its text was closed."""

@@ -1,9 +1,9 @@
-"""Words wrong in speech that a server committed, beside the same texts spoken without a commit.
+"""Counts wrong words in speech with commits, and in the same texts without a commit.
 
     python -m tools.seams.committed --url ws://127.0.0.1:8000
 
-The texts are those of `speak`: sentences, and pieces of sentences, by all voices. They are sent
-whole; with a flush behind each piece; and slowly, to be spoken by the clause and by the word.
+The texts are those of `speak.py`: sentences, and pieces of sentences, by all voices. They are sent
+whole, with a flush after each piece, and slowly, so that clauses or words are spoken one by one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PREFILLS = "tts_engine_prefills_total "
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How texts come: whole; or in pieces, each with a flush; or so many tokens a second."""
+    """How texts are sent: whole, in pieces with a flush after each, or in tokens at a rate."""
 
     name: str
     options: SessionOptions
@@ -49,7 +49,7 @@ class Way:
     tokens_per_second: float | None = None
 
     async def send(self, turn: Turn, text: PiecedText) -> None:
-        """Send the text in its time, to its end."""
+        """Send the text in this way, and end the turn."""
         if self.flush:
             for piece in text.pieces:
                 await turn.send(piece)
@@ -65,12 +65,12 @@ class Way:
         await turn.end()
 
     def path(self, number: int, voice: str) -> Path:
-        """Where a turn is kept."""
+        """Return where a turn is stored."""
         return Path(self.name.replace("/", " a ")) / f"{number:03d}_{voice}"
 
     @property
     def count(self) -> Path:
-        """Where the number of its utterances is."""
+        """The file with the number of utterances that the engine made."""
         return self.path(0, "").with_name("utterances")
 
 
@@ -85,7 +85,7 @@ WAYS = (
 async def speak_texts(
     url: str, way: Way, voice: str, texts: Sequence[PiecedText], out: Path
 ) -> None:
-    """Speak those texts in one session that are not kept yet. Raises RealtimeTTSError."""
+    """Speak the texts that are not stored yet in one session. Raises RealtimeTTSError."""
     options: SessionOptions = {"voice": voice, "word_times": "on", "seed": 1, "lead_ms": LEAD_MS}
     options.update(way.options)
     async with RealtimeTTS(url, **options) as tts:
@@ -101,7 +101,7 @@ async def speak_texts(
 
 
 async def speak_all(url: str, way: Way, texts: Sequence[PiecedText], out: Path) -> None:
-    """All voices at once. Keeps how many utterances the engine made of them."""
+    """Speak all voices at once, and store how many utterances the engine made."""
     before = _utterances(url)
     await asyncio.gather(*(speak_texts(url, way, voice, texts, out) for voice in VOICES))
     if made := _utterances(url) - before:
@@ -115,7 +115,7 @@ def _utterances(url: str) -> int:
 
 
 def row(recogniser: Recogniser, way: Way, texts: Sequence[PiecedText], out: Path) -> list[str]:
-    """A line of the table."""
+    """Return a line of the table."""
     errors: list[WordErrors] = []
     ended, untold = Counter[str](), 0
     by_kind: dict[str, list[int]] = {}
@@ -123,7 +123,7 @@ def row(recogniser: Recogniser, way: Way, texts: Sequence[PiecedText], out: Path
         for voice in VOICES:
             turn = Spoken.read(out / way.path(number, voice))
             ended[turn.how] += 1
-            untold += "".join(word for word, _ in turn.told) != text.text
+            untold += "".join(word for word, _ in turn.words) != text.text
             by_kind.setdefault(text.kind, []).append(len(errors))
             errors.append(word_errors(text.text, recogniser.transcribe(turn.sound)))
     total, (low, high) = pooled(errors), interval(errors)

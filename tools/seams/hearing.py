@@ -1,4 +1,4 @@
-"""Which words were heard wrongly, and when: the errors of a word error rate, placed in time."""
+"""Finds which words were recognised wrongly, and when: a word error rate, placed in time."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from tools.demo_voice.words import normalise
 
 @dataclass(frozen=True, slots=True)
 class PlacedWord:
-    """A word of the text, or one too many (`index` None). `seconds`: the middle of what was heard
-    for it; where nothing was, the end of the word before. `errors`: 1 if it is wrong."""
+    """A word of the text, or an inserted word (`index` None). `seconds`: the middle of the words
+    recognised for it, or those of the word before if there are none. `errors`: 1 if it is wrong.
+    """
 
     index: int | None
     seconds: float
@@ -26,9 +27,9 @@ _WAYS: tuple[_Step, ...] = ((1, 1, 0), (1, 1, 1), (2, 1, 0), (1, 2, 0), (1, 0, 1
 
 
 def place(text: str, heard: Sequence[TimedWord]) -> list[PlacedWord]:
-    """The words of `text` in order, and those too many, by the fewest errors (Levenshtein).
+    """Return the words of `text` and inserted words in order, with the fewest errors (Levenshtein).
 
-    As in `word_errors`, a compound written as one word or as two is no error.
+    A compound may be written as one word or as two, as in `word_errors`.
     """
     wanted = normalise(text)
     found = [(word, each) for each in heard for word in normalise(each.word)]
@@ -47,7 +48,7 @@ def place(text: str, heard: Sequence[TimedWord]) -> list[PlacedWord]:
 
 
 def _cheapest(wanted: Sequence[str], found: Sequence[str]) -> list[_Step]:
-    """The steps of the cheapest way from nothing to both."""
+    """Return the steps of the alignment with the fewest errors."""
     cost: dict[tuple[int, int], tuple[int, _Step | None]] = {(0, 0): (0, None)}
     for row in range(len(wanted) + 1):
         for column in range(len(found) + 1):

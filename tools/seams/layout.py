@@ -1,4 +1,4 @@
-"""A piece's prefill, and the text vectors of its frames, laid out as a way says."""
+"""Lays out a piece's prefill, and the text vectors of its frames, as a `Way` says."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tools.seams.ways import Context, Way
 
 @dataclass(slots=True)
 class Piece:
-    """A piece of a turn: its text ids and the frames [16] made of it; `over`: there will be no
-    more; `ended`: it stopped by itself; `heard`: frames without the silent ones at the end."""
+    """A piece of a turn: its text ids, and the frames [16] made so far. `over`: there will be no
+    more; `ended`: the model ended it itself; `heard`: frames without silent ones at the end."""
 
     ids: list[int]
     codes: list[Tensor] = field(default_factory=list)
@@ -26,7 +26,8 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """`inputs` [L, H] of the prefill; `text` ids of the next frames, padding after them."""
+    """How a piece begins: `inputs` [L, H] of the prefill, and `text` ids for the next frames, which
+    padding follows."""
 
     inputs: Tensor
     text: list[int]
@@ -42,7 +43,7 @@ class Layout:
     def opening(
         self, spec: PromptSpec, ids: Sequence[int], earlier: Sequence[Piece], way: Way
     ) -> Opening:
-        """How a piece of text `ids` begins behind the `earlier` ones that its way shows it."""
+        """Return how a piece with text `ids` begins after the `earlier` pieces in its prefill."""
         shown = [(p.ids, p.codes[: p.heard if way.trim else None]) for p in earlier]
         spoken = self._spoken([frame for _, codes in shown for frame in codes])
         prefix, old = self._prompts.prefix(spec), [id for text, _ in shown for id in text]
@@ -61,11 +62,11 @@ class Layout:
         )
 
     def _fed(self, text: Sequence[int], closed: Sequence[int], frames: int) -> list[int]:
-        """What the frames of a piece were fed: exactly as many ids."""
+        """Return the ids that a piece's frames were fed, one for each frame."""
         return [*text, *closed, *[self.pad] * frames][:frames]
 
     def _spoken(self, codes: Sequence[Tensor]) -> Tensor:
-        """Codec bos and frames, [n + 1, H]."""
+        """Return the embeddings of codec bos and n frames, [n + 1, H]."""
         if not codes:
             return self._prompts.bos
         stacked = torch.stack(list(codes))

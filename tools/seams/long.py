@@ -1,10 +1,10 @@
-"""How long one utterance may be, and how a turn of many sentences goes on and on.
+"""Measures how long one utterance may be, and how stable a turn of many sentences is.
 
     python -m tools.seams.long --whole whole "full, whole"        where words begin to vanish
     python -m tools.seams.long --turn rewritten "full, rewritten" 10,000 characters
 
-A turn is heard in its first, middle and last tenth, sentence by sentence; pace, pitch and endings
-are those of all its sentences.
+The first, middle and last tenth of a turn are transcribed sentence by sentence; pace and endings
+are measured over all its sentences.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _BIN_POSITIONS = 100
 
 
 def sentences_of(characters: int) -> tuple[str, ...]:
-    """Held-out sentences, again and again, as pieces of a text of at least that length."""
+    """Repeat the held-out sentences as pieces of a text of at least `characters`."""
     lengths = accumulate(len(sentence) + 1 for sentence in cycle(sentences()))
     count = 1 + next(number for number, length in enumerate(lengths) if length >= characters)
     again = cycle(sentences())
@@ -42,7 +42,7 @@ def sentences_of(characters: int) -> tuple[str, ...]:
 def speak(
     speaker: Speaker, ways: Sequence[str], characters: int, out: Path
 ) -> Iterator[tuple[str, list[Spoken]]]:
-    """One text by all voices in every way; the sound is kept."""
+    """Speak one text with all voices in each way, and store the sound."""
     pieces = sentences_of(characters)
     requests = [Request(pieces, voice, 1, WAYS[way]) for way in ways for voice in VOICES]
     spoken = speaker.speak(requests)
@@ -56,7 +56,7 @@ def speak(
 
 
 def whole_rows(way: str, spoken: Sequence[Spoken], recogniser: Recogniser) -> Iterator[list[str]]:
-    """A line for each voice: words wrong in every hundred positions."""
+    """Yield a line for each voice: wrong words in each hundred positions."""
     text = "".join(sentences_of(_WHOLE_CHARACTERS))
     for voice, each in zip(VOICES, spoken, strict=True):
         placed = place(text, recogniser.timed_words(Recording(each.samples, SAMPLE_RATE)))
@@ -75,7 +75,7 @@ def whole_rows(way: str, spoken: Sequence[Spoken], recogniser: Recogniser) -> It
 
 
 def turn_rows(way: str, spoken: Sequence[Spoken], recogniser: Recogniser) -> Iterator[list[str]]:
-    """A line for each voice and for the first, middle and last tenth of its turn."""
+    """Yield lines for each voice: the first, middle and last tenth of its turn, and all of it."""
     pieces = sentences_of(_TURN_CHARACTERS)
     for voice, each in zip(VOICES, spoken, strict=True):
         begins = (0, *each.ends[:-1])

@@ -1,8 +1,8 @@
-"""Hears and measures what `speak` kept, and prints a table of all ways.
+"""Transcribes and measures what `speak.py` stored, and prints a table of all ways.
 
     python -m tools.seams.measure --ways whole new rewritten --markdown build/seams/table.md
 
-What was heard is kept beside the sound, in heard.jsonl: nothing is listened to twice.
+Transcripts are stored beside the sound, in heard.jsonl, so nothing is transcribed twice.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tools.seams.ways import WAYS
 
 
 class Ears:
-    """What was heard of one way's turns, and what there is to measure."""
+    """The turns of one way, with their transcripts and their tracks."""
 
     def __init__(self, way: str, out: Path, recogniser: Recogniser) -> None:
         self._folder, self._recogniser = folder_of(way, out), recogniser
@@ -53,7 +53,7 @@ class Ears:
 
 
 def judged(ears: Ears, whole: Ears, every: int, *, cut: bool) -> Iterator[Judged]:
-    """The turns of a way, of every n-th text, beside the same texts spoken whole."""
+    """Measure a way's turns of every n-th text, in comparison with the texts spoken whole."""
     for wav, turn in ears.turns.items():
         if int(wav.partition("_")[0]) % every == 0 and wav in whole.turns:
             uncut = whole.turns[wav]

@@ -1,4 +1,4 @@
-"""The figures of all ways as a Markdown table."""
+"""Writes the figures of all ways as a Markdown table."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Measured:
 
 
 def markdown(ways: Sequence[Measured]) -> str:
-    """A line for each way, and what jumps are inside sentences. Jumps: median of their sizes and
-    the size that nine in ten stay below."""
+    """Return a table with a line for each way, and the jumps inside sentences for comparison.
+    Jumps are given as the median and the 90th percentile of their sizes."""
     lines = list(table(_HEAD, [_row(each) for each in ways]))
     inner = [jump for each in ways for turn in each.turns for jump in turn.jumps]
     pitch = _sizes(jump[0] for jump in inner)

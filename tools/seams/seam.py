@@ -1,4 +1,4 @@
-"""What a seam sounds like: errors of words near it, pause, jumps of pitch and level."""
+"""Measures a seam: the errors of words near it, its pause, and its jumps of pitch and level."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ _FROM_SEAM_SECONDS = 0.4
 
 @dataclass(frozen=True, slots=True)
 class Seam:
-    """`words` and `errors` within a second of it; `pause` seconds of silence around it; jumps from
-    the last voiced 150 ms before it to the first after it, semitones and dB; `fall`: semitones of
-    those before it against the middle of their piece. NaN where there is nothing to measure."""
+    """The figures of one seam. `words`, `errors`: counts within a second of it. `pause`: seconds of
+    silence around it. `pitch` (semitones), `level` (dB): jumps from the last voiced 150 ms before
+    it to the first after it. `fall`: semitones from the median pitch of the piece before it to that
+    piece's last 150 ms. NaN where there is nothing to measure."""
 
     kind: str
     words: int
@@ -40,8 +41,8 @@ class Seam:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A turn. `jumps`: of pitch and level between words, away from seams; `pieces`: of each, how
-    many seconds it is longer and how many semitones higher than in the text spoken whole."""
+    """The figures of one turn. `jumps`: pitch and level between words away from seams. `pieces`:
+    each piece in comparison with the text spoken whole."""
 
     voice: str
     kind: str
@@ -55,8 +56,8 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class PieceChange:
-    """A piece beside the same one in the text spoken whole: seconds of both, semitones of
-    difference between their median pitches."""
+    """A piece in comparison with the same piece of the text spoken whole: the seconds of both, and
+    by how many semitones its median pitch is higher."""
 
     seconds: float
     whole_seconds: float
@@ -65,7 +66,7 @@ class PieceChange:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """The same text spoken whole: where its pieces begin and end, and their median pitch."""
+    """A text spoken whole: the edges of its pieces in seconds, and the pieces' median pitches."""
 
     edges: tuple[float, ...]
     pitches: tuple[float, ...]
@@ -77,8 +78,8 @@ class Whole:
 
 
 def boundaries(pieces: Sequence[str], heard: Sequence[TimedWord]) -> list[float]:
-    """Where the pieces of a text that was spoken whole meet; NaN where a word beside the seam was
-    not heard."""
+    """Return the seconds at which the pieces of a text spoken whole meet, or NaN where a word
+    beside the seam was not recognised."""
     placed = place("".join(pieces), heard)
     spans = {word.index: word for word in placed if word.index is not None}
     found, count = [], 0
@@ -92,7 +93,7 @@ def boundaries(pieces: Sequence[str], heard: Sequence[TimedWord]) -> list[float]
 def judge(
     turn: Turn, heard: Sequence[TimedWord], tracks: Tracks, whole: Whole, *, cut: bool
 ) -> Judged:
-    """A turn's figures beside those of the same text spoken whole."""
+    """Measure a turn, in comparison with the same text spoken whole."""
     placed = place("".join(turn.pieces), heard)
     ends = tuple(end / SAMPLE_RATE for end in turn.ends)
     edges = (0.0, *ends) if cut else whole.edges
@@ -141,7 +142,7 @@ def _seam(
 
 
 def _pause(second: float, tracks: Tracks) -> tuple[float, float]:
-    """The silence that holds a moment or is nearest to it within 150 ms; empty if there is none."""
+    """Return begin and end of the silence nearest to a moment, within 150 ms; equal if none."""
     silent, centre = tracks.silent, round(second / HOP)
     near = [at for at in range(centre - 15, centre + 16) if 0 <= at < len(silent) and silent[at]]
     if not near:
@@ -155,7 +156,7 @@ def _pause(second: float, tracks: Tracks) -> tuple[float, float]:
 
 
 def _beside(second: float, tracks: Tracks) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The last voiced frames before a moment, the first after it."""
+    """Return the last voiced frames before a moment and the first after it."""
     centre, reach = round(second / HOP), round(_REACH_SECONDS / HOP)
     voiced = np.flatnonzero(~np.isnan(tracks.pitch))
     before = voiced[(voiced < centre) & (voiced >= centre - reach)]
@@ -177,7 +178,7 @@ def _jump(
 def _inner_jumps(
     placed: Sequence[PlacedWord], seams: Sequence[float], tracks: Tracks
 ) -> list[tuple[float, float]]:
-    """Jumps where one word that was heard rightly meets the next, away from seams."""
+    """Return the jumps between correctly recognised neighbouring words, away from seams."""
     found = []
     for one, other in pairwise(placed):
         if one.errors or other.errors or one.end is None or other.begin is None:

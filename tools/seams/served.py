@@ -1,12 +1,12 @@
-"""A long text through a server, beside its sentences one by one: is all of it spoken, and as well?
+"""Compares a long text through a server with its sentences one by one: completeness and errors.
 
     python -m tools.seams.served --url ws://127.0.0.1:8000 --layouts streaming full_text
 
 10,000 characters are sent, whole or (streaming layout) in tokens as a language model writes them,
-and heard as fast as the server makes them; what was spoken is kept. Every ten sentences are heard
-with a few seconds before and behind them, since the times of the server's words are estimates. The
-measure is the same sentences as turns of their own, joined by tens. With several `--seeds` all is
-spoken and heard as often: one text has too few errors to tell a third more from chance.
+and received as fast as the server makes them; the sound is stored. Groups of ten sentences are
+transcribed with a few seconds before and after them, since the server's word times are estimates.
+The reference is the same sentences as turns of their own, joined in groups of ten. Each of several
+`--seeds` repeats everything: one text has too few errors to tell a third more from chance.
 """
 
 from __future__ import annotations
@@ -57,34 +57,34 @@ _MINUTE = round(60 / HOP)
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """A turn as it is kept. `how` it ended; `told`: words of the server with the seconds at which
-    they end."""
+    """A turn as it is stored. `how`: the reason for its end. `words`: the words that the server
+    reported, with the seconds at which they end."""
 
     how: str
-    told: list[tuple[str, float]]
+    words: list[tuple[str, float]]
     sound: Recording
 
     @classmethod
     def of(cls, result: TurnResult | None, words: Sequence[Word], sound: bytes) -> Spoken:
-        told = [(word.text, word.end_ms / 1000) for word in words]
+        ends = [(word.text, word.end_ms / 1000) for word in words]
         samples = np.frombuffer(sound, "<i2")
-        return cls(result.reason if result else "–", told, Recording(samples, SAMPLE_RATE))
+        return cls(result.reason if result else "–", ends, Recording(samples, SAMPLE_RATE))
 
     def write(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.sound.write(path.with_suffix(".wav"))
-        path.with_suffix(".json").write_text(json.dumps([self.how, self.told]), encoding="utf-8")
+        path.with_suffix(".json").write_text(json.dumps([self.how, self.words]), encoding="utf-8")
 
     @classmethod
     def read(cls, path: Path) -> Spoken:
-        how, told = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-        return cls(how, told, Recording.read(path.with_suffix(".wav")))
+        how, words = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        return cls(how, words, Recording.read(path.with_suffix(".wav")))
 
 
 async def speak_kept(
     url: str, texts: Mapping[Path, Schedule], voice: str, layout: _Layout, seed: int
 ) -> None:
-    """Each text as a turn of one session, without waiting for a listener, where it is not kept."""
+    """Speak the texts that are not stored yet as turns of one session, as fast as possible."""
     missing = {path: text for path, text in texts.items() if not path.with_suffix(".json").exists()}
     options: SessionOptions = {
         "voice": voice,
@@ -102,7 +102,7 @@ async def speak_kept(
 
 
 def parts_of(pieces: Sequence[str], turn: Spoken) -> list[tuple[str, Recording]]:
-    """Every ten pieces with the sound in which they are, by the server's words."""
+    """Return each group of ten pieces with the sound around it, found by the server's words."""
     samples, rate = turn.sound.samples, turn.sound.sample_rate
     tens = ["".join(pieces[at : at + _TOGETHER]) for at in range(0, len(pieces), _TOGETHER)]
     ends = [_end_of(count, turn) for count in accumulate(map(len, tens))]
@@ -114,16 +114,16 @@ def parts_of(pieces: Sequence[str], turn: Spoken) -> list[tuple[str, Recording]]
 
 
 def _end_of(characters: int, turn: Spoken) -> float:
-    """When so many characters have been spoken, or all that were told, in seconds."""
-    counts = accumulate(len(text) for text, _ in turn.told)
-    ends = (end for (_, end), count in zip(turn.told, counts, strict=True) if count >= characters)
-    return next(ends, turn.told[-1][1] if turn.told else 0.0)
+    """Return the seconds after which `characters` have been spoken, or all reported words."""
+    counts = accumulate(len(text) for text, _ in turn.words)
+    ends = (end for (_, end), count in zip(turn.words, counts, strict=True) if count >= characters)
+    return next(ends, turn.words[-1][1] if turn.words else 0.0)
 
 
 def errors_inside(text: str, heard: str) -> WordErrors:
-    """The fewest errors between the text and any part of what was heard (Sellers' algorithm).
+    """Return the fewest errors between the text and any part of `heard` (Sellers' algorithm).
 
-    As in `word_errors`, a compound written as one word or as two is no error.
+    A compound may be written as one word or as two, as in `word_errors`.
     """
     wanted, found = normalise(text), normalise(heard)
     rows = [[0] * (len(found) + 1)]
@@ -141,8 +141,8 @@ def errors_inside(text: str, heard: str) -> WordErrors:
 
 
 def by_minutes(sound: Recording) -> tuple[list[float], list[float]]:
-    """Medians of pitch (semitones above 100 Hz) and level (dB) where there is voice, a minute
-    each; a last part of less than half a minute is left out."""
+    """Return the medians of pitch (semitones above 100 Hz) and level (dB) of each minute, where
+    there is voice. A last part of less than half a minute is left out."""
     tracks = Tracks.of(sound)
     pitches, levels = [], []
     for begin in range(0, len(tracks.pitch) - _MINUTE // 2, _MINUTE):
@@ -154,7 +154,7 @@ def by_minutes(sound: Recording) -> tuple[list[float], list[float]]:
 
 
 class Run:
-    """One text of many sentences by some voices in some layouts; every n-th ten is heard."""
+    """A run with one text of many sentences. Every n-th group of ten is transcribed."""
 
     def __init__(self, characters: int, every: int, seeds: Sequence[int], out: Path) -> None:
         self.pieces = sentences_of(characters)
@@ -176,8 +176,8 @@ class Run:
         return self._out / f"seed_{seed}" / "singles" / f"{number:03d}_{voice}"
 
     async def speak(self, url: str, layouts: Sequence[_Layout], voices: Sequence[str]) -> None:
-        """Speak what is not kept, everything of a seed at once: the sentences first, so that the
-        server knows the pace of the voices."""
+        """Speak what is not stored yet, everything of a seed at once: single sentences first, so
+        that the server knows the pace of the voices."""
         for seed in self._seeds:
             await self._speak(url, layouts, voices, seed)
 
@@ -205,7 +205,7 @@ class Run:
         )
 
     def row(self, layout: _Layout, voice: str) -> list[str]:
-        """A line of the table."""
+        """Return a line of the table."""
         turns = [Spoken.read(self._turn(layout, voice, seed)) for seed in self._seeds]
         errors = [self._heard_in(turn) for turn in turns]
         singles = [
@@ -214,7 +214,7 @@ class Run:
         spans = [by_minutes(turn.sound) for turn in turns]
         pitch = [value for values, _ in spans for value in values]
         level = [value for _, values in spans for value in values]
-        said = ["".join(text for text, _ in turn.told) for turn in turns]
+        said = ["".join(text for text, _ in turn.words) for turn in turns]
         untold = sum(each != "".join(self.pieces) for each in said)
         seconds = sum(turn.sound.seconds for turn in turns) / len(turns)
         return [
@@ -231,14 +231,14 @@ class Run:
         ]
 
     def _heard_in(self, turn: Spoken) -> list[WordErrors]:
-        """Its parts that are heard."""
+        """Return the errors of the turn's parts that are transcribed."""
         return [self._heard(*part) for part in parts_of(self.pieces, turn)[:: self._every]]
 
     def _firsts(self) -> range:
         return range(0, len(self.pieces), _TOGETHER * self._every)
 
     def _singly(self, first: int, voice: str, seed: int) -> WordErrors:
-        """Ten sentences that were turns of their own, joined."""
+        """Return the errors of ten sentences that were turns of their own, joined."""
         tens = self.pieces[first : first + _TOGETHER]
         text = "".join(tens)
         if (text, voice, seed) not in self._known:

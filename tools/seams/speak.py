@@ -1,8 +1,8 @@
-"""Speaks every pieced text by every voice in the ways named, and keeps the sound.
+"""Speaks every text with every voice in the given ways, and stores the sound.
 
     python -m tools.seams.speak --ways whole new rewritten
 
-writes build/seams/WAY/NNN_voice.wav and spoken.json beside them.
+This writes build/seams/WAY/NNN_voice.wav and spoken.json beside them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ VOICES = ("ava", "ray")
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A request that was spoken. `kind` as in `PiecedText`; the rest as in `Spoken`."""
+    """A request that was spoken. `kind` comes from `PiecedText`, the other fields from `Spoken`."""
 
     wav: str
     voice: str
@@ -47,13 +47,13 @@ def folder_of(way: str, out: Path) -> Path:
 
 
 def read_turns(way: str, out: Path) -> list[Turn]:
-    """What `speak` wrote. Raises FileNotFoundError if it did not."""
+    """Read what `speak` wrote. Raises FileNotFoundError if it wrote nothing."""
     with (folder_of(way, out) / "spoken.json").open(encoding="utf-8") as file:
         return [Turn(**turn) for turn in json.load(file)]
 
 
 def speak(speaker: Speaker, way: Way, out: Path, limit: int | None = None) -> None:
-    """All texts, or every n-th of them so that about `limit` are left, by all voices."""
+    """Speak all texts, or every n-th so that about `limit` are left, with all voices."""
     texts = list(enumerate(pieced_texts()))
     texts = texts[:: max(1, len(texts) // limit)] if limit else texts
     asked = [(number, text, voice) for number, text in texts for voice in VOICES]
@@ -71,7 +71,7 @@ def speak(speaker: Speaker, way: Way, out: Path, limit: int | None = None) -> No
 
 
 def first_sounds(speaker: Speaker, way: Way) -> str:
-    """A line: positions and milliseconds of ten seams, as `Speaker.first_sound` gives them."""
+    """Return a line with the medians of `Speaker.first_sound` over ten texts."""
     requests = [
         Request(text.pieces, VOICES[seed % len(VOICES)], seed, way)
         for seed, text in enumerate(pieced_texts()[:10], 1)

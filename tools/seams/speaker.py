@@ -1,4 +1,4 @@
-"""Speaks pieced texts with the model alone: many rows at a time, no scheduler, no server."""
+"""Speaks texts in pieces with the model alone: many rows at a time, no scheduler, no server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FINAL = tuple(".,;:!?")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`pieces`: of the text, in order; joined by nothing, they are all of it."""
+    """A text to speak. `pieces`: concatenated, they are the text."""
 
     pieces: tuple[str, ...]
     voice: str
@@ -35,8 +35,8 @@ class Request:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spoken:
-    """`ends`: samples made when each piece was over; `ended`: which of them stopped by themselves;
-    `positions`: of each piece's prefill; `tokens`: of each piece's text."""
+    """A spoken text. For each piece, `ends`: samples made at its end; `ended`: whether the model
+    ended it itself; `positions`: length of its prefill; `tokens`: length of its text."""
 
     samples: NDArray[np.float32]
     ends: tuple[int, ...]
@@ -65,7 +65,7 @@ class _Row:
 
 
 class Speaker:
-    """One checkpoint and `slots` rows of state. Use from one thread."""
+    """A checkpoint with `slots` rows of state. Use it from one thread."""
 
     def __init__(self, model: SpeechModel, tokenizer: Qwen2Tokenizer, slots: int = 24) -> None:
         self._model, self._encode = model, tokenizer.encode
@@ -76,7 +76,7 @@ class Speaker:
 
     @torch.inference_mode()
     def speak(self, requests: Sequence[Request]) -> list[Spoken]:
-        """Every request, in this order. A row's company does not change what it says."""
+        """Speak all requests; return them in order. Rows do not influence each other."""
         spoken: dict[int, Spoken] = {}
         waiting = iter(enumerate(requests))
         rows: dict[int, _Row] = {}
@@ -94,8 +94,8 @@ class Speaker:
 
     @torch.inference_mode()
     def first_sound(self, request: Request) -> tuple[int, float]:
-        """Positions of the last piece's prefill, and seconds of CPU time from its text to its first
-        80 ms, when nobody else speaks."""
+        """Return the positions of the last piece's prefill, and the seconds of CPU time from its
+        text to its first 80 ms of sound, without other rows."""
         row = self._open(0, 0, request)
         while row.speaking or len(row.waiting) > 1:
             self._step([row])
@@ -113,7 +113,7 @@ class Speaker:
         return _Row(number, spec, request.seed, way, self._ids(texts, way), slot)
 
     def _ids(self, texts: Sequence[str], way: Way) -> list[list[int]]:
-        """Ids of every piece. One with nothing before it in its prefill begins without a space."""
+        """Return each piece's ids, without its first space if its prefill has no earlier piece."""
         marked = [
             text if text.endswith(_FINAL) or last else text + way.mark
             for text, last in zip(texts, (*repeat(False, len(texts) - 1), True), strict=True)
@@ -123,7 +123,7 @@ class Speaker:
         return [self._encode(text) for text in marked]
 
     def _step(self, rows: Sequence[_Row]) -> None:
-        """One frame of every row."""
+        """Make one frame of every row."""
         going = [row for row in rows if row.speaking]
         new = [row for row in rows if not row.speaking]
         hidden: list[Tensor] = []
@@ -141,7 +141,7 @@ class Speaker:
             self._keep(row, codes, ended)
 
     def _begin(self, row: _Row) -> Tensor:
-        """Prefill of a row's next piece: hidden state [H] of its first frame."""
+        """Prefill a row's next piece; return the hidden state [H] for its first frame."""
         ids, way = row.waiting.pop(0), row.way
         earlier = row.pieces[-way.pieces :] if way.context is not Context.NONE else []
         opening = self._layout.opening(row.spec, ids, earlier, way)
@@ -158,7 +158,7 @@ class Speaker:
         return self._model.talker.prefill(opening.inputs, row.slot, self._state.kv)
 
     def _keep(self, row: _Row, codes: Tensor, ended: bool) -> None:
-        """A row's frame, or the end of its piece, which is then decoded."""
+        """Store a row's frame, or end its piece and decode it."""
         piece = row.pieces[-1]
         if not ended:
             piece.codes.append(codes)

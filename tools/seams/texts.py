@@ -1,4 +1,4 @@
-"""What is spoken: held-out sentences joined or cut into pieces, with a seam between two pieces."""
+"""The texts: held-out sentences, joined or cut into pieces, with a seam between two pieces."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _PAIRS, _TRIPLES, _CUT, _FEWEST_WORDS = 24, 12, 24, 9
 
 @dataclass(frozen=True, slots=True)
 class PiecedText:
-    """`pieces`: joined by nothing, they are the text. `kind`: where its seams are, between
-    sentences or in the middle of a clause."""
+    """A text in pieces. `pieces`: concatenated, they are the text. `kind`: where its seams are,
+    between sentences or in the middle of a clause."""
 
     pieces: tuple[str, ...]
     kind: str
@@ -28,18 +28,18 @@ class PiecedText:
 
 
 def sentences() -> list[str]:
-    """The held-out sentences of both sets, in turn: an everyday one, a harder one."""
+    """Return the held-out sentences of both sets, alternating between everyday and harder ones."""
     both = [read_texts(_FOLDER / name) for name in ("held_out.txt", "held_out_harder.txt")]
     return [sentence for pair in zip(*both, strict=True) for sentence in pair]
 
 
 def vocabulary() -> frozenset[str]:
-    """What the recogniser may hear: the words of all evaluation texts, three times those spoken."""
+    """Return the recogniser's words: those of all evaluation texts, three times those spoken."""
     return frozenset(re.findall("[a-z']+", " ".join(evaluation_texts()).lower()))
 
 
 def pieced_texts() -> list[PiecedText]:
-    """24 texts of two sentences, 12 of three, 24 sentences cut at a word in the middle."""
+    """Return 24 texts of two sentences, 12 of three, and 24 sentences cut in the middle."""
     found = sentences()
     long = [s for s in reversed(found) if len(s.split()) >= _FEWEST_WORDS][:_CUT]
     rest = [s for s in found if s not in long]
@@ -51,12 +51,12 @@ def pieced_texts() -> list[PiecedText]:
 
 
 def spaced(group: Sequence[str]) -> tuple[str, ...]:
-    """Texts as pieces of one: all but the first begin with a space."""
+    """Make pieces of one text: all except the first begin with a space."""
     return (group[0], *(" " + text for text in group[1:]))
 
 
 def cut(sentence: str) -> tuple[str, str]:
-    """A sentence in two, before the word in its middle."""
+    """Cut a sentence before the word in its middle."""
     words = sentence.split()
     middle = len(words) // 2
     return " ".join(words[:middle]), " " + " ".join(words[middle:])

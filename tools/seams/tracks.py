@@ -1,4 +1,4 @@
-"""Pitch and loudness of speech, every 10 ms.
+"""Measures pitch and loudness of speech every 10 ms.
 
 Pitch is the lag of the highest normalised autocorrelation, with the shortest of nearly as good
 lags taken (Boersma, "Accurate short-term analysis of the fundamental frequency", 1993, without
@@ -26,8 +26,8 @@ _FLOOR = 1e-5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tracks:
-    """Every 10 ms: semitones above 100 Hz [N], NaN where there is no voice; level in dB [N];
-    whether it is silent [N], 35 dB below the loudest twentieth."""
+    """Tracks with a value every 10 ms: `pitch` [N] in semitones above 100 Hz, NaN where there is no
+    voice; `level` [N] in dB; `silent` [N], at least 35 dB below the loudest twentieth."""
 
     pitch: NDArray[np.float64]
     level: NDArray[np.float64]
@@ -46,7 +46,7 @@ class Tracks:
 
 
 def _pitch(frames: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Semitones above 100 Hz [N] of frames [N, window]."""
+    """Return the pitch [N] of frames [N, window], in semitones above 100 Hz."""
     window = np.hanning(_WINDOW)
     shaped = (frames - frames.mean(1, keepdims=True)) * window
     own = _autocorrelation(window[None])

@@ -1,14 +1,14 @@
-"""The ways to go on after a seam: what the next piece's prefill holds, and what it is drawn with.
+"""The ways to continue after a seam: what the next piece's prefill holds, and how it is sampled.
 
-A seam comes when the text of a piece was closed and all of it was spoken. In the streaming layout
-each position holds a text vector over a codec vector:
+There is a seam where the text of a piece was closed and all of it was spoken. In the streaming
+layout, each position adds a text vector to a codec vector:
 
     as fed     old text, end of text, padding ... | new text     over  bos, old frames | new frames
     not closed old text, padding ...              | new text     over  the same
     rewritten  old text, new text, end, padding ...              over  the same
 
-`rewritten` is the history that would have been, had the new text been known in time; in the
-full-text layout, old and new text lie before the old frames.
+`rewritten` is the prefill as it would be if the new text had been known in time. In the full-text
+layout, old and new text lie before the old frames.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from enum import StrEnum
 
 
 class Context(StrEnum):
-    """What of earlier pieces is in the prefill, and how their text lies over their frames."""
+    """How the prefill shows earlier pieces, and aligns their text with their frames."""
 
     NONE = "none"
     AS_FED = "as fed"
@@ -28,10 +28,11 @@ class Context(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """`pieces`: how many earlier ones are in the prefill; `codec_carried`, or reset at each seam;
-    `next_seed`: a piece's draws differ from those of the one before; `mark`: what is written
-    behind a piece without a final mark; `end`: closed with the end embedding, or padding alone;
-    `trim`: without the silent frames at the end of what is shown."""
+    """One way to continue. `pieces`: number of earlier pieces in the prefill. `codec_carried`: the
+    codec's state is kept at a seam, not reset. `next_seed`: each piece is sampled with a seed of
+    its own. `mark`: added to a piece without a final mark. `end`: close text with the end
+    embedding, not with padding alone. `trim`: leave out silent frames at the end of the earlier
+    pieces."""
 
     name: str
     full_text: bool = False
@@ -72,4 +73,4 @@ WAYS = {
         Way("full, rewritten, comma", full_text=True, context=Context.REWRITTEN, mark=","),
     )
 }
-"""By name. Streaming layout, but for those that begin with "full"."""
+"""All ways by name, in the streaming layout except those that begin with "full"."""

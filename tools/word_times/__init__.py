@@ -1,1 +1,1 @@
-"""How exact word times are, measured, and the attention heads that they come from."""
+"""Measures how exact word times are, and finds the attention heads that they come from."""

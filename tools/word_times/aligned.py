@@ -1,7 +1,7 @@
-"""When words are spoken, by forced alignment: an independent judge of word times.
+"""Finds when words are spoken by forced alignment, an independent reference for word times.
 
-The aligner is pocketsphinx with the US English model it comes with. It is told which words there
-are, and finds where they are; its times are multiples of 10 ms.
+The aligner is pocketsphinx with the US English model that it comes with. It gets the text and finds
+the time of each word, in multiples of 10 ms.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _FRAME_RATE = 100
 
 @dataclass(frozen=True, slots=True)
 class PlacedWord:
-    """Word number `index` of the text, split at white space, with where it was found."""
+    """Word number `index` of the text, split at white space, and its time in the recording."""
 
     index: int
     found: TimedWord
 
 
 class Aligner:
-    """pocketsphinx, loaded. Not to be shared by threads. Raises ImportError without it."""
+    """A loaded pocketsphinx, for one thread. Raises ImportError if it is not installed."""
 
     def __init__(self) -> None:
         from pocketsphinx import Decoder, get_model_path
@@ -39,12 +39,12 @@ class Aligner:
         self._decoder = Decoder(cmn="batch", loglevel="FATAL", lm=None)
 
     def knows(self, text: str) -> bool:
-        """Whether its dictionary has all words of a text."""
+        """Return whether the dictionary has all words of a text."""
         return all(word in self._known for word in map(_bare, text.split()) if word)
 
     def place(self, text: str, recording: Recording) -> list[PlacedWord] | None:
-        """The words of a text where they are spoken; None where the aligner does not know one of
-        them, or finds no way to say them all."""
+        """Return the words of a text with their times, or None if the aligner does not know one of
+        them or cannot align all."""
         words = [(index, _bare(word)) for index, word in enumerate(text.split())]
         words = [(index, word) for index, word in words if word]
         if not words or not self.knows(text):

@@ -1,14 +1,14 @@
-"""Find the heads of a talker that look at the text being spoken.
+"""Find the attention heads of a talker that follow the text being spoken.
 
     python -m tools.word_times.heads --checkpoint FOLDER            # prints the best heads
     python -m tools.word_times.heads --checkpoint FOLDER --write    # and puts them into config.json
 
-The checkpoint speaks some texts, all of the text in the prompt: in the streaming layout, a head
-that looks at the newest token would go through the text as well. For every head of every layer it
-is noted at which token it looks most while each frame is made. A head that follows the text goes
-through all of it, from the beginning to the end, and never back: its score is the share of frames
-on the longest path that does not go back, times the share of the text that this path does not leap
-over. The field is made of the best head, and of those nearly as good that do not lower its score.
+The checkpoint speaks some texts with all of the text in the prompt: in the streaming layout, a head
+that attends to the newest token would move through the text as well. For each frame, the token that
+each head of each layer attends to most is recorded. A head that follows the text moves through all
+of it, from the beginning to the end, and never back: its score is the share of frames on the
+longest path that does not go back, times the share of the text that this path does not skip. The
+config gets the best head, and those nearly as good that do not lower its score.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from tools.demo_voice.recognise import read_texts
 _TEXTS = Path(__file__).parent.parent / "demo_voice" / "held_out_harder.txt"
 _SHOWN = 10
 _LEAST = 0.85
-"""A head that scores less does not follow the text."""
+"""Score below which a head does not follow the text."""
 _ALIKE = 0.95
-"""One that scores less than so much of the best only disturbs it."""
+"""Share of the best score below which a head is not added, because it would only add noise."""
 
 Head = tuple[int, int]
-"""Layer, and number in it."""
+"""Layer of a head, and its number in the layer."""
 
 
 @torch.inference_mode()
 def weights_of(
     model: SpeechModel, tokenizer: Qwen2Tokenizer, spec: PromptSpec, text: str, seed: int
 ) -> Tensor:
-    """How much each head looks at each token of a text while each frame is made, of what it looks
-    at in the text: [frames, layers, heads, tokens]."""
+    """Speak a text; return each head's attention to its tokens, for each frame, with a sum of 1
+    over the text: [frames, layers, heads, tokens]."""
     prompts, state = model.prompt_builder(tokenizer.encode), model.new_state(slots=1)
     ids = tokenizer.encode(text)
     shape = model.config.talker.transformer
@@ -71,7 +71,7 @@ def weights_of(
 
 
 def follows(tokens: Sequence[int], length: int) -> float:
-    """How well these tokens, by frame, go through a text of `length` tokens, from 0 to 1."""
+    """Return, from 0 to 1, how well the tokens of all frames move through `length` tokens."""
     best: list[int] = []  # the last token of the lowest path of each length
     before: list[int | None] = []
     ends: list[int] = []
@@ -91,7 +91,7 @@ def follows(tokens: Sequence[int], length: int) -> float:
 
 
 def score(spoken: Sequence[Tensor], heads: Sequence[Head]) -> float:
-    """Of these heads together: the mean over all texts."""
+    """Return the score of these heads' summed attention, as the mean over all texts."""
     found = []
     for weights in spoken:
         summed = sum((weights[:, layer, head] for layer, head in heads), torch.zeros(()))
@@ -100,8 +100,8 @@ def score(spoken: Sequence[Tensor], heads: Sequence[Head]) -> float:
 
 
 def best_heads(spoken: Sequence[Tensor]) -> tuple[list[Head], list[tuple[float, Head]]]:
-    """The heads for the field, and all heads with their scores, best first. None for the field
-    where no head follows the text."""
+    """Return the heads for the config (none if no head follows the text), and all heads with their
+    scores, best first."""
     _, layers, count, _ = spoken[0].shape
     every = [(layer, head) for layer in range(layers) for head in range(count)]
     ranked = sorted(((score(spoken, [head]), head) for head in every), reverse=True)
@@ -116,7 +116,7 @@ def best_heads(spoken: Sequence[Tensor]) -> tuple[list[Head], list[tuple[float, 
 
 
 def write(folder: Path, heads: Sequence[Head]) -> None:
-    """Put the field into the checkpoint's config.json; the rest of it stays as it is."""
+    """Write the heads into the checkpoint's config.json, and keep the rest of it."""
     path = folder / "config.json"
     config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     config["alignment_heads"] = [list(head) for head in heads]

@@ -1,4 +1,4 @@
-"""How far the words of `turn.words` are from where an aligner finds them.
+"""Measures how far the times in `turn.words` are from those that an aligner finds.
 
     python -m tools.word_times.measure                          # sentences, the demo voice
     python -m tools.word_times.measure --paragraphs 75          # turns of three minutes and more
@@ -6,9 +6,9 @@
 
 A server with the checkpoint speaks held-out texts over a real socket, half of them as deltas of a
 few characters and half of them whole; forced alignment (`aligned.py`) of the same recordings says
-when each word is really spoken. Printed are the errors of the words' beginnings and ends in
-milliseconds, by how far into the turn they are. Texts with a word that the aligner does not know
-are left out, and counted.
+when each word is really spoken. The errors of the words' beginnings and ends are printed in
+milliseconds, by their position in the turn. Texts with a word that the aligner does not know are
+left out, and counted.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from tools.demo_voice.student import LAYOUTS, SAMPLE_RATE, Layout, StudentSettin
 from tools.word_times.aligned import Aligner
 
 _TEXTS = Path(__file__).parent.parent / "demo_voice"
-_PARAGRAPHS = 6  # one by each voice in each layout
+_PARAGRAPHS = 6  # one for each voice in each layout
 _SETS = [_TEXTS / name for name in ("held_out.txt", "held_out_harder.txt")]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A turn: its sound, and its words with the seconds that the server told."""
+class SpokenTurn:
+    """A turn: its sound, and its words with the seconds that the server reported."""
 
     text: str
     layout: Layout
@@ -52,7 +52,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """Seconds by which a word was told too late; `at`: where it is in the turn."""
+    """Seconds by which a word's reported begin and end are too late; `at`: when it is spoken."""
 
     at: float
     begin: float
@@ -60,8 +60,8 @@ class Error:
 
 
 def texts_of(files: Sequence[Path], paragraphs: int, limit: int | None) -> list[str]:
-    """The sentences of the files; or, with `paragraphs`, six texts of so many of them. Each goes on
-    where the one before ended, and behind the last sentence with the first."""
+    """Return the sentences of the files, or texts of `paragraphs` sentences each. A text begins
+    where the one before ended; after the last sentence, the first follows again."""
     sentences = [line.partition("\t")[0] for path in files for line in read_texts(path)]
     sentences = [each for each in sentences if not any(map(str.isdigit, each))]
     if not paragraphs:
@@ -72,11 +72,11 @@ def texts_of(files: Sequence[Path], paragraphs: int, limit: int | None) -> list[
     return [" ".join(islice(endless, paragraphs)) for _ in range(limit or _PARAGRAPHS)]
 
 
-async def speak(settings: StudentSettings, texts: Sequence[str]) -> list[Told]:
-    """Speak all texts, one by one, in turn by each voice and in each layout."""
+async def speak(settings: StudentSettings, texts: Sequence[str]) -> list[SpokenTurn]:
+    """Speak all texts one after another, alternating between layouts and voices."""
     engine = settings.engine()
     link = InProcessEngine(engine_loader(engine), engine.scheduler, guards=engine.guards)
-    told = []
+    spoken = []
     async with (
         running(settings.server(), link, partial(load_tokenizer, engine)) as server,
         RealtimeTTS(server.websocket_url, word_times="on", reply_timeout=3_600) as tts,
@@ -92,21 +92,23 @@ async def speak(settings: StudentSettings, texts: Sequence[str]) -> list[Told]:
             assert turn is not None and turn.result is not None, "it was spoken to its end"
             words = [(w.text, w.start_ms / 1000, w.end_ms / 1000) for w in turn.words]
             recording = Recording(np.frombuffer(pcm, "<i2"), SAMPLE_RATE)
-            told.append(Told(text, layout, recording, words, turn.words_exact, turn.result.reason))
-    return told
+            spoken.append(
+                SpokenTurn(text, layout, recording, words, turn.words_exact, turn.result.reason)
+            )
+    return spoken
 
 
-def errors_of(told: Told, aligner: Aligner) -> list[Error] | None:
-    """Of each word; None where the aligner is at a loss, or the words are not the text's."""
-    placed = aligner.place(told.text, told.recording)
-    if placed is None or [word.strip() for word, _, _ in told.words] != told.text.split():
+def errors_of(turn: SpokenTurn, aligner: Aligner) -> list[Error] | None:
+    """Return the error of each word, or None if alignment fails or the words differ."""
+    placed = aligner.place(turn.text, turn.recording)
+    if placed is None or [word.strip() for word, _, _ in turn.words] != turn.text.split():
         return None
-    found = [(told.words[each.index], each.found) for each in placed]
+    found = [(turn.words[each.index], each.found) for each in placed]
     return [Error(it.begin, word[1] - it.begin, word[2] - it.end) for word, it in found]
 
 
 def summary(errors: Sequence[Error]) -> dict[str, float]:
-    """Counts, and medians, 90th and 99th percentiles of the absolute errors in milliseconds."""
+    """Return the count and, in ms, the median, percentiles and bias of the errors."""
     figures: dict[str, float] = {"words": len(errors)}
     for name in ("begin", "end"):
         off = np.array([getattr(error, name) for error in errors]) * 1000
@@ -116,10 +118,10 @@ def summary(errors: Sequence[Error]) -> dict[str, float]:
     return figures
 
 
-def report(told: Sequence[Told]) -> dict[str, object]:
-    """The figures of all words, and of each quarter of the turns and each minute in them."""
+def report(spoken: Sequence[SpokenTurn]) -> dict[str, object]:
+    """Return the figures of all words, of each quarter of the turns, and of each minute."""
     aligner = Aligner()
-    judged = [(each, errors) for each in told if (errors := errors_of(each, aligner))]
+    judged = [(each, errors) for each in spoken if (errors := errors_of(each, aligner))]
     every = [error for _, errors in judged for error in errors]
     quarters: list[list[Error]] = [[], [], [], []]
     minutes: dict[int, list[Error]] = {}
@@ -130,10 +132,10 @@ def report(told: Sequence[Told]) -> dict[str, object]:
             minutes.setdefault(int(error.at / 60), []).append(error)
     return {
         "turns": len(judged),
-        "left_out": len(told) - len(judged),
+        "left_out": len(spoken) - len(judged),
         "exact": all(each.exact for each, _ in judged),
-        "spoken": len(told),
-        "not_complete": sum(each.reason != "complete" for each in told),
+        "spoken": len(spoken),
+        "not_complete": sum(each.reason != "complete" for each in spoken),
         "seconds": round(sum(each.recording.seconds for each, _ in judged), 1),
         "longest": round(max(each.recording.seconds for each, _ in judged), 1),
         "all": summary(every),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from livekit.agents import telemetry
 from opentelemetry import trace
@@ -13,6 +11,7 @@ from realtime_tts.adapters.livekit import TTS
 from tests.clients.livekit_rig import Way, read, say
 from tests.clients.serving import serving
 from tests.tracing.collector import collecting
+from tests.waiting import until
 
 
 @pytest.mark.parametrize("way", [say, read])
@@ -26,9 +25,7 @@ async def test_a_reply_is_one_trace(way: Way, monkeypatch: pytest.MonkeyPatch) -
             async with TTS(server.url) as speaker:
                 with tracer.start_as_current_span("a reply") as reply:
                     await way(speaker, "Hello." if way is read else ("Hel", "lo."))
-                async with asyncio.timeout(20):
-                    while not collector.turns:  # noqa: ASYNC110
-                        await asyncio.sleep(0.05)
+                await until(lambda: collector.turns)
     (turn,) = collector.turns
     assert turn.trace_id == trace.format_trace_id(reply.get_span_context().trace_id)
     # The parent is the framework's own span of the request, which is in the reply's.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -16,6 +15,7 @@ from tests.clients.pipecat.our_service import service
 from tests.clients.pipecat_rig import Rig, pipeline_with, response
 from tests.clients.serving import Server, serving
 from tests.tracing.collector import Collector, collecting
+from tests.waiting import until
 
 
 @contextmanager
@@ -28,9 +28,7 @@ def traced_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Server, Col
 
 
 async def until_turns(collector: Collector, count: int) -> None:
-    async with asyncio.timeout(20):
-        while len(collector.turns) < count:  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
+    await until(lambda: len(collector.turns) >= count)
 
 
 async def test_each_reply_is_a_part_of_the_frameworks_span(

@@ -155,7 +155,7 @@ class StreamSocket(ElevenLabsSocket):
         self.finish()
 
     def received_invalid(self, problem: RequestError | ProtocolError) -> None:
-        """As in the original, a bad message ends the socket, unless the rest is being spoken."""
+        """End the socket, as ElevenLabs does, unless the rest is being spoken."""
         failure = TurnFailure(messages.reason_of(problem), str(problem), False)
         if self._ended:
             self.say(*self.refusal(failure))

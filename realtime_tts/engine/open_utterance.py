@@ -36,7 +36,7 @@ class OpenUtterance:
     def __init__(self, command: Open, now: float) -> None:
         self.id = command.id
         self.name = command.id
-        """Its id at the engine. It gets a new one wherever it continues, so that late events of an
+        """The utterance's id at the engine. It gets a new one wherever it continues, so that late events of an
         earlier engine match no utterance."""
         self.failures = 0
         """Number of engines that failed under it since one of them spoke it for long enough."""

@@ -16,7 +16,7 @@ class Registered(Protocol):
 
     @property
     def account(self) -> Account:
-        """Its account; `FREE` until it has shown its key."""
+        """The connection's account; `FREE` until it has shown its key."""
 
     @property
     def sessions(self) -> int:

@@ -1,4 +1,4 @@
-"""Refuses who may not talk to the server: API keys and origins are checked before any route sees the request.
+"""Refuses who may not talk to the server, by API key or origin, before a route sees the request.
 
 It is pure ASGI, because Starlette's `BaseHTTPMiddleware` never sees a WebSocket. `OPEN_PATHS` are
 exempt, because probes carry no key and learn only a word from them; so are the files of the demo

@@ -36,8 +36,8 @@ class OpenUtterance:
     def __init__(self, command: Open, now: float) -> None:
         self.id = command.id
         self.name = command.id
-        """The utterance's id at the engine. It gets a new one wherever it continues, so that late events of an
-        earlier engine match no utterance."""
+        """The utterance's id at the engine, a new one wherever it continues, so that late events of
+        an earlier engine match no utterance."""
         self.failures = 0
         """Number of engines that failed under it since one of them spoke it for long enough."""
         self.failed_trials = 0

@@ -77,6 +77,17 @@ def test_the_averaged_decoder_is_what_is_used(trainer: CodecTrainer, tmp_path: P
         torch.testing.assert_close(average, old + 0.001 * (new - old))
 
 
+def test_a_restored_trainer_learns_at_the_rate_it_is_given(
+    trainer: CodecTrainer, tmp_path: Path
+) -> None:
+    trainer.step(trainer.decoder_step, 1e-3)
+    torch.save(trainer.state(), tmp_path / "codec.pt")
+    trainer.restore(tmp_path / "codec.pt")
+    before = weights(trainer)["decoder"]
+    trainer.step(trainer.decoder_step, 0.0)
+    assert torch.equal(weights(trainer)["decoder"], before)
+
+
 def test_phases_follow_each_other() -> None:
     plan = Plan(1.0, 0.0, 2.0)
     assert [plan.progress(seconds) for seconds in (0, 30, 60, 120, 180)] == [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +19,7 @@ from tools.demo_voice.codec_model import Codec
 from tools.demo_voice.listener import Listener, listening_losses, pitch_loss
 from tools.demo_voice.phonetics import PHONES
 from tools.demo_voice.quantizer import start_codebooks
+from tools.demo_voice.recording import Losses, Recorder, Step, adamw, resume, update
 from tools.demo_voice.settings import CODEC
 from tools.demo_voice.speech import Shard
 from tools.demo_voice.teacher import LABEL_SAMPLES, SAMPLE_RATE
@@ -30,8 +30,6 @@ _MARGIN = 4
 """Frames around a segment which the encoder sees and the decoder does not speak."""
 _GAP = 12
 """Labels of silence between utterances."""
-Losses = dict[str, Tensor]
-Step = Callable[[], Losses]
 
 
 class SpeechPool:
@@ -93,7 +91,7 @@ class CodecTrainer:
         self, pool: SpeechPool, device: torch.device, rows: int, frames: int, *, recorded: bool
     ) -> None:
         self.pool, self.device, self.rows, self.frames = pool, device, rows, frames
-        self._records = recorded
+        self._run = Recorder(records=recorded)
         self.codec = Codec(CODEC).to(device)
         self.phones = nn.Linear(CODEC.codebook_dim, LABELS * len(PHONES)).to(device)
         self.judge, self.listener = Discriminator().to(device), Listener().to(device)
@@ -108,16 +106,11 @@ class CodecTrainer:
         self._decode = torch.compile(decoder) if device.type == "cuda" else decoder
         self.average = {name: part.clone() for name, part in decoder.state_dict().items()}
         """Of the decoder's weights over the last thousand adversarial steps: what is exported."""
-        self._recorded: dict[Step, Step] = {}
         self.seconds, self.steps = 0.0, 0
 
     def _optimizer(self, *modules: nn.Module) -> torch.optim.Optimizer:
         parameters = [part for module in modules for part in module.parameters()]
-        on_gpu = self.device.type == "cuda"
-        rate = self.rate if on_gpu else 1e-3
-        return torch.optim.AdamW(
-            parameters, rate, betas=(0.8, 0.99), weight_decay=1e-3, capturable=on_gpu
-        )
+        return adamw(parameters, self.rate, betas=(0.8, 0.99), weight_decay=1e-3)
 
     def _parts(self) -> tuple[nn.Module | torch.optim.Optimizer, ...]:
         modules = (self.codec, self.phones, self.pitch, self.judge, self.listener)
@@ -131,7 +124,10 @@ class CodecTrainer:
     def restore(self, path: Path) -> None:
         held = torch.load(path, map_location=self.device, weights_only=True)
         for part, state in zip(self._parts(), held["parts"], strict=True):
-            part.load_state_dict(state)
+            if isinstance(part, torch.optim.Optimizer):
+                resume(part, state)
+            else:
+                part.load_state_dict(state)
         self.average = held["average"]
         self.seconds, self.steps = held["seconds"], held["steps"]
         start_codebooks(self.codec)
@@ -152,14 +148,7 @@ class CodecTrainer:
     def step(self, kind: Step, rate: float) -> Losses:
         """One update by one of the kinds of step below."""
         self.rate.fill_(rate)
-        if self.device.type != "cuda":
-            for optimizer in (self._joint, self._alone, self._judging, self._listening):
-                optimizer.param_groups[0]["lr"] = rate
-        if not self._records:
-            return kind()
-        if kind not in self._recorded:
-            self._recorded[kind] = _record(kind)
-        return self._recorded[kind]()
+        return self._run(kind)
 
     def plain_step(self) -> Losses:
         """As `joint_step`, but the decoder reads what is not quantized: a quick beginning."""
@@ -197,7 +186,7 @@ class CodecTrainer:
         told["phones"] = (spoken.argmax(1) == labels.flatten()).float().mean()
         if adversarial:
             told |= self._judge(true, made)
-        _update(self._joint, codes + learns + _of_sound(told))
+        update(self._joint, codes + learns + _of_sound(told))
         if adversarial:
             self.keep_average()
         return told
@@ -209,7 +198,7 @@ class CodecTrainer:
             told, high, _ = self.listener(samples)
             learns = F.cross_entropy(told.flatten(0, 1).float(), labels.flatten())
             learns = learns + pitch_loss(high, pitch)
-        _update(self._listening, learns)
+        update(self._listening, learns)
         return {"learns": learns}
 
     def judging_step(self) -> Losses:
@@ -226,7 +215,7 @@ class CodecTrainer:
         with self._mixed():
             _, heard, apart = listening_losses(self.listener, true, made, labels, pitch)
         told |= {"mel": mel, "heard": heard, "apart": apart}
-        _update(self._alone, _of_sound(told))
+        update(self._alone, _of_sound(told))
         self.keep_average()
         return told
 
@@ -234,7 +223,7 @@ class CodecTrainer:
         """The discriminator learns; what it says of the decoder then."""
         with self._mixed():
             judged = discriminator_loss(self.judge(true), self.judge(made.detach()))
-        _update(self._judging, judged)
+        update(self._judging, judged)
         self.judge.requires_grad_(False)
         with self._mixed():
             fool, match = generator_losses(self.judge(true), self.judge(made))
@@ -282,30 +271,3 @@ def _of_sound(told: Losses) -> Tensor:
     """What the sound is to be judged by, with the discriminator where it was asked."""
     total = 10 * told["mel"] + 0.5 * told["heard"] + 2 * told["apart"]
     return total + told["fool"] + 2 * told["match"] if "fool" in told else total
-
-
-def _update(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
-    optimizer.zero_grad()
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(optimizer.param_groups[0]["params"], 1.0)
-    optimizer.step()
-
-
-def _record(kind: Step) -> Step:
-    """A step as a CUDA graph: hundreds of small kernels cost one launch. The steps that warm up
-    are real ones."""
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(4):
-            kind()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        losses = kind()
-
-    def replay() -> Losses:
-        graph.replay()
-        return losses
-
-    return replay

@@ -21,7 +21,8 @@ from pathlib import Path
 
 import torch
 
-from tools.demo_voice.codec_trainer import CodecTrainer, SpeechPool, Step
+from tools.demo_voice.codec_trainer import CodecTrainer, SpeechPool
+from tools.demo_voice.recording import Step
 from tools.demo_voice.teacher import SAMPLE_RATE
 
 _PLAIN_SHARE = 0.15

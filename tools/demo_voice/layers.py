@@ -47,22 +47,32 @@ def _attend(q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
 
 
 def knows_bounds(device: torch.device) -> bool:
-    """Whether this device has the kernel for `Sight.bounds`, and it is right."""
+    """Whether this device has the kernel for `Sight.bounds`, and it is right, forward and backward,
+    also with utterances of no length."""
     if device.type != "cuda":
         return False
-    q, k, v = torch.randn(3, 1, 96, 2, 64, device=device, dtype=torch.bfloat16).unbind(0)
-    ends = torch.tensor([0, 30, 96], dtype=torch.int32, device=device)
+    *parts, weights = torch.randn(4, 1, 96, 2, 64, device=device, dtype=torch.bfloat16).unbind(0)
+    ends = torch.tensor([0, 30, 96, 96, 96, 96], dtype=torch.int32, device=device)
     of = (torch.arange(96, device=device) >= 30).long()
     allowed = (of[:, None] == of).tril()[None, None]
-    bias = torch.zeros_like(allowed, dtype=q.dtype).masked_fill_(~allowed, -1e4)
+    bias = torch.zeros_like(allowed, dtype=weights.dtype).masked_fill_(~allowed, -1e4)
+
+    def attended(sight: Sight) -> list[Tensor]:
+        """What comes out, and the gradients of what went in."""
+        given = [part.clone().requires_grad_() for part in parts]
+        y = _attend(*given, sight)
+        return [y.detach(), *torch.autograd.grad((y * weights).float().sum(), given)]
+
     try:
-        given = [part.clone().requires_grad_() for part in (q, k, v)]
-        fast = _attend(*given, Sight(bounds=ends))
-        fast.float().sum().backward()
+        pairs = list(zip(attended(Sight(bounds=ends)), attended(Sight(bias=bias)), strict=True))
     except RuntimeError as error:
         print(f"attention over bounds does not work here, a mask is used: {error}")
         return False
-    return bool((fast - _attend(q, k, v, Sight(bias=bias))).abs().max() < 0.05)
+    off = torch.stack([(fast - true).abs().max() / true.abs().max() for fast, true in pairs])
+    right = bool((off < 0.05).all())
+    if not right:
+        print(f"attention over bounds is wrong here, a mask is used: off by {off.tolist()}")
+    return right
 
 
 class _Attention(nn.Module):

@@ -22,6 +22,8 @@ from tools.demo_voice.voice_model import PHONE_LABELS, Rows
 
 _NAMED, _UNNAMED = 9, 8
 """Positions before the text, with the language named or not."""
+_SHORTEST = 32
+"""Positions; over a batch, utterances have several times as many on average."""
 Row = list[tuple[int, int, int, int]]
 """Entries of a row: which, full-text layout or not, language named or not, positions."""
 
@@ -41,9 +43,14 @@ class Batch(NamedTuple):
     seen: Tensor
     """[B, L]: the word of the text token at a position; -1 for none."""
 
+    def tensors(self) -> list[Tensor]:
+        return [part for part in (*self.rows, *self[1:]) if part is not None]
+
     def first_rows(self, count: int) -> Batch:
-        """Without the bounds of utterances, which are those of all rows."""
-        rows = Rows._make((*(part[:count] for part in self.rows[:-1]), None))
+        *parts, bounds = self.rows
+        if bounds is not None:
+            bounds = bounds.clamp(max=count * self.target.shape[1])
+        rows = Rows._make((*(part[:count] for part in parts), bounds))
         return Batch._make((rows, *(part[:count] for part in self[1:])))
 
 
@@ -122,17 +129,29 @@ class VoicePool:
         used = torch.zeros(count, dtype=torch.long).index_add_(0, plan[:, 4], sizes)
         # Where utterances and the unused ends of rows begin, counted over all rows.
         begins = plan[:, 4] * length + ends - sizes - (used.cumsum(0) - used)[plan[:, 4]]
-        bounds = torch.cat((begins, rows * length + used, torch.tensor([count * length])))
-        bounds = bounds.unique().to(torch.int32)
-        device = self._device
+        device, bounds = self._device, None
+        if self._bounded:
+            bounds = _bounds(torch.cat((begins, rows * length + used)), count, length)
+            bounds = bounds.to(device, non_blocking=True)
         return _lay_out(
             self,
             plan.to(device, non_blocking=True),
             begins.to(device, non_blocking=True),
-            bounds.to(device, non_blocking=True) if self._bounded else None,
+            bounds,
             int(ends[-1]),
             (count, length),
         )
+
+
+def _bounds(begins: Tensor, count: int, length: int) -> Tensor:
+    """Begins of utterances, sorted, and behind them utterances of no length: batches of one size
+    have as many bounds, whatever is in them."""
+    begins = begins.unique()
+    most = count * (length // _SHORTEST)
+    assert len(begins) <= most, f"{len(begins)} utterances in a batch, {most} at most"
+    bounds = torch.full((most + 1,), count * length, dtype=torch.int32)
+    bounds[: len(begins)] = begins
+    return bounds
 
 
 def _heads(template: Sequence[int], device: torch.device) -> Tensor:
@@ -210,7 +229,9 @@ def _lay_out(
     )
 
 
-def corrupted(rows: Rows, *, neighbour: float, tail: float, single: float) -> Rows:
+def corrupted(
+    rows: Rows, *, neighbour: float | Tensor, tail: float | Tensor, single: float | Tensor
+) -> Rows:
     """Inputs as the model may hear itself: frames that are their neighbours (a slip in time),
     frames whose later codes are random, and single random codes, with these probabilities."""
     codes, device = rows.codes, rows.codes.device

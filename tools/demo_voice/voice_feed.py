@@ -26,6 +26,8 @@ class Feed:
         self.validation = 0
         """The first so many entries are kept for validation."""
         self.shards = 0
+        self.paused = threading.Lock()
+        """Held by who must be alone on the device for a while: nothing is taken in then."""
 
     def take_in(self) -> None:
         """Read all new shards."""
@@ -55,7 +57,8 @@ class Feed:
 
     def _keep_taking_in(self) -> None:
         while True:
-            self.take_in()
+            with self.paused:
+                self.take_in()
             time.sleep(1)
 
     def _plan_rows(self) -> None:

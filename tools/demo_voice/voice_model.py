@@ -105,11 +105,15 @@ class Rows(NamedTuple):
     utterances: Tensor
     """A number by utterance; positions of different ones do not see each other."""
     bounds: Tensor | None
-    """Where utterances begin, counted over all rows, and the end of all: [U + 1] int32."""
+    """Where utterances begin, counted over all rows, and the end of all: [U + 1] int32. The last
+    utterances may have no length."""
 
 
 class Voice(nn.Module):
     """Everything that is trained after the codec. The heads at the end are not exported."""
+
+    starts: Tensor
+    """Of the codebooks' entries among all codec embeddings [16]."""
 
     def __init__(self, talker: StackSize, predictor: StackSize, dropout: float):
         super().__init__()
@@ -121,6 +125,8 @@ class Voice(nn.Module):
         self.code_predictor = CodePredictor(predictor, hidden, dropout)
         self.phone_head = nn.Linear(hidden, PHONE_LABELS * len(PHONES))
         self.pitch_head = nn.Linear(hidden, PHONE_LABELS * 2)
+        starts = [0, *(TALKER_USED + CODEBOOK_SIZE * j for j in range(CODEBOOKS - 1))]
+        self.register_buffer("starts", torch.tensor(starts), persistent=False)
         self.apply(_initialise)
         with torch.no_grad():
             self.model.codec_embedding.weight[TALKER_USED:] = 0
@@ -140,9 +146,7 @@ class Voice(nn.Module):
         table = torch.cat((self.model.codec_embedding.weight[:TALKER_USED], *books))
         table = torch.cat((table, table.new_zeros(1, table.shape[1])))
         none = len(table) - 1
-        starts = [0, *(TALKER_USED + CODEBOOK_SIZE * j for j in range(CODEBOOKS - 1))]
-        offsets = torch.tensor(starts, device=table.device)
-        heard = torch.where(rows.codes >= 0, rows.codes + offsets, none)
+        heard = torch.where(rows.codes >= 0, rows.codes + self.starts, none)
         control = torch.where(rows.control >= 0, rows.control, none)
         chosen = torch.cat((heard, control[..., None]), -1).flatten(0, 1)
         hot = torch.zeros(len(chosen), len(table), dtype=_precision(table), device=table.device)

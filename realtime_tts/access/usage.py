@@ -61,7 +61,7 @@ class Usage:
 
     def __init__(self, url: str, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self._lock = Lock()
+        self._lock, self._writing = Lock(), Lock()
         self._counted: dict[tuple[date, str], Used] = {}
         self._engine = _engine(url)
         self._is_there = False  # the table
@@ -120,22 +120,26 @@ class Usage:
             self._failing = False
 
     def write(self) -> None:
-        """Add what was counted to the database.
+        """Add what was counted to the database. What another thread is writing is there, too, then.
 
         Raises SQLAlchemyError. Then nothing was written, and the counts are kept.
         """
-        with self._lock:
-            counted, self._counted = self._counted, {}
-        if not counted:
-            return
-        try:
-            self._make_table()
-            with self._engine.begin() as connection:
-                for (day, key_id), used in sorted(counted.items()):
-                    connection.execute(self._added(day, key_id, used))
-        except BaseException:
-            self._give_back(counted)
-            raise
+        with self._writing:
+            with self._lock:
+                counted, self._counted = self._counted, {}
+            if not counted:
+                return
+            try:
+                self._insert(counted)
+            except BaseException:
+                self._give_back(counted)
+                raise
+
+    def _insert(self, counted: dict[tuple[date, str], Used]) -> None:
+        self._make_table()
+        with self._engine.begin() as connection:
+            for (day, key_id), used in sorted(counted.items()):
+                connection.execute(self._added(day, key_id, used))
 
     def _give_back(self, counted: dict[tuple[date, str], Used]) -> None:
         with self._lock:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any, NamedTuple
 
 import httpx2
@@ -117,6 +118,31 @@ def check_many_writers(url: str) -> None:
 
 def test_many_processes_add_up_in_sqlite(tmp_path: Path) -> None:
     check_many_writers(at(tmp_path / "u.db"))
+
+
+def test_who_reads_sees_what_is_being_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = Usage(at(tmp_path / "usage.db"))
+    usage.spoke(key("acme"), 1, 24_000, 10)
+    begun, go_on, insert = Event(), Event(), usage._insert
+
+    def slowly(counted: Any) -> None:
+        begun.set()
+        assert go_on.wait(20)
+        insert(counted)
+
+    monkeypatch.setattr(usage, "_insert", slowly)
+    with ThreadPoolExecutor(2) as threads:
+        writing = threads.submit(usage.write)
+        assert begun.wait(20)
+        reading = threads.submit(usage.days, None, 1)
+        with pytest.raises(TimeoutError):
+            reading.result(0.1)
+        go_on.set()
+        writing.result(20)
+        assert [row["turns"] for row in reading.result(20)] == [1]
+    usage.stop()
 
 
 def test_a_database_that_is_away_loses_nothing(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ class Voices:
     def places_taken(self) -> int:
         """How many recordings the server has now."""
         worker = self.speech.running.front.voices.worker
-        return int(worker._taken)
+        return int(worker._pending)
 
     async def clone(self, name: str, audio: bytes = WAV, **fields: str) -> httpx2.Response:
         files = {"audio": ("reference", audio)}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from tools.demo_voice import codec_trainer, kokoro, phonetics, teacher
+from tools.demo_voice import codec_trainer, kokoro, phonetics, questions, teacher
 from tools.demo_voice.letters import TERMINALS
 from tools.demo_voice.listener import pitch_loss
 from tools.demo_voice.phonetics import PHONES, Reading, phone_numbers, spelled_out
@@ -169,3 +169,35 @@ def test_an_exports_gates_come_in_torchs_order() -> None:
     own = dict(lstm.named_parameters())["weight_ih_l0"].detach().numpy()
     i, f, c, o = own.reshape(4, 2, 3)
     assert (kokoro._gates(np.concatenate((i, o, f, c))) == own).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("They sold the old piano?", True),
+        ('So is that "it"?', True),
+        ("Would you like a window seat?", True),
+        ("They sold the old piano.", False),
+        ("And where did they sell it?", False),
+        ("Tea or coffee?", False),
+    ],
+)
+def test_questions_that_ask_for_yes_or_no_rise(text: str, asks: bool) -> None:
+    assert questions.rises(text) is asks
+
+
+def test_a_rise_begins_with_the_last_stressed_vowel() -> None:
+    assert questions.nucleus("ðə \u02c8Old pi\u02c8ænO?") == 11
+    assert questions.nucleus("mmm?") == 0
+
+
+def test_pitch_rises_to_its_end_and_silence_stays_silent() -> None:
+    pitch = torch.full((100,), 200.0)
+    pitch[40:45] = pitch[91:] = 0.0
+    risen = questions.raised(pitch, 30, 30.0)
+    assert torch.equal(risen[:30], pitch[:30])
+    assert not risen[40:45].any() and not risen[91:].any()
+    assert (risen[45:91].diff() > 0).all()
+    assert risen[90] == pytest.approx(200 * 2 ** (7 / 12))
+    for silent in (torch.zeros(9), torch.tensor([200.0, 0.0])):
+        assert torch.equal(questions.raised(silent, 1, 30.0), silent)

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from tools.demo_voice import questions
 from tools.demo_voice.kokoro import network
 from tools.demo_voice.phonetics import Reading, phone_numbers
 
@@ -146,6 +147,8 @@ class Teacher:
         style = torch.stack([sentence.style for sentence in sentences])
         spoken = torch.stack(features).transpose(1, 2)
         pitch, energy = model.predictor.F0Ntrain(spoken, style[:, _HALF:])
+        for row, sentence in enumerate(sentences):
+            pitch[row] = _melody(pitch[row], sentence.reading, counts[row])
         sound = model.decoder(torch.stack(textures), pitch, energy, style[:, :_HALF])
         samples = sound.float().flatten(1)[:, : length * _UNIT_SAMPLES].cpu().numpy()
         hertz = pitch.float().cpu().numpy()
@@ -154,6 +157,15 @@ class Teacher:
                 sentence.reading,
                 _labelled(samples[row], hertz[row], sentence.reading, counts[row]),
             )
+
+
+def _melody(pitch: Tensor, reading: Reading, durations: np.ndarray) -> Tensor:
+    """Pitch, two values for each unit of the durations, with the rise of a question."""
+    if not questions.rises(reading.text):
+        return pitch
+    ends = 2 * durations.cumsum()  # the first duration is that of the silence before
+    begin = int(ends[questions.nucleus(reading.phones)])
+    return questions.raised(pitch, begin, _VOICED_HERTZ)
 
 
 def _blend(folder: Path, blend: Blend) -> Tensor:

@@ -82,7 +82,8 @@ together: $(VENV)/.dev
 $$($(BIN)/coverage report --format total) % of the lines")
 
 alone: $(VENV)/.dev
-	$(BIN)/pytest --quiet -m "alone and not gpu" $(ARGS) || [ $$? -eq 5 ]  # 5: ARGS name none of these
+	$(BIN)/pytest --quiet -m "alone and not gpu" $(or $(ARGS),$(shell grep -rl --exclude-dir=fleet --include=*.py mark.alone tests)) \
+		|| [ $$? -eq 5 ]  # 5: ARGS name none of these
 
 coverage:  ## the same on any Python: before 3.12 the tests take almost twice as long for it
 	$(MAKE) --no-print-directory unit COVER="--cov --cov-report="

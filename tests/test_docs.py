@@ -171,6 +171,25 @@ def test_files_that_a_document_names_exist(document: Path) -> None:
         assert any((home / name).exists() for home in homes), f"{document.name} names {name}"
 
 
+def test_commits_that_documents_name_are_in_the_history() -> None:
+    """Figures say what was measured: whoever doubts one can go there."""
+    git = partial(subprocess.run, cwd=ROOT, capture_output=True, text=True)
+    if git(["git", "rev-parse", "--is-shallow-repository"]).stdout.strip() != "false":
+        pytest.skip("this is no checkout with its whole history")
+    named = {
+        commit: document.name
+        for document in DOCUMENTS
+        for commit in re.findall(r"`([0-9a-f]{7,8})`", document.read_text("utf-8"))
+    }
+    assert len(named) > 10
+    lost = {
+        commit: name
+        for commit, name in named.items()
+        if git(["git", "merge-base", "--is-ancestor", commit, "HEAD"]).returncode
+    }
+    assert not lost, f"documents name commits that are not there: {lost}"
+
+
 def test_every_document_can_be_reached_from_the_readme() -> None:
     reached: set[Path] = set()
     ahead = [ROOT / "README.md"]

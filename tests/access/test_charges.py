@@ -14,10 +14,12 @@ import websockets
 
 from realtime_tts.access.rates import MOST_RESUMES
 from realtime_tts.config import AccessConfig, LimitsConfig, ServerConfig
+from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.link import Open, Refused
 from tests.access.conftest import Keys
 from tests.access.test_sockets import say
+from tests.server.conftest import Speaking
 from tests.server.resuming import Kept, hear, spoken, whole
 from tests.waiting import until
 
@@ -56,7 +58,7 @@ class Customer:
 
 
 @pytest.fixture
-async def customer(speech: Any, keys: Keys, bearer: Bearer) -> AsyncIterator[Customer]:
+async def customer(speech: Speaking, keys: Keys, bearer: Bearer) -> AsyncIterator[Customer]:
     shown = bearer(keys.create("acme", limits=MOST))
     config = ServerConfig(port=0, access=AccessConfig(str(keys.path)))
     async with speech(config, engine=FakeEngineConfig(frames_per_token=1)) as server:
@@ -143,7 +145,7 @@ async def test_who_claims_to_go_on_with_what_is_of_no_use_pays_for_it(customer: 
 
 
 async def test_a_resumed_turn_beyond_the_limits_is_refused_if_it_is_another(
-    speech: Any, keys: Keys, bearer: Bearer
+    speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
     shown = bearer(keys.create("acme", limits={"chars_per_day": len(TEXT) + 5}))
     config = ServerConfig(port=0, access=AccessConfig(str(keys.path)))
@@ -195,7 +197,7 @@ async def test_a_refused_turn_costs_nothing(
 
 @pytest.mark.parametrize("way", ["session", "request", "socket"])
 async def test_a_text_that_is_refused_uses_up_no_turn(
-    speech: Any, keys: Keys, bearer: Bearer, way: str
+    speech: Speaking, keys: Keys, bearer: Bearer, way: str
 ) -> None:
     shown = bearer(keys.create("acme", limits={"turns_per_minute": 2, "chars_per_minute": 5}))
     config = ServerConfig(port=0, access=AccessConfig(str(keys.path)))
@@ -207,7 +209,7 @@ async def test_a_text_that_is_refused_uses_up_no_turn(
 
 
 async def test_a_turn_does_not_stand_in_its_own_way(
-    speech: Any, keys: Keys, bearer: Bearer
+    speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
     """Where a key may have one at once."""
     shown = bearer(keys.create("acme", limits={"turns": 1}))
@@ -219,7 +221,7 @@ async def test_a_turn_does_not_stand_in_its_own_way(
 
 
 async def test_text_beyond_the_limits_is_not_heard_of_by_the_engine(
-    speech: Any, keys: Keys, bearer: Bearer
+    speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
     shown = bearer(keys.create("acme", limits={"chars_per_minute": 5}))
     config = ServerConfig(port=0, access=AccessConfig(str(keys.path)))
@@ -248,7 +250,7 @@ async def said_by(way: str, server: Any, text: str, shown: dict[str, str]) -> st
 
 
 async def test_a_context_whose_first_text_is_refused_holds_no_session(
-    speech: Any, keys: Keys, bearer: Bearer
+    speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
     shown = bearer(keys.create("acme", limits={"chars_per_minute": 5}))
     config = ServerConfig(port=0, access=AccessConfig(str(keys.path)))
@@ -265,6 +267,7 @@ async def test_a_context_whose_first_text_is_refused_holds_no_session(
                     assert "chars_per_minute" in said["message"]
                     assert said.get("isFinal", True), "nothing follows it"
                 (connection,) = server.running.front._connections
+                assert isinstance(connection, SpeechSocket)
                 assert connection.contexts == {} and connection.sessions == 1
 
 

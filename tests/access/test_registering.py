@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,6 +11,7 @@ from realtime_tts.voices.encoding import WorkerLimits
 from tests.access.conftest import Keys
 from tests.server.asking import refusal
 from tests.server.asking_voices import WAV, voice_server
+from tests.server.conftest import Connecting
 
 NOT_ALLOWED = 403, "voice_not_allowed"
 
@@ -21,7 +21,7 @@ def config(keys: Keys) -> ServerConfig:
 
 
 async def test_a_key_that_registers_nothing_is_refused_before_its_upload_is_read(
-    keys: Keys, peer: Any, tmp_path: Path
+    keys: Keys, peer: Connecting, tmp_path: Path
 ) -> None:
     secret, other = keys.create("acme"), keys.create("other", register=("other-*",))
     headers = {"Authorization": f"Bearer {other}"}

@@ -16,6 +16,7 @@ import websockets
 
 from realtime_tts.config import AccessConfig, ServerConfig
 from tests.access.conftest import Keys
+from tests.server.conftest import Speaking
 from tests.waiting import until
 
 Bearer = Callable[[str], dict[str, str]]
@@ -38,7 +39,7 @@ async def say(server: Any, text: str, headers: dict[str, str], **fields: Any) ->
         return await client.post(url, json=body, headers=headers)
 
 
-async def test_only_a_valid_key_comes_in(speech: Any, keys: Keys, bearer: Bearer) -> None:
+async def test_only_a_valid_key_comes_in(speech: Speaking, keys: Keys, bearer: Bearer) -> None:
     secret = keys.create("acme")
     over = keys.create("over", expires=time.time() - 1)
     wrong = secret[:-1] + ("a" if secret[-1] != "a" else "b")
@@ -49,17 +50,17 @@ async def test_only_a_valid_key_comes_in(speech: Any, keys: Keys, bearer: Bearer
 
 
 async def test_a_server_with_an_empty_file_of_keys_is_open_to_nobody(
-    speech: Any, keys: Keys, bearer: Bearer
+    speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
     async with speech(config=config(keys)) as server:
         assert await server.status("http", "/v1/voices") == 401
         secret = keys.create("first")
-        await until(lambda: server.running.front.access.account_of(secret.encode()))
+        await until(lambda: server.access.account_of(secret.encode()))
         assert await server.status("http", "/v1/voices", bearer(secret)) == 200
 
 
 async def test_sockets_of_a_key_that_is_revoked_are_closed_with_4401(
-    speech: Any, keys: Keys, bearer: Bearer
+    speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
     secret, other = keys.create("acme"), keys.create("other")
     async with speech(config=config(keys)) as server:
@@ -89,7 +90,7 @@ async def test_sockets_of_a_key_that_is_revoked_are_closed_with_4401(
 
 
 async def test_rotation_ends_the_old_secret_and_takes_the_new_one(
-    speech: Any, keys: Keys, bearer: Bearer
+    speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
     from realtime_tts.cli import main
 
@@ -107,7 +108,9 @@ async def test_rotation_ends_the_old_secret_and_takes_the_new_one(
         assert await server.status("http", "/v1/voices", bearer(old)) == 401
 
 
-async def test_a_key_that_expires_ends_its_sockets(speech: Any, keys: Keys, bearer: Bearer) -> None:
+async def test_a_key_that_expires_ends_its_sockets(
+    speech: Speaking, keys: Keys, bearer: Bearer
+) -> None:
     secret = keys.create("acme", expires=time.time() + 1.5)
     async with speech(config=config(keys)) as server:
         async with server.talk(additional_headers=bearer(secret)) as talker:
@@ -116,7 +119,7 @@ async def test_a_key_that_expires_ends_its_sockets(speech: Any, keys: Keys, bear
 
 
 async def test_keys_end_also_after_a_fault_of_who_looks_at_them(
-    speech: Any,
+    speech: Speaking,
     keys: Keys,
     bearer: Bearer,
     monkeypatch: pytest.MonkeyPatch,
@@ -135,7 +138,7 @@ async def test_keys_end_also_after_a_fault_of_who_looks_at_them(
 
 
 async def test_that_a_key_has_ended_is_in_the_log_once(
-    speech: Any,
+    speech: Speaking,
     keys: Keys,
     bearer: Bearer,
     monkeypatch: pytest.MonkeyPatch,
@@ -146,8 +149,8 @@ async def test_that_a_key_has_ended_is_in_the_log_once(
     monkeypatch.setattr("realtime_tts.access.access._LOOK_SECONDS", 0.05)
     secret = keys.create("acme", expires=time.time() + 1.0)
     async with speech(config=config(keys)) as server:
-        access, looks = server.running.front.access, 0
-        access.on_revoked = lambda account: None
+        access, looks = server.access, 0
+        monkeypatch.setattr(access, "on_revoked", lambda account: None)
         end_expired = access._end_expired
 
         def look() -> None:
@@ -163,7 +166,7 @@ async def test_that_a_key_has_ended_is_in_the_log_once(
 
 
 async def test_a_socket_of_another_api_is_closed_so_too(
-    speech: Any, keys: Keys, bearer: Bearer
+    speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
     secret = keys.create("acme")
     async with speech(config=config(keys)) as server:
@@ -179,7 +182,7 @@ async def test_a_socket_of_another_api_is_closed_so_too(
 
 
 async def test_garbage_in_the_file_leaves_the_keys_as_they_were(
-    speech: Any, keys: Keys, bearer: Bearer, caplog: pytest.LogCaptureFixture
+    speech: Speaking, keys: Keys, bearer: Bearer, caplog: pytest.LogCaptureFixture
 ) -> None:
     secret = keys.create("acme")
     async with speech(config=config(keys)) as server:
@@ -193,7 +196,7 @@ async def test_garbage_in_the_file_leaves_the_keys_as_they_were(
 
 
 async def test_a_key_has_so_many_sessions_and_no_more(
-    speech: Any, keys: Keys, bearer: Bearer
+    speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
     secret, other = keys.create("acme", limits={"sessions": 2}), keys.create("other")
     async with speech(config=config(keys)) as server:
@@ -219,7 +222,7 @@ async def test_a_key_has_so_many_sessions_and_no_more(
 
 
 async def test_turns_beyond_the_limit_are_errors_of_their_turn(
-    speech: Any, keys: Keys, bearer: Bearer
+    speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
     secret = keys.create("acme", limits={"turns_per_minute": 2})
     async with speech(config=config(keys)) as server:
@@ -240,7 +243,7 @@ async def test_turns_beyond_the_limit_are_errors_of_their_turn(
 
 
 async def test_characters_beyond_the_limit_end_the_turn(
-    speech: Any, keys: Keys, bearer: Bearer
+    speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
     secret = keys.create("acme", limits={"chars_per_day": 20})
     async with speech(config=config(keys)) as server:
@@ -260,7 +263,7 @@ async def test_characters_beyond_the_limit_end_the_turn(
         assert "retry-after" not in answer.headers, "no window could hold it, whenever it began"
 
 
-async def test_so_many_turns_speak_at_once(speech: Any, keys: Keys, bearer: Bearer) -> None:
+async def test_so_many_turns_speak_at_once(speech: Speaking, keys: Keys, bearer: Bearer) -> None:
     secret = keys.create("acme", limits={"turns": 1})
     async with speech(config=config(keys)) as server:
         async with (
@@ -277,7 +280,9 @@ async def test_so_many_turns_speak_at_once(speech: Any, keys: Keys, bearer: Bear
             assert (await two.until("turn.done"))[-1]["reason"] == "complete"
 
 
-async def test_a_key_speaks_with_its_voices_only(speech: Any, keys: Keys, bearer: Bearer) -> None:
+async def test_a_key_speaks_with_its_voices_only(
+    speech: Speaking, keys: Keys, bearer: Bearer
+) -> None:
     secret = keys.create("acme", voices=("al*",))
     async with speech(config=config(keys)) as server:
         async with server.talk("?voice=alto", additional_headers=bearer(secret)) as talker:
@@ -302,7 +307,9 @@ async def test_a_key_speaks_with_its_voices_only(speech: Any, keys: Keys, bearer
         assert (await get(server, "/v1/voices/bass", bearer(secret))).status_code == 404
 
 
-async def test_a_key_is_for_pages_of_its_origins(speech: Any, keys: Keys, bearer: Bearer) -> None:
+async def test_a_key_is_for_pages_of_its_origins(
+    speech: Speaking, keys: Keys, bearer: Bearer
+) -> None:
     secret = keys.create("acme", origins=("https://acme.example",))
     allowed = ("https://acme.example", "https://other.example")
     async with speech(config=config(keys, allowed_origins=allowed)) as server:
@@ -313,7 +320,7 @@ async def test_a_key_is_for_pages_of_its_origins(speech: Any, keys: Keys, bearer
 
 
 async def test_what_is_of_all_customers_is_for_admins(
-    speech: Any, keys: Keys, bearer: Bearer
+    speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
     secret, admin = keys.create("acme"), keys.create("boss", admin=True)
     async with speech(config=config(keys, api_keys=(OWN,))) as server:
@@ -323,7 +330,7 @@ async def test_what_is_of_all_customers_is_for_admins(
 
 
 async def test_a_token_is_as_good_as_its_key_and_ends_with_it(
-    speech: Any, keys: Keys, bearer: Bearer
+    speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
     secret = keys.create("acme", limits={"sessions": 1})
     async with speech(config=config(keys)) as server:
@@ -342,7 +349,7 @@ async def test_a_token_is_as_good_as_its_key_and_ends_with_it(
 
 
 async def test_nothing_that_is_said_has_a_secret_in_it(
-    speech: Any, keys: Keys, bearer: Bearer, caplog: pytest.LogCaptureFixture, tmp_path: Path
+    speech: Speaking, keys: Keys, bearer: Bearer, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     secret = keys.create("acme", limits={"turns_per_minute": 1})
     with caplog.at_level(logging.DEBUG):
@@ -360,7 +367,7 @@ async def test_nothing_that_is_said_has_a_secret_in_it(
 
 
 async def test_sessions_at_once_are_those_of_the_whole_fleet(
-    speech: Any, keys: Keys, bearer: Bearer, redis: str
+    speech: Speaking, keys: Keys, bearer: Bearer, redis: str
 ) -> None:
     shown = bearer(keys.create("acme", limits={"sessions": 1}))
     access = AccessConfig(str(keys.path), limits_store=redis)
@@ -369,7 +376,8 @@ async def test_sessions_at_once_are_those_of_the_whole_fleet(
         key_id = keys.id("acme")
 
         def known() -> int:
-            return int(other.running.front.access.account(key_id)._elsewhere(key_id)[0])
+            account: Any = other.access.account(key_id)
+            return int(account._elsewhere(key_id)[0])
 
         async with one.talk(additional_headers=shown):
             await until(lambda: known() == 1)

@@ -28,6 +28,7 @@ from realtime_tts.errors import ConfigError
 from tests.access.conftest import Keys
 from tests.access.test_sockets import OWN, get, say
 from tests.fronts.running import Server, serving, sessions
+from tests.server.conftest import Speaking
 from tests.waiting import until
 
 Bearer = Callable[[str], dict[str, str]]
@@ -43,7 +44,7 @@ def at(path: Path) -> str:
 
 
 async def test_a_key_sees_its_own_usage_and_an_admin_that_of_all(
-    speech: Any, keys: Keys, bearer: Bearer
+    speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
     one, two = keys.create("one"), keys.create("two", limits={"turns_per_minute": 1})
     admin = keys.create("boss", admin=True)
@@ -74,7 +75,7 @@ async def test_a_key_sees_its_own_usage_and_an_admin_that_of_all(
             assert answer.status_code == 400, days
 
 
-async def test_a_server_without_keys_has_no_usage(speech: Any) -> None:
+async def test_a_server_without_keys_has_no_usage(speech: Speaking) -> None:
     async with speech() as server:
         assert await server.status("http", "/v1/usage") == 404
 

@@ -12,6 +12,7 @@ import websockets
 
 from realtime_tts.config import AccessConfig, ServerConfig
 from tests.access.conftest import Keys
+from tests.server.conftest import Speaking
 
 OTHERS = ("bass", "soprano", "tenor")
 Bearer = Callable[[str], dict[str, str]]
@@ -23,7 +24,7 @@ def shown(keys: Keys, bearer: Bearer) -> dict[str, str]:
 
 
 @pytest.fixture
-async def server(speech: Any, keys: Keys, shown: dict[str, str]) -> AsyncIterator[Any]:
+async def server(speech: Speaking, keys: Keys, shown: dict[str, str]) -> AsyncIterator[Any]:
     async with speech(config=ServerConfig(port=0, access=AccessConfig(str(keys.path)))) as one:
         yield one
 

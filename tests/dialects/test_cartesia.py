@@ -16,6 +16,7 @@ from realtime_tts.engine.fake import Faults
 from realtime_tts.server.track import STALL_SECONDS
 from tests.dialects.asking import SLOW
 from tests.dialects.cartesian import FRAME, RAW, TENTH, VOICE, cartesian, sound_of
+from tests.server.conftest import Speaking
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
 
@@ -36,7 +37,7 @@ def test_the_figures_in_the_document_are_the_code_s() -> None:
 # Speech.
 
 
-async def test_one_request_is_one_context(speech: Any) -> None:
+async def test_one_request_is_one_context(speech: Speaking) -> None:
     async with speech() as server, cartesian(server) as client:
         await client.say("Hello there.", continue_=False)
         seen = await client.until("done")
@@ -53,7 +54,7 @@ async def test_one_request_is_one_context(speech: Any) -> None:
         }
 
 
-async def test_deltas_that_cut_words_are_the_whole_text(speech: Any) -> None:
+async def test_deltas_that_cut_words_are_the_whole_text(speech: Speaking) -> None:
     async with speech() as server, cartesian(server) as client:
         commands = server.spy_on_commands()
         for delta in ("Hel", "lo", " wor", "ld, how", " are you?"):
@@ -67,7 +68,7 @@ async def test_deltas_that_cut_words_are_the_whole_text(speech: Any) -> None:
         await server.settled_engine()
 
 
-async def test_three_turns_over_one_socket(speech: Any) -> None:
+async def test_three_turns_over_one_socket(speech: Speaking) -> None:
     async with speech() as server, cartesian(server) as client:
         for turn in ("one", "two", "three"):
             await client.say("This is turn ", turn, continue_=True)
@@ -77,7 +78,7 @@ async def test_three_turns_over_one_socket(speech: Any) -> None:
             assert len(sound_of(seen)) == len("This is turn " + turn) * FRAME
 
 
-async def test_fifty_contexts_at_once(speech: Any) -> None:
+async def test_fifty_contexts_at_once(speech: Speaking) -> None:
     async with speech() as server, cartesian(server) as client:
         names = [f"c{number}" for number in range(50)]
         for name in names:
@@ -89,7 +90,7 @@ async def test_fifty_contexts_at_once(speech: Any) -> None:
             assert len(sound_of(seen, name)) == len(f"Hello from {name}.") * FRAME
 
 
-async def test_flushes_are_numbered_and_done_one_by_one(speech: Any) -> None:
+async def test_flushes_are_numbered_and_done_one_by_one(speech: Speaking) -> None:
     async with speech() as server, cartesian(server) as client:
         await client.say("First.", continue_=True)
         await client.say("", continue_=True, flush=True)
@@ -105,7 +106,7 @@ async def test_flushes_are_numbered_and_done_one_by_one(speech: Any) -> None:
         assert all(message["flush_id"] == 1 for message in seen[: first_done + 1])
 
 
-async def test_whole_sentences_get_the_space_between_them(speech: Any) -> None:
+async def test_whole_sentences_get_the_space_between_them(speech: Speaking) -> None:
     sentences = ("Your table is free.", "Come at eight.", " It is warm.")
     verbatim = sum(map(len, sentences))
     for delay, chars in ((0, verbatim + 1), (None, verbatim)):
@@ -116,7 +117,7 @@ async def test_whole_sentences_get_the_space_between_them(speech: Any) -> None:
             assert len(sound_of(await client.until("done"))) == chars * FRAME
 
 
-async def test_text_that_waits_too_long_is_spoken_to_its_end(speech: Any) -> None:
+async def test_text_that_waits_too_long_is_spoken_to_its_end(speech: Speaking) -> None:
     async with speech() as server, cartesian(server) as client:
         await client.say("Let me look that up", continue_=True, max_buffer_delay_ms=300)
         heard = b""
@@ -126,7 +127,7 @@ async def test_text_that_waits_too_long_is_spoken_to_its_end(speech: Any) -> Non
         assert len(sound_of(await client.until("done"))) == len("and here it is.") * FRAME
 
 
-async def test_times_of_words_come_with_the_sound(speech: Any) -> None:
+async def test_times_of_words_come_with_the_sound(speech: Speaking) -> None:
     text = "The quick brown fox jumps over the lazy dog."
     async with speech() as server, cartesian(server) as client:
         await client.say(text, continue_=False, add_timestamps=True)
@@ -148,7 +149,7 @@ async def test_times_of_words_come_with_the_sound(speech: Any) -> None:
 
 
 @pytest.mark.parametrize("text", ["…", "🙂", "**  **", "-"])
-async def test_nothing_to_speak_is_a_little_silence(speech: Any, text: str) -> None:
+async def test_nothing_to_speak_is_a_little_silence(speech: Speaking, text: str) -> None:
     async with speech() as server, cartesian(server) as client:
         await client.say(text, continue_=False)
         assert sound_of(await client.until("done")) == TENTH
@@ -157,7 +158,7 @@ async def test_nothing_to_speak_is_a_little_silence(speech: Any, text: str) -> N
 # Cancelling.
 
 
-async def test_a_cancelled_context_is_silent_at_once_and_without_a_word(speech: Any) -> None:
+async def test_a_cancelled_context_is_silent_at_once_and_without_a_word(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, cartesian(server) as client:
         await client.say("A long answer that nobody wants to hear. " * 5, "old", continue_=True)
         await client.until("chunk", "old")
@@ -172,7 +173,7 @@ async def test_a_cancelled_context_is_silent_at_once_and_without_a_word(speech: 
         await server.settled_engine()
 
 
-async def test_a_cancelled_id_may_begin_again(speech: Any) -> None:
+async def test_a_cancelled_id_may_begin_again(speech: Speaking) -> None:
     async with speech() as server, cartesian(server) as client:
         for _ in range(30):
             await client.say("Once more, from the top. ", continue_=True)
@@ -214,7 +215,7 @@ async def refused(client: Any) -> dict[str, Any]:
     ],
 )
 async def test_what_is_wrong_is_said_and_the_socket_goes_on(
-    speech: Any, fields: dict[str, Any], names: str
+    speech: Speaking, fields: dict[str, Any], names: str
 ) -> None:
     whole = {"transcript": "Hello.", "voice": VOICE, "output_format": RAW, "context_id": "one"}
     async with speech() as server, cartesian(server) as client:
@@ -225,14 +226,14 @@ async def test_what_is_wrong_is_said_and_the_socket_goes_on(
         await client.until("done", "two")
 
 
-async def test_more_text_after_the_end_is_refused(speech: Any) -> None:
+async def test_more_text_after_the_end_is_refused(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, cartesian(server) as client:
         await client.say("A text that takes its time.", continue_=False)
         await client.say("More.", continue_=True)
         assert "ended" in (await refused(client))["message"]
 
 
-async def test_what_other_servers_have_is_accepted(speech: Any) -> None:
+async def test_what_other_servers_have_is_accepted(speech: Speaking) -> None:
     async with speech() as server, cartesian(server) as client:
         await client.send(
             transcript="Hello.",
@@ -255,7 +256,7 @@ async def test_what_other_servers_have_is_accepted(speech: Any) -> None:
 
 
 @pytest.mark.parametrize("raw", ["", "}{", "null", '{"context_id": 1}', b"\xff\xfe", "[" * 9_999])
-async def test_garbage_is_an_error_of_the_last_context(speech: Any, raw: str | bytes) -> None:
+async def test_garbage_is_an_error_of_the_last_context(speech: Speaking, raw: str | bytes) -> None:
     async with speech() as server, cartesian(server) as client:
         await client.say("Hello ", "mine", continue_=True)
         await client.socket.send(raw)
@@ -264,7 +265,7 @@ async def test_garbage_is_an_error_of_the_last_context(speech: Any, raw: str | b
         await client.until("done")
 
 
-async def test_a_huge_message_closes_the_socket_and_nothing_else(speech: Any) -> None:
+async def test_a_huge_message_closes_the_socket_and_nothing_else(speech: Speaking) -> None:
     async with speech() as server, cartesian(server) as other:
         await other.say("Hello ", continue_=True)
         async with cartesian(server) as client:
@@ -276,7 +277,7 @@ async def test_a_huge_message_closes_the_socket_and_nothing_else(speech: Any) ->
         await other.until("done")
 
 
-async def test_half_open_contexts_end_by_themselves(speech: Any) -> None:
+async def test_half_open_contexts_end_by_themselves(speech: Speaking) -> None:
     limits = LimitsConfig(turn_idle_ms=100)
     async with speech(ServerConfig(port=0, limits=limits)) as server, cartesian(server) as client:
         for number in range(20):
@@ -289,7 +290,7 @@ async def test_half_open_contexts_end_by_themselves(speech: Any) -> None:
 # Overload, failure, end.
 
 
-async def test_no_place_is_503(speech: Any) -> None:
+async def test_no_place_is_503(speech: Speaking) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
     async with speech(config) as server, cartesian(server) as client:
         await client.say("Hello ", "a", continue_=True)
@@ -306,7 +307,7 @@ async def test_no_place_is_503(speech: Any) -> None:
         await client.until("done", "a")
 
 
-async def test_a_failure_of_the_engine_is_an_error_of_its_context(speech: Any) -> None:
+async def test_a_failure_of_the_engine_is_an_error_of_its_context(speech: Speaking) -> None:
     faults = Faults()
     async with speech(engine=SLOW, faults=faults) as server, cartesian(server) as client:
         await client.say("A text that will fail in the middle. ", "bad", continue_=True)
@@ -318,7 +319,7 @@ async def test_a_failure_of_the_engine_is_an_error_of_its_context(speech: Any) -
         await client.until("done", "good")
 
 
-async def test_the_server_s_end_is_told(speech: Any) -> None:
+async def test_the_server_s_end_is_told(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, cartesian(server) as client:
         await client.say("A long text. " * 10, continue_=True)
         await client.until("chunk")
@@ -330,7 +331,7 @@ async def test_the_server_s_end_is_told(speech: Any) -> None:
         await server.settled()
 
 
-async def test_hanging_up_in_the_middle_frees_all(speech: Any) -> None:
+async def test_hanging_up_in_the_middle_frees_all(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server:
         async with cartesian(server) as client:
             for name in "abcdef":
@@ -344,7 +345,7 @@ async def test_hanging_up_in_the_middle_frees_all(speech: Any) -> None:
 # Keys.
 
 
-async def test_the_key_in_header_or_query(speech: Any) -> None:
+async def test_the_key_in_header_or_query(speech: Speaking) -> None:
     key = "sesame-open-12345"
     async with speech(ServerConfig(port=0, api_keys=(key,))) as server:
         for query, headers in (

@@ -14,6 +14,7 @@ from realtime_tts.config import ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from tests.dialects.asking import SLOW, fail_midway
 from tests.dialects.cartesian import FRAME, RAW, TENTH, VOICE
+from tests.server.conftest import Speaking
 
 TEXT = "Hello there, how are you?"
 ASKED = {"model_id": "sonic-3", "transcript": TEXT, "voice": VOICE, "output_format": RAW}
@@ -34,7 +35,7 @@ def events(response: httpx2.Response) -> list[dict[str, Any]]:
     return [json.loads(line.removeprefix("data: ")) for line in lines]
 
 
-async def test_bytes_are_the_sound(speech: Any) -> None:
+async def test_bytes_are_the_sound(speech: Speaking) -> None:
     async with speech() as server:
         response = await post(server, "/tts/bytes")
         assert response.status_code == 200
@@ -52,7 +53,7 @@ async def test_bytes_are_the_sound(speech: Any) -> None:
     [("pcm_mulaw", 8_000, 640), ("pcm_f32le", 16_000, 5_120), ("pcm_s16le", 48_000, 7_680)],
 )
 async def test_sound_comes_in_other_encodings_and_rates(
-    speech: Any, encoding: str, sample_rate: int, frame: int
+    speech: Speaking, encoding: str, sample_rate: int, frame: int
 ) -> None:
     """80 ms of each; resampling adds no sample and loses none."""
     wanted = {"container": "raw", "encoding": encoding, "sample_rate": sample_rate}
@@ -61,7 +62,7 @@ async def test_sound_comes_in_other_encodings_and_rates(
         assert len(response.content) == len(TEXT) * frame
 
 
-async def test_events_are_chunks_times_and_done(speech: Any) -> None:
+async def test_events_are_chunks_times_and_done(speech: Speaking) -> None:
     async with speech() as server:
         response = await post(server, "/tts/sse", add_timestamps=True, context_id="mine")
         seen = events(response)
@@ -81,7 +82,7 @@ async def test_events_are_chunks_times_and_done(speech: Any) -> None:
 
 
 async def test_silence_in_a_stall_moves_the_times_of_what_follows(
-    speech: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("realtime_tts.server.speech.STALL_SECONDS", 0.02)
     engine = FakeEngineConfig(frames_per_token=1, step_seconds=0.06)
@@ -115,7 +116,7 @@ async def test_silence_in_a_stall_moves_the_times_of_what_follows(
     ],
 )
 async def test_what_is_wrong_has_a_status(
-    speech: Any, path: str, fields: dict[str, Any], names: str
+    speech: Speaking, path: str, fields: dict[str, Any], names: str
 ) -> None:
     async with speech() as server:
         response = await post(server, path, **fields)
@@ -130,14 +131,14 @@ DEEP = b'{"transcript": "a", "x": ' + b'{"a": ' * 700 + b"1" + b"}" * 701
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"x" * 400_000, DEEP])
-async def test_bodies_that_are_none(speech: Any, body: bytes) -> None:
+async def test_bodies_that_are_none(speech: Speaking, body: bytes) -> None:
     async with speech() as server:
         async with httpx2.AsyncClient(base_url=server.running.url) as client:
             response = await client.post("/tts/bytes", content=body)
         assert response.status_code == 400 and response.json()["message"]
 
 
-async def test_a_failure_among_events_is_an_event(speech: Any) -> None:
+async def test_a_failure_among_events_is_an_event(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server:
         asked = asyncio.create_task(post(server, "/tts/sse", transcript=TEXT * 5))
         await fail_midway(server)
@@ -145,7 +146,7 @@ async def test_a_failure_among_events_is_an_event(speech: Any) -> None:
         assert last["type"] == "error" and last["status_code"] >= 500 and last["done"] is False
 
 
-async def test_voices_come_in_pages_or_as_a_list(speech: Any) -> None:
+async def test_voices_come_in_pages_or_as_a_list(speech: Speaking) -> None:
     async with speech() as server:
         page = (await get(server, "/voices")).json()
         assert [voice["id"] for voice in page["data"]] == ["alto", "bass", "soprano", "tenor"]
@@ -165,7 +166,7 @@ async def test_voices_come_in_pages_or_as_a_list(speech: Any) -> None:
         assert missing.status_code == 404 and "nobody" in missing.json()["message"]
 
 
-async def test_keys_guard_all_of_it(speech: Any) -> None:
+async def test_keys_guard_all_of_it(speech: Speaking) -> None:
     key = "sesame-open-12345"
     async with speech(ServerConfig(port=0, api_keys=(key,))) as server:
         denied = await post(server, "/tts/bytes")

@@ -33,6 +33,7 @@ from tests.dialects.qwen_realtime import (
     sound_of,
     types,
 )
+from tests.server.conftest import Speaking
 
 DELTA = "response.audio.delta"
 RESPONSE = [*OPENING, DELTA, *CLOSING]
@@ -68,7 +69,7 @@ def test_the_voices_in_the_document_are_the_code_s() -> None:
         assert our_voice(name, others) == ours
 
 
-async def test_the_greeting_tells_the_session(speech: Any) -> None:
+async def test_the_greeting_tells_the_session(speech: Speaking) -> None:
     async with speech() as server, qwen_realtime(server) as client:
         session = client.created["session"]
         assert client.created["event_id"].startswith("event_")
@@ -88,7 +89,9 @@ async def test_the_greeting_tells_the_session(speech: Any) -> None:
 # The mode `server_commit`.
 
 
-async def test_deltas_are_spoken_as_they_come_and_a_commit_ends_the_response(speech: Any) -> None:
+async def test_deltas_are_spoken_as_they_come_and_a_commit_ends_the_response(
+    speech: Speaking,
+) -> None:
     async with speech() as server, qwen_realtime(server) as client:
         await client.update(voice="bass", mode="server_commit")
         for turn in ("one", "two", "three"):
@@ -101,7 +104,7 @@ async def test_deltas_are_spoken_as_they_come_and_a_commit_ends_the_response(spe
             assert response["usage"] == {"characters": len(f"This is turn {turn}.")}
 
 
-async def test_every_event_of_a_response_in_its_order_and_with_its_ids(speech: Any) -> None:
+async def test_every_event_of_a_response_in_its_order_and_with_its_ids(speech: Speaking) -> None:
     async with speech() as server, qwen_realtime(server) as client:
         await client.update(mode="commit")
         await client.append("Hello there.")
@@ -124,7 +127,7 @@ async def test_every_event_of_a_response_in_its_order_and_with_its_ids(speech: A
 
 
 async def test_a_pause_after_a_sentence_ends_the_response(
-    speech: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("realtime_tts.dialects.dashscope.SENTENCE_HOLD_SECONDS", 0.05)
     async with speech() as server, qwen_realtime(server) as client:
@@ -155,7 +158,7 @@ def test_what_ends_a_sentence(text: str, ends: bool) -> None:
     assert ends_sentence(text) is ends
 
 
-async def test_finish_speaks_the_rest_and_then_closes(speech: Any) -> None:
+async def test_finish_speaks_the_rest_and_then_closes(speech: Speaking) -> None:
     async with speech() as server, qwen_realtime(server) as client:
         await client.append("First. ")
         await client.commit()
@@ -176,7 +179,7 @@ async def test_finish_speaks_the_rest_and_then_closes(speech: Any) -> None:
 # The mode `commit`.
 
 
-async def test_nothing_is_spoken_before_the_commit(speech: Any) -> None:
+async def test_nothing_is_spoken_before_the_commit(speech: Speaking) -> None:
     async with speech() as server, qwen_realtime(server) as client:
         await client.update(mode="commit")
         commands = server.spy_on_commands()
@@ -192,7 +195,7 @@ async def test_nothing_is_spoken_before_the_commit(speech: Any) -> None:
         assert len(sound_of(seen)) == len("But this.") * FRAME
 
 
-async def test_commits_wait_for_each_other(speech: Any) -> None:
+async def test_commits_wait_for_each_other(speech: Speaking) -> None:
     texts = ["One.", "Number two.", "And three."]
     async with speech() as server, qwen_realtime(server) as client:
         await client.update(mode="commit")
@@ -208,7 +211,7 @@ async def test_commits_wait_for_each_other(speech: Any) -> None:
         assert types(seen) == RESPONSE * 3
 
 
-async def test_finish_commits_what_waits(speech: Any) -> None:
+async def test_finish_commits_what_waits(speech: Speaking) -> None:
     async with speech() as server, qwen_realtime(server) as client:
         await client.update(mode="commit")
         await client.append("Said at the end.")
@@ -217,14 +220,14 @@ async def test_finish_commits_what_waits(speech: Any) -> None:
         assert types(seen) == [*RESPONSE, "session.finished"]
 
 
-async def test_finish_with_nothing_said_closes_at_once(speech: Any) -> None:
+async def test_finish_with_nothing_said_closes_at_once(speech: Speaking) -> None:
     async with speech() as server, qwen_realtime(server) as client:
         await client.send("session.finish")
         assert types(await client.rest()) == ["session.finished"]
         assert client.socket.close_code == 1000
 
 
-async def test_an_empty_commit_is_an_error(speech: Any) -> None:
+async def test_an_empty_commit_is_an_error(speech: Speaking) -> None:
     async with speech() as server, qwen_realtime(server) as client:
         for mode in ("commit", "server_commit"):
             await client.update(mode=mode)
@@ -235,7 +238,7 @@ async def test_an_empty_commit_is_an_error(speech: Any) -> None:
 
 
 @pytest.mark.parametrize("text", ["…", "🙂", "**  **", "-"])
-async def test_nothing_to_speak_is_a_little_silence(speech: Any, text: str) -> None:
+async def test_nothing_to_speak_is_a_little_silence(speech: Speaking, text: str) -> None:
     async with speech() as server, qwen_realtime(server) as client:
         await client.append(text)
         await client.commit()
@@ -245,7 +248,7 @@ async def test_nothing_to_speak_is_a_little_silence(speech: Any, text: str) -> N
 # Cancelling.
 
 
-async def test_a_cancel_ends_every_response_and_the_next_turn_is_clean(speech: Any) -> None:
+async def test_a_cancel_ends_every_response_and_the_next_turn_is_clean(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, qwen_realtime(server) as client:
         await client.update(mode="commit")
         for _ in range(3):
@@ -270,7 +273,7 @@ async def test_a_cancel_ends_every_response_and_the_next_turn_is_clean(speech: A
         assert server.value("tts_turns_total", reason="interrupted") == 1
 
 
-async def test_races_of_text_and_cancel_leave_whole_responses(speech: Any) -> None:
+async def test_races_of_text_and_cancel_leave_whole_responses(speech: Speaking) -> None:
     async with speech() as server, qwen_realtime(server) as client:
         for number in range(30):
             await client.append("Once more, from the top. ")
@@ -294,7 +297,7 @@ async def test_races_of_text_and_cancel_leave_whole_responses(speech: Any) -> No
         await server.settled()
 
 
-async def test_a_cancel_while_finishing_and_a_cancel_of_nothing(speech: Any) -> None:
+async def test_a_cancel_while_finishing_and_a_cancel_of_nothing(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, qwen_realtime(server) as client:
         await client.send("response.cancel")  # nobody answers, nothing breaks
         await client.append("A text that takes its time. " * 5)
@@ -310,7 +313,7 @@ async def test_a_cancel_while_finishing_and_a_cancel_of_nothing(speech: Any) -> 
 # Settings.
 
 
-async def test_a_voice_changes_between_texts_and_never_within_one(speech: Any) -> None:
+async def test_a_voice_changes_between_texts_and_never_within_one(speech: Speaking) -> None:
     async with speech() as server, qwen_realtime(server) as client:
         await client.update(voice="bass", mode="commit")
         await client.append("In a low voice.")
@@ -338,7 +341,7 @@ async def test_a_voice_changes_between_texts_and_never_within_one(speech: Any) -
         assert server.running.front.sessions == 1
 
 
-async def test_a_dialogue_sent_at_once(speech: Any) -> None:
+async def test_a_dialogue_sent_at_once(speech: Speaking) -> None:
     async with speech() as server, qwen_realtime(server) as client:
         voices = ["alto", "bass"] * 20
         for voice in voices:
@@ -354,7 +357,7 @@ async def test_a_dialogue_sent_at_once(speech: Any) -> None:
 
 @pytest.mark.parametrize("how", ["cancel", "hang up", "close", "end"])
 async def test_what_is_silenced_with_the_voice_before_it_never_begins(
-    speech: Any, how: str
+    speech: Speaking, how: str
 ) -> None:
     async with speech(engine=SLOW) as server, qwen_realtime(server) as client:
         commands = server.spy_on_commands()
@@ -377,7 +380,7 @@ async def test_what_is_silenced_with_the_voice_before_it_never_begins(
         assert sum(isinstance(command, Open) for command in commands) == 1
 
 
-async def test_a_change_of_voice_needs_no_second_place(speech: Any) -> None:
+async def test_a_change_of_voice_needs_no_second_place(speech: Speaking) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
     async with speech(config, engine=SLOW) as server, qwen_realtime(server) as client:
         await client.append("A text that takes its time.")
@@ -389,7 +392,7 @@ async def test_a_change_of_voice_needs_no_second_place(speech: Any) -> None:
         assert [done["voice"] for done in dones] == ["tenor", "bass"]
 
 
-async def test_updates_add_up_and_null_is_nothing(speech: Any) -> None:
+async def test_updates_add_up_and_null_is_nothing(speech: Speaking) -> None:
     async with speech() as server, qwen_realtime(server) as client:
         await client.update(voice="BASS", mode="commit", instructions="Calmly.")
         session = await client.update(
@@ -411,13 +414,13 @@ async def test_updates_add_up_and_null_is_nothing(speech: Any) -> None:
         assert abs(len(heard) - len("Hello.") * FRAME * 2 / 3) <= 2
 
 
-async def test_dashscope_s_voices_get_one_of_ours(speech: Any) -> None:
+async def test_dashscope_s_voices_get_one_of_ours(speech: Speaking) -> None:
     async with speech() as server, qwen_realtime(server) as client:
         for name in ("Cherry", "Ethan", "Ono Anna"):
             assert (await client.update(voice=name))["voice"] == "tenor"
 
 
-async def test_text_in_the_buffer_is_spoken_when_the_server_takes_over(speech: Any) -> None:
+async def test_text_in_the_buffer_is_spoken_when_the_server_takes_over(speech: Speaking) -> None:
     async with speech() as server, qwen_realtime(server) as client:
         await client.update(mode="commit")
         await client.append("Kept ")
@@ -431,7 +434,9 @@ async def test_text_in_the_buffer_is_spoken_when_the_server_takes_over(speech: A
 @pytest.mark.parametrize(
     ("format", "magic"), [("mp3", b"\xff"), ("opus", b"OggS"), ("wav", b"RIFF")]
 )
-async def test_each_response_is_a_file_of_its_own(speech: Any, format: str, magic: bytes) -> None:
+async def test_each_response_is_a_file_of_its_own(
+    speech: Speaking, format: str, magic: bytes
+) -> None:
     async with speech() as server, qwen_realtime(server) as client:
         await client.update(response_format=format, mode="commit", bit_rate=64)
         for _ in range(2):
@@ -450,7 +455,7 @@ async def test_each_response_is_a_file_of_its_own(speech: Any, format: str, magi
     ],
 )
 async def test_a_rate_in_the_format_s_name_counts(
-    speech: Any, format: str, more: dict[str, Any], sample_rate: int, length: int
+    speech: Speaking, format: str, more: dict[str, Any], sample_rate: int, length: int
 ) -> None:
     async with speech() as server, qwen_realtime(server) as client:
         session = await client.update(response_format=format, **more)
@@ -482,7 +487,7 @@ async def test_a_rate_in_the_format_s_name_counts(
         ("loud", "session"),
     ],
 )
-async def test_a_bad_update_changes_nothing(speech: Any, session: Any, names: str) -> None:
+async def test_a_bad_update_changes_nothing(speech: Speaking, session: Any, names: str) -> None:
     async with speech() as server, qwen_realtime(server) as client:
         await client.update(voice="bass")
         event_id = await client.send("session.update", session=session)
@@ -510,7 +515,9 @@ async def test_a_bad_update_changes_nothing(speech: Any, session: Any, names: st
         '{"type": "input_text_buffer.append", "text": "' + "a" * 20_000 + '"}',
     ],
 )
-async def test_garbage_is_an_error_and_the_socket_goes_on(speech: Any, raw: str | bytes) -> None:
+async def test_garbage_is_an_error_and_the_socket_goes_on(
+    speech: Speaking, raw: str | bytes
+) -> None:
     async with speech() as server, qwen_realtime(server) as client:
         await client.append("Hello ")
         await client.socket.send(raw)
@@ -521,7 +528,7 @@ async def test_garbage_is_an_error_and_the_socket_goes_on(speech: Any, raw: str 
         await client.until("response.done")
 
 
-async def test_no_text_after_finish(speech: Any) -> None:
+async def test_no_text_after_finish(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, qwen_realtime(server) as client:
         await client.append("A text that takes its time.")
         await client.send("session.finish")
@@ -530,7 +537,7 @@ async def test_no_text_after_finish(speech: Any) -> None:
         assert types(await client.rest())[-1] == "session.finished"
 
 
-async def test_a_flood_of_text_is_bounded(speech: Any) -> None:
+async def test_a_flood_of_text_is_bounded(speech: Speaking) -> None:
     limits = LimitsConfig(max_text_chars=500, max_turn_chars=1_000)
     async with speech(ServerConfig(port=0, limits=limits)) as server:
         for mode in ("commit", "server_commit"):
@@ -544,7 +551,7 @@ async def test_a_flood_of_text_is_bounded(speech: Any) -> None:
 # Overload, failure, end.
 
 
-async def test_no_place_is_503(speech: Any) -> None:
+async def test_no_place_is_503(speech: Speaking) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
     async with speech(config) as server, qwen_realtime(server) as client:
         with pytest.raises(websockets.InvalidStatus) as caught:
@@ -557,7 +564,7 @@ async def test_no_place_is_503(speech: Any) -> None:
         await client.until("response.done")
 
 
-async def test_a_failure_of_the_engine_ends_what_was_promised(speech: Any) -> None:
+async def test_a_failure_of_the_engine_ends_what_was_promised(speech: Speaking) -> None:
     faults = Faults()
     async with speech(engine=SLOW, faults=faults) as server, qwen_realtime(server) as client:
         await client.update(mode="commit")
@@ -576,7 +583,7 @@ async def test_a_failure_of_the_engine_ends_what_was_promised(speech: Any) -> No
         assert seen[-1]["response"]["status"] == "completed"
 
 
-async def test_the_server_s_end_is_told(speech: Any) -> None:
+async def test_the_server_s_end_is_told(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, qwen_realtime(server) as client:
         await client.append("A long text. " * 10)
         await client.until(DELTA)
@@ -587,7 +594,7 @@ async def test_the_server_s_end_is_told(speech: Any) -> None:
         await server.settled()
 
 
-async def test_hanging_up_in_the_middle_frees_all(speech: Any) -> None:
+async def test_hanging_up_in_the_middle_frees_all(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server:
         async with qwen_realtime(server) as client:
             await client.append("A long text. " * 20)
@@ -598,7 +605,7 @@ async def test_hanging_up_in_the_middle_frees_all(speech: Any) -> None:
 
 
 async def test_an_idle_socket_is_closed_with_1000(
-    speech: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(DashScopeSocket, "idle_seconds", 0.1)
     async with speech() as server, qwen_realtime(server) as client:
@@ -606,7 +613,7 @@ async def test_an_idle_socket_is_closed_with_1000(
         assert client.socket.close_code == 1000
 
 
-async def test_the_key_as_bearer(speech: Any) -> None:
+async def test_the_key_as_bearer(speech: Speaking) -> None:
     key = "sesame-open-12345"
     async with speech(ServerConfig(port=0, api_keys=(key,))) as server:
         headers = {"Authorization": f"Bearer {key}"}
@@ -627,7 +634,7 @@ async def _say(client: Client, text: str) -> list[dict[str, Any]]:
     return await client.until("response.done")
 
 
-async def test_sockets_do_not_mix(speech: Any) -> None:
+async def test_sockets_do_not_mix(speech: Speaking) -> None:
     async with speech() as server:
         async with qwen_realtime(server) as one, qwen_realtime(server) as two:
             short, long = "Yes.", "A somewhat longer answer."

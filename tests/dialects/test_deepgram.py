@@ -13,12 +13,13 @@ from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import Faults
 from tests.dialects.asking import SLOW
 from tests.dialects.deepgrams import FRAME, LIVEKIT, TENTH, flux, sound_of, speaking, types_of
+from tests.server.conftest import Speaking
 
 PIPECAT = "?model=aura-2-helena-en&encoding=linear16&sample_rate=24000&mip_opt_out=true"
 LONG = "A long answer that nobody wants to hear. " * 8
 
 
-async def test_a_socket_is_greeted_with_metadata(speech: Any) -> None:
+async def test_a_socket_is_greeted_with_metadata(speech: Speaking) -> None:
     async with speech() as server, speaking(server, PIPECAT) as client:
         greeting = client.greeting
         assert greeting["type"] == "Metadata" and greeting["model_name"] == "aura-2-helena-en"
@@ -26,7 +27,7 @@ async def test_a_socket_is_greeted_with_metadata(speech: Any) -> None:
         assert greeting["model_version"]
 
 
-async def test_deltas_that_cut_words_are_the_whole_text(speech: Any) -> None:
+async def test_deltas_that_cut_words_are_the_whole_text(speech: Speaking) -> None:
     async with speech() as server, speaking(server) as client:
         commands = server.spy_on_commands()
         await client.say("Hel", "lo", " wor", "ld, how", " are you?")
@@ -39,7 +40,7 @@ async def test_deltas_that_cut_words_are_the_whole_text(speech: Any) -> None:
         await server.settled_engine()
 
 
-async def test_sound_comes_before_the_flush(speech: Any) -> None:
+async def test_sound_comes_before_the_flush(speech: Speaking) -> None:
     async with speech() as server, speaking(server) as client:
         await client.say("The answer to that ", flush=False)
         assert sound_of(await client.until("sound"))
@@ -47,7 +48,7 @@ async def test_sound_comes_before_the_flush(speech: Any) -> None:
         await client.until("Flushed")
 
 
-async def test_three_turns_are_flushed_one_by_one(speech: Any) -> None:
+async def test_three_turns_are_flushed_one_by_one(speech: Speaking) -> None:
     async with speech() as server, speaking(server) as client:
         texts = ("This is one.", "This is the second.", "And three.")
         for text in texts:
@@ -58,7 +59,7 @@ async def test_three_turns_are_flushed_one_by_one(speech: Any) -> None:
             assert len(sound_of(seen)) == len(text) * FRAME
 
 
-async def test_what_livekit_sends(speech: Any) -> None:
+async def test_what_livekit_sends(speech: Speaking) -> None:
     """A word a message, the next turn over the pooled socket, then `Flush` and `Close`."""
     async with speech() as server, speaking(server, LIVEKIT) as client:
         for sentence in ("Your table is free.", "Come at eight."):
@@ -71,7 +72,7 @@ async def test_what_livekit_sends(speech: Any) -> None:
         await server.settled()
 
 
-async def test_an_abandoned_livekit_socket_stops_when_it_is_closed(speech: Any) -> None:
+async def test_an_abandoned_livekit_socket_stops_when_it_is_closed(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server:
         async with speaking(server, LIVEKIT) as client:
             await client.say(*(f"{word} " for word in LONG.split()), flush=False)
@@ -83,7 +84,7 @@ async def test_an_abandoned_livekit_socket_stops_when_it_is_closed(speech: Any) 
         assert server.value("tts_turns_total", reason="closed") == 1
 
 
-async def test_what_pipecat_sends(speech: Any) -> None:
+async def test_what_pipecat_sends(speech: Speaking) -> None:
     """Whole sentences with a space behind them; `Clear` when somebody speaks; then `Close`."""
     headers = {"Authorization": "Token none"}
     async with speech(engine=SLOW) as server:
@@ -101,7 +102,7 @@ async def test_what_pipecat_sends(speech: Any) -> None:
         assert server.value("tts_turns_total", reason="interrupted") == 1
 
 
-async def test_clear_takes_back_turns_that_wait(speech: Any) -> None:
+async def test_clear_takes_back_turns_that_wait(speech: Speaking) -> None:
     async with speech() as server, speaking(server) as client:
         for _ in range(30):
             await client.say("Once more.", "From the top.")
@@ -115,7 +116,7 @@ async def test_clear_takes_back_turns_that_wait(speech: Any) -> None:
         await server.settled_engine()
 
 
-async def test_close_speaks_what_there_is_first(speech: Any) -> None:
+async def test_close_speaks_what_there_is_first(speech: Speaking) -> None:
     async with speech() as server, speaking(server) as client:
         await client.say("First.")
         await client.say("And this without a flush.", flush=False)
@@ -127,7 +128,7 @@ async def test_close_speaks_what_there_is_first(speech: Any) -> None:
         assert client.socket.close_code == 1000
 
 
-async def test_clear_after_close_ends_it(speech: Any) -> None:
+async def test_clear_after_close_ends_it(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, speaking(server) as client:
         await client.say(LONG)
         await client.until("sound")
@@ -138,14 +139,14 @@ async def test_clear_after_close_ends_it(speech: Any) -> None:
 
 
 @pytest.mark.parametrize("text", ["…", "🙂", "**  **", "- "])
-async def test_nothing_to_speak_is_a_little_silence(speech: Any, text: str) -> None:
+async def test_nothing_to_speak_is_a_little_silence(speech: Speaking, text: str) -> None:
     async with speech() as server, speaking(server) as client:
         await client.say(text)
         assert sound_of(await client.until("Flushed")) == TENTH
 
 
 async def test_text_that_waits_is_spoken_to_its_end(
-    speech: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("realtime_tts.dialects.socket.SpeechSocket.hold_seconds", 0.2)
     async with speech() as server, speaking(server) as client:
@@ -174,7 +175,7 @@ async def test_text_that_waits_is_spoken_to_its_end(
     ],
 )
 async def test_formats_last_as_long_as_they_should(
-    speech: Any, path: str, query: str, bytes_a_second: int
+    speech: Speaking, path: str, query: str, bytes_a_second: int
 ) -> None:
     connect = speaking if path == "/v1" else flux
     last = "Flushed" if path == "/v1" else "SpeechMetadata"
@@ -205,7 +206,7 @@ async def test_formats_last_as_long_as_they_should(
     ],
 )
 async def test_an_address_that_cannot_be_is_refused(
-    speech: Any, path: str, query: str, names: str
+    speech: Speaking, path: str, query: str, names: str
 ) -> None:
     async with speech() as server:
         url = f"ws://127.0.0.1:{server.port}{path}?{query}"
@@ -218,14 +219,14 @@ async def test_an_address_that_cannot_be_is_refused(
         body = json.loads(response.body or b"")
         assert body["err_code"] == "Bad Request" and names in body["err_msg"]
         # Browsers cannot see that.
-        async with websockets.connect(url, origin=server.running.url) as socket:
+        async with websockets.connect(url, origin=websockets.Origin(server.running.url)) as socket:
             with pytest.raises(websockets.ConnectionClosed):
                 await socket.recv()
             assert socket.close_code == 1008 and socket.close_reason
         assert server.running.front.sessions == 0
 
 
-async def test_what_the_original_has_is_accepted(speech: Any) -> None:
+async def test_what_the_original_has_is_accepted(speech: Speaking) -> None:
     query = "?model=AURA-2-Bass-de&speed=1.0&expressivity=2&tag=a&tag=b&unheard_of=1&encoding="
     async with speech() as server:
         for connect, last in ((speaking, "Flushed"), (flux, "SpeechMetadata")):
@@ -257,7 +258,7 @@ async def test_what_the_original_has_is_accepted(speech: Any) -> None:
     ],
 )
 async def test_what_cannot_be_taken_ends_the_socket(
-    speech: Any, connect: Any, raw: str | bytes, code: str, close: int
+    speech: Speaking, connect: Any, raw: str | bytes, code: str, close: int
 ) -> None:
     async with speech(engine=SLOW) as server, speaking(server) as other:
         await other.say("Hello ", flush=False)
@@ -272,14 +273,14 @@ async def test_what_cannot_be_taken_ends_the_socket(
         assert server.running.front.sessions == 1
 
 
-async def test_half_characters_are_spoken_over(speech: Any) -> None:
+async def test_half_characters_are_spoken_over(speech: Speaking) -> None:
     async with speech() as server, speaking(server) as client:
         await client.socket.send('{"type": "Speak", "text": "Half \\ud83d of it."}')
         await client.send("Flush")
         assert sound_of(await client.until("Flushed"))
 
 
-async def test_floods_end_the_socket(speech: Any) -> None:
+async def test_floods_end_the_socket(speech: Speaking) -> None:
     limits = LimitsConfig(message_burst=50, messages_per_second=50)
     async with speech(ServerConfig(port=0, limits=limits)) as server, flux(server) as client:
         for _ in range(200):
@@ -289,7 +290,7 @@ async def test_floods_end_the_socket(speech: Any) -> None:
         await server.settled()
 
 
-async def test_a_huge_message_closes_the_socket(speech: Any) -> None:
+async def test_a_huge_message_closes_the_socket(speech: Speaking) -> None:
     async with speech() as server, speaking(server) as client:
         await client.say("a" * 3_000_000)
         assert await client.rest() == [] and client.socket.close_code == 1009
@@ -298,7 +299,7 @@ async def test_a_huge_message_closes_the_socket(speech: Any) -> None:
 # Overload, failure, end.
 
 
-async def test_no_place_is_503(speech: Any) -> None:
+async def test_no_place_is_503(speech: Speaking) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
     async with speech(config) as server, speaking(server) as client:
         with pytest.raises(websockets.InvalidStatus) as caught:
@@ -313,7 +314,7 @@ async def test_no_place_is_503(speech: Any) -> None:
 
 
 @pytest.mark.parametrize("connect", [speaking, flux])
-async def test_a_failure_of_the_engine_ends_the_socket(speech: Any, connect: Any) -> None:
+async def test_a_failure_of_the_engine_ends_the_socket(speech: Speaking, connect: Any) -> None:
     faults = Faults()
     async with speech(engine=SLOW, faults=faults) as server, connect(server, "") as client:
         await client.say("A text that will fail in the middle. ", flush=False)
@@ -325,7 +326,7 @@ async def test_a_failure_of_the_engine_ends_the_socket(speech: Any, connect: Any
 
 
 @pytest.mark.parametrize("connect", [speaking, flux])
-async def test_the_server_s_end_is_told(speech: Any, connect: Any) -> None:
+async def test_the_server_s_end_is_told(speech: Speaking, connect: Any) -> None:
     async with speech(engine=SLOW) as server:
         async with connect(server, "") as client, connect(server, "") as idle:
             await client.say(LONG)
@@ -337,7 +338,7 @@ async def test_the_server_s_end_is_told(speech: Any, connect: Any) -> None:
         await server.settled()
 
 
-async def test_a_drain_lets_speech_finish(speech: Any) -> None:
+async def test_a_drain_lets_speech_finish(speech: Speaking) -> None:
     async with speech() as server, speaking(server) as client:
         await client.say("To the end of it.")
         await client.until("sound")
@@ -346,7 +347,7 @@ async def test_a_drain_lets_speech_finish(speech: Any) -> None:
         assert client.socket.close_code == 1001
 
 
-async def test_hanging_up_in_the_middle_frees_all(speech: Any) -> None:
+async def test_hanging_up_in_the_middle_frees_all(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server:
         async with speaking(server) as client, flux(server) as other:
             for each in (client, other):
@@ -363,7 +364,7 @@ KEY = "sesame-open-12345"
 
 
 @pytest.mark.parametrize("connect", [speaking, flux])
-async def test_keys_in_headers_and_subprotocols(speech: Any, connect: Any) -> None:
+async def test_keys_in_headers_and_subprotocols(speech: Speaking, connect: Any) -> None:
     async with speech(ServerConfig(port=0, api_keys=(KEY,))) as server:
         for kind in ("Token", "token", "Bearer"):
             headers = {"Authorization": f"{kind} {KEY}"}

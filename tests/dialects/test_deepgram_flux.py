@@ -15,6 +15,7 @@ from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.text.speech_times import SpokenSpan
 from tests.dialects.asking import SLOW
 from tests.dialects.deepgrams import FRAME, TENTH, flux, sound_of, types_of
+from tests.server.conftest import Speaking
 
 PIPECAT = "?model=flux-heather-en&encoding=linear16&sample_rate=24000&expressivity=1&tag=a&tag=b"
 LONG = "A long answer that nobody wants to hear. " * 8
@@ -29,7 +30,7 @@ def only(seen: list[Any], type: str) -> list[dict[str, Any]]:
     return [one for one in seen if not isinstance(one, bytes) and one["type"] == type]
 
 
-async def test_a_socket_is_greeted(speech: Any) -> None:
+async def test_a_socket_is_greeted(speech: Speaking) -> None:
     async with speech() as server, flux(server, PIPECAT) as client:
         greeting = client.greeting
         assert greeting["type"] == "Connected" and greeting["model_name"] == "flux-heather-en"
@@ -37,7 +38,7 @@ async def test_a_socket_is_greeted(speech: Any) -> None:
         assert [uuid.UUID(one) for one in greeting["model_uuids"]]
 
 
-async def test_a_turn_is_a_bracket_around_its_sound(speech: Any) -> None:
+async def test_a_turn_is_a_bracket_around_its_sound(speech: Speaking) -> None:
     text = "Sure, I can help you."
     async with speech() as server, flux(server) as client:
         await client.say("Su", "re, I c", "an help", " you.")
@@ -62,7 +63,7 @@ async def test_a_turn_is_a_bracket_around_its_sound(speech: Any) -> None:
 
 
 async def test_the_start_is_told_with_the_first_text_and_sound_before_the_flush(
-    speech: Any,
+    speech: Speaking,
 ) -> None:
     async with speech() as server, flux(server) as client:
         await client.say(" ", flush=False)
@@ -74,7 +75,7 @@ async def test_the_start_is_told_with_the_first_text_and_sound_before_the_flush(
         assert seen[-1]["input_character_count"] == len(" The answer to that is long.")
 
 
-async def test_turns_that_wait_come_one_by_one(speech: Any) -> None:
+async def test_turns_that_wait_come_one_by_one(speech: Speaking) -> None:
     async with speech() as server, flux(server) as client:
         texts = ("This is one.", "This is the second.", "And three.")
         for text in texts:
@@ -89,7 +90,9 @@ async def test_turns_that_wait_come_one_by_one(speech: Any) -> None:
         await server.settled_engine()
 
 
-async def test_a_pause_does_not_end_a_turn(speech: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_pause_does_not_end_a_turn(
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("realtime_tts.dialects.socket.SpeechSocket.hold_seconds", 0.2)
     first, second = "Let me look that up", " and here it is."
     async with speech() as server, flux(server) as client:
@@ -112,7 +115,7 @@ async def test_a_pause_does_not_end_a_turn(speech: Any, monkeypatch: pytest.Monk
         assert types_of(seen) == ALL
 
 
-async def test_nothing_to_speak_is_a_little_silence_and_a_warning(speech: Any) -> None:
+async def test_nothing_to_speak_is_a_little_silence_and_a_warning(speech: Speaking) -> None:
     async with speech() as server, flux(server) as client:
         await client.say("…")
         seen = await client.until("SpeechMetadata")
@@ -125,7 +128,7 @@ async def test_nothing_to_speak_is_a_little_silence_and_a_warning(speech: Any) -
         assert seen[-1]["audio_duration_ms"] == 100
 
 
-async def test_a_position_beyond_what_was_sent_is_not_believed(speech: Any) -> None:
+async def test_a_position_beyond_what_was_sent_is_not_believed(speech: Speaking) -> None:
     """Else the next interrupt, with the right position, would be one that goes back."""
     async with speech() as server, flux(server) as client:
         for position in (900_000_000, 1_000_000):
@@ -139,7 +142,7 @@ async def test_a_position_beyond_what_was_sent_is_not_believed(speech: Any) -> N
             assert seen[-1]["audio_played_ms"] < 20_000
 
 
-async def test_a_flush_without_a_turn_is_warned_of(speech: Any) -> None:
+async def test_a_flush_without_a_turn_is_warned_of(speech: Speaking) -> None:
     async with speech() as server, flux(server) as client:
         await client.send("Flush")
         assert (await client.next())["code"] == "NO_ACTIVE_SPEECH"
@@ -152,7 +155,7 @@ async def test_a_flush_without_a_turn_is_warned_of(speech: Any) -> None:
         assert only(seen, "Warning")[0]["code"] == "NO_ACTIVE_SPEECH"
 
 
-async def test_speed_can_be_configured(speech: Any) -> None:
+async def test_speed_can_be_configured(speech: Speaking) -> None:
     async with speech() as server, flux(server) as client:
         await client.send("Configure", speed=1.0)
         assert await client.next() == {"type": "ConfigureSuccess", "applied": {"speed": 1.0}}
@@ -170,7 +173,9 @@ async def test_speed_can_be_configured(speech: Any) -> None:
         await client.until("SpeechMetadata")
 
 
-async def test_a_speed_is_that_of_the_next_turn_that_nothing_is_spoken_before(speech: Any) -> None:
+async def test_a_speed_is_that_of_the_next_turn_that_nothing_is_spoken_before(
+    speech: Speaking,
+) -> None:
     """And positions go on counting the session's sound."""
     async with speech() as server, flux(server) as client:
         lengths = []
@@ -193,7 +198,7 @@ def offset(value: Any) -> dict[str, Any]:
     return {"playback_offset": {"type": "time_ms", "value": value}}
 
 
-async def test_what_pipecat_sends(speech: Any) -> None:
+async def test_what_pipecat_sends(speech: Speaking) -> None:
     """Tokens; an interrupt without a position; then no `Close`, the socket just ends."""
     headers = {"Authorization": "Token none"}
     async with speech(engine=SLOW) as server:
@@ -215,7 +220,7 @@ async def test_what_pipecat_sends(speech: Any) -> None:
         assert server.value("tts_turns_total", reason="interrupted") == 1
 
 
-async def test_an_interrupt_tells_what_was_heard(speech: Any) -> None:
+async def test_an_interrupt_tells_what_was_heard(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, flux(server) as client:
         await client.say(LONG)
         seen = await client.until("sound")
@@ -234,7 +239,7 @@ async def test_an_interrupt_tells_what_was_heard(speech: Any) -> None:
         assert total["total_audio_duration_ms"] == 1_500, "it counts what was heard"
 
 
-async def test_positions_count_the_sound_of_all_turns(speech: Any) -> None:
+async def test_positions_count_the_sound_of_all_turns(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, flux(server) as client:
         await client.say("Yes, of course.")
         await client.until("SpeechMetadata")
@@ -258,7 +263,7 @@ async def test_positions_count_the_sound_of_all_turns(speech: Any) -> None:
 
 
 async def test_a_turn_that_is_over_may_still_be_interrupted_in_the_listener_s_ears(
-    speech: Any,
+    speech: Speaking,
 ) -> None:
     text = "One two three four five six."
     async with speech() as server, flux(server) as client:
@@ -280,7 +285,7 @@ async def test_a_turn_that_is_over_may_still_be_interrupted_in_the_listener_s_ea
         assert (await client.next())["code"] == "NO_ACTIVE_SPEECH"
 
 
-async def test_an_interrupt_before_any_sound(speech: Any) -> None:
+async def test_an_interrupt_before_any_sound(speech: Speaking) -> None:
     async with speech() as server, flux(server) as client:
         await client.send("Interrupt")
         assert (await client.next())["code"] == "NO_AUDIO_GENERATED"
@@ -294,7 +299,7 @@ async def test_an_interrupt_before_any_sound(speech: Any) -> None:
         await server.settled_engine()
 
 
-async def test_an_interrupt_takes_back_turns_that_wait(speech: Any) -> None:
+async def test_an_interrupt_takes_back_turns_that_wait(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, flux(server) as client:
         await client.say(LONG)
         await client.say("One moment.")
@@ -307,7 +312,7 @@ async def test_an_interrupt_takes_back_turns_that_wait(speech: Any) -> None:
         assert types_of(seen) == ALL and len(sound_of(seen)) == len("New.") * FRAME
 
 
-async def test_a_position_that_goes_back_is_warned_of(speech: Any) -> None:
+async def test_a_position_that_goes_back_is_warned_of(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, flux(server) as client:
         await client.say(LONG)
         seen = await client.until("sound")
@@ -323,7 +328,7 @@ async def test_a_position_that_goes_back_is_warned_of(speech: Any) -> None:
         assert not only(seen, "SpeechInterrupted")
 
 
-async def test_a_position_after_an_interrupt_without_one_is_obeyed(speech: Any) -> None:
+async def test_a_position_after_an_interrupt_without_one_is_obeyed(speech: Speaking) -> None:
     """The listener has heard less than was sent; the agent must be silent all the same."""
     async with speech(engine=SLOW) as server, flux(server) as client:
         await client.say(LONG)
@@ -340,7 +345,7 @@ async def test_a_position_after_an_interrupt_without_one_is_obeyed(speech: Any) 
         await server.settled_engine()
 
 
-async def test_speech_that_was_cut_short_is_told(speech: Any) -> None:
+async def test_speech_that_was_cut_short_is_told(speech: Speaking) -> None:
     short = FakeEngineConfig(frames_per_token=1, max_frames=10)
     async with speech(engine=short) as server, flux(server) as client:
         await client.say("More than ten characters.")
@@ -354,7 +359,7 @@ async def test_speech_that_was_cut_short_is_told(speech: Any) -> None:
     [800, [], {}, {"type": "time_ms"}, {"type": "samples", "value": 1}]
     + [{"value": value} for value in (-1, True, "1", 1e30, [1])],
 )
-async def test_positions_that_are_none_end_the_socket(speech: Any, given: Any) -> None:
+async def test_positions_that_are_none_end_the_socket(speech: Speaking, given: Any) -> None:
     async with speech() as server, flux(server) as client:
         await client.send("Interrupt", playback_offset=given)
         error, close, _ = await client.refused()
@@ -363,13 +368,13 @@ async def test_positions_that_are_none_end_the_socket(speech: Any, given: Any) -
 
 
 @pytest.mark.parametrize("given", ["fast", True, [1], 10**400, -(10**400), float("nan")])
-async def test_speeds_that_are_none_end_the_socket(speech: Any, given: Any) -> None:
+async def test_speeds_that_are_none_end_the_socket(speech: Speaking, given: Any) -> None:
     async with speech() as server, flux(server) as client:
         await client.send("Configure", speed=given)
         assert (await client.refused())[0]["code"] == "MESSAGE-0000"
 
 
-async def test_a_turn_has_an_end(speech: Any) -> None:
+async def test_a_turn_has_an_end(speech: Speaking) -> None:
     limits = LimitsConfig(max_text_chars=100, max_turn_chars=250)
     config = ServerConfig(port=0, limits=limits)
     async with speech(config, engine=SLOW) as server, flux(server) as client:
@@ -382,7 +387,7 @@ async def test_a_turn_has_an_end(speech: Any) -> None:
 # The end.
 
 
-async def test_close_speaks_what_there_is_first(speech: Any) -> None:
+async def test_close_speaks_what_there_is_first(speech: Speaking) -> None:
     async with speech() as server, flux(server) as client:
         await client.say("First.")
         await client.say("And this without a flush.", flush=False)
@@ -402,7 +407,7 @@ async def test_close_speaks_what_there_is_first(speech: Any) -> None:
         assert client.socket.close_code == 1000
 
 
-async def test_what_livekit_sends_to_a_fresh_socket(speech: Any) -> None:
+async def test_what_livekit_sends_to_a_fresh_socket(speech: Speaking) -> None:
     async with speech() as server, flux(server) as client:
         await client.send("Flush")
         await client.send("Close")
@@ -410,7 +415,7 @@ async def test_what_livekit_sends_to_a_fresh_socket(speech: Any) -> None:
         assert client.socket.close_code == 1000
 
 
-async def test_an_interrupt_after_close_ends_it(speech: Any) -> None:
+async def test_an_interrupt_after_close_ends_it(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, flux(server) as client:
         await client.say(LONG)
         await client.until("sound")
@@ -420,7 +425,7 @@ async def test_an_interrupt_after_close_ends_it(speech: Any) -> None:
         await server.settled()
 
 
-async def test_the_error_is_the_last_word(speech: Any) -> None:
+async def test_the_error_is_the_last_word(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, flux(server) as client:
         await client.say(LONG, flush=False)
         await client.until("sound")

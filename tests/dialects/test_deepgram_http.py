@@ -9,6 +9,7 @@ import pytest
 
 from realtime_tts.config import ServerConfig
 from tests.dialects.deepgrams import FRAME, TENTH
+from tests.server.conftest import Speaking
 
 TEXT = "Hello there, how are you?"
 PIPECAT: dict[str, Any] = {
@@ -27,7 +28,7 @@ async def post(
 
 
 @pytest.mark.parametrize("path", ["/v1/speak", "/v2/speak"])
-async def test_what_pipecat_and_livekit_send(speech: Any, path: str) -> None:
+async def test_what_pipecat_and_livekit_send(speech: Speaking, path: str) -> None:
     async with speech() as server:
         response = await post(server, path, **PIPECAT, mip_opt_out="false")
         assert response.status_code == 200
@@ -57,7 +58,9 @@ async def test_what_pipecat_and_livekit_send(speech: Any, path: str) -> None:
         ({"encoding": "aac"}, "audio/aac", b"\xff"),
     ],
 )
-async def test_formats(speech: Any, query: dict[str, Any], media_type: str, begins: bytes) -> None:
+async def test_formats(
+    speech: Speaking, query: dict[str, Any], media_type: str, begins: bytes
+) -> None:
     async with speech() as server:
         response = await post(server, **query)
         assert response.status_code == 200, response.text
@@ -65,7 +68,7 @@ async def test_formats(speech: Any, query: dict[str, Any], media_type: str, begi
         assert response.content.startswith(begins) and len(response.content) > 500
 
 
-async def test_nothing_to_speak_is_a_little_silence(speech: Any) -> None:
+async def test_nothing_to_speak_is_a_little_silence(speech: Speaking) -> None:
     async with speech() as server:
         assert (await post(server, text="…", **PIPECAT)).content == TENTH
 
@@ -88,7 +91,9 @@ async def test_nothing_to_speak_is_a_little_silence(speech: Any) -> None:
         ({"text": ["a"]}, "text"),
     ],
 )
-async def test_what_is_wrong_has_a_status(speech: Any, query: dict[str, Any], names: str) -> None:
+async def test_what_is_wrong_has_a_status(
+    speech: Speaking, query: dict[str, Any], names: str
+) -> None:
     async with speech() as server:
         response = await post(server, **query)
         assert response.status_code == 400
@@ -99,7 +104,7 @@ async def test_what_is_wrong_has_a_status(speech: Any, query: dict[str, Any], na
         assert server.running.front.sessions == 0
 
 
-async def test_an_odd_model_makes_no_header(speech: Any) -> None:
+async def test_an_odd_model_makes_no_header(speech: Speaking) -> None:
     async with speech() as server:
         response = await post(server, **PIPECAT | {"model": "aura-2-\u65e5 \r\0x-\x7fevil-en"})
         assert response.status_code == 200
@@ -107,7 +112,7 @@ async def test_an_odd_model_makes_no_header(speech: Any) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"Hello."])
-async def test_bodies_that_are_none(speech: Any, body: bytes) -> None:
+async def test_bodies_that_are_none(speech: Speaking, body: bytes) -> None:
     async with speech() as server:
         async with httpx2.AsyncClient(base_url=server.running.url) as client:
             response = await client.post("/v1/speak", content=body)
@@ -115,14 +120,14 @@ async def test_bodies_that_are_none(speech: Any, body: bytes) -> None:
 
 
 @pytest.mark.parametrize("size", [17_000, 400_000])
-async def test_too_much_text_is_413(speech: Any, size: int) -> None:
+async def test_too_much_text_is_413(speech: Speaking, size: int) -> None:
     async with speech() as server:
         response = await post(server, text="a" * size)
         assert response.status_code == 413
         assert response.json()["err_code"] == "PAYLOAD_TOO_LARGE"
 
 
-async def test_another_method_is_told_of_both_ways(speech: Any) -> None:
+async def test_another_method_is_told_of_both_ways(speech: Speaking) -> None:
     async with speech() as server:
         async with httpx2.AsyncClient(base_url=server.running.url) as client:
             response = await client.get("/v2/speak")
@@ -130,7 +135,7 @@ async def test_another_method_is_told_of_both_ways(speech: Any) -> None:
         assert "WebSocket" in response.json()["err_msg"]
 
 
-async def test_the_key_guards_it(speech: Any) -> None:
+async def test_the_key_guards_it(speech: Speaking) -> None:
     key = "sesame-open-12345"
     async with speech(ServerConfig(port=0, api_keys=(key,))) as server:
         denied = await post(server)

@@ -19,6 +19,7 @@ from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.voices.library import VoiceLibrary
 from tests.dialects.cartesian import RAW, VOICE, cartesian
 from tests.dialects.elevens import eleven
+from tests.server.conftest import Speaking, Speech
 
 ELEVEN = "/v1/pronunciation-dictionaries"
 CARTESIA = "/pronunciation-dicts"
@@ -26,7 +27,7 @@ RULE = {"type": "alias", "string_to_replace": "SQL", "alias": "sequel"}
 
 
 class Server:
-    def __init__(self, speech: Any, http: httpx2.AsyncClient) -> None:
+    def __init__(self, speech: Speech, http: httpx2.AsyncClient) -> None:
         self.speech, self.http, self.commands = speech, http, speech.spy_on_commands()
 
     def said(self) -> str:
@@ -56,7 +57,7 @@ Serve = Callable[..., AbstractAsyncContextManager[Server]]
 
 
 @pytest.fixture
-def serve(speech: Any, tmp_path: Path) -> Serve:
+def serve(speech: Speaking, tmp_path: Path) -> Serve:
     @contextlib.asynccontextmanager
     async def server(**options: Any) -> AsyncIterator[Server]:
         options.setdefault("voices", VoiceLibrary(tmp_path))

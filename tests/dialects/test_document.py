@@ -17,6 +17,7 @@ import pytest
 
 from realtime_tts.config import LimitsConfig
 from realtime_tts.dialects.openai_request import VOICES
+from tests.server.conftest import Speaking
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = (ROOT / "docs" / "dialects.md").read_text(encoding="utf-8")
@@ -55,7 +56,7 @@ def test_there_are_programs_to_run() -> None:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
-async def test_the_curl_command_speaks(speech: Any, tmp_path: Path) -> None:
+async def test_the_curl_command_speaks(speech: Speaking, tmp_path: Path) -> None:
     command = blocks("console")[0].removeprefix("$ ").replace('"ava"', '"alto"')
     async with speech() as server:
         await run(server, tmp_path, command, "bash", "-c")
@@ -63,7 +64,7 @@ async def test_the_curl_command_speaks(speech: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("index", range(2))
-async def test_the_python_programs_speak(speech: Any, tmp_path: Path, index: int) -> None:
+async def test_the_python_programs_speak(speech: Speaking, tmp_path: Path, index: int) -> None:
     async with speech() as server:
         printed = await run(server, tmp_path, blocks("python")[index], sys.executable, "-c")
         if "stream_to_file" in blocks("python")[index]:

@@ -19,6 +19,7 @@ from tests.dialects.elevens import eleven
 from tests.dialects.omni import omni
 from tests.dialects.plain import plain, sound_of
 from tests.dialects.qwen_realtime import qwen_realtime
+from tests.server.conftest import Eventually, Speaking
 from tests.waiting import until
 
 
@@ -77,8 +78,8 @@ EMPTY_TRANSCRIPT = {
     ],
 )
 async def test_who_only_waits_for_text_is_told_at_once(
-    speech: Any,
-    eventually: Any,
+    speech: Speaking,
+    eventually: Eventually,
     taken: list[Any],
     connect: Callable[..., Any],
     message: dict[str, Any] | None,
@@ -95,7 +96,7 @@ async def test_who_only_waits_for_text_is_told_at_once(
         await server.settled()
 
 
-async def test_who_has_not_shown_a_key_is_told_at_once(speech: Any) -> None:
+async def test_who_has_not_shown_a_key_is_told_at_once(speech: Speaking) -> None:
     config = ServerConfig(port=0, api_keys=("a-key-of-the-test",))
     async with speech(config) as server, eleven(server) as client:
         server.running.front.drain()
@@ -104,7 +105,7 @@ async def test_who_has_not_shown_a_key_is_told_at_once(speech: Any) -> None:
 
 
 async def test_a_context_that_was_begun_is_waited_for_as_long_as_for_a_pause(
-    speech: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its turn may go on. It ends as ever, and then the socket closes."""
     monkeypatch.setattr("realtime_tts.dialects.context.DRAIN_IDLE_SECONDS", 3_600)
@@ -123,7 +124,7 @@ async def test_a_context_that_was_begun_is_waited_for_as_long_as_for_a_pause(
 
 
 async def test_one_that_has_waited_for_longer_is_ended_at_once(
-    speech: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("realtime_tts.dialects.context.DRAIN_IDLE_SECONDS", 0.0)
     async with speech() as server, eleven(server) as client:
@@ -138,7 +139,7 @@ async def test_one_that_has_waited_for_longer_is_ended_at_once(
 
 
 async def test_nothing_is_begun_beside_speech_that_is_waited_for(
-    speech: Any, eventually: Any, taken: list[Any]
+    speech: Speaking, eventually: Eventually, taken: list[Any]
 ) -> None:
     async with speech(engine=SLOW) as server, plain(server) as client:
         await client.send(id="empty")
@@ -152,7 +153,9 @@ async def test_nothing_is_begun_beside_speech_that_is_waited_for(
         assert client.socket.close_code == 1001
 
 
-async def test_a_server_with_sockets_that_wait_does_not_wait_for_its_deadline(speech: Any) -> None:
+async def test_a_server_with_sockets_that_wait_does_not_wait_for_its_deadline(
+    speech: Speaking,
+) -> None:
     """The whole way: the drain that a signal asks for ends as soon as all are told."""
     async with speech(ServerConfig(port=0, drain_seconds=3_600)) as server:
         async with native(server) as one, eleven(server) as two, speaking(server) as three:

@@ -10,6 +10,7 @@ from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import Faults
 from tests.dialects.asking import SLOW
 from tests.dialects.elevens import FRAME, TENTH, Client, alignments, eleven, sound_of
+from tests.server.conftest import Speaking
 
 TEXT = "Hello there, how are you?"
 LONG = "A long answer that nobody wants to hear. " * 5
@@ -29,7 +30,7 @@ async def livekit_ends(client: Client, context_id: str) -> None:
     await client.send(context_id=context_id, close_context=True)
 
 
-async def test_a_turn_of_livekit(speech: Any) -> None:
+async def test_a_turn_of_livekit(speech: Speaking) -> None:
     async with speech() as server, eleven(server, LIVEKIT) as client:
         await livekit_begins(client, "a")
         for sentence in ("Hello there. ", "How are you? "):
@@ -48,7 +49,7 @@ async def test_a_turn_of_livekit(speech: Any) -> None:
         await server.settled_engine()
 
 
-async def test_a_turn_of_livekit_without_text_has_an_end(speech: Any) -> None:
+async def test_a_turn_of_livekit_without_text_has_an_end(speech: Speaking) -> None:
     async with speech() as server, eleven(server, LIVEKIT) as client:
         await livekit_begins(client, "a")
         await livekit_ends(client, "a")
@@ -56,7 +57,7 @@ async def test_a_turn_of_livekit_without_text_has_an_end(speech: Any) -> None:
         assert not only["audio"]
 
 
-async def test_a_barge_in_of_livekit_is_silence_at_once(speech: Any) -> None:
+async def test_a_barge_in_of_livekit_is_silence_at_once(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, eleven(server, LIVEKIT) as client:
         await livekit_begins(client, "old")
         await client.send(text=LONG, context_id="old", flush=True)
@@ -74,7 +75,7 @@ async def test_a_barge_in_of_livekit_is_silence_at_once(speech: Any) -> None:
         await server.settled_engine()
 
 
-async def test_turns_of_pipecat(speech: Any) -> None:
+async def test_turns_of_pipecat(speech: Speaking) -> None:
     """Whole sentences without the space between them, keep-alives, and the way it leaves."""
     async with speech() as server, eleven(server, PIPECAT) as client:
         commands = server.spy_on_commands()
@@ -98,7 +99,7 @@ async def test_turns_of_pipecat(speech: Any) -> None:
         await server.settled()
 
 
-async def test_a_barge_in_of_pipecat_after_the_end_of_the_text(speech: Any) -> None:
+async def test_a_barge_in_of_pipecat_after_the_end_of_the_text(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, eleven(server, PIPECAT) as client:
         await client.send(text=" ", context_id="a")
         await client.send(text=LONG, context_id="a")
@@ -111,7 +112,7 @@ async def test_a_barge_in_of_pipecat_after_the_end_of_the_text(speech: Any) -> N
         await server.settled_engine()
 
 
-async def test_tokens_of_pipecat_are_joined_as_they_come(speech: Any) -> None:
+async def test_tokens_of_pipecat_are_joined_as_they_come(speech: Speaking) -> None:
     async with speech() as server, eleven(server, "&auto_mode=false") as client:
         await client.send(text=" ", context_id="a")
         for token in ("I can h", "el", "p, surely", "."):
@@ -125,7 +126,7 @@ async def test_tokens_of_pipecat_are_joined_as_they_come(speech: Any) -> None:
 @pytest.mark.parametrize(
     ("closing", "whole"), [("drain", True), ("cancel", False), ("auto", False)]
 )
-async def test_what_a_close_means_can_be_said(speech: Any, closing: str, whole: bool) -> None:
+async def test_what_a_close_means_can_be_said(speech: Speaking, closing: str, whole: bool) -> None:
     async with speech(engine=SLOW) as server:
         async with eleven(server, f"&close_context={closing}") as client:
             await client.send(text=TEXT, context_id="a")
@@ -136,7 +137,7 @@ async def test_what_a_close_means_can_be_said(speech: Any, closing: str, whole: 
             assert (len(sound_of(seen)) == len(TEXT) * FRAME) is whole
 
 
-async def test_leaving_waits_for_what_was_flushed(speech: Any) -> None:
+async def test_leaving_waits_for_what_was_flushed(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, eleven(server) as client:
         await client.send(text=TEXT, context_id="heard")
         await client.send(context_id="heard", flush=True)
@@ -153,7 +154,7 @@ async def test_leaving_waits_for_what_was_flushed(speech: Any) -> None:
         assert client.socket.close_code == 1000
 
 
-async def test_contexts_at_once(speech: Any) -> None:
+async def test_contexts_at_once(speech: Speaking) -> None:
     async with speech() as server, eleven(server) as client:
         names = [f"c{number}" for number in range(20)]
         for name in names:
@@ -167,7 +168,7 @@ async def test_contexts_at_once(speech: Any) -> None:
             assert len(sound_of(seen, name)) == len(f"Hello from {name}.") * FRAME
 
 
-async def test_messages_without_an_id_are_of_one_context(speech: Any) -> None:
+async def test_messages_without_an_id_are_of_one_context(speech: Speaking) -> None:
     async with speech() as server, eleven(server) as client:
         await client.send(text="Hello ")
         await client.send(text="there.", flush=True)
@@ -178,7 +179,7 @@ async def test_messages_without_an_id_are_of_one_context(speech: Any) -> None:
         assert len(sound_of(seen)) == len("Hello there.") * FRAME
 
 
-async def test_the_other_spelling_of_ids(speech: Any) -> None:
+async def test_the_other_spelling_of_ids(speech: Speaking) -> None:
     async with speech() as server, eleven(server) as client:
         await client.send(text="Hello.", contextId="x", context_id=None)
         await client.send(contextId="x", flush=True)
@@ -186,7 +187,7 @@ async def test_the_other_spelling_of_ids(speech: Any) -> None:
         assert sound_of(await client.until("isFinal", "x"))
 
 
-async def test_a_pause_speaks_what_there_is(speech: Any) -> None:
+async def test_a_pause_speaks_what_there_is(speech: Speaking) -> None:
     async with speech() as server, eleven(server, "&auto_mode=true") as client:
         await client.send(text="Let me look that up", context_id="a")
         heard = b""
@@ -195,7 +196,7 @@ async def test_a_pause_speaks_what_there_is(speech: Any) -> None:
 
 
 @pytest.mark.parametrize("text", ["…", "🙂", "-"])
-async def test_nothing_to_speak_is_a_little_silence(speech: Any, text: str) -> None:
+async def test_nothing_to_speak_is_a_little_silence(speech: Speaking, text: str) -> None:
     async with speech() as server, eleven(server) as client:
         await client.send(text=text, context_id="a")
         await client.send(context_id="a", flush=True)
@@ -203,7 +204,7 @@ async def test_nothing_to_speak_is_a_little_silence(speech: Any, text: str) -> N
         assert sound_of(await client.until("isFinal")) == TENTH
 
 
-async def test_an_id_may_begin_again(speech: Any) -> None:
+async def test_an_id_may_begin_again(speech: Speaking) -> None:
     async with speech() as server, eleven(server) as client:
         for _ in range(30):
             await client.send(text="Once more, from the top. ", context_id="a")
@@ -212,7 +213,7 @@ async def test_an_id_may_begin_again(speech: Any) -> None:
         await server.settled_engine()
 
 
-async def test_contexts_that_nobody_ends_end(speech: Any) -> None:
+async def test_contexts_that_nobody_ends_end(speech: Speaking) -> None:
     limits = LimitsConfig(turn_idle_ms=100)
     async with speech(ServerConfig(port=0, limits=limits)) as server, eleven(server) as client:
         for number in range(20):
@@ -239,7 +240,7 @@ async def test_contexts_that_nobody_ends_end(speech: Any) -> None:
     ],
 )
 async def test_what_is_wrong_is_said_and_the_socket_goes_on(
-    speech: Any, fields: dict[str, Any], names: str
+    speech: Speaking, fields: dict[str, Any], names: str
 ) -> None:
     async with speech() as server, eleven(server) as client:
         await client.send(**({"text": "Hello.", "context_id": "a"} | fields))
@@ -254,7 +255,7 @@ async def test_what_is_wrong_is_said_and_the_socket_goes_on(
 
 
 @pytest.mark.parametrize("raw", ["", "[]", "{", '"a"', "{" * 5_000, b"\x00", '{"text": 1e999}'])
-async def test_garbage_is_an_error_and_no_more(speech: Any, raw: Any) -> None:
+async def test_garbage_is_an_error_and_no_more(speech: Speaking, raw: Any) -> None:
     async with speech() as server, eleven(server) as client:
         await client.send(text="Hello ", context_id="mine")
         await client.socket.send(raw)
@@ -265,7 +266,7 @@ async def test_garbage_is_an_error_and_no_more(speech: Any, raw: Any) -> None:
         await client.until("isFinal", "mine")
 
 
-async def test_a_huge_message_closes_this_socket_alone(speech: Any) -> None:
+async def test_a_huge_message_closes_this_socket_alone(speech: Speaking) -> None:
     async with speech() as server, eleven(server) as other:
         await other.send(text="Hello ", context_id="a")
         async with eleven(server) as client:
@@ -276,7 +277,7 @@ async def test_a_huge_message_closes_this_socket_alone(speech: Any) -> None:
         await other.until("audio")
 
 
-async def test_text_for_a_closed_context_is_refused(speech: Any) -> None:
+async def test_text_for_a_closed_context_is_refused(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, eleven(server) as client:
         await client.send(text=TEXT, context_id="a")
         await client.send(context_id="a", flush=True)
@@ -287,7 +288,7 @@ async def test_text_for_a_closed_context_is_refused(speech: Any) -> None:
         assert len(sound_of(seen)) == len(TEXT) * FRAME
 
 
-async def test_what_there_is_not_is_passed_over(speech: Any) -> None:
+async def test_what_there_is_not_is_passed_over(speech: Speaking) -> None:
     async with speech() as server, eleven(server) as client:
         for message in (
             {"close_context": True},
@@ -303,7 +304,7 @@ async def test_what_there_is_not_is_passed_over(speech: Any) -> None:
         assert server.running.front.sessions == 1
 
 
-async def test_halves_of_characters(speech: Any) -> None:
+async def test_halves_of_characters(speech: Speaking) -> None:
     async with speech() as server, eleven(server) as client:
         for name in ("a", "\ud800"):
             await client.send(text="Well \ud83d there.", context_id=name)
@@ -316,7 +317,7 @@ async def test_halves_of_characters(speech: Any) -> None:
 # Overload, failure, end.
 
 
-async def test_no_place_for_a_context_loses_its_text_and_nothing_else(speech: Any) -> None:
+async def test_no_place_for_a_context_loses_its_text_and_nothing_else(speech: Speaking) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
     async with speech(config) as server, eleven(server) as client:
         await client.send(text="Hello ", context_id="a")
@@ -335,7 +336,7 @@ async def test_no_place_for_a_context_loses_its_text_and_nothing_else(speech: An
         assert len(sound_of(await client.until("audio", "b"))) > 0
 
 
-async def test_too_many_contexts_of_one_socket(speech: Any) -> None:
+async def test_too_many_contexts_of_one_socket(speech: Speaking) -> None:
     async with speech() as server, eleven(server) as client:
         for number in range(65):
             await client.send(text=" ", context_id=f"c{number}")
@@ -343,7 +344,7 @@ async def test_too_many_contexts_of_one_socket(speech: Any) -> None:
         assert (error["error"], error["contextId"]) == ("max_active_conversations", "c64")
 
 
-async def test_a_failure_of_the_engine_is_the_end_of_its_context(speech: Any) -> None:
+async def test_a_failure_of_the_engine_is_the_end_of_its_context(speech: Speaking) -> None:
     faults = Faults()
     async with speech(engine=SLOW, faults=faults) as server, eleven(server) as client:
         await client.send(text="A text that will fail in the middle. ", context_id="bad")
@@ -359,7 +360,7 @@ async def test_a_failure_of_the_engine_is_the_end_of_its_context(speech: Any) ->
         assert not sound_of(seen, "bad") and sound_of(seen, "good")
 
 
-async def test_a_drain_lets_contexts_finish(speech: Any) -> None:
+async def test_a_drain_lets_contexts_finish(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, eleven(server) as client:
         await client.send(text=TEXT, context_id="a")
         await client.until("audio")
@@ -373,7 +374,7 @@ async def test_a_drain_lets_contexts_finish(speech: Any) -> None:
         assert client.socket.close_code == 1001
 
 
-async def test_hanging_up_in_the_middle_frees_all(speech: Any) -> None:
+async def test_hanging_up_in_the_middle_frees_all(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server:
         async with eleven(server) as client:
             for name in "abcdef":

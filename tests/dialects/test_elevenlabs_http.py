@@ -13,6 +13,7 @@ import pytest
 from realtime_tts.config import ServerConfig
 from tests.dialects.asking import SLOW, fail_midway
 from tests.dialects.elevens import FRAME, TENTH
+from tests.server.conftest import Speaking
 
 TEXT = "Hello there, how are you?"
 SPEECH = "/v1/text-to-speech/alto"
@@ -36,7 +37,7 @@ def objects(response: httpx2.Response) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("rest", ["", "/stream"])
-async def test_bytes_are_the_sound(speech: Any, rest: str) -> None:
+async def test_bytes_are_the_sound(speech: Speaking, rest: str) -> None:
     async with speech() as server:
         response = await post(server, rest)
         assert response.status_code == 200
@@ -49,7 +50,7 @@ async def test_bytes_are_the_sound(speech: Any, rest: str) -> None:
         await server.settled()
 
 
-async def test_mp3_unless_something_else_is_asked_for(speech: Any) -> None:
+async def test_mp3_unless_something_else_is_asked_for(speech: Speaking) -> None:
     pytest.importorskip("av", reason="needs the extra codecs")
     async with speech() as server:
         response = await post(server, params={})
@@ -59,7 +60,7 @@ async def test_mp3_unless_something_else_is_asked_for(speech: Any) -> None:
 
 @pytest.mark.parametrize("rest", ["/with-timestamps", "/stream/with-timestamps"])
 async def test_characters_come_with_the_sound(
-    speech: Any, monkeypatch: pytest.MonkeyPatch, rest: str
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch, rest: str
 ) -> None:
     monkeypatch.setattr("realtime_tts.dialects.elevenlabs._SOUND_BYTES", 3 * 1_111)
     async with speech() as server:
@@ -99,7 +100,7 @@ async def test_characters_come_with_the_sound(
     ],
 )
 async def test_what_is_wrong_has_a_status(
-    speech: Any, rest: str, options: dict[str, Any], names: str
+    speech: Speaking, rest: str, options: dict[str, Any], names: str
 ) -> None:
     async with speech() as server:
         response = await post(server, rest, **options)
@@ -110,7 +111,7 @@ async def test_what_is_wrong_has_a_status(
         assert server.running.front.sessions == 0
 
 
-async def test_what_other_servers_have_is_accepted(speech: Any) -> None:
+async def test_what_other_servers_have_is_accepted(speech: Speaking) -> None:
     body = {
         "text": "Hello.",
         "model_id": "eleven_v9",
@@ -130,7 +131,7 @@ async def test_what_other_servers_have_is_accepted(speech: Any) -> None:
         assert len(response.content) == len("Hello.") * FRAME
 
 
-async def test_an_unknown_voice_is_404(speech: Any) -> None:
+async def test_an_unknown_voice_is_404(speech: Speaking) -> None:
     async with speech() as server:
         async with httpx2.AsyncClient(base_url=server.running.url) as client:
             response = await client.post("/v1/text-to-speech/nobody", json={"text": TEXT})
@@ -139,7 +140,7 @@ async def test_an_unknown_voice_is_404(speech: Any) -> None:
         assert detail["status"] == "voice_not_found" and "alto" in detail["message"]
 
 
-async def test_a_failure_before_an_answer_in_one_has_a_status(speech: Any) -> None:
+async def test_a_failure_before_an_answer_in_one_has_a_status(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server:
         asked = asyncio.create_task(post(server, "/with-timestamps", json={"text": TEXT * 5}))
         await fail_midway(server)
@@ -150,7 +151,7 @@ async def test_a_failure_before_an_answer_in_one_has_a_status(speech: Any) -> No
 # Lists.
 
 
-async def test_voices_and_models_for_whoever_asks(speech: Any) -> None:
+async def test_voices_and_models_for_whoever_asks(speech: Speaking) -> None:
     """The same paths are OpenAI's and our own."""
     async with speech() as server:
         for headers in (OURS, {"X-Fern-SDK-Name": "elevenlabs"}):
@@ -171,7 +172,7 @@ async def test_voices_and_models_for_whoever_asks(speech: Any) -> None:
         assert theirs["object"] == "list" and theirs["data"][0]["id"] == model["model_id"]
 
 
-async def test_voices_in_pages(speech: Any) -> None:
+async def test_voices_in_pages(speech: Speaking) -> None:
     async with speech() as server:
         page = (await get(server, "/v2/voices", params={"page_size": 3})).json()
         assert [voice["voice_id"] for voice in page["voices"]] == ["alto", "bass", "soprano"]
@@ -186,7 +187,7 @@ async def test_voices_in_pages(speech: Any) -> None:
         assert asked["total_count"] == 2
 
 
-async def test_a_method_that_is_not_for_a_path(speech: Any) -> None:
+async def test_a_method_that_is_not_for_a_path(speech: Speaking) -> None:
     async with speech() as server:
         response = await get(server, SPEECH)
         assert response.status_code == 405 and "POST" in response.json()["detail"]["message"]
@@ -196,7 +197,7 @@ async def test_a_method_that_is_not_for_a_path(speech: Any) -> None:
         assert "eleven_flash_v2_5" in response.json()["detail"]["message"]
 
 
-async def test_keys_guard_all_of_it(speech: Any) -> None:
+async def test_keys_guard_all_of_it(speech: Speaking) -> None:
     key = "sesame-open-12345"
     async with speech(ServerConfig(port=0, api_keys=(key,))) as server:
         for headers in ({}, {"xi-api-key": "wrong"}):

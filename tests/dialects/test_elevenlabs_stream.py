@@ -17,6 +17,7 @@ from realtime_tts.engine.fake import Faults
 from realtime_tts.server.track import STALL_SECONDS
 from tests.dialects.asking import SLOW
 from tests.dialects.elevens import FRAME, TENTH, alignments, eleven, sound_of
+from tests.server.conftest import Speaking
 
 TEXT = "Hello there, how are you?"
 FIRST = {
@@ -45,7 +46,7 @@ def test_the_figures_in_the_document_are_the_code_s() -> None:
     assert f"{ContextsSocket.idle_seconds / 60:.0f} minutes" in section
 
 
-async def test_deltas_then_the_end_then_the_close(speech: Any) -> None:
+async def test_deltas_then_the_end_then_the_close(speech: Speaking) -> None:
     async with speech() as server, eleven(server, multi=False) as client:
         commands = server.spy_on_commands()
         await client.send(**FIRST)
@@ -62,7 +63,7 @@ async def test_deltas_then_the_end_then_the_close(speech: Any) -> None:
         await server.settled()
 
 
-async def test_characters_have_times_that_go_on_from_message_to_message(speech: Any) -> None:
+async def test_characters_have_times_that_go_on_from_message_to_message(speech: Speaking) -> None:
     text = "The quick brown fox jumps over the lazy dog."
     async with speech() as server, eleven(server, multi=False) as client:
         await client.send(text=text)
@@ -83,7 +84,7 @@ async def test_characters_have_times_that_go_on_from_message_to_message(speech: 
         assert clock == pytest.approx(heard / 48, abs=1)
 
 
-async def test_a_flush_speaks_what_there_is_and_the_text_goes_on(speech: Any) -> None:
+async def test_a_flush_speaks_what_there_is_and_the_text_goes_on(speech: Speaking) -> None:
     async with speech() as server, eleven(server, multi=False) as client:
         await client.send(text="Let me see", flush=True)
         heard = b""
@@ -96,14 +97,14 @@ async def test_a_flush_speaks_what_there_is_and_the_text_goes_on(speech: Any) ->
 
 
 @pytest.mark.parametrize("text", ["…", "🙂", "**  **"])
-async def test_nothing_to_speak_is_a_little_silence(speech: Any, text: str) -> None:
+async def test_nothing_to_speak_is_a_little_silence(speech: Speaking, text: str) -> None:
     async with speech() as server, eleven(server, multi=False) as client:
         await client.send(text=text)
         await client.send(text="")
         assert sound_of(await client.rest()) == TENTH
 
 
-async def test_no_text_at_all_is_only_an_end(speech: Any) -> None:
+async def test_no_text_at_all_is_only_an_end(speech: Speaking) -> None:
     for first in (FIRST, None):
         async with speech() as server, eleven(server, multi=False) as client:
             if first is not None:
@@ -113,7 +114,7 @@ async def test_no_text_at_all_is_only_an_end(speech: Any) -> None:
             assert only["isFinal"] is True and client.socket.close_code == 1000
 
 
-async def test_without_text_it_ends_by_itself(speech: Any) -> None:
+async def test_without_text_it_ends_by_itself(speech: Speaking) -> None:
     limits = LimitsConfig(turn_idle_ms=100)
     async with speech(ServerConfig(port=0, limits=limits)) as server:
         async with eleven(server, multi=False) as client:
@@ -123,7 +124,7 @@ async def test_without_text_it_ends_by_itself(speech: Any) -> None:
         await server.settled()
 
 
-async def test_text_after_the_end_is_refused_and_the_speech_goes_on(speech: Any) -> None:
+async def test_text_after_the_end_is_refused_and_the_speech_goes_on(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, eleven(server, multi=False) as client:
         await client.send(text=TEXT)
         await client.send(text="")
@@ -148,7 +149,7 @@ async def test_text_after_the_end_is_refused_and_the_speech_goes_on(speech: Any)
         ({"text": " ", "voice_settings": {"speed": "fast"}}, "voice_settings.speed"),
     ],
 )
-async def test_what_is_wrong_is_said(speech: Any, fields: dict[str, Any], names: str) -> None:
+async def test_what_is_wrong_is_said(speech: Speaking, fields: dict[str, Any], names: str) -> None:
     async with speech() as server:
         async with eleven(server, multi=False) as client:
             await client.send(**fields)
@@ -159,7 +160,7 @@ async def test_what_is_wrong_is_said(speech: Any, fields: dict[str, Any], names:
 
 
 @pytest.mark.parametrize("raw", ["", "[]", "{", '"a"', "{" * 5_000, b"\x00", '{"text": 1e999}'])
-async def test_garbage(speech: Any, raw: Any) -> None:
+async def test_garbage(speech: Speaking, raw: Any) -> None:
     async with speech() as server, eleven(server, multi=False) as client:
         await client.socket.send(raw)
         (error,) = await client.rest()
@@ -179,7 +180,7 @@ async def test_garbage(speech: Any, raw: Any) -> None:
 )
 @pytest.mark.parametrize("multi", [False, True])
 async def test_an_address_that_cannot_be_served(
-    speech: Any, voice: str, query: str, names: str, multi: bool
+    speech: Speaking, voice: str, query: str, names: str, multi: bool
 ) -> None:
     async with speech() as server:
         query = query.replace("output_format", "x=&output_format")
@@ -199,7 +200,7 @@ async def test_an_address_that_cannot_be_served(
             assert said and error["message"].startswith(said)
 
 
-async def test_what_other_servers_have_is_accepted(speech: Any) -> None:
+async def test_what_other_servers_have_is_accepted(speech: Speaking) -> None:
     query = (
         "&language_code=tlh&enable_ssml_parsing=false&enable_logging=true&inactivity_timeout=180"
         "&apply_text_normalization=auto&sync_alignment=true&auto_mode=false&seed=7&unheard=of"
@@ -222,7 +223,7 @@ async def test_what_other_servers_have_is_accepted(speech: Any) -> None:
     ("name", "size"),
     [("pcm_8000", 16_000), ("pcm_44100", 88_200), ("ulaw_8000", 8_000), ("alaw_8000", 8_000)],
 )
-async def test_formats_of_samples(speech: Any, name: str, size: int) -> None:
+async def test_formats_of_samples(speech: Speaking, name: str, size: int) -> None:
     async with speech() as server:
         url = f"ws://127.0.0.1:{server.port}/v1/text-to-speech/alto/stream-input"
         async with websockets.connect(f"{url}?output_format={name}") as socket:
@@ -234,7 +235,7 @@ async def test_formats_of_samples(speech: Any, name: str, size: int) -> None:
             assert name.startswith(("ulaw", "alaw")) or len(data) % 2 == 0
 
 
-async def test_mp3_unless_something_else_is_asked_for(speech: Any) -> None:
+async def test_mp3_unless_something_else_is_asked_for(speech: Speaking) -> None:
     pytest.importorskip("av", reason="needs the extra codecs")
     async with speech() as server:
         url = f"ws://127.0.0.1:{server.port}/v1/text-to-speech/alto/stream-input"
@@ -250,7 +251,7 @@ async def test_mp3_unless_something_else_is_asked_for(speech: Any) -> None:
 # Overload, failure, end, keys.
 
 
-async def test_no_place_is_503(speech: Any) -> None:
+async def test_no_place_is_503(speech: Speaking) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
     async with speech(config) as server, eleven(server, multi=False):
         with pytest.raises(websockets.InvalidStatus) as caught:
@@ -261,7 +262,7 @@ async def test_no_place_is_503(speech: Any) -> None:
         assert detail["status"] == "too_many_concurrent_requests" and detail["message"]
 
 
-async def test_a_failure_of_the_engine_is_the_last_word(speech: Any) -> None:
+async def test_a_failure_of_the_engine_is_the_last_word(speech: Speaking) -> None:
     faults = Faults()
     async with speech(engine=SLOW, faults=faults) as server:
         async with eleven(server, multi=False) as client:
@@ -274,7 +275,7 @@ async def test_a_failure_of_the_engine_is_the_last_word(speech: Any) -> None:
         await server.settled()
 
 
-async def test_the_server_s_end_is_told(speech: Any) -> None:
+async def test_the_server_s_end_is_told(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, eleven(server, multi=False) as client:
         await client.send(text="A long text. " * 10)
         await client.until("audio")
@@ -287,7 +288,7 @@ KEY = "sesame-open-12345"
 
 
 @pytest.mark.parametrize("multi", [False, True])
-async def test_the_key_in_header_query_or_first_message(speech: Any, multi: bool) -> None:
+async def test_the_key_in_header_query_or_first_message(speech: Speaking, multi: bool) -> None:
     async with speech(ServerConfig(port=0, api_keys=(KEY,))) as server:
         for query, headers, first in (
             ("", {"xi-api-key": KEY}, {}),
@@ -318,7 +319,7 @@ async def test_the_key_in_header_query_or_first_message(speech: Any, multi: bool
 
 
 @pytest.mark.parametrize("rest", ["", "/multi-stream-input", "/stream-input"])
-async def test_dialogues_are_not_here(speech: Any, rest: str) -> None:
+async def test_dialogues_are_not_here(speech: Speaking, rest: str) -> None:
     async with speech() as server:
         url = f"ws://127.0.0.1:{server.port}/v1/text-to-dialogue{rest}?model_id=eleven_v3"
         with pytest.raises(websockets.InvalidStatus) as caught:
@@ -328,7 +329,7 @@ async def test_dialogues_are_not_here(speech: Any, rest: str) -> None:
         assert "eleven_flash_v2_5" in json.loads(caught.value.response.body)["detail"]["message"]
 
 
-async def test_who_shows_no_key_takes_no_place(speech: Any) -> None:
+async def test_who_shows_no_key_takes_no_place(speech: Speaking) -> None:
     """Silent sockets without a key leave the only place to one that has it."""
     limits = LimitsConfig(max_sessions=1)
     async with speech(ServerConfig(port=0, api_keys=(KEY,), limits=limits)) as server:

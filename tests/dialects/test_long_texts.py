@@ -10,13 +10,14 @@ import pytest
 from realtime_tts.text.pipeline import TextPipeline
 from tests.dialects.asking import speech_of
 from tests.dialects.plain import plain, sound_of
+from tests.server.conftest import Speaking
 
 LONG = "Quite some words. "
 FRAME = 3_840  # bytes: one token of one byte, as the fake engine speaks it
 
 
 async def test_a_sockets_text_is_taken_in_between_the_packets_of_others(
-    speech: Any, slices: Any
+    speech: Speaking, slices: Any
 ) -> None:
     async with speech() as server, plain(server) as client, plain(server) as other:
         await client.send(text=LONG, flush=1)
@@ -31,7 +32,7 @@ async def test_a_sockets_text_is_taken_in_between_the_packets_of_others(
 
 
 async def test_the_other_contexts_of_a_socket_are_spoken_while_a_long_text_is_taken_in(
-    speech: Any, slices: Any
+    speech: Speaking, slices: Any
 ) -> None:
     """One text of many slices: messages behind it are heard, and others' text is not behind it."""
     async with speech() as server, plain(server) as client:
@@ -48,7 +49,7 @@ async def test_the_other_contexts_of_a_socket_are_spoken_while_a_long_text_is_ta
 
 
 async def test_the_texts_of_a_context_stay_in_their_order_however_long_they_are(
-    speech: Any, slices: Any
+    speech: Speaking, slices: Any
 ) -> None:
     async with speech() as server, plain(server) as client:
         for text in (LONG, "abc", LONG, ""):
@@ -59,7 +60,7 @@ async def test_the_texts_of_a_context_stay_in_their_order_however_long_they_are(
 
 
 async def test_a_text_that_waited_behind_speech_is_taken_in_bit_by_bit(
-    speech: Any, slices: Any
+    speech: Speaking, slices: Any
 ) -> None:
     async with speech() as server, plain(server) as client:
         await client.send(text="First.", flush=1)
@@ -71,7 +72,7 @@ async def test_a_text_that_waited_behind_speech_is_taken_in_bit_by_bit(
         assert slices.largest() == 5 and slices.each_in_its_round()
 
 
-async def test_who_goes_in_the_middle_leaves_nothing_behind(speech: Any, slices: Any) -> None:
+async def test_who_goes_in_the_middle_leaves_nothing_behind(speech: Speaking, slices: Any) -> None:
     async with speech() as server:
         async with plain(server) as client:
             await client.send(text=LONG * 100)
@@ -85,7 +86,7 @@ async def test_who_goes_in_the_middle_leaves_nothing_behind(speech: Any, slices:
 
 
 async def test_a_bug_in_the_middle_ends_that_one_alone(
-    speech: Any, slices: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, slices: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with speech() as server, plain(server) as client:
         feed = TextPipeline.feed
@@ -106,7 +107,7 @@ async def test_a_bug_in_the_middle_ends_that_one_alone(
 
 
 async def test_a_requests_text_is_taken_in_bit_by_bit_and_is_whole_to_the_engine(
-    speech: Any, slices: Any
+    speech: Speaking, slices: Any
 ) -> None:
     async with speech() as server:
         commands = server.spy_on_commands()

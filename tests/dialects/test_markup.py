@@ -9,6 +9,7 @@ import pytest
 
 from realtime_tts.engine.link import Append, Open
 from tests.dialects import cartesian, elevens
+from tests.server.conftest import Speaking
 
 FRAME = 3_840  # bytes of speech for a token of one byte
 
@@ -30,7 +31,7 @@ ELEVENLABS = (
 
 
 @pytest.mark.parametrize("size", [1, 7, 500])
-async def test_tags_of_elevenlabs(speech: Any, size: int) -> None:
+async def test_tags_of_elevenlabs(speech: Speaking, size: int) -> None:
     async with speech() as server, elevens.eleven(server, multi=False) as client:
         commands: list[Any] = server.spy_on_commands()
         await client.send(text=" ")
@@ -53,7 +54,7 @@ CARTESIA = (
 
 
 @pytest.mark.parametrize("size", [1, 7, 500])
-async def test_tags_of_cartesia(speech: Any, size: int) -> None:
+async def test_tags_of_cartesia(speech: Speaking, size: int) -> None:
     async with speech() as server, cartesian.cartesian(server) as client:
         commands: list[Any] = server.spy_on_commands()
         for start in range(0, len(CARTESIA), size):
@@ -78,7 +79,7 @@ async def test_tags_of_cartesia(speech: Any, size: int) -> None:
     ],
 )
 async def test_tags_are_unspoken_over_every_api(
-    speech: Any, path: str, body: dict[str, str]
+    speech: Speaking, path: str, body: dict[str, str]
 ) -> None:
     text = '<speak><expression value="sad"/>Hi &amp; <voice name="bass">bye</voice></speak>'
     body = {key: text if value == "TEXT" else value for key, value in body.items()}
@@ -102,7 +103,9 @@ async def test_tags_are_unspoken_over_every_api(
         (None, None),
     ],
 )
-async def test_the_emotion_of_a_request_to_cartesia(speech: Any, asked: Any, manner: Any) -> None:
+async def test_the_emotion_of_a_request_to_cartesia(
+    speech: Speaking, asked: Any, manner: Any
+) -> None:
     async with speech() as server, cartesian.cartesian(server) as client:
         commands: list[Any] = server.spy_on_commands()
         await client.send(

@@ -18,6 +18,7 @@ from realtime_tts.engine.fake import VOICES, Faults
 from realtime_tts.engine.link import Open
 from realtime_tts.errors import RequestError
 from tests.dialects.asking import LONG, SECONDS, SLOW, TEXT, client, openai, speech_of
+from tests.server.conftest import Connecting, Speaking
 
 KEY = "sk-a-key-of-ours"
 
@@ -50,7 +51,7 @@ def decoded(data: bytes) -> tuple[np.ndarray, int]:
     ],
 )
 async def test_every_format_has_the_whole_speech_in_the_voice_asked_for(
-    speech: Any, name: str, media_type: str
+    speech: Speaking, name: str, media_type: str
 ) -> None:
     async with speech() as server:
         answer = await speech_of(server, response_format=name)
@@ -60,7 +61,7 @@ async def test_every_format_has_the_whole_speech_in_the_voice_asked_for(
         assert pitch(samples, rate) == pytest.approx(VOICES["alto"], abs=1)
 
 
-async def test_a_telephone_s_format_comes_by_its_name(speech: Any) -> None:
+async def test_a_telephone_s_format_comes_by_its_name(speech: Speaking) -> None:
     async with speech() as server:
         plain = await speech_of(server, response_format="pcm", extra_body={"seed": 3})
         answer = await speech_of(server, response_format="ulaw_8000", extra_body={"seed": 3})
@@ -68,13 +69,13 @@ async def test_a_telephone_s_format_comes_by_its_name(speech: Any) -> None:
     assert len(answer.content) * 6 == len(plain.content)
 
 
-async def test_mp3_is_what_comes_without_a_format(speech: Any) -> None:
+async def test_mp3_is_what_comes_without_a_format(speech: Speaking) -> None:
     pytest.importorskip("av")
     async with speech() as server:
         assert (await speech_of(server)).response.headers["content-type"] == "audio/mpeg"
 
 
-async def test_pcm_is_the_samples_and_nothing_else(speech: Any) -> None:
+async def test_pcm_is_the_samples_and_nothing_else(speech: Speaking) -> None:
     async with speech() as server:
         answer = await speech_of(server, response_format="pcm")
         assert answer.response.headers["content-type"] == "audio/pcm"
@@ -84,7 +85,7 @@ async def test_pcm_is_the_samples_and_nothing_else(speech: Any) -> None:
 
 
 async def test_without_codecs_the_default_is_refused_with_what_to_do(
-    speech: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(codecs, "av", None)
     async with speech() as server:
@@ -95,7 +96,7 @@ async def test_without_codecs_the_default_is_refused_with_what_to_do(
         assert (await speech_of(server, response_format="wav")).content
 
 
-async def test_the_sync_client_streams_while_the_speech_is_made(speech: Any) -> None:
+async def test_the_sync_client_streams_while_the_speech_is_made(speech: Speaking) -> None:
     def listen(url: str) -> list[int]:
         with openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as api:
             streaming = api.audio.speech.with_streaming_response
@@ -112,14 +113,16 @@ async def test_the_sync_client_streams_while_the_speech_is_made(speech: Any) -> 
         assert made[0] == 1, "the first bytes come before the speech is complete"
 
 
-async def test_speech_comes_faster_than_it_plays(speech: Any) -> None:
+async def test_speech_comes_faster_than_it_plays(speech: Speaking) -> None:
     """Most clients play a file when it is complete."""
     async with speech() as server, asyncio.timeout(8):
         answer = await speech_of(server, LONG, response_format="pcm")
         assert len(answer.content) == 10 * round(SECONDS * 24_000) * 2
 
 
-async def test_a_file_is_made_as_fast_as_the_machine_can_however_long_it_is(speech: Any) -> None:
+async def test_a_file_is_made_as_fast_as_the_machine_can_however_long_it_is(
+    speech: Speaking,
+) -> None:
     """Two texts with a pause between them, so that a second utterance goes on as fast."""
     config = ServerConfig(port=0, limits=LimitsConfig(max_lead_ms=3_000))
     async with speech(config) as server:
@@ -130,7 +133,9 @@ async def test_a_file_is_made_as_fast_as_the_machine_can_however_long_it_is(spee
         assert time.monotonic() - began < 10, f"{20 * SECONDS:.0f} s of sound, most of it held back"
 
 
-async def test_a_client_that_reads_slowly_is_not_run_away_from(speech: Any, peer: Any) -> None:
+async def test_a_client_that_reads_slowly_is_not_run_away_from(
+    speech: Speaking, peer: Connecting
+) -> None:
     """It takes sound twice as fast as it plays: what is made ahead of that is bounded."""
     config = ServerConfig(port=0, limits=LimitsConfig(max_lead_ms=3_000))
     body = json.dumps({"voice": "alto", "input": LONG * 2, "response_format": "pcm"})
@@ -151,7 +156,7 @@ async def test_a_client_that_reads_slowly_is_not_run_away_from(speech: Any, peer
         assert 3.0 < most < 3.0 + 1.0 + in_buffers
 
 
-async def test_a_shorter_lead_can_be_asked_for(speech: Any) -> None:
+async def test_a_shorter_lead_can_be_asked_for(speech: Speaking) -> None:
     async with speech() as server, client(server) as api:
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -168,7 +173,7 @@ async def test_a_shorter_lead_can_be_asked_for(speech: Any) -> None:
 # Events.
 
 
-async def test_events_carry_the_sound_and_then_what_it_took(speech: Any) -> None:
+async def test_events_carry_the_sound_and_then_what_it_took(speech: Speaking) -> None:
     async with speech() as server:
         answer = await speech_of(server, response_format="pcm", stream_format="sse")
         assert answer.response.headers["content-type"] == "text/event-stream"
@@ -186,7 +191,7 @@ async def test_events_carry_the_sound_and_then_what_it_took(speech: Any) -> None
 
 
 @pytest.mark.parametrize("text", ["…", "   ", "\n", "---", "!?"])
-async def test_text_with_nothing_to_speak_is_a_little_silence(speech: Any, text: str) -> None:
+async def test_text_with_nothing_to_speak_is_a_little_silence(speech: Speaking, text: str) -> None:
     async with speech() as server:
         answer = await speech_of(server, text, response_format="pcm")
         assert answer.content == bytes(4_800)
@@ -194,7 +199,7 @@ async def test_text_with_nothing_to_speak_is_a_little_silence(speech: Any, text:
 
 
 async def test_a_stall_in_the_middle_is_filled_with_silence(
-    speech: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("realtime_tts.server.speech.STALL_SECONDS", 0.2)
     steps = 0
@@ -215,7 +220,7 @@ async def test_a_stall_in_the_middle_is_filled_with_silence(
 # Voices, models, keys.
 
 
-async def test_openai_s_voices_are_ours(speech: Any) -> None:
+async def test_openai_s_voices_are_ours(speech: Speaking) -> None:
     async with speech() as server:
         commands = server.spy_on_commands()
         for voice in ("alloy", "ash", {"id": "Soprano"}):
@@ -224,7 +229,7 @@ async def test_openai_s_voices_are_ours(speech: Any) -> None:
         assert voices == ["alto", "bass", "soprano"]
 
 
-async def test_an_unknown_voice_is_told_the_known_ones(speech: Any) -> None:
+async def test_an_unknown_voice_is_told_the_known_ones(speech: Speaking) -> None:
     async with speech() as server:
         with pytest.raises(openai.BadRequestError, match="alto, bass, soprano, tenor") as caught:
             await speech_of(server, voice="rachel")
@@ -238,7 +243,7 @@ async def test_an_unknown_voice_is_told_the_known_ones(speech: Any) -> None:
         await server.settled()
 
 
-async def test_our_own_fields_reach_the_engine(speech: Any) -> None:
+async def test_our_own_fields_reach_the_engine(speech: Speaking) -> None:
     async with speech() as server, client(server) as api:
         commands = server.spy_on_commands()
         await api.audio.speech.create(
@@ -262,7 +267,9 @@ async def test_our_own_fields_reach_the_engine(speech: Any) -> None:
             )
 
 
-async def test_instructions_are_ignored_where_the_checkpoint_takes_none(speech: Any) -> None:
+async def test_instructions_are_ignored_where_the_checkpoint_takes_none(
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with speech() as server:
         check = server.engine.check
 
@@ -271,12 +278,12 @@ async def test_instructions_are_ignored_where_the_checkpoint_takes_none(speech: 
                 raise RequestError("takes no instructions")
             check(spec)
 
-        server.engine.check = refuse
+        monkeypatch.setattr(server.engine, "check", refuse)
         answer = await speech_of(server, "Hi.", instructions="Whisper.", response_format="pcm")
         assert answer.content
 
 
-async def test_the_loaded_model_is_listed(speech: Any) -> None:
+async def test_the_loaded_model_is_listed(speech: Speaking) -> None:
     async with speech() as server, client(server) as api:
         models = [model.id for model in (await api.models.list()).data]
         assert models == ["fake"]
@@ -295,7 +302,7 @@ def voices_of_openreader(data: Any) -> list[str]:
     return [item if isinstance(item, str) else item["name"] for item in data["voices"]]
 
 
-async def test_open_webui_and_openreader_find_voices_and_models(speech: Any) -> None:
+async def test_open_webui_and_openreader_find_voices_and_models(speech: Speaking) -> None:
     async with speech() as server, client(server) as api:
         voices = await api.get("/audio/voices", cast_to=object)
         assert voices_of_open_webui(voices) == {name: name for name in VOICES}
@@ -307,7 +314,7 @@ async def test_open_webui_and_openreader_find_voices_and_models(speech: Any) -> 
 
 @pytest.mark.parametrize("base", ["", "/v1/v1"])
 async def test_a_base_url_without_v1_or_with_two_is_told_the_right_path(
-    speech: Any, base: str
+    speech: Speaking, base: str
 ) -> None:
     async with speech() as server, client(server) as api:
         api.base_url = f"{server.running.url}{base}"
@@ -317,7 +324,7 @@ async def test_a_base_url_without_v1_or_with_two_is_told_the_right_path(
             await api.get("/audio/nothing", cast_to=object)
 
 
-async def test_the_key_is_the_server_s_key(speech: Any) -> None:
+async def test_the_key_is_the_server_s_key(speech: Speaking) -> None:
     async with speech(ServerConfig(port=0, api_keys=(KEY,))) as server:
         async with client(server, api_key=KEY) as api:
             answer = await api.audio.speech.create(

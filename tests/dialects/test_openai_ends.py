@@ -12,13 +12,14 @@ from realtime_tts.audio.encoders import Encoder
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import Faults
 from tests.dialects.asking import LONG, SECONDS, SLOW, TEXT, client, openai, speech_of
+from tests.server.conftest import Speaking
 from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
 # Too much, and gone.
 
 
-async def test_an_engine_that_is_full_says_when_to_come_back(speech: Any) -> None:
+async def test_an_engine_that_is_full_says_when_to_come_back(speech: Speaking) -> None:
     scheduler = SchedulerConfig(slots=1, max_queue=1, queue_timeout=0.1)
     async with speech(engine=SLOW, scheduler=scheduler) as server:
         first = asyncio.create_task(speech_of(server, LONG, response_format="pcm"))
@@ -33,7 +34,7 @@ async def test_an_engine_that_is_full_says_when_to_come_back(speech: Any) -> Non
         await server.settled()
 
 
-async def test_streams_take_places_among_the_sessions(speech: Any) -> None:
+async def test_streams_take_places_among_the_sessions(speech: Speaking) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
     async with speech(config, engine=SLOW) as server:
         async with server.talk():
@@ -48,7 +49,7 @@ async def test_streams_take_places_among_the_sessions(speech: Any) -> None:
         await first
 
 
-async def test_who_hangs_up_frees_the_place_and_the_engine(speech: Any) -> None:
+async def test_who_hangs_up_frees_the_place_and_the_engine(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server:
         async with client(server) as api:
             streaming = api.audio.speech.with_streaming_response
@@ -64,7 +65,7 @@ async def test_who_hangs_up_frees_the_place_and_the_engine(speech: Any) -> None:
 
 
 async def test_who_hangs_up_leaves_no_encoder_open(
-    speech: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed: list[Any] = []
     monkeypatch.setattr(Encoder, "close", lambda encoder: closed.append(encoder))
@@ -79,7 +80,7 @@ async def test_who_hangs_up_leaves_no_encoder_open(
         await until(lambda: closed, 3)
 
 
-async def test_who_hangs_up_while_waiting_for_a_slot_frees_the_place(speech: Any) -> None:
+async def test_who_hangs_up_while_waiting_for_a_slot_frees_the_place(speech: Speaking) -> None:
     scheduler = SchedulerConfig(slots=1, max_queue=4, queue_timeout=30)
     async with speech(engine=SLOW, scheduler=scheduler) as server:
         first = asyncio.create_task(speech_of(server, LONG, response_format="pcm"))
@@ -99,7 +100,7 @@ def fail_all(server: Any) -> None:
     server.engine.faults.numerics.update(server.engine._rows)
 
 
-async def test_a_failure_before_the_first_sound_has_a_status(speech: Any) -> None:
+async def test_a_failure_before_the_first_sound_has_a_status(speech: Speaking) -> None:
     faults = Faults()
 
     def explode(plan: Any) -> None:
@@ -113,7 +114,7 @@ async def test_a_failure_before_the_first_sound_has_a_status(speech: Any) -> Non
         assert caught.value.type == "server_error"
 
 
-async def test_a_failure_later_cuts_the_answer_short_and_shows(speech: Any) -> None:
+async def test_a_failure_later_cuts_the_answer_short_and_shows(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, client(server) as api:
         streaming = api.audio.speech.with_streaming_response
         with pytest.raises(Exception, match="(?i)incomplete|peer closed|reset|read"):
@@ -127,7 +128,9 @@ async def test_a_failure_later_cuts_the_answer_short_and_shows(speech: Any) -> N
         assert server.value("tts_turns_total", reason="closed") == 0
 
 
-async def test_a_failure_among_events_is_an_event_and_cuts_the_answer_short(speech: Any) -> None:
+async def test_a_failure_among_events_is_an_event_and_cuts_the_answer_short(
+    speech: Speaking,
+) -> None:
     async with speech(engine=SLOW) as server, client(server) as api:
         streaming = api.audio.speech.with_streaming_response
         lines = []
@@ -143,7 +146,7 @@ async def test_a_failure_among_events_is_an_event_and_cuts_the_answer_short(spee
 
 
 async def test_a_fault_of_ours_is_a_500_in_their_shape(
-    speech: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with speech() as server:
         monkeypatch.setattr(
@@ -158,7 +161,7 @@ async def test_a_fault_of_ours_is_a_500_in_their_shape(
 # The end of the server.
 
 
-async def test_a_drain_lets_speech_finish_and_takes_no_more(speech: Any) -> None:
+async def test_a_drain_lets_speech_finish_and_takes_no_more(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server:
         front = server.running.front
         first = asyncio.create_task(speech_of(server, response_format="pcm"))
@@ -171,7 +174,7 @@ async def test_a_drain_lets_speech_finish_and_takes_no_more(speech: Any) -> None
         assert len((await first).content) == round(SECONDS * 24_000) * 2
 
 
-async def test_the_end_of_a_drain_cuts_what_still_speaks(speech: Any) -> None:
+async def test_the_end_of_a_drain_cuts_what_still_speaks(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server:
         front = server.running.front
         first = asyncio.create_task(speech_of(server, LONG, response_format="pcm"))
@@ -182,7 +185,7 @@ async def test_the_end_of_a_drain_cuts_what_still_speaks(speech: Any) -> None:
         await server.settled()
 
 
-async def test_metrics_count_speech_as_turns(speech: Any) -> None:
+async def test_metrics_count_speech_as_turns(speech: Speaking) -> None:
     async with speech() as server:
         await speech_of(server, response_format="pcm")
         await server.settled()

@@ -12,6 +12,7 @@ import pytest
 
 from realtime_tts.config import LimitsConfig, ServerConfig, SocketConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
+from tests.server.conftest import Connecting, Eventually, Speaking
 
 PATH = "/v1/audio/speech"
 GOOD = {"input": "Hi.", "response_format": "pcm"}
@@ -32,7 +33,7 @@ def error_of(answer: httpx2.Response) -> dict[str, Any]:
     return error
 
 
-async def test_the_least_that_can_be_asked(speech: Any) -> None:
+async def test_the_least_that_can_be_asked(speech: Speaking) -> None:
     async with speech() as server:
         answer = await post(server, GOOD)
         assert answer.status_code == 200 and len(answer.content) == 3 * 3_840
@@ -65,7 +66,7 @@ async def test_the_least_that_can_be_asked(speech: Any) -> None:
         ({**GOOD, "voice": None, "speaker": "nobody"}, "voice"),
     ],
 )
-async def test_a_bad_request_is_told_what_is_wrong(speech: Any, body: Any, param: Any) -> None:
+async def test_a_bad_request_is_told_what_is_wrong(speech: Speaking, body: Any, param: Any) -> None:
     async with speech() as server:
         answer = await post(server, body)
         error = error_of(answer)
@@ -75,21 +76,21 @@ async def test_a_bad_request_is_told_what_is_wrong(speech: Any, body: Any, param
         await server.settled()
 
 
-async def test_the_longest_text_is_taken_however_it_is_written(speech: Any) -> None:
+async def test_the_longest_text_is_taken_however_it_is_written(speech: Speaking) -> None:
     """16,384 emoji as JSON escapes are twelve bytes each."""
     async with speech() as server:
         answer = await post(server, {**GOOD, "input": "\U0001f600" * 16_384})
         assert answer.status_code == 200, answer.text
 
 
-async def test_a_body_beyond_all_bounds_is_refused_and_not_kept(speech: Any) -> None:
+async def test_a_body_beyond_all_bounds_is_refused_and_not_kept(speech: Speaking) -> None:
     async with speech() as server:
         answer = await post(server, b" " * 3_000_000)
         assert answer.status_code == 413
         assert "16384 characters" in error_of(answer)["message"]
 
 
-async def test_limits_are_the_server_s(speech: Any) -> None:
+async def test_limits_are_the_server_s(speech: Speaking) -> None:
     limits = LimitsConfig(max_text_chars=10, max_instructions_chars=5)
     async with speech(ServerConfig(port=0, limits=limits)) as server:
         error = error_of(await post(server, {**GOOD, "input": "x" * 11}))
@@ -99,14 +100,16 @@ async def test_limits_are_the_server_s(speech: Any) -> None:
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", PATH), ("PUT", PATH), ("POST", "/v1/models")])
-async def test_another_method_is_told_the_right_one(speech: Any, method: str, path: str) -> None:
+async def test_another_method_is_told_the_right_one(
+    speech: Speaking, method: str, path: str
+) -> None:
     async with speech() as server, httpx2.AsyncClient(base_url=server.running.url) as http:
         answer = await http.request(method, path)
         assert answer.status_code == 405
         assert answer.headers["allow"].split(", ")[0] in error_of(answer)["message"]
 
 
-async def test_another_site_s_page_is_kept_out(speech: Any) -> None:
+async def test_another_site_s_page_is_kept_out(speech: Speaking) -> None:
     async with speech() as server:
         answer = await post(server, GOOD, headers={"origin": "http://evil.example"})
         assert answer.status_code == 403
@@ -114,7 +117,7 @@ async def test_another_site_s_page_is_kept_out(speech: Any) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/models", PATH])
-async def test_while_it_loads_clients_are_asked_to_wait(speech: Any, path: str) -> None:
+async def test_while_it_loads_clients_are_asked_to_wait(speech: Speaking, path: str) -> None:
     def slowly(progress: Any) -> FakeEngine:
         time.sleep(0.5)
         return FakeEngine()
@@ -127,7 +130,9 @@ async def test_while_it_loads_clients_are_asked_to_wait(speech: Any, path: str) 
         assert error_of(answer)["code"] == "not_ready"
 
 
-async def test_a_client_that_vanishes_in_its_body_leaves_nothing(speech: Any, peer: Any) -> None:
+async def test_a_client_that_vanishes_in_its_body_leaves_nothing(
+    speech: Speaking, peer: Connecting
+) -> None:
     async with speech() as server:
         half = await peer(server.port)
         head = f"POST {PATH} HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n"
@@ -139,7 +144,7 @@ async def test_a_client_that_vanishes_in_its_body_leaves_nothing(speech: Any, pe
 
 
 async def test_a_client_that_does_not_read_is_given_up(
-    speech: Any, peer: Any, eventually: Any
+    speech: Speaking, peer: Connecting, eventually: Eventually
 ) -> None:
     """The kernel takes some megabytes; then the deadline for readers runs."""
     socket = SocketConfig(write_stall=0.3)
@@ -156,14 +161,14 @@ async def test_a_client_that_does_not_read_is_given_up(
         await server.settled()
 
 
-async def test_a_connection_serves_one_speech_after_another(speech: Any) -> None:
+async def test_a_connection_serves_one_speech_after_another(speech: Speaking) -> None:
     async with speech() as server, httpx2.AsyncClient(base_url=server.running.url) as http:
         answers = [await http.post(PATH, json=GOOD) for _ in range(3)]
         assert [len(answer.content) for answer in answers] == [3 * 3_840] * 3
         assert len({answer.headers["x-request-id"] for answer in answers}) == 3
 
 
-async def test_many_at_once_do_not_mix(speech: Any) -> None:
+async def test_many_at_once_do_not_mix(speech: Speaking) -> None:
     async with speech() as server, httpx2.AsyncClient(base_url=server.running.url) as http:
         asked = ["x" * length for length in range(1, 25)]
         answers = await asyncio.gather(

@@ -16,6 +16,7 @@ from realtime_tts.server.auth import PathRule
 from realtime_tts.server.denials import send_denial
 from tests.dialects.asking import SLOW
 from tests.dialects.plain import PATH, PlainSocket, add_route, plain, sound_of
+from tests.server.conftest import Connecting, Eventually, Speaking
 
 FRAME = 3_840  # bytes: one token of one byte, as the fake engine speaks it
 TENTH = bytes(4_800)
@@ -23,7 +24,7 @@ TENTH = bytes(4_800)
 # Speech.
 
 
-async def test_deltas_become_sound_and_an_end(speech: Any) -> None:
+async def test_deltas_become_sound_and_an_end(speech: Speaking) -> None:
     async with speech() as server, plain(server) as client:
         for delta in ("Hel", "lo wo", "rld."):
             await client.send(text=delta)
@@ -35,7 +36,7 @@ async def test_deltas_become_sound_and_an_end(speech: Any) -> None:
         await server.settled_engine()
 
 
-async def test_sound_comes_before_the_text_is_complete(speech: Any) -> None:
+async def test_sound_comes_before_the_text_is_complete(speech: Speaking) -> None:
     async with speech() as server, plain(server) as client:
         await client.send(text="Some words that go ")
         await client.until("sound")
@@ -43,7 +44,7 @@ async def test_sound_comes_before_the_text_is_complete(speech: Any) -> None:
         await client.until("done")
 
 
-async def test_many_contexts_speak_at_once_and_take_turns(speech: Any) -> None:
+async def test_many_contexts_speak_at_once_and_take_turns(speech: Speaking) -> None:
     async with speech() as server, plain(server) as client:
         names = [f"c{number}" for number in range(50)]
         for name in names:
@@ -61,7 +62,7 @@ async def test_many_contexts_speak_at_once_and_take_turns(speech: Any) -> None:
         await server.settled_engine()
 
 
-async def test_a_flush_speaks_all_there_is_and_tells(speech: Any) -> None:
+async def test_a_flush_speaks_all_there_is_and_tells(speech: Speaking) -> None:
     async with speech() as server, plain(server) as client:
         await client.send(text="First part", flush="a")
         seen = await client.until("segment")
@@ -77,7 +78,7 @@ async def test_a_flush_speaks_all_there_is_and_tells(speech: Any) -> None:
         assert len(sound_of(seen)) == (len("and second") + len("and third")) * FRAME
 
 
-async def test_text_without_more_is_spoken_to_its_end_after_a_while(speech: Any) -> None:
+async def test_text_without_more_is_spoken_to_its_end_after_a_while(speech: Speaking) -> None:
     async with speech() as server, plain(server) as client:
         await client.send(text="Half a sentence", hold=0.05)
         seen = await client.until("segment")
@@ -86,7 +87,7 @@ async def test_text_without_more_is_spoken_to_its_end_after_a_while(speech: Any)
         assert len(sound_of(await client.until("done"))) == len("and the rest.") * FRAME
 
 
-async def test_text_that_waits_behind_speech_waits_for_more(speech: Any) -> None:
+async def test_text_that_waits_behind_speech_waits_for_more(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, plain(server) as client:
         await client.send(text="A first part. " * 3, flush=1, hold=0.01)
         await client.send(text="One, ")
@@ -98,7 +99,7 @@ async def test_text_that_waits_behind_speech_waits_for_more(speech: Any) -> None
         assert len(sound_of(seen)) == len("One, two.") * FRAME
 
 
-async def test_a_flood_of_flushes_is_refused(speech: Any) -> None:
+async def test_a_flood_of_flushes_is_refused(speech: Speaking) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_bad_messages=100))
     async with speech(config, engine=SLOW) as server, plain(server) as client:
         await client.send(text="A first part that takes a while. " * 10, flush=0)
@@ -110,13 +111,13 @@ async def test_a_flood_of_flushes_is_refused(speech: Any) -> None:
         await server.settled_engine()
 
 
-async def test_text_with_nothing_to_speak_is_a_tenth_of_a_second(speech: Any) -> None:
+async def test_text_with_nothing_to_speak_is_a_tenth_of_a_second(speech: Speaking) -> None:
     async with speech() as server, plain(server) as client:
         await client.send(text="… ", end=True)
         assert sound_of(await client.until("done")) == TENTH
 
 
-async def test_no_text_is_no_sound_but_white_space_is_a_little(speech: Any) -> None:
+async def test_no_text_is_no_sound_but_white_space_is_a_little(speech: Speaking) -> None:
     """Clients take an answer without sound to white space, which models write, for a failure."""
     async with speech() as server, plain(server) as client:
         await client.send(text="", end=True)
@@ -130,7 +131,7 @@ async def test_no_text_is_no_sound_but_white_space_is_a_little(speech: Any) -> N
         assert heard.startswith(TENTH) and len(heard) == len(TENTH) + 3 * FRAME
 
 
-async def test_a_stall_is_filled(speech: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_stall_is_filled(speech: Speaking, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("realtime_tts.server.speech.STALL_SECONDS", 0.05)
     async with speech() as server, plain(server) as client:
         await client.send(text="wait")
@@ -141,7 +142,7 @@ async def test_a_stall_is_filled(speech: Any, monkeypatch: pytest.MonkeyPatch) -
         await client.until("done")
 
 
-async def test_one_encoder_for_all_segments_or_one_for_each(speech: Any) -> None:
+async def test_one_encoder_for_all_segments_or_one_for_each(speech: Speaking) -> None:
     async with speech() as server, plain(server) as client:
         for per_segment, headers in ((False, 1), (True, 2)):
             await client.send(text="one", encoding="wav", per_segment=per_segment, flush=1)
@@ -150,7 +151,7 @@ async def test_one_encoder_for_all_segments_or_one_for_each(speech: Any) -> None
             assert heard.startswith(b"RIFF") and heard.count(b"RIFF") == headers
 
 
-async def test_words_have_times_in_order_within_the_sound(speech: Any) -> None:
+async def test_words_have_times_in_order_within_the_sound(speech: Speaking) -> None:
     text = "The quick brown fox jumps. Over the lazy dog it goes!"
     async with speech() as server, plain(server) as client:
         await client.send(text=text[:26], flush=1)
@@ -168,7 +169,7 @@ async def test_words_have_times_in_order_within_the_sound(speech: Any) -> None:
 # Cancelling.
 
 
-async def test_nothing_follows_a_cancel(speech: Any) -> None:
+async def test_nothing_follows_a_cancel(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, plain(server) as client:
         await client.send(id="a", text="A long text that is spoken for a while. " * 4)
         await client.send(id="b", text="Hello there.", end=True)
@@ -182,7 +183,7 @@ async def test_nothing_follows_a_cancel(speech: Any) -> None:
         assert server.value("tts_interrupts_total") == 1
 
 
-async def test_cancel_and_begin_again_a_hundred_times(speech: Any) -> None:
+async def test_cancel_and_begin_again_a_hundred_times(speech: Speaking) -> None:
     async with speech() as server, plain(server) as client:
         for number in range(100):
             await client.send(text=f"Number {number}", flush=number)
@@ -193,7 +194,7 @@ async def test_cancel_and_begin_again_a_hundred_times(speech: Any) -> None:
         assert server.value("tts_open_turns") == 0
 
 
-async def test_who_is_gone_stops_everything_at_once(speech: Any) -> None:
+async def test_who_is_gone_stops_everything_at_once(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server:
         async with plain(server) as client:
             for name in "abc":
@@ -205,7 +206,7 @@ async def test_who_is_gone_stops_everything_at_once(speech: Any) -> None:
         assert not [name for name in names if name.startswith(("context-", "writer-"))]
 
 
-async def test_a_socket_may_finish_and_then_close(speech: Any) -> None:
+async def test_a_socket_may_finish_and_then_close(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, plain(server) as client:
         await client.send(id="a", text="Hello there.")
         await client.send(id="b", text="Hello again.", lasting=True)
@@ -225,7 +226,7 @@ async def test_a_socket_may_finish_and_then_close(speech: Any) -> None:
 @pytest.mark.parametrize(
     "raw", ["", "{", "[]", "7", '"text"', b"\x00\x01", '{"text": 7', '{"a": NaN}', "{" * 5_000]
 )
-async def test_garbage_is_answered_and_disturbs_nobody(speech: Any, raw: str | bytes) -> None:
+async def test_garbage_is_answered_and_disturbs_nobody(speech: Speaking, raw: str | bytes) -> None:
     async with speech() as server, plain(server) as client:
         await client.send(id="a", text="Hello ")
         await client.socket.send(raw)
@@ -234,7 +235,7 @@ async def test_garbage_is_answered_and_disturbs_nobody(speech: Any, raw: str | b
         await client.until("done")
 
 
-async def test_too_many_bad_messages_end_the_socket_when_all_are_answered(speech: Any) -> None:
+async def test_too_many_bad_messages_end_the_socket_when_all_are_answered(speech: Speaking) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_bad_messages=3))
     async with speech(config) as server:
         for messages in (3, 1):  # the next socket of this address has none left, and is told why
@@ -250,7 +251,7 @@ async def test_too_many_bad_messages_end_the_socket_when_all_are_answered(speech
         await server.settled()
 
 
-async def test_a_flood_ends_the_socket(speech: Any) -> None:
+async def test_a_flood_ends_the_socket(speech: Speaking) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(messages_per_second=1, message_burst=5))
     async with speech(config) as server, plain(server) as client:
         for _ in range(6):
@@ -261,7 +262,7 @@ async def test_a_flood_ends_the_socket(speech: Any) -> None:
         assert client.socket.close_reason == "rate_limited"
 
 
-async def test_a_message_that_is_too_large(speech: Any) -> None:
+async def test_a_message_that_is_too_large(speech: Speaking) -> None:
     async with speech() as server, plain(server) as client:
         await client.send(text="a" * 70_000)
         assert "65536 bytes" in (await client.next())["message"]
@@ -269,7 +270,7 @@ async def test_a_message_that_is_too_large(speech: Any) -> None:
         await client.until("done")
 
 
-async def test_more_text_than_may_wait_is_refused(speech: Any) -> None:
+async def test_more_text_than_may_wait_is_refused(speech: Speaking) -> None:
     limits = LimitsConfig(max_text_chars=50, max_turn_chars=50)
     async with speech(ServerConfig(port=0, limits=limits)) as server, plain(server) as client:
         await client.send(text="a" * 51)
@@ -279,7 +280,7 @@ async def test_more_text_than_may_wait_is_refused(speech: Any) -> None:
             await client.until("segment")
 
 
-async def test_what_cannot_be_had_is_refused(speech: Any) -> None:
+async def test_what_cannot_be_had_is_refused(speech: Speaking) -> None:
     async with speech() as server, plain(server) as client:
         await client.send(text="Hello", voice="nobody")
         assert "unknown voice" in (await client.next())["message"]
@@ -290,7 +291,7 @@ async def test_what_cannot_be_had_is_refused(speech: Any) -> None:
 
 
 async def test_a_socket_may_hold_so_many_contexts(
-    speech: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(PlainSocket, "max_contexts", 2)
     async with speech() as server, plain(server) as client:
@@ -302,7 +303,7 @@ async def test_a_socket_may_hold_so_many_contexts(
 # Places, and the server's end.
 
 
-async def test_sockets_and_contexts_take_places(speech: Any) -> None:
+async def test_sockets_and_contexts_take_places(speech: Speaking) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=3))
     async with speech(config) as server:
         async with plain(server) as client:
@@ -317,7 +318,7 @@ async def test_sockets_and_contexts_take_places(speech: Any) -> None:
 
 @pytest.mark.parametrize(("most", "contexts"), [(3, 2), (8, 7), (9, 7), (17, 14)])
 async def test_the_last_eighth_of_the_places_is_not_for_sockets_that_have_one(
-    speech: Any, most: int, contexts: int
+    speech: Speaking, most: int, contexts: int
 ) -> None:
     """However many sockets run however many contexts, whoever comes finds a place."""
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=most))
@@ -336,7 +337,9 @@ async def test_the_last_eighth_of_the_places_is_not_for_sockets_that_have_one(
             assert await server.status("websocket", PATH) == 503
 
 
-async def test_a_drain_lets_contexts_finish_and_closes(speech: Any, eventually: Any) -> None:
+async def test_a_drain_lets_contexts_finish_and_closes(
+    speech: Speaking, eventually: Eventually
+) -> None:
     async with speech(engine=SLOW) as server, plain(server) as client, plain(server) as idle:
         await client.send(text="A sentence of some length.")
         await client.until("sound")
@@ -356,7 +359,7 @@ async def test_a_drain_lets_contexts_finish_and_closes(speech: Any, eventually: 
         await server.settled()
 
 
-async def test_the_end_says_so_and_closes(speech: Any) -> None:
+async def test_the_end_says_so_and_closes(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, plain(server) as client:
         await client.send(text="A long text. " * 10)
         await client.until("sound")
@@ -369,7 +372,7 @@ async def test_the_end_says_so_and_closes(speech: Any) -> None:
         await server.settled()
 
 
-async def test_an_idle_socket_is_closed(speech: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_idle_socket_is_closed(speech: Speaking, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PlainSocket, "idle_seconds", 0.05)
     async with speech() as server, plain(server) as client:
         with pytest.raises(websockets.ConnectionClosedOK):
@@ -377,7 +380,7 @@ async def test_an_idle_socket_is_closed(speech: Any, monkeypatch: pytest.MonkeyP
         assert client.socket.close_reason == "idle"
 
 
-async def test_an_idle_context_ends_and_a_lasting_one_stays(speech: Any) -> None:
+async def test_an_idle_context_ends_and_a_lasting_one_stays(speech: Speaking) -> None:
     limits = LimitsConfig(turn_idle_ms=50)
     async with speech(ServerConfig(port=0, limits=limits)) as server, plain(server) as client:
         await client.send(id="lasting", lasting=True)
@@ -390,7 +393,7 @@ async def test_an_idle_context_ends_and_a_lasting_one_stays(speech: Any) -> None
 # Failures.
 
 
-async def test_a_failure_ends_one_context(speech: Any) -> None:
+async def test_a_failure_ends_one_context(speech: Speaking) -> None:
     faults = Faults()
     async with speech(engine=SLOW, faults=faults) as server, plain(server) as client:
         await client.send(id="bad", text="A text that will fail. " * 3)
@@ -403,7 +406,7 @@ async def test_a_failure_ends_one_context(speech: Any) -> None:
 
 
 async def test_a_fault_of_a_dialect_closes_its_socket_only(
-    speech: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: Any) -> Any:
         raise ValueError("injected")
@@ -421,7 +424,7 @@ async def test_a_fault_of_a_dialect_closes_its_socket_only(
         monkeypatch.undo()
 
 
-async def test_a_reader_that_stalls_is_dropped(speech: Any, peer: Any) -> None:
+async def test_a_reader_that_stalls_is_dropped(speech: Speaking, peer: Connecting) -> None:
     config = ServerConfig(
         port=0, lead_seconds=30, socket=SocketConfig(write_stall=0.3, send_buffer=4_096)
     )
@@ -439,7 +442,7 @@ async def test_a_reader_that_stalls_is_dropped(speech: Any, peer: Any) -> None:
 # Keys.
 
 
-async def test_keys_of_all_kinds_open_the_door(speech: Any) -> None:
+async def test_keys_of_all_kinds_open_the_door(speech: Speaking) -> None:
     async with speech(ServerConfig(port=0, api_keys=("sesame-open-12345",))) as server:
         add_route(server)
         for name in ("X-API-Key", "xi-api-key"):
@@ -454,7 +457,7 @@ async def test_keys_of_all_kinds_open_the_door(speech: Any) -> None:
 
 
 async def test_a_key_may_come_with_the_first_message(
-    speech: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
         "realtime_tts.server.app.PathRule",
@@ -484,7 +487,7 @@ async def test_a_key_may_come_with_the_first_message(
 
 
 async def test_a_fault_in_the_words_for_a_failure_ends_the_context_too(
-    speech: Any, eventually: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, eventually: Eventually, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     faults = 0
 
@@ -505,7 +508,7 @@ async def test_a_fault_in_the_words_for_a_failure_ends_the_context_too(
 
 
 async def test_a_fault_in_the_words_for_sound_ends_the_context(
-    speech: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: Any) -> Any:
         raise ValueError("injected")

@@ -24,6 +24,7 @@ from realtime_tts.dialects.speech_endpoint import Order, SpeechEndpoint, read_ob
 from realtime_tts.errors import RequestError
 from tests.dialects.asking import SLOW, fail_midway
 from tests.dialects.plain import Plain
+from tests.server.conftest import Speaking
 from tests.waiting import until
 
 PATH = "/plain-speech"
@@ -86,7 +87,7 @@ def encoders(monkeypatch: pytest.MonkeyPatch) -> Encoders:
 
 
 async def test_the_answer_is_the_sound_in_the_encoder_s_format(
-    speech: Any, encoders: Encoders
+    speech: Speaking, encoders: Encoders
 ) -> None:
     async with speech() as server:
         endpoint_of(server)
@@ -98,7 +99,7 @@ async def test_the_answer_is_the_sound_in_the_encoder_s_format(
 
 
 async def test_a_place_that_is_lost_while_the_request_is_read_leaves_no_encoder(
-    speech: Any, encoders: Encoders
+    speech: Speaking, encoders: Encoders
 ) -> None:
     async with speech() as server:
         endpoint_of(server).opened = server.running.front.drain
@@ -107,7 +108,9 @@ async def test_a_place_that_is_lost_while_the_request_is_read_leaves_no_encoder(
         assert encoders.closed == {*encoders.opened} and server.running.front.sessions == 0
 
 
-async def test_a_voice_that_there_is_not_leaves_no_encoder(speech: Any, encoders: Encoders) -> None:
+async def test_a_voice_that_there_is_not_leaves_no_encoder(
+    speech: Speaking, encoders: Encoders
+) -> None:
     async with speech() as server:
         endpoint_of(server)
         answer = await post(server, voice="nobody")
@@ -115,7 +118,7 @@ async def test_a_voice_that_there_is_not_leaves_no_encoder(speech: Any, encoders
         assert encoders.closed == {*encoders.opened} and server.running.front.sessions == 0
 
 
-async def test_a_format_that_cannot_be_made_begins_no_speech(speech: Any) -> None:
+async def test_a_format_that_cannot_be_made_begins_no_speech(speech: Speaking) -> None:
     def refuse() -> None:
         raise RequestError("no such format")
 
@@ -127,7 +130,7 @@ async def test_a_format_that_cannot_be_made_begins_no_speech(speech: Any) -> Non
 
 
 async def test_refusals_and_faults_are_in_the_log(
-    speech: Any, caplog: pytest.LogCaptureFixture
+    speech: Speaking, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     async with speech() as server:
@@ -189,7 +192,7 @@ path_of = attrgetter("path")
 
 @pytest.mark.parametrize("way", [*CUT, *OTHERS], ids=path_of)
 async def test_every_api_refuses_what_is_too_much_says_when_and_counts_it(
-    speech: Any, way: Way
+    speech: Speaking, way: Way
 ) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
     async with speech(config, engine=SLOW) as server:
@@ -210,7 +213,7 @@ async def test_every_api_refuses_what_is_too_much_says_when_and_counts_it(
 
 
 @pytest.mark.parametrize("way", CUT, ids=path_of)
-async def test_a_failure_in_the_middle_cuts_the_answer(speech: Any, way: Way) -> None:
+async def test_a_failure_in_the_middle_cuts_the_answer(speech: Speaking, way: Way) -> None:
     async with speech(engine=SLOW) as server:
         async with httpx2.AsyncClient(base_url=server.running.url, timeout=20) as client:
             asked = asyncio.create_task(client.post(**way.asked(TEXT * 20)))
@@ -220,7 +223,9 @@ async def test_a_failure_in_the_middle_cuts_the_answer(speech: Any, way: Way) ->
 
 
 @pytest.mark.parametrize("way", CUT, ids=path_of)
-async def test_who_hangs_up_stops_the_speech_and_frees_the_place(speech: Any, way: Way) -> None:
+async def test_who_hangs_up_stops_the_speech_and_frees_the_place(
+    speech: Speaking, way: Way
+) -> None:
     async with speech(engine=SLOW) as server:
         async with httpx2.AsyncClient(base_url=server.running.url) as client:
             async with client.stream("POST", **way.asked(TEXT * 80)) as response:

@@ -16,6 +16,7 @@ from tests.dialects.elevens import sound_of as eleven_sound
 from tests.dialects.omni import FRAME, STREAM, omni, sound_of
 from tests.dialects.qwen_realtime import qwen_realtime
 from tests.dialects.qwen_realtime import sound_of as qwen_realtime_sound
+from tests.server.conftest import Speaking
 
 TEXT = "Hello there, and good morning."
 OPENAI, ELEVENLABS = "/v1/audio/speech", "/v1/text-to-speech/alto?output_format=pcm_24000"
@@ -51,7 +52,7 @@ def sound_at(speed: float) -> int:
     ],
 )
 async def test_over_http(
-    speech: Any, path: str, asked: dict[str, Any], speed: float, warned: bool
+    speech: Speaking, path: str, asked: dict[str, Any], speed: float, warned: bool
 ) -> None:
     async with speech() as server:
         async with httpx2.AsyncClient(
@@ -64,7 +65,7 @@ async def test_over_http(
             assert answer.headers.get("warning") == (told if warned else None)
 
 
-async def test_a_word_that_names_no_speed_is_an_error(speech: Any) -> None:
+async def test_a_word_that_names_no_speed_is_an_error(speech: Speaking) -> None:
     async with speech() as server:
         async with httpx2.AsyncClient(
             base_url=server.running.url, trust_env=False, verify=False
@@ -74,7 +75,7 @@ async def test_a_word_that_names_no_speed_is_an_error(speech: Any) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/speak", "/v2/speak"])
-async def test_over_deepgrams_sockets(speech: Any, path: str) -> None:
+async def test_over_deepgrams_sockets(speech: Speaking, path: str) -> None:
     async with speech() as server:
         async with connected(server, path, "?speed=1.25") as client:
             await client.say(TEXT)
@@ -88,7 +89,7 @@ async def test_over_deepgrams_sockets(speech: Any, path: str) -> None:
             assert len(sound_of(await client.until("Flushed"))) == sound_at(1.4)
 
 
-async def test_elevenlabs_contexts_have_the_speed_of_their_first_message(speech: Any) -> None:
+async def test_elevenlabs_contexts_have_the_speed_of_their_first_message(speech: Speaking) -> None:
     async with speech() as server:
         async with eleven(server) as client:
             for name, more, speed in (("a", {"voice_settings": {"speed": 1.2}}, 1.2), ("b", {}, 1)):
@@ -100,7 +101,7 @@ async def test_elevenlabs_contexts_have_the_speed_of_their_first_message(speech:
                 assert len(sound) == pytest.approx(sound_at(speed), abs=2 * FRAME)
 
 
-async def test_times_are_those_of_the_sound_as_it_is_sent(speech: Any) -> None:
+async def test_times_are_those_of_the_sound_as_it_is_sent(speech: Speaking) -> None:
     """The last character ends with the sound."""
     asked = {"text": TEXT, "voice_settings": {"speed": 1.2}}
     path = "/v1/text-to-speech/alto/with-timestamps?output_format=pcm_24000"
@@ -114,14 +115,14 @@ async def test_times_are_those_of_the_sound_as_it_is_sent(speech: Any) -> None:
     assert ends[-1] == pytest.approx(sound_at(1.2) / 48_000, abs=0.001)
 
 
-async def test_over_cartesias_socket(speech: Any) -> None:
+async def test_over_cartesias_socket(speech: Speaking) -> None:
     async with speech() as server:
         async with cartesian(server) as client:
             await client.say(TEXT, generation_config={"speed": 0.8})
             assert len(cartesian_sound(await client.until("done"))) == sound_at(0.8)
 
 
-async def test_over_the_sockets_of_vllm_omni_and_dashscope(speech: Any) -> None:
+async def test_over_the_sockets_of_vllm_omni_and_dashscope(speech: Speaking) -> None:
     async with speech() as server:
         async with omni(server) as client:
             await client.config(speed=0.5, **STREAM)

@@ -23,12 +23,13 @@ from realtime_tts.engine.link import Append, Finish, Open
 from realtime_tts.server.track import STALL_SECONDS
 from tests.dialects.asking import SLOW
 from tests.dialects.omni import FRAME, STREAM, TENTH, omni, sound_of, told
+from tests.server.conftest import Speaking
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
 SECTION = DOCUMENT.partition("## vLLM-Omni\n")[2]
 
 
-async def test_the_document_s_program_speaks(speech: Any) -> None:
+async def test_the_document_s_program_speaks(speech: Speaking) -> None:
     (program,) = re.findall(r"^```python\n(.*?)^```", SECTION, re.DOTALL | re.MULTILINE)
     async with speech() as server:
         program = program.replace("127.0.0.1:8000", f"127.0.0.1:{server.port}")
@@ -60,7 +61,7 @@ def test_the_figures_in_the_document_are_the_code_s() -> None:
         assert figure in " ".join(SECTION.split()), figure
 
 
-async def test_what_the_project_s_own_client_sends(speech: Any) -> None:
+async def test_what_the_project_s_own_client_sends(speech: Speaking) -> None:
     """Word by word, with the settings and the defaults of its example."""
     text = "Hello world. How are you? I am fine."
     words = [word + " " for word in text.split(" ")]
@@ -90,7 +91,7 @@ async def test_what_the_project_s_own_client_sends(speech: Any) -> None:
         assert end == {"type": "session.done", "utterance_index": 0, "total_sentences": 1}
 
 
-async def test_streamed_sound_begins_before_the_text_is_complete(speech: Any) -> None:
+async def test_streamed_sound_begins_before_the_text_is_complete(speech: Speaking) -> None:
     async with speech() as server, omni(server) as client:
         await client.config(voice="alto", **STREAM)
         for utterance in range(3):
@@ -107,7 +108,7 @@ async def test_streamed_sound_begins_before_the_text_is_complete(speech: Any) ->
             assert {seen[n]["utterance_index"] for n in (0, -2, -1)} == {utterance}
 
 
-async def test_without_streaming_nothing_is_spoken_before_input_done(speech: Any) -> None:
+async def test_without_streaming_nothing_is_spoken_before_input_done(speech: Speaking) -> None:
     async with speech() as server, omni(server) as client:
         commands = server.spy_on_commands()
         await client.text("This one, which is without any ")
@@ -119,7 +120,7 @@ async def test_without_streaming_nothing_is_spoken_before_input_done(speech: Any
         assert len(sound_of(await client.until("session.done"))) > 44
 
 
-async def test_long_sound_comes_in_frames_that_clients_take(speech: Any) -> None:
+async def test_long_sound_comes_in_frames_that_clients_take(speech: Speaking) -> None:
     text = "This is long." * 25
     async with speech() as server, omni(server) as client:
         await client.text(text)
@@ -131,7 +132,7 @@ async def test_long_sound_comes_in_frames_that_clients_take(speech: Any) -> None
             assert opened.getnframes() * 2 == len(text) * FRAME
 
 
-async def test_a_long_text_is_whole_and_made_as_fast_as_the_machine_can(speech: Any) -> None:
+async def test_a_long_text_is_whole_and_made_as_fast_as_the_machine_can(speech: Speaking) -> None:
     """50 s of speech in one file: nobody who hears it as it comes is to be kept pace with."""
     text = "This is long. " * 44
     async with speech() as server, omni(server) as client, asyncio.timeout(10):
@@ -144,7 +145,7 @@ async def test_a_long_text_is_whole_and_made_as_fast_as_the_machine_can(speech: 
     assert (done["error"], done["sentence_text"]) == (False, text)
 
 
-async def test_times_of_words_come_at_the_end_of_a_sentence(speech: Any) -> None:
+async def test_times_of_words_come_at_the_end_of_a_sentence(speech: Speaking) -> None:
     text = "The quick brown fox jumps."
     async with speech() as server, omni(server) as client:
         await client.config(word_timestamps=True, **STREAM)
@@ -168,7 +169,7 @@ async def test_times_of_words_come_at_the_end_of_a_sentence(speech: Any) -> None
 
 
 async def test_a_pause_makes_a_sentence_of_its_own(
-    speech: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(VllmOmniSocket, "hold_seconds", 0.1)
     async with speech() as server, omni(server) as client:
@@ -182,7 +183,7 @@ async def test_a_pause_makes_a_sentence_of_its_own(
         assert second[-1] == {"type": "session.done", "utterance_index": 0, "total_sentences": 2}
 
 
-async def test_an_empty_utterance_has_no_sentence(speech: Any) -> None:
+async def test_an_empty_utterance_has_no_sentence(speech: Speaking) -> None:
     async with speech() as server, omni(server) as client:
         for utterance in range(2):
             await client.text("", "")
@@ -195,7 +196,7 @@ async def test_an_empty_utterance_has_no_sentence(speech: Any) -> None:
 
 
 @pytest.mark.parametrize("text", ["…", "🙂", "**  **", "-"])
-async def test_nothing_to_speak_is_a_little_silence(speech: Any, text: str) -> None:
+async def test_nothing_to_speak_is_a_little_silence(speech: Speaking, text: str) -> None:
     async with speech() as server, omni(server) as client:
         await client.config(**STREAM)
         await client.text(text)
@@ -203,7 +204,7 @@ async def test_nothing_to_speak_is_a_little_silence(speech: Any, text: str) -> N
         assert sound_of(await client.until("session.done")) == TENTH
 
 
-async def test_the_configuration_after_input_done_is_for_what_follows(speech: Any) -> None:
+async def test_the_configuration_after_input_done_is_for_what_follows(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, omni(server) as client:
         await client.config(voice="alto", **STREAM)
         await client.text("The first utterance.")
@@ -217,7 +218,7 @@ async def test_the_configuration_after_input_done_is_for_what_follows(speech: An
         assert [end["total_sentences"] for end in told(seen, "session.done")] == [1, 1]
 
 
-async def test_session_close_lets_complete_utterances_finish(speech: Any) -> None:
+async def test_session_close_lets_complete_utterances_finish(speech: Speaking) -> None:
     async with speech() as server, omni(server) as client:
         await client.text("Complete.")
         await client.done()
@@ -229,7 +230,7 @@ async def test_session_close_lets_complete_utterances_finish(speech: Any) -> Non
         await server.settled()
 
 
-async def test_nothing_comes_after_session_close(speech: Any) -> None:
+async def test_nothing_comes_after_session_close(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, omni(server) as client:
         await client.config(**STREAM)
         await client.text("A text that takes its time.")
@@ -241,7 +242,7 @@ async def test_nothing_comes_after_session_close(speech: Any) -> None:
         assert client.socket.close_code == 1000
 
 
-async def test_hanging_up_is_the_barge_in(speech: Any) -> None:
+async def test_hanging_up_is_the_barge_in(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server:
         async with omni(server) as client:
             await client.config(**STREAM)
@@ -254,7 +255,7 @@ async def test_hanging_up_is_the_barge_in(speech: Any) -> None:
 @pytest.mark.parametrize(
     ("format", "magic"), [("mp3", b"\xff"), ("opus", b"OggS"), ("flac", b"fLaC"), ("aac", b"\xff")]
 )
-async def test_formats(speech: Any, format: str, magic: bytes) -> None:
+async def test_formats(speech: Speaking, format: str, magic: bytes) -> None:
     async with speech() as server, omni(server) as client:
         await client.config(response_format=format)
         for _ in range(2):
@@ -263,7 +264,7 @@ async def test_formats(speech: Any, format: str, magic: bytes) -> None:
             assert sound_of(await client.until("session.done")).startswith(magic)
 
 
-async def test_a_commit_is_spoken_to_its_end_and_the_utterance_goes_on(speech: Any) -> None:
+async def test_a_commit_is_spoken_to_its_end_and_the_utterance_goes_on(speech: Speaking) -> None:
     async with speech() as server, omni(server) as client:
         commands = server.spy_on_commands()
         await client.config(streaming_mode="sentence_commit", **STREAM)
@@ -279,7 +280,7 @@ async def test_a_commit_is_spoken_to_its_end_and_the_utterance_goes_on(speech: A
         assert [type(one) for one in commands][:3] == [Open, Append, Finish]
 
 
-async def test_what_other_servers_have_is_accepted(speech: Any) -> None:
+async def test_what_other_servers_have_is_accepted(speech: Speaking) -> None:
     async with speech() as server, omni(server) as client:
         await client.config(
             model="Qwen/Qwen3-TTS-12Hz-1.7B-CustomVoice",
@@ -323,7 +324,7 @@ async def test_what_other_servers_have_is_accepted(speech: Any) -> None:
 )
 @pytest.mark.parametrize("before", [[], [STREAM]])
 async def test_nothing_is_spoken_after_a_bad_configuration_until_a_good_one(
-    speech: Any, before: list[dict[str, Any]], config: dict[str, Any], names: str
+    speech: Speaking, before: list[dict[str, Any]], config: dict[str, Any], names: str
 ) -> None:
     """Neither in the defaults nor as before: that is not how the client wants its text spoken."""
     async with speech() as server, omni(server) as client:
@@ -362,7 +363,9 @@ async def test_nothing_is_spoken_after_a_bad_configuration_until_a_good_one(
         '{"type": "input.text", "text": "' + "a" * 20_000 + '"}',
     ],
 )
-async def test_garbage_is_an_error_and_the_socket_goes_on(speech: Any, raw: str | bytes) -> None:
+async def test_garbage_is_an_error_and_the_socket_goes_on(
+    speech: Speaking, raw: str | bytes
+) -> None:
     async with speech() as server, omni(server) as client:
         await client.config(**STREAM)
         await client.text("Hello ")
@@ -373,7 +376,7 @@ async def test_garbage_is_an_error_and_the_socket_goes_on(speech: Any, raw: str 
         await client.until("session.done")
 
 
-async def test_a_flood_of_text_is_bounded(speech: Any) -> None:
+async def test_a_flood_of_text_is_bounded(speech: Speaking) -> None:
     limits = LimitsConfig(max_text_chars=500, max_turn_chars=1_000)
     async with speech(ServerConfig(port=0, limits=limits)) as server:
         for config in ({}, STREAM):
@@ -383,7 +386,7 @@ async def test_a_flood_of_text_is_bounded(speech: Any) -> None:
                 assert "1000" in await client.refused()
 
 
-async def test_no_place_is_503(speech: Any) -> None:
+async def test_no_place_is_503(speech: Speaking) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
     async with speech(config) as server, omni(server):
         with pytest.raises(websockets.InvalidStatus) as caught:
@@ -393,7 +396,7 @@ async def test_no_place_is_503(speech: Any) -> None:
         assert json.loads(caught.value.response.body)["error"]["code"] == "too_many_sessions"
 
 
-async def test_a_failure_of_the_engine_ends_what_was_promised(speech: Any) -> None:
+async def test_a_failure_of_the_engine_ends_what_was_promised(speech: Speaking) -> None:
     faults = Faults()
     async with speech(engine=SLOW, faults=faults) as server, omni(server) as client:
         await client.config(**STREAM)
@@ -419,7 +422,7 @@ async def test_a_failure_of_the_engine_ends_what_was_promised(speech: Any) -> No
         assert seen[-1] == {"type": "session.done", "utterance_index": 2, "total_sentences": 1}
 
 
-async def test_the_key_as_bearer(speech: Any) -> None:
+async def test_the_key_as_bearer(speech: Speaking) -> None:
     key = "sesame-open-12345"
     async with speech(ServerConfig(port=0, api_keys=(key,))) as server:
         async with omni(server, additional_headers={"Authorization": f"Bearer {key}"}) as client:

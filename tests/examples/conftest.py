@@ -18,6 +18,7 @@ from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.server.run import running
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tests.server.conftest import Eventually
 from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
@@ -53,8 +54,11 @@ async def stand_in() -> AsyncIterator[Any]:
         yield model
 
 
+Speaking = Callable[..., AbstractAsyncContextManager[str]]
+
+
 @pytest.fixture
-def speech() -> Callable[..., AbstractAsyncContextManager[str]]:
+def speech() -> Speaking:
     """`async with speech(api_keys=...) as url`: a speech server with the fake engine."""
 
     @contextlib.asynccontextmanager
@@ -69,5 +73,5 @@ def speech() -> Callable[..., AbstractAsyncContextManager[str]]:
 
 
 @pytest.fixture
-def eventually() -> Callable[..., Any]:
+def eventually() -> Eventually:
     return until

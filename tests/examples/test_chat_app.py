@@ -14,6 +14,8 @@ import pytest
 import websockets
 
 from realtime_tts import RealtimeTTS
+from tests.examples.conftest import Speaking
+from tests.server.conftest import Eventually
 
 pytestmark = pytest.mark.skipif(
     find_spec("openai") is None, reason="the chat example needs openai: pip install -e '.[chat]'"
@@ -39,7 +41,7 @@ async def chat(
 
 
 async def test_the_page_and_the_speech_are_passed_on(
-    serve: Any, stand_in: Any, speech: Any
+    serve: Any, stand_in: Any, speech: Speaking
 ) -> None:
     async with speech() as tts, chat(serve, stand_in, tts) as browser:
         page = await browser.get("/")
@@ -63,7 +65,7 @@ async def test_the_page_and_the_speech_are_passed_on(
 
 
 async def test_the_reply_is_streamed_while_the_model_writes(
-    serve: Any, stand_in: Any, speech: Any
+    serve: Any, stand_in: Any, speech: Speaking
 ) -> None:
     stand_in.stall, stand_in.stall_every = 0.3, 5
     stand_in.replies = ("One two three four five six seven.",)
@@ -77,7 +79,7 @@ async def test_the_reply_is_streamed_while_the_model_writes(
 
 
 async def test_a_page_that_hangs_up_stops_the_model_in_its_stall(
-    serve: Any, stand_in: Any, speech: Any, eventually: Any
+    serve: Any, stand_in: Any, speech: Speaking, eventually: Eventually
 ) -> None:
     stand_in.stall, stand_in.stall_every = 60.0, 2
     async with speech() as tts, chat(serve, stand_in, tts) as browser:
@@ -88,7 +90,7 @@ async def test_a_page_that_hangs_up_stops_the_model_in_its_stall(
 
 
 async def test_an_error_of_the_model_reaches_the_page_in_words(
-    serve: Any, stand_in: Any, speech: Any
+    serve: Any, stand_in: Any, speech: Speaking
 ) -> None:
     stand_in.status = 429
     async with speech() as tts, chat(serve, stand_in, tts) as browser:
@@ -101,7 +103,7 @@ async def test_an_error_of_the_model_reaches_the_page_in_words(
     [b"", b"[]", b"{}", b'{"messages": []}', b'{"messages": [{"role": "system", "content": "x"}]}'],
 )
 async def test_a_request_that_is_none_is_refused(
-    serve: Any, stand_in: Any, speech: Any, body: bytes
+    serve: Any, stand_in: Any, speech: Speaking, body: bytes
 ) -> None:
     async with speech() as tts, chat(serve, stand_in, tts) as browser:
         answer = await browser.post("/chat", content=body)
@@ -110,13 +112,13 @@ async def test_a_request_that_is_none_is_refused(
         assert stand_in.requests == []
 
 
-async def test_a_conversation_has_an_end(serve: Any, stand_in: Any, speech: Any) -> None:
+async def test_a_conversation_has_an_end(serve: Any, stand_in: Any, speech: Speaking) -> None:
     async with speech() as tts, chat(serve, stand_in, tts) as browser:
         long = {"messages": [{"role": "user", "content": "a" * 300_000}]}
         assert (await browser.post("/chat", json=long)).status_code == 400
 
 
-async def test_no_other_site_gets_in(serve: Any, stand_in: Any, speech: Any) -> None:
+async def test_no_other_site_gets_in(serve: Any, stand_in: Any, speech: Speaking) -> None:
     async with speech() as tts, chat(serve, stand_in, tts) as browser:
         origin = {"origin": "https://elsewhere.example"}
         assert (await browser.post("/chat", json=HELLO, headers=origin)).status_code == 403
@@ -128,7 +130,7 @@ async def test_no_other_site_gets_in(serve: Any, stand_in: Any, speech: Any) -> 
 
 
 async def test_the_speech_server_s_key_stays_with_the_chat(
-    serve: Any, stand_in: Any, speech: Any
+    serve: Any, stand_in: Any, speech: Speaking
 ) -> None:
     async with speech(api_keys=(KEY,)) as tts:
         async with chat(serve, stand_in, tts, KEY) as browser:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.server.conftest import Eventually
+
 pytestmark = pytest.mark.skipif(
     find_spec("openai") is None, reason="the chat example needs openai: pip install -e '.[chat]'"
 )
@@ -72,7 +74,7 @@ async def test_a_model_that_breaks_off_is_explained_after_what_it_said(stand_in:
     await model.close()
 
 
-async def test_closing_the_deltas_stops_the_model(stand_in: Any, eventually: Any) -> None:
+async def test_closing_the_deltas_stops_the_model(stand_in: Any, eventually: Eventually) -> None:
     from llm import Model
 
     stand_in.stall = 60.0

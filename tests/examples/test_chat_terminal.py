@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.examples.conftest import Speaking
+
 pytestmark = pytest.mark.skipif(
     find_spec("openai") is None, reason="the chat example needs openai: pip install -e '.[chat]'"
 )
@@ -40,7 +42,7 @@ class Terminal:
 
 
 @pytest.fixture
-async def terminal(stand_in: Any, speech: Any, tmp_path: Path) -> AsyncIterator[Terminal]:
+async def terminal(stand_in: Any, speech: Speaking, tmp_path: Path) -> AsyncIterator[Terminal]:
     async with speech() as tts:
         command = [sys.executable, str(EXAMPLES / "chat" / "terminal.py"), "--tts", tts]
         command += ["--llm-url", stand_in.url, "--llm-model", "stand-in"]

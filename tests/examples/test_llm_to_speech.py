@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+from tests.examples.conftest import Speaking
+from tests.server.conftest import Eventually
+
 pytestmark = pytest.mark.skipif(
     find_spec("openai") is None, reason="this example needs openai: pip install -e '.[chat]'"
 )
@@ -36,7 +39,7 @@ def seconds(path: Path) -> float:
         return file.getnframes() / file.getframerate()
 
 
-async def test_a_model_s_reply_is_spoken(stand_in: Any, speech: Any, tmp_path: Path) -> None:
+async def test_a_model_s_reply_is_spoken(stand_in: Any, speech: Speaking, tmp_path: Path) -> None:
     stand_in.replies = ("There are two trains this evening.",)
     path = tmp_path / "reply.wav"
     async with speech() as tts:
@@ -47,7 +50,7 @@ async def test_a_model_s_reply_is_spoken(stand_in: Any, speech: Any, tmp_path: P
 
 
 async def test_an_interrupted_listener_s_words_are_known(
-    stand_in: Any, speech: Any, tmp_path: Path, eventually: Any
+    stand_in: Any, speech: Speaking, tmp_path: Path, eventually: Eventually
 ) -> None:
     stand_in.replies = ("Of course. There are two trains this evening. " * 4,)
     stand_in.stall, stand_in.stall_every = 60.0, 40

@@ -25,6 +25,8 @@ import pytest
 from realtime_tts import RealtimeTTS
 from realtime_tts.config import AddressConfig
 from realtime_tts.voices.library import VoiceLibrary
+from tests.examples.conftest import Speaking
+from tests.server.conftest import Eventually
 from tests.server.conftest import speech as server_of
 from tests.voices import makers, recordings
 
@@ -62,7 +64,7 @@ def player(tmp_path: Path) -> Path:
 
 
 async def test_the_chatbot_speaks_and_remembers_what_was_heard(
-    stand_in: Any, speech: Any, player: Path, eventually: Any, tmp_path: Path
+    stand_in: Any, speech: Speaking, player: Path, eventually: Eventually, tmp_path: Path
 ) -> None:
     pytest.importorskip("openai", reason="the chatbot needs openai: pip install -e '.[chat]'")
     program = block("chatbot", "python")
@@ -101,7 +103,7 @@ async def test_the_chatbot_speaks_and_remembers_what_was_heard(
 
 
 async def test_the_telephone_program_is_interrupted_where_the_caller_cut_in(
-    speech: Any, tmp_path: Path
+    speech: Speaking, tmp_path: Path
 ) -> None:
     told: list[str] = []
     async with speech() as url:
@@ -173,7 +175,7 @@ async def proxy(name: str, url: str, folder: Path) -> AsyncIterator[str]:
 
 @pytest.mark.parametrize("name", sorted(PROXIES))
 async def test_speech_passes_the_proxy_while_it_is_made(
-    speech: Any, eventually: Any, tmp_path: Path, name: str
+    speech: Speaking, eventually: Eventually, tmp_path: Path, name: str
 ) -> None:
     trusted = AddressConfig(trusted_proxies=("127.0.0.1",))
     async with (

@@ -17,6 +17,7 @@ import numpy as np
 import websockets
 
 from realtime_tts.audio.g711 import mulaw
+from tests.examples.conftest import Speaking
 
 PROGRAM = Path(__file__).resolve().parents[2] / "examples" / "twilio_media_stream.py"
 QUIET = mulaw(bytes(320))
@@ -143,7 +144,7 @@ async def calling(url: str) -> AsyncIterator[Twilio]:
     await twilio._reader
 
 
-async def test_a_caller_is_greeted_in_packets_of_20_ms_and_marks(speech: Any) -> None:
+async def test_a_caller_is_greeted_in_packets_of_20_ms_and_marks(speech: Speaking) -> None:
     async with speech() as tts, agent(tts, "Good morning.") as (_, url), calling(url) as twilio:
         last = lambda: twilio.buffer and twilio.buffer[-1]["event"] == "mark"  # noqa: E731
         await twilio.until(lambda: len(twilio.media()) >= 52 and last())  # 13 bytes, 80 ms each
@@ -155,7 +156,7 @@ async def test_a_caller_is_greeted_in_packets_of_20_ms_and_marks(speech: Any) ->
         await twilio.say("stop", stop={"callSid": "CA1"})
 
 
-async def test_a_caller_who_talks_is_not_talked_over_and_gets_an_answer(speech: Any) -> None:
+async def test_a_caller_who_talks_is_not_talked_over_and_gets_an_answer(speech: Speaking) -> None:
     async with speech() as tts, agent(tts, LONG) as (program, url), calling(url) as twilio:
         await twilio.until(lambda: len(twilio.media()) >= 100)
         await twilio.play(300)
@@ -175,7 +176,7 @@ async def test_a_caller_who_talks_is_not_talked_over_and_gets_an_answer(speech: 
 
 
 async def test_a_click_interrupts_nobody_and_one_caller_does_not_disturb_the_next(
-    speech: Any,
+    speech: Speaking,
 ) -> None:
     async with speech() as tts, agent(tts, "Good morning.") as (_, url):
         async with calling(url) as first, calling(url) as second:
@@ -192,7 +193,7 @@ async def test_a_click_interrupts_nobody_and_one_caller_does_not_disturb_the_nex
             await third.until(lambda: len(third.media()) >= 20)
 
 
-async def test_what_was_heard_to_its_end_cannot_be_interrupted(speech: Any) -> None:
+async def test_what_was_heard_to_its_end_cannot_be_interrupted(speech: Speaking) -> None:
     async with speech() as tts, agent(tts, "Hm.") as (_, url), calling(url) as twilio:
         await twilio.until(lambda: [e for e in twilio.events if e == "mark"][2:])
         await twilio.until(lambda: twilio.buffer[-1].get("mark", {}).get("name") == "1:240")

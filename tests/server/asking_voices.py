@@ -12,7 +12,7 @@ import httpx2
 from realtime_tts.voices.encoding import WorkerLimits
 from realtime_tts.voices.library import VoiceLibrary
 from tests.server.asking import client_of
-from tests.server.conftest import speaking
+from tests.server.conftest import Speech, speaking
 from tests.voices import makers, recordings
 
 WAV = recordings.encoded(recordings.voice())
@@ -22,14 +22,15 @@ EMBEDDING = [0.25, -0.5] * 32
 class Voices:
     """A client of one server's `/v1/voices`."""
 
-    def __init__(self, speech: Any, http: httpx2.AsyncClient) -> None:
+    def __init__(self, speech: Speech, http: httpx2.AsyncClient) -> None:
         self.speech, self.http = speech, http
 
     @property
     def places_taken(self) -> int:
         """How many recordings the server has now."""
-        worker = self.speech.running.front.voices.worker
-        return int(worker._pending)
+        worker = self.speech.voices.worker
+        assert worker is not None
+        return worker._pending
 
     async def clone(self, name: str, audio: bytes = WAV, **fields: str) -> httpx2.Response:
         files = {"audio": ("reference", audio)}

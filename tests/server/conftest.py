@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import socket
 import struct
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Self
@@ -15,11 +15,13 @@ import pytest
 import uvicorn
 import websockets
 
+from realtime_tts.access.access import Access
 from realtime_tts.config import ServerConfig, SocketConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
 from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.interface import no_voice
 from realtime_tts.metrics import Metrics
+from realtime_tts.server.connection import Connection
 from realtime_tts.server.guarded import guarded
 from realtime_tts.server.http import GuardedHttp
 from realtime_tts.server.run import RunningServer, running
@@ -174,14 +176,18 @@ class Aimed:
         return value or 0.0
 
 
+Eventually = Callable[..., Awaitable[None]]
+Connecting = Callable[..., Awaitable[RawPeer]]
+
+
 @pytest.fixture
-def eventually() -> Callable[..., Any]:
+def eventually() -> Eventually:
     """`await eventually(condition)`."""
     return until
 
 
 @pytest.fixture
-async def peer() -> AsyncIterator[Callable[..., Any]]:
+async def peer() -> AsyncIterator[Connecting]:
     """Makes RawPeers and closes them afterwards."""
     made: list[RawPeer] = []
 
@@ -306,6 +312,22 @@ class Speech:
     def port(self) -> int:
         return self.running.port
 
+    @property
+    def access(self) -> Access:
+        assert self.running.front.access is not None
+        return self.running.front.access
+
+    @property
+    def voices(self) -> VoiceLibrary:
+        assert self.running.front.voices is not None
+        return self.running.front.voices
+
+    @property
+    def sessions(self) -> list[Any]:
+        """Those of the sockets of the native protocol."""
+        sockets = self.running.front._connections
+        return [one.session for one in sockets if isinstance(one, Connection)]
+
     def value(self, name: str, **labels: str) -> float:
         """A metric's value now."""
         return self.running.front.metrics.registry.get_sample_value(name, labels) or 0.0
@@ -386,7 +408,10 @@ async def speaking(
         yield Speech(one, fake, link)
 
 
+Speaking = Callable[..., AbstractAsyncContextManager[Speech]]
+
+
 @pytest.fixture
-def speech() -> Callable[..., AbstractAsyncContextManager[Speech]]:
+def speech() -> Speaking:
     """`async with speech(...) as server`: the whole front on a fake engine."""
     return speaking

@@ -14,7 +14,7 @@ from realtime_tts.config import AddressConfig, LimitsConfig, ServerConfig
 from realtime_tts.errors import ConfigError
 from realtime_tts.server import addresses
 from realtime_tts.server.addresses import ClientAddresses, network_of
-from tests.server.conftest import RawPeer
+from tests.server.conftest import RawPeer, Speaking
 from tests.waiting import until
 
 KEY = "correct-horse-battery"
@@ -72,7 +72,7 @@ def test_a_trusted_proxy_is_an_address_or_a_network() -> None:
 
 
 async def test_an_address_that_opens_too_many_connections_is_told_so_and_others_are_not(
-    speech: Any,
+    speech: Speaking,
 ) -> None:
     async with speech(few()) as server:
         found = [await get(server) for _ in range(3)]
@@ -92,7 +92,7 @@ async def test_an_address_that_opens_too_many_connections_is_told_so_and_others_
 
 
 async def test_sessions_that_are_open_know_nothing_of_a_flood_of_their_own_address(
-    speech: Any,
+    speech: Speaking,
 ) -> None:
     async with speech(few(1.0)) as server, server.talk() as talker:
         while (await get(server))[0] == 200:
@@ -101,7 +101,7 @@ async def test_sessions_that_are_open_know_nothing_of_a_flood_of_their_own_addre
         assert (await talker.until("turn.done"))[-1]["reason"] == "complete"
 
 
-async def test_requests_over_one_connection_count_too(speech: Any) -> None:
+async def test_requests_over_one_connection_count_too(speech: Speaking) -> None:
     async with speech(few()) as server:
         peer = await RawPeer.connect(server.port)
         statuses = []
@@ -121,7 +121,9 @@ async def test_requests_over_one_connection_count_too(speech: Any) -> None:
         peer.sock.close()
 
 
-async def test_requests_with_one_key_count_together_from_wherever_they_come(speech: Any) -> None:
+async def test_requests_with_one_key_count_together_from_wherever_they_come(
+    speech: Speaking,
+) -> None:
     config = ServerConfig(port=0, api_keys=(KEY, "another-" + KEY), addresses=few().addresses)
     bearer = f"Authorization: Bearer {KEY}"
     async with speech(config) as server:
@@ -134,7 +136,7 @@ async def test_requests_with_one_key_count_together_from_wherever_they_come(spee
         assert (await get(server, "/v1/voices", source=next(sources)))[0] == 401
 
 
-async def test_a_token_counts_with_its_key(speech: Any) -> None:
+async def test_a_token_counts_with_its_key(speech: Speaking) -> None:
     config = ServerConfig(port=0, api_keys=(KEY,), addresses=few().addresses)
     async with speech(config) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
@@ -147,7 +149,7 @@ async def test_a_token_counts_with_its_key(speech: Any) -> None:
         assert [status for status, _, _ in found] == [200, 429]
 
 
-async def test_only_a_trusted_proxy_says_who_asks(speech: Any) -> None:
+async def test_only_a_trusted_proxy_says_who_asks(speech: Speaking) -> None:
     async with speech(few(trusted_proxies=(OTHER,))) as server:
 
         def asked(client: str, source: str) -> Any:
@@ -161,7 +163,7 @@ async def test_only_a_trusted_proxy_says_who_asks(speech: Any) -> None:
         assert found == [200, 200, 429], "what others claim counts for nothing"
 
 
-async def test_of_too_many_handshakes_of_an_address_the_oldest_is_dropped(speech: Any) -> None:
+async def test_of_too_many_handshakes_of_an_address_the_oldest_is_dropped(speech: Speaking) -> None:
     config = ServerConfig(port=0, addresses=AddressConfig(handshakes=3))
     async with speech(config) as server:
         half_open = [await RawPeer.connect(server.port) for _ in range(5)]
@@ -179,7 +181,7 @@ async def test_of_too_many_handshakes_of_an_address_the_oldest_is_dropped(speech
         await until(lambda: not mine._handshakes)
 
 
-async def test_sockets_without_a_key_are_few_for_each_address(speech: Any) -> None:
+async def test_sockets_without_a_key_are_few_for_each_address(speech: Speaking) -> None:
     config = ServerConfig(port=0, api_keys=(KEY,), addresses=AddressConfig(sockets_without_key=2))
     path = "/v1/text-to-speech/tenor/stream-input"
 
@@ -197,7 +199,7 @@ async def test_sockets_without_a_key_are_few_for_each_address(speech: Any) -> No
             peer.sock.close()
 
 
-async def test_the_tenth_bad_message_counts_over_reconnects(speech: Any) -> None:
+async def test_the_tenth_bad_message_counts_over_reconnects(speech: Speaking) -> None:
     limits = LimitsConfig(max_bad_messages=4)
     async with speech(ServerConfig(port=0, limits=limits)) as server:
 
@@ -225,7 +227,7 @@ async def test_the_tenth_bad_message_counts_over_reconnects(speech: Any) -> None
         assert await bad(1) == (["bad_json", "too_many_bad_messages"], 1008)
 
 
-async def test_bad_messages_are_forgotten_after_their_window(speech: Any) -> None:
+async def test_bad_messages_are_forgotten_after_their_window(speech: Speaking) -> None:
     limits = LimitsConfig(max_bad_messages=2, bad_message_window_ms=50)
     async with speech(ServerConfig(port=0, limits=limits)) as server:
         for _ in range(3):
@@ -237,7 +239,7 @@ async def test_bad_messages_are_forgotten_after_their_window(speech: Any) -> Non
             await asyncio.sleep(0.06)
 
 
-async def test_three_hundred_sockets_of_one_machine_are_no_flood(speech: Any) -> None:
+async def test_three_hundred_sockets_of_one_machine_are_no_flood(speech: Speaking) -> None:
     async with speech() as server:
         url = server.running.websocket_url
         sockets = await asyncio.gather(

@@ -13,6 +13,7 @@ from realtime_tts.config import ServerConfig
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.auth import OPEN_PATHS, Gate, is_loopback
 from realtime_tts.voices.library import VoiceLibrary
+from tests.server.conftest import Speaking
 
 KEY = "correct-horse-battery"
 OTHER = "another-key-that-counts"
@@ -70,7 +71,7 @@ def is_open(path: str) -> bool:
 
 
 async def test_every_route_of_the_app_needs_a_key_but_probes_and_page(
-    speech: Any, tmp_path: Path
+    speech: Speaking, tmp_path: Path
 ) -> None:
     config = ServerConfig(port=0, api_keys=(KEY,))
     async with speech(config=config, voices=VoiceLibrary(tmp_path)) as server:

@@ -15,6 +15,7 @@ import websockets
 from realtime_tts.config import LimitsConfig, ServerConfig, SocketConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.server.http import GuardedHttp
+from tests.server.conftest import Connecting, Eventually, Speaking
 
 TEXT, BINARY, CLOSE = 0x1, 0x2, 0x8
 LONG_TURN = '{"type":"text","text":"%s","end":true}' % ("x" * 600)  # 48 s of tone
@@ -28,7 +29,7 @@ async def listen(talker: Any, text: str) -> dict[str, Any]:
 
 
 async def test_a_client_that_stops_reading_is_dropped_and_delays_nobody(
-    speech: Any, peer: Any, eventually: Any
+    speech: Speaking, peer: Connecting, eventually: Eventually
 ) -> None:
     config = ServerConfig(port=0, socket=SocketConfig(write_stall=1.0))
     async with speech(config, FakeEngineConfig(frames_per_token=1)) as server:
@@ -46,7 +47,7 @@ async def test_a_client_that_stops_reading_is_dropped_and_delays_nobody(
 
 
 async def test_a_client_that_reads_a_trickle_is_dropped_when_too_much_waits(
-    speech: Any, peer: Any
+    speech: Speaking, peer: Connecting
 ) -> None:
     limits = LimitsConfig(outbox_ms=500, max_lead_ms=3_000)
     config = ServerConfig(port=0, limits=limits, socket=SocketConfig(write_stall=10))
@@ -85,7 +86,7 @@ async def test_a_client_that_reads_a_trickle_is_dropped_when_too_much_waits(
     ],
 )
 async def test_garbage_is_named_and_the_session_goes_on(
-    speech: Any, raw: str | bytes, code: str
+    speech: Speaking, raw: str | bytes, code: str
 ) -> None:
     async with speech() as server, server.talk() as talker:
         await talker.socket.send(raw)
@@ -96,7 +97,7 @@ async def test_garbage_is_named_and_the_session_goes_on(
         assert (await listen(talker, "Fine."))["reason"] == "complete"
 
 
-async def test_garbage_without_end_closes_the_session(speech: Any) -> None:
+async def test_garbage_without_end_closes_the_session(speech: Speaking) -> None:
     async with speech() as server, server.talk() as talker:
         for _ in range(20):
             await talker.socket.send("garbage")
@@ -105,7 +106,7 @@ async def test_garbage_without_end_closes_the_session(speech: Any) -> None:
         assert talker.socket.close_code == 1008
 
 
-async def test_a_message_far_over_the_limit_is_closed_with_1009(speech: Any) -> None:
+async def test_a_message_far_over_the_limit_is_closed_with_1009(speech: Speaking) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_message_bytes=1_000, max_text_chars=900))
     async with speech(config) as server, server.talk() as talker:
         await talker.socket.send("x" * 16_001)
@@ -113,14 +114,14 @@ async def test_a_message_far_over_the_limit_is_closed_with_1009(speech: Any) -> 
         assert talker.socket.close_code == 1009
 
 
-async def test_lone_surrogates_nul_and_control_tokens_are_only_text(speech: Any) -> None:
+async def test_lone_surrogates_nul_and_control_tokens_are_only_text(speech: Speaking) -> None:
     async with speech() as server, server.talk() as talker:
         raw = r'{"type":"text","text":"a\ud800 \u0000 <|im_start|> \udc00b\u202e","end":true}'
         await talker.socket.send(raw)
         assert (await talker.until("turn.done"))[-1]["reason"] == "complete"
 
 
-async def test_text_cut_inside_an_emoji_is_whole_again(speech: Any) -> None:
+async def test_text_cut_inside_an_emoji_is_whole_again(speech: Speaking) -> None:
     async with speech() as server, server.talk("?text_filter=off") as talker:
         await talker.socket.send(r'{"type":"text","text":"hi \ud83d"}')
         await talker.socket.send(r'{"type":"text","text":"\ude00","end":true}')
@@ -128,7 +129,9 @@ async def test_text_cut_inside_an_emoji_is_whole_again(speech: Any) -> None:
         assert done["reason"] == "complete"
 
 
-async def test_invalid_utf8_closes_with_1007_and_frees_the_row(speech: Any, peer: Any) -> None:
+async def test_invalid_utf8_closes_with_1007_and_frees_the_row(
+    speech: Speaking, peer: Connecting
+) -> None:
     async with speech() as server:
         bad = await peer(server.port)
         await bad.upgrade("/v1/tts")
@@ -138,7 +141,7 @@ async def test_invalid_utf8_closes_with_1007_and_frees_the_row(speech: Any, peer
         await server.settled()
 
 
-async def test_a_flood_of_messages_closes_its_own_session_only(speech: Any) -> None:
+async def test_a_flood_of_messages_closes_its_own_session_only(speech: Speaking) -> None:
     limits = LimitsConfig(messages_per_second=50, message_burst=100)
     async with speech(ServerConfig(port=0, limits=limits)) as server:
         async with server.talk() as flooder, server.talk() as other:
@@ -154,7 +157,7 @@ async def test_a_flood_of_messages_closes_its_own_session_only(speech: Any) -> N
 
 
 async def test_an_interrupt_takes_back_what_a_slow_reader_has_not_read(
-    speech: Any, peer: Any, eventually: Any
+    speech: Speaking, peer: Connecting, eventually: Eventually
 ) -> None:
     config = ServerConfig(port=0, socket=SocketConfig(write_stall=10))
     async with speech(config) as server:
@@ -178,13 +181,13 @@ async def test_an_interrupt_takes_back_what_a_slow_reader_has_not_read(
 
 
 async def test_a_burst_of_messages_lets_others_run_in_between(
-    speech: Any, peer: Any, eventually: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, peer: Connecting, eventually: Eventually, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("realtime_tts.server.time_slices.SLICE_SECONDS", 0.0)
     async with speech() as server:
         burst = await peer(server.port)
         await burst.upgrade("/v1/tts")
-        (session,) = [c.session for c in server.running.front._connections]
+        (session,) = server.sessions
         receive, turns, ticks = session.receive, [], 0
 
         def spy(raw: str, now: float) -> Any:
@@ -206,7 +209,7 @@ async def test_a_burst_of_messages_lets_others_run_in_between(
 
 
 async def test_of_a_crowd_that_connects_at_once_few_are_let_in_before_others_have_their_turn(
-    speech: Any, eventually: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, eventually: Eventually, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     accepted: Counter[int] = Counter()
     ticks = 0
@@ -240,7 +243,9 @@ def frame_bytes(opcode: int, payload: bytes) -> bytes:
     return bytes([0x80 | opcode, 0x80 | len(payload), 0, 0, 0, 0]) + payload
 
 
-async def test_a_socket_that_is_killed_in_a_frame_leaves_nothing(speech: Any, peer: Any) -> None:
+async def test_a_socket_that_is_killed_in_a_frame_leaves_nothing(
+    speech: Speaking, peer: Connecting
+) -> None:
     async with speech() as server:
         for part in (b"\x81", b"\x81\xfe\x01", b"\x81\x85\x00\x00\x00\x00he"):
             client = await peer(server.port)
@@ -252,7 +257,7 @@ async def test_a_socket_that_is_killed_in_a_frame_leaves_nothing(speech: Any, pe
 
 
 async def test_connect_and_abort_a_thousand_times_leaks_nothing(
-    speech: Any, peer: Any, eventually: Any
+    speech: Speaking, peer: Connecting, eventually: Eventually
 ) -> None:
     async with speech() as server:
         tasks = len(asyncio.all_tasks())
@@ -270,10 +275,10 @@ async def test_connect_and_abort_a_thousand_times_leaks_nothing(
 
 @pytest.mark.parametrize("method", ["turn_started", "turn_finished", "turn_interrupted"])
 async def test_a_fault_of_our_own_ends_that_session_with_1011_only(
-    speech: Any, caplog: pytest.LogCaptureFixture, method: str
+    speech: Speaking, caplog: pytest.LogCaptureFixture, method: str
 ) -> None:
     async with speech() as server, server.talk() as victim, server.talk() as other:
-        for session in [c.session for c in server.running.front._connections]:
+        for session in server.sessions:
             setattr(session, method, _raise_once(session, method, "bad"))
         await victim.send("text", turn_id="bad", text="Hello.", end=method != "turn_interrupted")
         if method == "turn_interrupted":
@@ -298,7 +303,7 @@ def _raise_once(session: Any, name: str, turn_id: str) -> Any:
 
 
 async def test_no_text_of_a_client_is_ever_logged(
-    speech: Any, caplog: pytest.LogCaptureFixture
+    speech: Speaking, caplog: pytest.LogCaptureFixture
 ) -> None:
     secret = "xyzzy-plugh"
     caplog.set_level("DEBUG")
@@ -321,7 +326,7 @@ async def test_no_text_of_a_client_is_ever_logged(
         assert secret not in line
 
 
-async def test_messages_after_the_close_are_not_answered(speech: Any) -> None:
+async def test_messages_after_the_close_are_not_answered(speech: Speaking) -> None:
     async with speech() as server, server.talk() as talker:
         await talker.send("session.close")
         try:

@@ -19,6 +19,7 @@ from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.errors import ConfigError
 from realtime_tts.server.agent import agent_line
 from realtime_tts.server.load import Load
+from tests.server.conftest import Speaking
 from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
@@ -87,10 +88,11 @@ async def agent(server: Any) -> str:
 
 
 @asynccontextmanager
-async def speaking(speech: Any, turns: int, **config: Any) -> AsyncIterator[Any]:
+async def speaking(speech: Speaking, turns: int, **config: Any) -> AsyncIterator[Any]:
     """A server of four turns; so many of them speak, of as many sessions."""
     chosen = ServerConfig(port=0, agent_port=0, **config)
-    async with speech(chosen, engine=ENGINE, scheduler=SCHEDULER) as server:
+    async with speech(chosen, engine=ENGINE, scheduler=SCHEDULER) as started:
+        server: Any = started
         server.talkers = []
         for _ in range(turns):
             socket = await websockets.connect(
@@ -103,7 +105,7 @@ async def speaking(speech: Any, turns: int, **config: Any) -> AsyncIterator[Any]
         await asyncio.gather(*(socket.close() for socket in server.talkers))
 
 
-async def test_load_metrics_and_agent_say_the_same(speech: Any) -> None:
+async def test_load_metrics_and_agent_say_the_same(speech: Speaking) -> None:
     async with speaking(speech, 3) as server:
         async with server.talk():
             answer = (await told(server)).json()
@@ -116,7 +118,7 @@ async def test_load_metrics_and_agent_say_the_same(speech: Any) -> None:
             assert await agent(server) == "ready up 1%\n"
 
 
-async def test_the_agent_follows_a_server_from_its_start_to_its_end(speech: Any) -> None:
+async def test_the_agent_follows_a_server_from_its_start_to_its_end(speech: Speaking) -> None:
     loaded = threading.Event()
 
     def slowly(progress: Any) -> FakeEngine:
@@ -140,7 +142,7 @@ async def test_the_agent_follows_a_server_from_its_start_to_its_end(speech: Any)
             await talker.until("turn.done")
 
 
-async def test_the_load_is_for_those_with_a_key(speech: Any) -> None:
+async def test_the_load_is_for_those_with_a_key(speech: Speaking) -> None:
     async with speech(ServerConfig(port=0, api_keys=("a-long-key",))) as server:
         assert (await told(server)).status_code == 401
         assert (await told(server, authorization="Bearer a-long-key")).status_code == 200
@@ -152,7 +154,9 @@ async def refusal(server: Any) -> Any:
     return refused.value.response
 
 
-async def test_without_a_free_turn_a_session_is_refused_before_the_upgrade(speech: Any) -> None:
+async def test_without_a_free_turn_a_session_is_refused_before_the_upgrade(
+    speech: Speaking,
+) -> None:
     async with speaking(speech, SLOTS, turn_reserve=0.0) as server:
         answer = await refusal(server)
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
@@ -169,7 +173,7 @@ async def test_without_a_free_turn_a_session_is_refused_before_the_upgrade(speec
             pass
 
 
-async def test_what_is_kept_is_for_turns_of_open_sessions(speech: Any) -> None:
+async def test_what_is_kept_is_for_turns_of_open_sessions(speech: Speaking) -> None:
     async with speaking(speech, 1, turn_reserve=0.5) as server:
         async with server.talk() as late:  # three turns are free, and two are kept
             await late.send("text", text=LONG, end=True)
@@ -182,7 +186,7 @@ async def test_what_is_kept_is_for_turns_of_open_sessions(speech: Any) -> None:
             await late.until("turn.started")
 
 
-async def test_a_server_of_one_turn_lets_somebody_in_whatever_it_keeps(speech: Any) -> None:
+async def test_a_server_of_one_turn_lets_somebody_in_whatever_it_keeps(speech: Speaking) -> None:
     one = FakeEngineConfig(slots=1, frames_per_token=1)
     config = ServerConfig(port=0, turn_reserve=0.9)
     async with speech(config, engine=one, scheduler=SchedulerConfig(slots=1)) as server:
@@ -191,7 +195,7 @@ async def test_a_server_of_one_turn_lets_somebody_in_whatever_it_keeps(speech: A
             await talker.until("turn.done")
 
 
-async def test_by_default_sessions_are_refused_while_turns_are(speech: Any) -> None:
+async def test_by_default_sessions_are_refused_while_turns_are(speech: Speaking) -> None:
     async with speaking(speech, SLOTS) as server:
         async with server.talk() as late, server.talk() as later:
             await late.send("text", text="It waits.", end=True)
@@ -207,7 +211,7 @@ async def test_by_default_sessions_are_refused_while_turns_are(speech: Any) -> N
                 pass
 
 
-async def test_contexts_of_open_sockets_are_no_new_sessions(speech: Any) -> None:
+async def test_contexts_of_open_sockets_are_no_new_sessions(speech: Speaking) -> None:
     config = ServerConfig(port=0, turn_reserve=0.75, limits=LimitsConfig(max_sessions=64))
     async with speech(config, engine=ENGINE, scheduler=SCHEDULER) as server:
         front = server.running.front

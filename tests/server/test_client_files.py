@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from realtime_tts.server.static import client_files
+from tests.server.conftest import Speaking
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "client_js" / "src"
@@ -28,7 +29,7 @@ async def get(server: Any, path: str, **headers: str) -> tuple[int, dict[str, st
     return await asyncio.to_thread(ask)
 
 
-async def test_every_module_is_served_as_javascript(speech: Any) -> None:
+async def test_every_module_is_served_as_javascript(speech: Speaking) -> None:
     names = {path.name for path in SOURCES.iterdir()}
     assert {"index.js", "player.js", "player-worklet.js"} <= names
     async with speech() as server:
@@ -42,7 +43,7 @@ async def test_every_module_is_served_as_javascript(speech: Any) -> None:
 
 
 async def test_a_browser_gets_it_compressed_and_asks_again_only_whether_it_changed(
-    speech: Any,
+    speech: Speaking,
 ) -> None:
     async with speech() as server:
         _, headers, body = await get(server, "/client/index.js", **{"Accept-Encoding": "gzip, br"})

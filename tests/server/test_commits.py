@@ -11,6 +11,7 @@ import pytest
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.link import Finish, Open
+from tests.server.conftest import Eventually, Speaking
 from tests.waiting import settled
 from tts_scheduler import SchedulerConfig
 
@@ -36,7 +37,7 @@ async def heard(talker: Any, count: int) -> list[Any]:
     return seen
 
 
-async def test_a_flush_is_spoken_to_its_end_and_the_turn_goes_on(speech: Any) -> None:
+async def test_a_flush_is_spoken_to_its_end_and_the_turn_goes_on(speech: Speaking) -> None:
     async with speech(engine=THREE) as server, server.talk("?lead_ms=30000&seed=7") as talker:
         commands = server.spy_on_commands()
         await talker.send("text", turn_id="a", text="Hi the")
@@ -58,7 +59,7 @@ async def test_a_flush_is_spoken_to_its_end_and_the_turn_goes_on(speech: Any) ->
     assert opened[0].spec.seed == 7
 
 
-async def test_a_text_that_stalls_is_spoken_without_being_told_to(speech: Any) -> None:
+async def test_a_text_that_stalls_is_spoken_without_being_told_to(speech: Speaking) -> None:
     """A tool call: the engine is free meanwhile, and the wait counts as held."""
     text = "One moment. "
     async with speech(engine=THREE) as server, server.talk("?word_times=on") as talker:
@@ -75,7 +76,7 @@ async def test_a_text_that_stalls_is_spoken_without_being_told_to(speech: Any) -
     assert done.get("held_inside_word", 0) == 0
 
 
-async def test_a_last_word_that_may_go_on_is_spoken_when_the_turn_idles(speech: Any) -> None:
+async def test_a_last_word_that_may_go_on_is_spoken_when_the_turn_idles(speech: Speaking) -> None:
     """Nobody ends or flushes the text: what was known before was heard in its time."""
     config = ServerConfig(port=0, limits=LimitsConfig(turn_idle_ms=4000))
     async with speech(config, engine=THREE) as server, server.talk("?word_times=on") as talker:
@@ -91,7 +92,9 @@ async def test_a_last_word_that_may_go_on_is_spoken_when_the_turn_idles(speech: 
     assert seen[-1].get("held_inside_word", 0) == 0
 
 
-async def test_an_interrupt_at_a_seam_says_what_was_heard_and_what_was_not(speech: Any) -> None:
+async def test_an_interrupt_at_a_seam_says_what_was_heard_and_what_was_not(
+    speech: Speaking,
+) -> None:
     async with speech() as server, server.talk("?lead_ms=30000") as talker:
         await talker.send("text", turn_id="a", text="One moment. Fo")
         await heard(talker, len("One moment.") * FRAME)
@@ -103,7 +106,7 @@ async def test_an_interrupt_at_a_seam_says_what_was_heard_and_what_was_not(speec
     assert answer["samples_sent"] == played
 
 
-async def test_a_long_text_is_spoken_in_several_utterances_to_its_end(speech: Any) -> None:
+async def test_a_long_text_is_spoken_in_several_utterances_to_its_end(speech: Speaking) -> None:
     text = "All of this is said. " * 17 + "And this."
     engine = FakeEngineConfig(frames_per_token=1, safe_tokens=100, max_frames=150)
     for layout in ("auto", "streaming", "full_text"):
@@ -117,7 +120,7 @@ async def test_a_long_text_is_spoken_in_several_utterances_to_its_end(speech: An
         assert opened == 5 and samples(seen) == (len(text) - 4) * FRAME, "no space at a seam"
 
 
-async def test_a_turn_that_goes_on_waits_for_a_full_server(speech: Any) -> None:
+async def test_a_turn_that_goes_on_waits_for_a_full_server(speech: Speaking) -> None:
     """Its place was free while it waited for its text."""
     scheduler = SchedulerConfig(slots=1, max_queue=0, queue_timeout=0.1)
     engine = FakeEngineConfig(slots=1, frames_per_token=1)
@@ -166,7 +169,7 @@ KEPT = {
     ids=str,
 )
 async def test_what_an_encoder_keeps_of_a_text_that_stalls_holds_no_commit_up(
-    speech: Any, eventually: Any, audio: dict[str, Any]
+    speech: Speaking, eventually: Eventually, audio: dict[str, Any]
 ) -> None:
     """Nor are its known words kept with it, but for the encoder's last frame."""
     async with speech(engine=THREE) as server, server.talk() as talker:
@@ -196,7 +199,7 @@ STALLS = [
 
 @pytest.mark.alone
 async def test_known_words_are_heard_in_their_time_however_long_the_text_stalls(
-    speech: Any,
+    speech: Speaking,
 ) -> None:
     """All of them are there 300 ms after they could have been, and the rest is lost by nobody."""
 

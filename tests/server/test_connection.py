@@ -16,6 +16,7 @@ from realtime_tts.engine.fake import FakeEngineConfig, Faults
 from realtime_tts.engine.link import Append, Finish, Open, Played
 from realtime_tts.server.connection import Connection
 from realtime_tts.text.stable_bpe import ALPHABET, to_alphabet
+from tests.server.conftest import Connecting, Speaking
 from tts_scheduler import SchedulerConfig
 
 FRAME_SAMPLES = 1_920
@@ -30,7 +31,7 @@ def done_of(messages: list[Any]) -> list[dict[str, Any]]:
     return [m for m in messages if isinstance(m, dict) and m["type"] == "turn.done"]
 
 
-async def test_a_turn_is_spoken_by_the_packet_rule(speech: Any) -> None:
+async def test_a_turn_is_spoken_by_the_packet_rule(speech: Speaking) -> None:
     async with speech() as server, server.talk() as talker:
         await talker.send("text", text="Hello there.", end=True)
         messages = await talker.until("turn.done")
@@ -44,7 +45,7 @@ async def test_a_turn_is_spoken_by_the_packet_rule(speech: Any) -> None:
         assert 0 < done["ttfa_ms"] < 1_000
 
 
-async def test_text_in_pieces_gives_the_same_audio(speech: Any) -> None:
+async def test_text_in_pieces_gives_the_same_audio(speech: Speaking) -> None:
     async with speech() as server:
         heard = []
         for pieces in (["Good morning."], list("Good morning."), ["Good mor", "ning."]):
@@ -56,7 +57,7 @@ async def test_text_in_pieces_gives_the_same_audio(speech: Any) -> None:
         assert heard[0] == heard[1] == heard[2]
 
 
-async def test_a_long_text_is_taken_in_bit_by_bit(speech: Any, slices: Any) -> None:
+async def test_a_long_text_is_taken_in_bit_by_bit(speech: Speaking, slices: Any) -> None:
     """It sounds as ever, what follows it comes behind it, and an end in the middle of it is one."""
     async with speech() as server:
         async with server.talk() as talker:
@@ -76,7 +77,7 @@ async def test_a_long_text_is_taken_in_bit_by_bit(speech: Any, slices: Any) -> N
         await server.settled()
 
 
-async def test_an_interrupt_overtakes_a_long_text(speech: Any, slices: Any) -> None:
+async def test_an_interrupt_overtakes_a_long_text(speech: Speaking, slices: Any) -> None:
     long = "word " * 2_000
     async with speech() as server, server.talk() as talker:
         await talker.send("text", turn_id="a", text=long)
@@ -91,7 +92,7 @@ async def test_an_interrupt_overtakes_a_long_text(speech: Any, slices: Any) -> N
 
 
 async def test_a_long_text_that_comes_with_its_end_is_whole_to_the_engine(
-    speech: Any, slices: Any
+    speech: Speaking, slices: Any
 ) -> None:
     async with speech() as server, server.talk() as talker:
         await talker.send("text", text="One long text, whole.", end=True)
@@ -101,7 +102,7 @@ async def test_a_long_text_that_comes_with_its_end_is_whole_to_the_engine(
 
 
 async def test_text_that_waited_in_the_queue_is_taken_in_bit_by_bit_too(
-    speech: Any, slices: Any
+    speech: Speaking, slices: Any
 ) -> None:
     """An interrupt that comes in between leaves all of it to be said."""
     long = "Some more words. " * 50
@@ -124,7 +125,7 @@ async def test_text_that_waited_in_the_queue_is_taken_in_bit_by_bit_too(
     await server.settled()
 
 
-async def test_turns_wait_for_each_other_and_never_mix(speech: Any) -> None:
+async def test_turns_wait_for_each_other_and_never_mix(speech: Speaking) -> None:
     async with speech() as server, server.talk() as talker:
         for turn in "abc":
             await talker.send("text", turn_id=turn, text=f"Turn {turn}.", end=True)
@@ -138,7 +139,7 @@ async def test_turns_wait_for_each_other_and_never_mix(speech: Any) -> None:
 
 @pytest.mark.parametrize("text", ["", "   \n", "...", "\U0001f600", "**"])
 async def test_a_turn_with_nothing_to_speak_never_reaches_the_engine(
-    speech: Any, text: str
+    speech: Speaking, text: str
 ) -> None:
     async with speech() as server, server.talk() as talker:
         commands = server.spy_on_commands()
@@ -150,7 +151,7 @@ async def test_a_turn_with_nothing_to_speak_never_reaches_the_engine(
 
 
 async def test_text_in_a_script_of_no_language_of_the_voice_is_a_warning_and_not_spoken(
-    speech: Any,
+    speech: Speaking,
 ) -> None:
     async with speech() as server, server.talk() as talker:
         commands = server.spy_on_commands()
@@ -165,7 +166,7 @@ async def test_text_in_a_script_of_no_language_of_the_voice_is_a_warning_and_not
         assert ids == byte_ids("Say or to them.")
 
 
-async def test_an_interrupted_turn_says_which_text_it_left_out(speech: Any) -> None:
+async def test_an_interrupted_turn_says_which_text_it_left_out(speech: Speaking) -> None:
     async with speech() as server, server.talk() as talker:
         await talker.send("text", text="Say Привет to them, and then go on for a while. " * 3)
         await talker.until("turn.started")
@@ -175,7 +176,7 @@ async def test_an_interrupted_turn_says_which_text_it_left_out(speech: Any) -> N
     assert messages[-3]["code"] == "unspeakable_script" and "Cyrillic" in messages[-3]["message"]
 
 
-async def test_what_comes_before_the_first_word_is_spoken_with_it(speech: Any) -> None:
+async def test_what_comes_before_the_first_word_is_spoken_with_it(speech: Speaking) -> None:
     async with speech() as server, server.talk() as talker:
         commands = server.spy_on_commands()
         for piece in ("...", " and ", "so."):
@@ -190,7 +191,7 @@ def byte_ids(text: str) -> list[int]:
     return [ALPHABET.index(char) for char in to_alphabet(text)]
 
 
-async def test_what_the_client_says_reaches_the_engine(speech: Any) -> None:
+async def test_what_the_client_says_reaches_the_engine(speech: Speaking) -> None:
     async with speech() as server, server.talk("?lead_ms=500&voice=alto&seed=5") as talker:
         commands = server.spy_on_commands()
         await talker.send("text", text="chrysanthemum")  # 3 s: it is on the air when `played` comes
@@ -206,7 +207,7 @@ async def test_what_the_client_says_reaches_the_engine(speech: Any) -> None:
         assert commands[1:] == [Append(id, byte_ids("chrysanthemum")), Finish(id), Played(id, 0.02)]
 
 
-async def test_the_engine_knows_when_the_listener_is_free(speech: Any) -> None:
+async def test_the_engine_knows_when_the_listener_is_free(speech: Speaking) -> None:
     async with speech() as server, server.talk() as talker:
         commands = server.spy_on_commands()
         for text in ("The first turn.", "The second, heard after the first."):
@@ -223,7 +224,7 @@ async def test_the_engine_knows_when_the_listener_is_free(speech: Any) -> None:
         assert 0.5 < second < len("The first turn.") * 0.08
 
 
-async def test_without_a_seed_every_turn_draws_another(speech: Any) -> None:
+async def test_without_a_seed_every_turn_draws_another(speech: Speaking) -> None:
     async with speech() as server, server.talk() as talker:
         commands = server.spy_on_commands()
         for _ in range(3):
@@ -233,7 +234,7 @@ async def test_without_a_seed_every_turn_draws_another(speech: Any) -> None:
         assert len(seeds) == 3
 
 
-async def test_an_engine_too_slow_for_speech_makes_underruns_and_says_so(speech: Any) -> None:
+async def test_an_engine_too_slow_for_speech_makes_underruns_and_says_so(speech: Speaking) -> None:
     async with speech(engine=FakeEngineConfig(step_seconds=0.2, frames_per_token=1)) as server:
         async with server.talk() as talker:
             await talker.send("text", text="Slow and steady wins the race.", end=True)
@@ -244,7 +245,7 @@ async def test_an_engine_too_slow_for_speech_makes_underruns_and_says_so(speech:
             assert server.value("tts_underrun_seconds_count") == done["underruns"]
 
 
-async def test_an_interrupt_is_answered_at_once_and_tells_what_was_heard(speech: Any) -> None:
+async def test_an_interrupt_is_answered_at_once_and_tells_what_was_heard(speech: Speaking) -> None:
     text = "One two three four five six seven eight nine ten."
     async with speech(engine=FakeEngineConfig(step_seconds=0.02)) as server:
         async with server.talk() as talker:
@@ -264,7 +265,7 @@ async def test_an_interrupt_is_answered_at_once_and_tells_what_was_heard(speech:
             await server.settled_engine()
 
 
-async def test_without_a_position_what_was_heard_is_what_had_time_to_play(speech: Any) -> None:
+async def test_without_a_position_what_was_heard_is_what_had_time_to_play(speech: Speaking) -> None:
     async with speech() as server, server.talk() as talker:
         await talker.send("text", text="x " * 30)
         began = time.monotonic()
@@ -279,7 +280,7 @@ async def test_without_a_position_what_was_heard_is_what_had_time_to_play(speech
         assert 250 < report["played_ms"] <= (time.monotonic() - began) * 1_000
 
 
-async def test_a_turn_heard_to_its_end_was_spoken_whole(speech: Any) -> None:
+async def test_a_turn_heard_to_its_end_was_spoken_whole(speech: Speaking) -> None:
     text = "1 2 3 4 5 6 7 8 9 10."  # digits last longer than this engine's 80 ms each
     async with speech() as server, server.talk() as talker:
         await talker.send("text", text=text, end=True)
@@ -290,7 +291,7 @@ async def test_a_turn_heard_to_its_end_was_spoken_whole(speech: Any) -> None:
         assert (report["text_spoken"], report["text_remaining"]) == (text, "")
 
 
-async def test_a_turn_without_audio_is_never_started(speech: Any) -> None:
+async def test_a_turn_without_audio_is_never_started(speech: Speaking) -> None:
     async with speech(engine=FakeEngineConfig(frames_per_token=0)) as server:
         async with server.talk() as talker:
             await talker.send("text", text="Hm.", end=True)
@@ -299,7 +300,7 @@ async def test_a_turn_without_audio_is_never_started(speech: Any) -> None:
             assert messages[0]["samples"] == 0
 
 
-async def test_interrupts_at_any_moment_leave_no_byte_and_one_done(speech: Any) -> None:
+async def test_interrupts_at_any_moment_leave_no_byte_and_one_done(speech: Speaking) -> None:
     """Random moments: before the first token, mid-packet, after the last frame."""
     engine = FakeEngineConfig(step_seconds=0.001, frames_per_token=1)
 
@@ -348,7 +349,7 @@ def check_brackets(messages: list[Any], turns: int) -> None:
     assert len(ids) == len(set(ids)) == turns
 
 
-async def test_a_client_that_vanishes_frees_its_row(speech: Any, peer: Any) -> None:
+async def test_a_client_that_vanishes_frees_its_row(speech: Speaking, peer: Connecting) -> None:
     async with speech(engine=FakeEngineConfig(step_seconds=0.005)) as server:
         for wait in (0, 0.01, 0.05, 0.1):
             client = await peer(server.port)
@@ -360,7 +361,7 @@ async def test_a_client_that_vanishes_frees_its_row(speech: Any, peer: Any) -> N
         assert server.value("tts_sessions") == 0
 
 
-async def test_a_client_that_closes_its_socket_in_a_turn_frees_its_row(speech: Any) -> None:
+async def test_a_client_that_closes_its_socket_in_a_turn_frees_its_row(speech: Speaking) -> None:
     async with speech() as server:
         async with server.talk() as talker:
             await talker.send("text", text="A long reply, not even ended.")
@@ -369,7 +370,7 @@ async def test_a_client_that_closes_its_socket_in_a_turn_frees_its_row(speech: A
         assert server.value("tts_turns_total", reason="closed") == 1
 
 
-async def test_session_close_speaks_the_rest_then_closes_with_1000(speech: Any) -> None:
+async def test_session_close_speaks_the_rest_then_closes_with_1000(speech: Speaking) -> None:
     async with speech() as server, server.talk() as talker:
         await talker.send("text", text="Goodbye.")
         await talker.send("session.close")
@@ -380,7 +381,7 @@ async def test_session_close_speaks_the_rest_then_closes_with_1000(speech: Any) 
         assert server.value("tts_closed_total", code="1000") == 1
 
 
-async def test_a_turn_whose_text_stops_coming_ends_as_idle(speech: Any) -> None:
+async def test_a_turn_whose_text_stops_coming_ends_as_idle(speech: Speaking) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(turn_idle_ms=200))
     async with speech(config) as server, server.talk() as talker:
         await talker.send("text", text="And then")
@@ -389,7 +390,9 @@ async def test_a_turn_whose_text_stops_coming_ends_as_idle(speech: Any) -> None:
         assert any(isinstance(m, dict) and m.get("code") == "turn_idle" for m in messages)
 
 
-async def test_a_refused_turn_says_when_to_try_again_and_the_session_goes_on(speech: Any) -> None:
+async def test_a_refused_turn_says_when_to_try_again_and_the_session_goes_on(
+    speech: Speaking,
+) -> None:
     scheduler = SchedulerConfig(slots=1, max_queue=1, queue_timeout=0.1)
     engine = FakeEngineConfig(slots=1, step_seconds=0.01)
     async with speech(engine=engine, scheduler=scheduler) as server:
@@ -409,7 +412,7 @@ async def test_a_refused_turn_says_when_to_try_again_and_the_session_goes_on(spe
         assert server.value("tts_refused_total", reason="overloaded") == 1
 
 
-async def test_a_voice_nobody_has_is_refused_with_the_list(speech: Any) -> None:
+async def test_a_voice_nobody_has_is_refused_with_the_list(speech: Speaking) -> None:
     async with speech() as server, server.talk() as talker:
         await talker.send("session.start", voice="nobody")
         error = await talker.next()
@@ -423,7 +426,7 @@ async def test_a_voice_nobody_has_is_refused_with_the_list(speech: Any) -> None:
             assert closed.value.rcvd.code == 1008
 
 
-async def test_null_resets_a_setting_to_what_a_new_session_has(speech: Any) -> None:
+async def test_null_resets_a_setting_to_what_a_new_session_has(speech: Speaking) -> None:
     async with speech() as server, server.talk() as talker:
         await talker.send("session.start")
         fresh = (await talker.next())["settings"]
@@ -438,7 +441,7 @@ async def test_null_resets_a_setting_to_what_a_new_session_has(speech: Any) -> N
         assert (await talker.next())["settings"] == fresh
 
 
-async def test_a_row_that_fails_ends_alone(speech: Any) -> None:
+async def test_a_row_that_fails_ends_alone(speech: Speaking) -> None:
     faults = Faults()
     async with speech(engine=FakeEngineConfig(step_seconds=0.01), faults=faults) as server:
         async with server.talk() as bad, server.talk() as good:
@@ -462,7 +465,7 @@ def explode_once(faults: Faults) -> None:
     faults.before_step = explode
 
 
-async def test_an_engine_step_that_raises_costs_no_turn(speech: Any) -> None:
+async def test_an_engine_step_that_raises_costs_no_turn(speech: Speaking) -> None:
     faults = Faults()
     async with speech(faults=faults) as server, server.talk() as talker:
         explode_once(faults)
@@ -472,7 +475,7 @@ async def test_an_engine_step_that_raises_costs_no_turn(speech: Any) -> None:
         assert server.value("tts_moves_total") == 1
 
 
-async def test_without_failover_it_ends_its_turns_with_a_retryable_error(speech: Any) -> None:
+async def test_without_failover_it_ends_its_turns_with_a_retryable_error(speech: Speaking) -> None:
     faults = Faults()
     config = ServerConfig(port=0, failover_seconds=0.0)
     async with speech(config=config, faults=faults) as server, server.talk() as talker:
@@ -485,7 +488,7 @@ async def test_without_failover_it_ends_its_turns_with_a_retryable_error(speech:
         assert (await talker.until("turn.done"))[-1]["reason"] == "complete"
 
 
-async def test_a_runaway_turn_is_stopped_by_a_guard_and_counted(speech: Any) -> None:
+async def test_a_runaway_turn_is_stopped_by_a_guard_and_counted(speech: Speaking) -> None:
     faults = Faults()
     async with speech(faults=faults) as server, server.talk() as talker:
         await talker.send("text", text="Hi.")
@@ -497,7 +500,7 @@ async def test_a_runaway_turn_is_stopped_by_a_guard_and_counted(speech: Any) -> 
         assert server.value("tts_guard_stops_total", reason="guard_silence") == 1
 
 
-async def test_utterances_of_different_sessions_never_share_a_name(speech: Any) -> None:
+async def test_utterances_of_different_sessions_never_share_a_name(speech: Speaking) -> None:
     async with speech() as server:
         commands = server.spy_on_commands()
         for _ in range(3):
@@ -509,7 +512,7 @@ async def test_utterances_of_different_sessions_never_share_a_name(speech: Any) 
         assert len(set(names)) == len(names) == 9
 
 
-async def test_metrics_tell_what_the_script_did(speech: Any) -> None:
+async def test_metrics_tell_what_the_script_did(speech: Speaking) -> None:
     async with speech() as server, server.talk() as talker:
         dones = []
         for text in ("First.", "Second."):
@@ -533,7 +536,7 @@ async def test_metrics_tell_what_the_script_did(speech: Any) -> None:
         assert server.value("tts_engine_step_seconds_count") > 0
 
 
-async def test_packets_reach_the_listener_before_their_deadline(speech: Any) -> None:
+async def test_packets_reach_the_listener_before_their_deadline(speech: Speaking) -> None:
     async with speech(engine=FakeEngineConfig(step_seconds=0.02)) as server:
         async with server.talk() as talker:
             await talker.send("text", text="A sentence of some length.", end=True)
@@ -552,7 +555,7 @@ async def test_packets_reach_the_listener_before_their_deadline(speech: Any) -> 
 
 
 async def test_effects_are_carried_out_one_after_another_and_never_inside_of_another(
-    speech: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where one leads to others: a turn without speech, and an interrupt, open the next."""
     depth, deepest, seen = 0, 0, list[str]()

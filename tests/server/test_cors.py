@@ -8,6 +8,7 @@ import httpx2
 import pytest
 
 from realtime_tts.config import ServerConfig
+from tests.server.conftest import Speaking
 
 KEY = "sesame-open-12345"
 PAGE = "https://app.example.com"
@@ -46,7 +47,7 @@ async def preflight(client: httpx2.AsyncClient, method: str, path: str) -> httpx
     ],
 )
 async def test_a_preflight_needs_no_key_and_an_allowed_origin(
-    speech: Any, method: str, path: str
+    speech: Speaking, method: str, path: str
 ) -> None:
     async with speech(config(PAGE.upper())) as server:
         async with http(server) as page:
@@ -63,7 +64,7 @@ async def test_a_preflight_needs_no_key_and_an_allowed_origin(
 
 
 async def test_an_allowed_page_may_read_speech_its_headers_and_why_it_was_refused(
-    speech: Any,
+    speech: Speaking,
 ) -> None:
     async with speech(config(PAGE)) as server, http(server) as page:
         answer = await page.post("/v1/audio/speech", json=SPEECH)
@@ -78,13 +79,15 @@ async def test_an_allowed_page_may_read_speech_its_headers_and_why_it_was_refuse
             assert "access-control-allow-credentials" not in answer.headers
 
 
-async def test_any_origin_is_any_origin(speech: Any) -> None:
+async def test_any_origin_is_any_origin(speech: Speaking) -> None:
     async with speech(config("*")) as server, http(server) as page:
         answer = await preflight(page, "POST", "/v1/audio/speech")
         assert answer.headers["access-control-allow-origin"] == "*"
 
 
-async def test_without_allowed_origins_no_page_but_the_server_s_own_is_let_in(speech: Any) -> None:
+async def test_without_allowed_origins_no_page_but_the_server_s_own_is_let_in(
+    speech: Speaking,
+) -> None:
     async with speech(config()) as server:
         async with http(server) as page:
             answer = await preflight(page, "POST", "/v1/audio/speech")

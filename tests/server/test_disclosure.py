@@ -21,6 +21,7 @@ from tests.dialects.elevens import eleven
 from tests.dialects.omni import omni
 from tests.dialects.plain import plain
 from tests.dialects.qwen_realtime import qwen_realtime
+from tests.server.conftest import Speaking
 
 TOLD = f'mode=ai-originated, model="fake", provider="realtime-tts {__version__}"'
 TEXT = "Hello."
@@ -35,7 +36,7 @@ def native(server: Any) -> AbstractAsyncContextManager[Any]:
     "connect", [native, plain, eleven, cartesian, speaking, flux, omni, qwen_realtime]
 )
 async def test_the_upgrade_of_every_socket_says_that_its_sound_is_synthetic(
-    speech: Any, connect: Any
+    speech: Speaking, connect: Any
 ) -> None:
     async with speech() as server, connect(server) as client:
         answer = client.socket.response
@@ -54,7 +55,7 @@ async def test_the_upgrade_of_every_socket_says_that_its_sound_is_synthetic(
     ],
 )
 async def test_every_answer_with_sound_says_that_it_is_synthetic(
-    speech: Any, path: str, body: dict[str, Any]
+    speech: Speaking, path: str, body: dict[str, Any]
 ) -> None:
     async with speech() as server:
         async with httpx2.AsyncClient(
@@ -66,7 +67,9 @@ async def test_every_answer_with_sound_says_that_it_is_synthetic(
 
 
 @pytest.mark.parametrize("marking", ["off", "watermark"])
-async def test_ready_says_what_the_sound_is_and_how_it_is_marked(speech: Any, marking: Any) -> None:
+async def test_ready_says_what_the_sound_is_and_how_it_is_marked(
+    speech: Speaking, marking: Any
+) -> None:
     async with speech(ServerConfig(port=0, marking=marking)) as server, server.talk() as talker:
         await talker.send("session.start")
         ready = await talker.next()
@@ -84,7 +87,7 @@ async def sound(server: Any, query: str = "") -> bytes:
 
 
 async def test_a_server_that_marks_changes_all_sound_and_its_length_by_nothing(
-    speech: Any,
+    speech: Speaking,
 ) -> None:
     async with speech() as server:
         before = samples_of(await sound(server))

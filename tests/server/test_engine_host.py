@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from msgspec.structs import replace
 
 from realtime_tts.engine.fake import FakeEngine
 from realtime_tts.engine.interface import EngineInfo, Execution, UtteranceSpec
 from realtime_tts.engine.link import Append, Audio, Ended, Event, Finish, Open
+from tests.server.conftest import Eventually, Speaking
 
 FRAME_BYTES = 3_840
 
 
 async def test_a_handler_that_raises_loses_no_event_of_the_others(
-    speech: Any, eventually: Any, caplog: pytest.LogCaptureFixture
+    speech: Speaking, eventually: Eventually, caplog: pytest.LogCaptureFixture
 ) -> None:
     def raises(event: Event) -> None:
         raise ZeroDivisionError("injected")
@@ -44,7 +43,7 @@ class OnTwoGpus(FakeEngine):
 
 
 async def test_what_the_engine_computes_with_is_logged_and_shown_once_it_is_ready(
-    speech: Any, caplog: pytest.LogCaptureFixture
+    speech: Speaking, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level("INFO"):
         async with speech(load=lambda progress: OnTwoGpus()) as server:

@@ -6,12 +6,11 @@ character at n is spoken at 0.24 n seconds.
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.interface import StepOutput
+from tests.server.conftest import Speaking
 from tests.server.test_word_times import AT_ONCE, ON, assert_in_time, joined, only, words_in
 
 TELLS = FakeEngineConfig(aligned=True)
@@ -30,7 +29,7 @@ def starts_of(text: str) -> list[float]:
 
 @pytest.mark.parametrize("query", ["", "&encoding=pcm_mulaw", "&sample_rate=48000"])
 @pytest.mark.parametrize("size", [1, 7, 1000])
-async def test_words_begin_when_they_are_spoken(speech: Any, size: int, query: str) -> None:
+async def test_words_begin_when_they_are_spoken(speech: Speaking, size: int, query: str) -> None:
     asked = ON + AT_ONCE + "&trim_silence=off" + query
     async with speech(engine=TELLS) as server, server.talk(asked) as talker:
         for start in range(0, len(TEXT), size):
@@ -47,14 +46,14 @@ async def test_words_begin_when_they_are_spoken(speech: Any, size: int, query: s
     assert messages[-1]["reason"] == "complete"
 
 
-async def test_estimates_do_not_claim_to_be_exact(speech: Any) -> None:
+async def test_estimates_do_not_claim_to_be_exact(speech: Speaking) -> None:
     async with speech() as server, server.talk(ON + AT_ONCE) as talker:
         await talker.send("text", text=TEXT, end=True)
         messages = await talker.until("turn.done")
     assert all("exact" not in message for message in only(messages, "turn.words"))
 
 
-async def test_an_interrupt_names_the_words_that_had_ended(speech: Any) -> None:
+async def test_an_interrupt_names_the_words_that_had_ended(speech: Speaking) -> None:
     async with speech(engine=TELLS) as server, server.talk("?trim_silence=off" + AT_ONCE) as talker:
         await talker.send("text", turn_id="a", text=TEXT, end=True)
         await talker.until("turn.done")
@@ -65,7 +64,9 @@ async def test_an_interrupt_names_the_words_that_had_ended(speech: Any) -> None:
     assert answer["text_spoken"] + answer["text_remaining"] == TEXT
 
 
-async def test_words_that_were_left_out_are_the_turns_reason_and_counted(speech: Any) -> None:
+async def test_words_that_were_left_out_are_the_turns_reason_and_counted(
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The engine ends the turn as complete; that its last word was never reached, the server
     finds out."""
     async with speech(engine=TELLS) as server, server.talk("?" + AT_ONCE.lstrip("&")) as talker:
@@ -76,7 +77,7 @@ async def test_words_that_were_left_out_are_the_turns_reason_and_counted(speech:
             if id in output.tokens:
                 output.tokens[id] = min(output.tokens[id], TEXT.index("coming"))
 
-        server.engine._make_frame = stuck
+        monkeypatch.setattr(server.engine, "_make_frame", stuck)
         await talker.send("text", text=TEXT, end=True)
         assert (await talker.until("turn.done"))[-1]["reason"] == "guard_text"
         assert server.value("tts_guard_stops_total", reason="guard_text") == 1

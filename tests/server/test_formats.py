@@ -18,6 +18,7 @@ from realtime_tts.audio.packets import packets_in
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.server import connection as connection_module
 from realtime_tts.server.track import Delivery
+from tests.server.conftest import Eventually, Speaking
 
 TEXT = "The tide is coming in."  # less than the lead: no test waits for a listener
 MULAW = {"encoding": "pcm_mulaw"}
@@ -38,7 +39,7 @@ def engine_sound(messages: list[Any]) -> bytes:
     return b"".join(audio_of(messages))
 
 
-async def test_mulaw_comes_in_packets_of_20_ms_and_is_the_same_speech(speech: Any) -> None:
+async def test_mulaw_comes_in_packets_of_20_ms_and_is_the_same_speech(speech: Speaking) -> None:
     async with speech() as server:
         plain = await spoken(server, "?seed=3")
         messages = await spoken(server, "?seed=3&encoding=pcm_mulaw")
@@ -58,7 +59,7 @@ async def test_mulaw_comes_in_packets_of_20_ms_and_is_the_same_speech(speech: An
     assert b"".join(audio_of(messages)) == expected
 
 
-async def test_without_a_format_turn_started_says_nothing_of_it(speech: Any) -> None:
+async def test_without_a_format_turn_started_says_nothing_of_it(speech: Speaking) -> None:
     async with speech() as server:
         assert "audio" not in (await spoken(server))[0]
 
@@ -74,7 +75,7 @@ async def test_without_a_format_turn_started_says_nothing_of_it(speech: Any) -> 
         ("?encoding=flac", "flac"),
     ],
 )
-async def test_every_format_is_the_same_speech(speech: Any, query: str, name: str) -> None:
+async def test_every_format_is_the_same_speech(speech: Speaking, query: str, name: str) -> None:
     asked = parse_format(name)
     if asked.needs_codec:
         pytest.importorskip("av")
@@ -88,7 +89,7 @@ async def test_every_format_is_the_same_speech(speech: Any, query: str, name: st
 
 
 @pytest.mark.parametrize("container", ["ogg", "webm"])
-async def test_opus_decodes_to_the_whole_speech(speech: Any, container: str) -> None:
+async def test_opus_decodes_to_the_whole_speech(speech: Speaking, container: str) -> None:
     av = pytest.importorskip("av")
     async with speech() as server:
         messages = await spoken(server, f"?encoding=opus&container={container}")
@@ -99,7 +100,7 @@ async def test_opus_decodes_to_the_whole_speech(speech: Any, container: str) -> 
     assert all(audio_of(messages)), "no packet is empty"
 
 
-async def test_ready_tells_the_format_of_later_turns(speech: Any) -> None:
+async def test_ready_tells_the_format_of_later_turns(speech: Speaking) -> None:
     async with speech() as server, server.talk() as talker:
         await talker.send("session.start", audio=MULAW)
         ready = await talker.next()
@@ -119,7 +120,7 @@ async def test_ready_tells_the_format_of_later_turns(speech: Any) -> None:
         assert (ready["encoding"], ready["packet_bytes"]) == ("pcm_s16le", 4_096)
 
 
-async def test_a_turn_keeps_the_format_it_was_begun_with(speech: Any) -> None:
+async def test_a_turn_keeps_the_format_it_was_begun_with(speech: Speaking) -> None:
     async with speech() as server, server.talk() as talker:
         await talker.send("text", text=TEXT, turn_id="a", end=True)
         await talker.send("session.start", audio=MULAW)
@@ -131,7 +132,7 @@ async def test_a_turn_keeps_the_format_it_was_begun_with(speech: Any) -> None:
     assert second[0]["type"] == "turn.started" and second[0]["audio"]["encoding"] == "pcm_mulaw"
 
 
-async def test_turns_of_one_session_have_encoders_of_their_own(speech: Any) -> None:
+async def test_turns_of_one_session_have_encoders_of_their_own(speech: Speaking) -> None:
     pytest.importorskip("av")
     async with speech() as server, server.talk("?encoding=mp3&seed=3") as talker:
         made = []
@@ -143,7 +144,7 @@ async def test_turns_of_one_session_have_encoders_of_their_own(speech: Any) -> N
 
 @pytest.mark.parametrize("query", ["?encoding=pcm_mulaw", "?encoding=opus", "?encoding=mp3"])
 async def test_an_interrupt_counts_in_the_engines_samples_and_leaves_no_byte(
-    speech: Any, query: str, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if "mulaw" not in query:
         pytest.importorskip("av")
@@ -200,7 +201,7 @@ def closed_bodies(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 async def test_a_client_that_vanishes_takes_its_encoder_with_it(
-    speech: Any, eventually: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, eventually: Eventually, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("av")
     closed = closed_bodies(monkeypatch)
@@ -213,7 +214,7 @@ async def test_a_client_that_vanishes_takes_its_encoder_with_it(
 
 
 async def test_a_turn_with_nothing_to_speak_has_no_audio_and_closes_its_encoder(
-    speech: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("av")
     closed = closed_bodies(monkeypatch)
@@ -224,7 +225,7 @@ async def test_a_turn_with_nothing_to_speak_has_no_audio_and_closes_its_encoder(
     assert closed
 
 
-async def test_played_positions_move_the_deadline_of_encoded_audio(speech: Any) -> None:
+async def test_played_positions_move_the_deadline_of_encoded_audio(speech: Speaking) -> None:
     """A listener who reports that it waits has a deadline now, in whatever format it listens."""
     async with speech() as server, server.talk("?encoding=pcm_alaw") as talker:
         await talker.send("text", text=TEXT, turn_id="a", end=True)
@@ -236,7 +237,7 @@ async def test_played_positions_move_the_deadline_of_encoded_audio(speech: Any) 
     assert report["text_spoken"] and report["text_remaining"]
 
 
-async def test_more_bytes_than_pcm_has_are_no_sign_of_a_slow_reader(speech: Any) -> None:
+async def test_more_bytes_than_pcm_has_are_no_sign_of_a_slow_reader(speech: Speaking) -> None:
     """f32le at 48 kHz has four times the bytes; what may wait is counted in sound."""
     query = "?encoding=pcm_f32le&sample_rate=48000&lead_ms=30000"
     async with speech() as server, server.talk(query) as talker:
@@ -260,7 +261,7 @@ async def test_more_bytes_than_pcm_has_are_no_sign_of_a_slow_reader(speech: Any)
     ],
 )
 async def test_a_format_there_is_not_is_refused_with_those_there_are(
-    speech: Any, audio: dict[str, Any], told: str
+    speech: Speaking, audio: dict[str, Any], told: str
 ) -> None:
     async with speech() as server, server.talk("?encoding=pcm_alaw") as talker:
         await talker.send("session.start", audio=audio, seed=9)
@@ -280,7 +281,7 @@ async def test_a_format_there_is_not_is_refused_with_those_there_are(
     ],
 )
 async def test_a_format_in_the_query_that_there_is_not_ends_the_session(
-    speech: Any, query: str, told: str
+    speech: Speaking, query: str, told: str
 ) -> None:
     async with speech() as server:
         async with websockets.connect(server.running.websocket_url + query) as socket:
@@ -292,7 +293,7 @@ async def test_a_format_in_the_query_that_there_is_not_ends_the_session(
 
 
 async def test_without_the_extra_the_answer_says_what_to_install(
-    speech: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(codecs, "av", None)
     async with speech() as server, server.talk() as talker:

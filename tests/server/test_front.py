@@ -14,6 +14,7 @@ from starlette.websockets import WebSocket
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
 from realtime_tts.server.connection import Connection
+from tests.server.conftest import Eventually, Speaking
 
 ORIGIN = "http://127.0.0.1"
 
@@ -34,7 +35,7 @@ async def says(server: Any, path: str, status: int) -> bool:
     return (await get(server, path))[0] == status
 
 
-async def test_the_routes_answer(speech: Any) -> None:
+async def test_the_routes_answer(speech: Speaking) -> None:
     async with speech() as server:
         status, headers, body = await get(server, "/")
         assert status == 200
@@ -55,7 +56,9 @@ async def test_the_routes_answer(speech: Any) -> None:
         assert (await get(server, "/nothing"))[0] == 404
 
 
-async def test_it_is_alive_while_it_loads_but_not_ready(speech: Any, eventually: Any) -> None:
+async def test_it_is_alive_while_it_loads_but_not_ready(
+    speech: Speaking, eventually: Eventually
+) -> None:
     loaded = threading.Event()
     fake = FakeEngine(FakeEngineConfig(frames_per_token=1))
 
@@ -84,7 +87,7 @@ async def test_it_is_alive_while_it_loads_but_not_ready(speech: Any, eventually:
 
 
 async def test_an_engine_that_cannot_load_ends_the_server_with_1(
-    speech: Any, caplog: pytest.LogCaptureFixture, eventually: Any
+    speech: Speaking, caplog: pytest.LogCaptureFixture, eventually: Eventually
 ) -> None:
     def load(progress: Any) -> FakeEngine:
         raise OSError("no such checkpoint")
@@ -93,11 +96,11 @@ async def test_an_engine_that_cannot_load_ends_the_server_with_1(
         drainer = server.running.server
         await eventually(lambda: drainer.should_exit)
         assert drainer.exit_code == 1
-        assert "no such checkpoint" in server.running.front.engine.load_failure
+        assert "no such checkpoint" in str(server.running.front.engine.load_failure)
 
 
 async def test_an_engine_that_dies_is_neither_alive_nor_ready(
-    speech: Any, caplog: pytest.LogCaptureFixture, eventually: Any
+    speech: Speaking, caplog: pytest.LogCaptureFixture, eventually: Eventually
 ) -> None:
     faults = Faults()
     async with speech(faults=faults) as server, server.talk() as talker:
@@ -120,7 +123,7 @@ async def test_an_engine_that_dies_is_neither_alive_nor_ready(
             await websockets.connect(server.running.websocket_url)
 
 
-async def test_an_engine_that_hangs_is_not_alive(speech: Any, eventually: Any) -> None:
+async def test_an_engine_that_hangs_is_not_alive(speech: Speaking, eventually: Eventually) -> None:
     faults, release = Faults(), threading.Event()
 
     def hang(plan: Any) -> None:
@@ -139,7 +142,7 @@ async def test_an_engine_that_hangs_is_not_alive(speech: Any, eventually: Any) -
 
 
 async def test_sessions_follow_from_the_slots_of_the_engine_unless_they_were_asked_for(
-    speech: Any,
+    speech: Speaking,
 ) -> None:
     many = FakeEngineConfig(slots=400)
     loaded = threading.Event()
@@ -158,7 +161,7 @@ async def test_sessions_follow_from_the_slots_of_the_engine_unless_they_were_ask
         assert server.running.front.max_sessions == 3
 
 
-async def test_one_session_too_many_is_told_to_come_back(speech: Any) -> None:
+async def test_one_session_too_many_is_told_to_come_back(speech: Speaking) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=2))
     async with speech(config) as server:
         async with server.talk(), server.talk():
@@ -187,7 +190,7 @@ def own(server: Any) -> str:
     return f"http://127.0.0.1:{server.port}"
 
 
-async def test_a_client_gone_before_the_answer_leaves_nothing(speech: Any) -> None:
+async def test_a_client_gone_before_the_answer_leaves_nothing(speech: Speaking) -> None:
     async def gone(message: Any) -> None:
         raise OSError("the peer has closed")
 
@@ -202,7 +205,7 @@ async def test_a_client_gone_before_the_answer_leaves_nothing(speech: Any) -> No
         assert server.value("tts_closed_total", code="1006") == 0
 
 
-async def test_only_our_subprotocol_is_ever_selected(speech: Any) -> None:
+async def test_only_our_subprotocol_is_ever_selected(speech: Speaking) -> None:
     async with speech() as server:
         ours = websockets.Subprotocol("realtime-tts.v1")
         key = websockets.Subprotocol("realtime-tts.key.some-key-in-there")
@@ -214,7 +217,7 @@ async def test_only_our_subprotocol_is_ever_selected(speech: Any) -> None:
             assert talker.socket.subprotocol is None
 
 
-async def test_ready_tells_the_settings_and_the_limits_in_force(speech: Any) -> None:
+async def test_ready_tells_the_settings_and_the_limits_in_force(speech: Speaking) -> None:
     limits = LimitsConfig(max_queued_turns=3, turn_idle_ms=7_500)
     config = ServerConfig(port=0, limits=limits, lead_seconds=2.5)
     async with speech(config) as server:
@@ -230,7 +233,7 @@ async def test_ready_tells_the_settings_and_the_limits_in_force(speech: Any) -> 
     assert ready["limits"]["max_turn_audio_ms"] == 160_000
 
 
-async def test_a_drain_lets_turns_finish_and_begins_none(speech: Any) -> None:
+async def test_a_drain_lets_turns_finish_and_begins_none(speech: Speaking) -> None:
     engine = FakeEngineConfig(step_seconds=0.005, frames_per_token=1)
     async with speech(engine=engine) as server:
         async with server.talk() as busy, server.talk() as idle:
@@ -254,7 +257,7 @@ async def test_a_drain_lets_turns_finish_and_begins_none(speech: Any) -> None:
             assert busy.socket.close_code == 1001
 
 
-async def test_the_end_of_a_drain_closes_what_still_runs(speech: Any) -> None:
+async def test_the_end_of_a_drain_closes_what_still_runs(speech: Speaking) -> None:
     async with speech(engine=FakeEngineConfig(frames_per_token=1)) as server:
         async with server.talk() as talker:
             await talker.send("text", text="This turn never ends. " * 20)
@@ -270,7 +273,7 @@ async def test_the_end_of_a_drain_closes_what_still_runs(speech: Any) -> None:
 
 
 async def test_a_websocket_at_another_path_is_told_so_and_is_no_fault_of_ours(
-    speech: Any, caplog: pytest.LogCaptureFixture
+    speech: Speaking, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with speech() as server:
         url = server.running.websocket_url.replace("/v1/tts", "/v1/other")

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.server.conftest import Speaking
 from tests.server.opening import open_speech
 
 OF_A_TURN = (
@@ -45,7 +46,9 @@ def garbage() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("interrupted", [False, True], ids=["spoken", "interrupted"])
-async def test_a_turn_leaves_no_cycles_behind(speech: Any, garbage: Any, interrupted: bool) -> None:
+async def test_a_turn_leaves_no_cycles_behind(
+    speech: Speaking, garbage: Any, interrupted: bool
+) -> None:
     async with speech() as server, server.talk() as talker:
         for turn in range(8):
             if turn == 5:  # the session remembers four turns that are over
@@ -62,7 +65,9 @@ async def test_a_turn_leaves_no_cycles_behind(speech: Any, garbage: Any, interru
 
 
 @pytest.mark.parametrize("ending", ["closed", "cut off", "in the middle of a turn"])
-async def test_a_socket_leaves_no_cycles_behind(speech: Any, garbage: Any, ending: str) -> None:
+async def test_a_socket_leaves_no_cycles_behind(
+    speech: Speaking, garbage: Any, ending: str
+) -> None:
     """Of the server's own objects; asyncio's transport has one."""
     async with speech() as server:
         for _ in range(3):
@@ -78,7 +83,7 @@ async def test_a_socket_leaves_no_cycles_behind(speech: Any, garbage: Any, endin
 
 @pytest.mark.parametrize("cut", [False, True], ids=["spoken", "closed early"])
 async def test_a_speech_of_another_api_is_gone_when_nobody_has_it(
-    speech: Any, garbage: Any, cut: bool
+    speech: Speaking, garbage: Any, cut: bool
 ) -> None:
     async with speech() as server:
         one = open_speech(server)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import time
 from asyncio.events import Handle
-from typing import Any
 
 import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig
+from tests.server.conftest import Speaking
 
 MOST_CHARS, MOST_BYTES = 16_000, 60_000
 ENGINE = FakeEngineConfig(safe_tokens=130, languages=("auto", "english", "chinese"))
@@ -47,7 +47,7 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 @pytest.mark.parametrize("flushes", [False, True], ids=["with its end", "flushed"])
 @pytest.mark.parametrize("unit", TEXTS)
 async def test_no_pass_of_the_event_loop_is_long(
-    speech: Any, passes: list[float], unit: str, flushes: bool
+    speech: Speaking, passes: list[float], unit: str, flushes: bool
 ) -> None:
     text = TEXTS[unit]
     count = min(MOST_CHARS // len(text), MOST_BYTES // (len(json.dumps(text)) - 2))

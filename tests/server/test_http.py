@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from realtime_tts.config import SocketConfig
+from tests.server.conftest import Connecting, Eventually
 
 MS = 0.001
 FAST = SocketConfig(
@@ -22,7 +23,9 @@ async def hello(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-async def test_a_whole_request_is_answered_and_the_socket_reused(aim_at: Any, peer: Any) -> None:
+async def test_a_whole_request_is_answered_and_the_socket_reused(
+    aim_at: Any, peer: Connecting
+) -> None:
     async with aim_at(hello, FAST) as server:
         client = await peer(server.port)
         for _ in range(3):
@@ -33,7 +36,7 @@ async def test_a_whole_request_is_answered_and_the_socket_reused(aim_at: Any, pe
 
 @pytest.mark.alone
 async def test_half_sent_requests_are_all_gone_in_time(
-    aim_at: Any, peer: Any, eventually: Any
+    aim_at: Any, peer: Connecting, eventually: Eventually
 ) -> None:
     async with aim_at(hello, FAST) as server:
         clients = [await peer(server.port) for _ in range(100)]
@@ -44,7 +47,7 @@ async def test_half_sent_requests_are_all_gone_in_time(
         await eventually(lambda: not server.server.server_state.connections)
 
 
-async def test_a_drip_of_bytes_does_not_extend_the_deadline(aim_at: Any, peer: Any) -> None:
+async def test_a_drip_of_bytes_does_not_extend_the_deadline(aim_at: Any, peer: Connecting) -> None:
     async with aim_at(hello, FAST) as server:
         client = await peer(server.port)
         await client.send(b"GET / HTTP/1.1\r\n")
@@ -57,7 +60,7 @@ async def test_a_drip_of_bytes_does_not_extend_the_deadline(aim_at: Any, peer: A
         assert await client.ended(500 * MS)
 
 
-async def test_blank_lines_do_not_extend_it_either(aim_at: Any, peer: Any) -> None:
+async def test_blank_lines_do_not_extend_it_either(aim_at: Any, peer: Connecting) -> None:
     async with aim_at(hello, FAST) as server:
         client = await peer(server.port)
         await client.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -66,14 +69,14 @@ async def test_blank_lines_do_not_extend_it_either(aim_at: Any, peer: Any) -> No
         assert await client.ended(1)
 
 
-async def test_a_silent_socket_is_dropped(aim_at: Any, peer: Any) -> None:
+async def test_a_silent_socket_is_dropped(aim_at: Any, peer: Connecting) -> None:
     async with aim_at(hello, FAST) as server:
         client = await peer(server.port)
         assert await client.ended(1)
         assert server.aborts("silent") == 1
 
 
-async def test_an_endless_header_is_answered_with_431(aim_at: Any, peer: Any) -> None:
+async def test_an_endless_header_is_answered_with_431(aim_at: Any, peer: Connecting) -> None:
     async with aim_at(hello, FAST) as server:
         client = await peer(server.port)
         await client.send(b"GET / HTTP/1.1\r\nX-Long: " + b"x" * 40_000)
@@ -81,7 +84,9 @@ async def test_an_endless_header_is_answered_with_431(aim_at: Any, peer: Any) ->
         assert await client.ended(1)
 
 
-async def test_a_large_header_in_one_piece_is_answered_with_431(aim_at: Any, peer: Any) -> None:
+async def test_a_large_header_in_one_piece_is_answered_with_431(
+    aim_at: Any, peer: Connecting
+) -> None:
     reached = False
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -96,14 +101,16 @@ async def test_a_large_header_in_one_piece_is_answered_with_431(aim_at: Any, pee
         assert not reached
 
 
-async def test_a_large_header_of_an_upgrade_is_answered_with_431(aim_at: Any, peer: Any) -> None:
+async def test_a_large_header_of_an_upgrade_is_answered_with_431(
+    aim_at: Any, peer: Connecting
+) -> None:
     async with aim_at(hello, FAST) as server:
         client = await peer(server.port)
         fields = "".join(f"X-{i}: {'x' * 1_000}\r\n" for i in range(40))
         assert b" 431 " in await client.upgrade(headers=fields)
 
 
-async def test_a_body_that_never_ends_is_cut_off(aim_at: Any, peer: Any) -> None:
+async def test_a_body_that_never_ends_is_cut_off(aim_at: Any, peer: Connecting) -> None:
     async with aim_at(hello, FAST) as server:
         client = await peer(server.port)
         await client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nx")
@@ -111,7 +118,9 @@ async def test_a_body_that_never_ends_is_cut_off(aim_at: Any, peer: Any) -> None
         assert await client.ended(1)
 
 
-async def test_an_answer_nobody_reads_is_given_up(aim_at: Any, peer: Any, eventually: Any) -> None:
+async def test_an_answer_nobody_reads_is_given_up(
+    aim_at: Any, peer: Connecting, eventually: Eventually
+) -> None:
     async def large(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         for _ in range(400):
@@ -124,14 +133,14 @@ async def test_an_answer_nobody_reads_is_given_up(aim_at: Any, peer: Any, eventu
         await eventually(lambda: server.aborts("slow_http_reader"))
 
 
-async def test_garbage_is_answered_with_400(aim_at: Any, peer: Any) -> None:
+async def test_garbage_is_answered_with_400(aim_at: Any, peer: Connecting) -> None:
     async with aim_at(hello, FAST) as server:
         client = await peer(server.port)
         await client.send(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 not http\r\n\r\n")
         assert b" 400 " in await client.head()
 
 
-async def test_two_lengths_of_one_body_are_answered_with_400(aim_at: Any, peer: Any) -> None:
+async def test_two_lengths_of_one_body_are_answered_with_400(aim_at: Any, peer: Connecting) -> None:
     async with aim_at(hello, FAST) as server:
         client = await peer(server.port)
         await client.send(
@@ -141,7 +150,7 @@ async def test_two_lengths_of_one_body_are_answered_with_400(aim_at: Any, peer: 
         assert b" 400 " in await client.head()
 
 
-async def test_a_reader_who_is_slow_but_reads_is_kept(aim_at: Any, peer: Any) -> None:
+async def test_a_reader_who_is_slow_but_reads_is_kept(aim_at: Any, peer: Connecting) -> None:
     """A player that takes sound as it plays: steady, and far slower than the server."""
 
     async def endless(scope: Any, receive: Any, send: Any) -> None:

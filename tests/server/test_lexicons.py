@@ -30,6 +30,7 @@ from realtime_tts.text.lexicon import Entry, WordList
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.voices.library import VoiceLibrary
 from tests.server.asking import client_of, refusal
+from tests.server.conftest import Speaking, Speech
 from tests.server.talking import Talker
 
 SQL = {"SQL": "sequel", "New York": "Nu Yoak"}
@@ -42,7 +43,7 @@ PLS = (
 class Lexicons:
     """A client of one server's `/v1/lexicons`, and the server."""
 
-    def __init__(self, speech: Any, http: httpx2.AsyncClient) -> None:
+    def __init__(self, speech: Speech, http: httpx2.AsyncClient) -> None:
         self.speech, self.http = speech, http
         self.commands = speech.spy_on_commands()
 
@@ -73,7 +74,7 @@ Serve = Callable[..., AbstractAsyncContextManager[Lexicons]]
 
 
 @pytest.fixture
-def serve(speech: Any, tmp_path: Path) -> Serve:
+def serve(speech: Speaking, tmp_path: Path) -> Serve:
     @contextlib.asynccontextmanager
     async def server(
         headers: dict[str, str] | None = None, **options: Any
@@ -409,7 +410,7 @@ async def test_word_times_and_reports_quote_the_clients_own_text(serve: Serve) -
 
 
 async def test_servers_on_one_folder_see_what_each_other_stores(
-    speech: Any, tmp_path: Path
+    speech: Speaking, tmp_path: Path
 ) -> None:
     voices = tmp_path / "voices"
     async with (
@@ -429,6 +430,7 @@ async def test_sessions_share_a_lexicon_in_memory(serve: Serve) -> None:
     async with serve() as lexicons:
         await lexicons.stored("a", SQL)
         stored = lexicons.speech.running.front.lexicons
+        assert stored is not None
         async with (
             lexicons.speech.talk("?lexicons=a") as one,
             lexicons.speech.talk("?lexicons=a@1") as two,

@@ -9,6 +9,7 @@ import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig
 from tests.audio.sounds import loudness, samples_of
+from tests.server.conftest import Speaking
 
 TEXT = "The tide is coming in, and the boats are going out."
 LONG = FakeEngineConfig(frames_per_token=1)
@@ -21,7 +22,7 @@ async def spoken(talker: Any, **fields: Any) -> tuple[bytes, Any]:
     return b"".join(one for one in messages if isinstance(one, bytes)), messages[-1]
 
 
-async def test_turns_are_at_16_lufs_and_as_long_as_without(speech: Any) -> None:
+async def test_turns_are_at_16_lufs_and_as_long_as_without(speech: Speaking) -> None:
     async with speech(engine=LONG) as server:
         async with server.talk("?seed=3&lead_ms=30000") as talker:
             plain, done = await spoken(talker)
@@ -35,7 +36,7 @@ async def test_turns_are_at_16_lufs_and_as_long_as_without(speech: Any) -> None:
     assert first == [pytest.approx(-16, abs=1)] * 2, "what was learned is there from the beginning"
 
 
-async def test_a_turn_keeps_what_it_was_begun_with(speech: Any) -> None:
+async def test_a_turn_keeps_what_it_was_begun_with(speech: Speaking) -> None:
     async with speech(engine=LONG) as server, server.talk("?seed=3&lead_ms=30000") as talker:
         plain, _ = await spoken(talker)
         await talker.send("session.start", loudness="on")
@@ -49,7 +50,7 @@ async def test_a_turn_keeps_what_it_was_begun_with(speech: Any) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "&loudness=on"])
-async def test_markup_makes_a_part_of_a_turn_louder_or_softer(speech: Any, query: str) -> None:
+async def test_markup_makes_a_part_of_a_turn_louder_or_softer(speech: Speaking, query: str) -> None:
     marked = f'<prosody volume="+6dB">{TEXT}</prosody> <volume ratio="0.5"/>{TEXT}'
     async with speech(engine=LONG) as server:
         async with server.talk(f"?seed=3&lead_ms=30000{query}") as talker:
@@ -66,7 +67,7 @@ async def test_markup_makes_a_part_of_a_turn_louder_or_softer(speech: Any, query
     ]
 
 
-async def test_another_value_is_refused_by_name(speech: Any) -> None:
+async def test_another_value_is_refused_by_name(speech: Speaking) -> None:
     async with speech() as server, server.talk() as talker:
         await talker.send("session.start", loudness="loud")
         error = await talker.next()

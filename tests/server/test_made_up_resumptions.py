@@ -17,6 +17,7 @@ import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig
+from tests.server.conftest import Speaking
 from tests.server.made_up import conversation
 from tests.server.resuming import Kept, hear, spoken, whole
 
@@ -49,7 +50,7 @@ async def hold(server: Any, raw: list[str]) -> Counter[str]:
 
 @pytest.mark.parametrize("aligned", [False, True])
 async def test_made_up_resumptions_are_answered_by_name_and_hurt_nobody(
-    speech: Any, aligned: bool, caplog: pytest.LogCaptureFixture
+    speech: Speaking, aligned: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
     config = ServerConfig(port=0, limits=LimitsConfig(max_bad_messages=100))
@@ -73,7 +74,7 @@ async def test_made_up_resumptions_are_answered_by_name_and_hurt_nobody(
     assert not {"internal", "engine_restarted"} & set(found)
 
 
-async def test_a_part_that_is_cut_where_its_text_ends_is_the_last(speech: Any) -> None:
+async def test_a_part_that_is_cut_where_its_text_ends_is_the_last(speech: Speaking) -> None:
     """Made up here: the next part is empty and nothing opens it, so it must not be waited for."""
     async with speech(engine=FakeEngineConfig(frames_per_token=1)) as server:
         kept = await kept_after(server, 3)
@@ -87,7 +88,7 @@ async def test_a_part_that_is_cut_where_its_text_ends_is_the_last(speech: Any) -
             assert (await talker.until("turn.done"))[-1]["reason"] == "complete"
 
 
-async def test_speech_that_was_heard_elsewhere_is_not_counted_here(speech: Any) -> None:
+async def test_speech_that_was_heard_elsewhere_is_not_counted_here(speech: Speaking) -> None:
     async with speech(engine=FakeEngineConfig(frames_per_token=1)) as server:
         kept = await kept_after(server, 3)
         await server.settled()

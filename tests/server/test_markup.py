@@ -10,6 +10,7 @@ import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.link import Append, Open
+from tests.server.conftest import Speaking
 
 POLYGLOT = FakeEngineConfig(frames_per_token=1, languages=("auto", "english", "german"))
 SPEECH = 1_920  # samples of one byte of text, in the tests' engine
@@ -46,7 +47,7 @@ DIALOGUE = (
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
-async def test_voice_language_and_manner_change_inside_a_turn(speech: Any, size: int) -> None:
+async def test_voice_language_and_manner_change_inside_a_turn(speech: Speaking, size: int) -> None:
     async with speech(engine=POLYGLOT) as server:
         messages, commands = await turn(
             server, DIALOGUE, size, "?voice=alto&language=english&seed=5&text_normalization=on"
@@ -70,7 +71,9 @@ async def test_voice_language_and_manner_change_inside_a_turn(speech: Any, size:
     assert not only(messages, "warning")
 
 
-async def test_what_cannot_be_done_is_a_warning_and_the_text_is_spoken_as_one(speech: Any) -> None:
+async def test_what_cannot_be_done_is_a_warning_and_the_text_is_spoken_as_one(
+    speech: Speaking,
+) -> None:
     text = 'Hi <voice name="nobody">you</voice> <lang xml:lang="sw">there</lang> '
     text += '<prosody volume="900%">now</prosody>.'
     async with speech() as server:
@@ -82,7 +85,7 @@ async def test_what_cannot_be_done_is_a_warning_and_the_text_is_spoken_as_one(sp
         assert name in warning["message"]
 
 
-async def test_a_rate_is_the_speed_of_its_utterances(speech: Any) -> None:
+async def test_a_rate_is_the_speed_of_its_utterances(speech: Speaking) -> None:
     text = 'Hi. <prosody rate="slow">Go on.</prosody> <prosody rate="x-fast">Bye.</prosody>'
     async with speech() as server:
         messages, commands = await turn(server, text, 4)
@@ -94,7 +97,7 @@ async def test_a_rate_is_the_speed_of_its_utterances(speech: Any) -> None:
     assert "rate 1.6: this server has speeds from 0.7 to 1.4" in warning["message"]
 
 
-async def test_tags_take_no_time_and_reports_quote_the_callers_text(speech: Any) -> None:
+async def test_tags_take_no_time_and_reports_quote_the_callers_text(speech: Speaking) -> None:
     text = '<expression value="sad"/>It is <b>so</b> *sighs* sad.'
     async with speech() as server:
         messages, _ = await turn(server, text, 2, "?word_times=on")
@@ -107,7 +110,7 @@ async def test_tags_take_no_time_and_reports_quote_the_callers_text(speech: Any)
     assert only(messages, "turn.done")[0]["samples"] == len("It is so sad.") * SPEECH
 
 
-async def test_the_filter_switched_off_reads_tags_aloud_but_pauses(speech: Any) -> None:
+async def test_the_filter_switched_off_reads_tags_aloud_but_pauses(speech: Speaking) -> None:
     text = 'a <b>c</b> [laughs]<break time="100ms"/>d'
     async with speech() as server:
         messages, commands = await turn(server, text, 3, "?text_filter=off")
@@ -115,7 +118,7 @@ async def test_the_filter_switched_off_reads_tags_aloud_but_pauses(speech: Any) 
     assert only(messages, "turn.done")[0]["reason"] == "complete"
 
 
-async def test_half_a_tag_is_not_spoken_at_a_flush_and_goes_on_behind_it(speech: Any) -> None:
+async def test_half_a_tag_is_not_spoken_at_a_flush_and_goes_on_behind_it(speech: Speaking) -> None:
     async with speech() as server, server.talk() as talker:
         commands: list[Any] = server.spy_on_commands()
         await talker.send("text", turn_id="a", text="One <expre")
@@ -126,7 +129,7 @@ async def test_half_a_tag_is_not_spoken_at_a_flush_and_goes_on_behind_it(speech:
     assert [text.strip() for text, _ in utterances(commands)] == ["One", "two"]
 
 
-async def test_a_flood_of_changes_is_spoken_to_its_end(speech: Any) -> None:
+async def test_a_flood_of_changes_is_spoken_to_its_end(speech: Speaking) -> None:
     text = "".join(f'<emotion value="e{number}"/>' for number in range(2_000)) + "End."
     async with speech(engine=FakeEngineConfig(frames_per_token=1)) as server:
         messages, commands = await turn(server, text, 10_000)
@@ -135,7 +138,7 @@ async def test_a_flood_of_changes_is_spoken_to_its_end(speech: Any) -> None:
     assert only(messages, "turn.done")[0]["reason"] == "complete"
 
 
-async def test_the_rate_of_prosody_is_the_speed_of_its_utterance(speech: Any) -> None:
+async def test_the_rate_of_prosody_is_the_speed_of_its_utterance(speech: Speaking) -> None:
     text = 'One two. <prosody rate="125%">Three four.</prosody> <speed ratio="9"/>Five six.'
     async with speech() as server:
         messages, commands = await turn(server, text, 3, "?seed=1")

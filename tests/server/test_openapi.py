@@ -18,6 +18,7 @@ from realtime_tts.voices.library import VoiceLibrary
 from tests.access.conftest import Keys
 from tests.access.conftest import keys as keys
 from tests.server.asking import client_of
+from tests.server.conftest import Speaking
 from tests.server.test_static import get
 from tests.when_used import WhenUsed
 
@@ -38,7 +39,7 @@ def path_of(route: Route) -> str:
 
 
 @pytest.fixture
-async def routes(speech: Any, tmp_path: Path) -> list[Route]:
+async def routes(speech: Speaking, tmp_path: Path) -> list[Route]:
     """All HTTP routes of a server with everything that adds some."""
     Keys(tmp_path / "keys.json").create("one")
     config = ServerConfig(port=0, access=AccessConfig(str(tmp_path / "keys.json")))
@@ -94,7 +95,7 @@ class Checked:
         return answer.json()
 
 
-async def test_real_answers_are_as_described(speech: Any, keys: Keys, tmp_path: Path) -> None:
+async def test_real_answers_are_as_described(speech: Speaking, keys: Keys, tmp_path: Path) -> None:
     keys.create("one")
     config = ServerConfig(port=0, api_keys=(OWN,), access=AccessConfig(str(keys.path)))
     own = {"Authorization": f"Bearer {OWN}"}
@@ -138,7 +139,7 @@ async def test_real_answers_are_as_described(speech: Any, keys: Keys, tmp_path: 
             await Checked(stranger)("GET", path)
 
 
-async def test_the_page_shows_everything_and_needs_no_other_host(speech: Any) -> None:
+async def test_the_page_shows_everything_and_needs_no_other_host(speech: Speaking) -> None:
     async with speech(config=ServerConfig(port=0, api_keys=(OWN,))) as server:
         page = (await get(server, DOCS_PATH)).body.decode()
         styles = re.findall(r'<link rel="stylesheet" href="(/[^"]+)"', page)

@@ -16,6 +16,7 @@ from realtime_tts.model.config_files import read_config
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.session_settings import number_language
 from realtime_tts.server.track import Sound
+from tests.server.conftest import Speaking
 from tests.server.opening import open_speech
 
 RATE = 24_000
@@ -44,7 +45,7 @@ SPEECH = FRAME  # of one byte of text, in the tests' engine
 @pytest.mark.parametrize("pieces", [1, 3, 100])
 @pytest.mark.parametrize(("time", "seconds"), [("300ms", 0.3), ("0.5s", 0.5), ("1s", 1.0)])
 async def test_a_pause_has_its_length_to_the_sample(
-    speech: Any, pieces: int, time: str, seconds: float
+    speech: Speaking, pieces: int, time: str, seconds: float
 ) -> None:
     text = f'Hello.<break time="{time}"/> You there.'
     async with speech() as server, server.talk() as talker:
@@ -65,7 +66,7 @@ async def test_a_pause_has_its_length_to_the_sample(
 
 @pytest.mark.alone
 @pytest.mark.parametrize("query", ["", "?trim_silence=off"])
-async def test_a_pause_is_no_underrun(speech: Any, query: str) -> None:
+async def test_a_pause_is_no_underrun(speech: Speaking, query: str) -> None:
     fake = FakeEngineConfig(frames_per_token=1, silence=1_000)
     async with speech(engine=fake) as server, server.talk(query) as talker:
         text = 'Hello.<break time="300ms"/> You there.<break time="1s"/> And so on.'
@@ -76,7 +77,7 @@ async def test_a_pause_is_no_underrun(speech: Any, query: str) -> None:
 
 @pytest.mark.parametrize("trimmed", [True, False])
 async def test_the_models_silence_is_left_out_and_the_pause_asked_for_stays(
-    speech: Any, trimmed: bool
+    speech: Speaking, trimmed: bool
 ) -> None:
     """Of every piece of a turn, which begins with 1,000 silent samples: 5 ms of them stay."""
     query = "" if trimmed else "?trim_silence=off"
@@ -94,7 +95,9 @@ async def test_the_models_silence_is_left_out_and_the_pause_asked_for_stays(
     assert (done["samples"], done["reason"]) == (len(samples), "complete")
 
 
-async def test_the_segments_are_utterances_of_their_own_one_after_the_other(speech: Any) -> None:
+async def test_the_segments_are_utterances_of_their_own_one_after_the_other(
+    speech: Speaking,
+) -> None:
     async with speech() as server, server.talk() as talker:
         commands = server.spy_on_commands()
         await talker.send("text", text='One.<break time="200ms"/>Two.', end=True)
@@ -119,7 +122,7 @@ async def test_the_segments_are_utterances_of_their_own_one_after_the_other(spee
     ],
 )
 async def test_pauses_at_the_ends_in_a_row_and_beyond_the_limit(
-    speech: Any, text: str, expected: list[int]
+    speech: Speaking, text: str, expected: list[int]
 ) -> None:
     async with speech() as server, server.talk("?lead_ms=30000") as talker:
         await talker.send("text", text=text, end=True)
@@ -132,7 +135,7 @@ async def test_pauses_at_the_ends_in_a_row_and_beyond_the_limit(
     assert done["samples"] == len(sound(messages)) and done["reason"] == "complete"
 
 
-async def test_a_turn_that_ends_after_its_last_speech_still_has_its_pause(speech: Any) -> None:
+async def test_a_turn_that_ends_after_its_last_speech_still_has_its_pause(speech: Speaking) -> None:
     async with speech() as server, server.talk() as talker:
         await talker.send("text", turn_id="a", text='Hi.<break time="200ms"/>')
         heard: list[Any] = []
@@ -146,7 +149,7 @@ async def test_a_turn_that_ends_after_its_last_speech_still_has_its_pause(speech
         assert not only(heard, "warning")
 
 
-async def test_pauses_alone_are_nothing_to_speak(speech: Any) -> None:
+async def test_pauses_alone_are_nothing_to_speak(speech: Speaking) -> None:
     async with speech() as server, server.talk() as talker:
         commands = server.spy_on_commands()
         await talker.send("text", text='<break time="200ms"/>', end=True)
@@ -155,7 +158,7 @@ async def test_pauses_alone_are_nothing_to_speak(speech: Any) -> None:
         assert commands == []
 
 
-async def test_an_interrupt_in_the_pause_knows_what_was_said(speech: Any) -> None:
+async def test_an_interrupt_in_the_pause_knows_what_was_said(speech: Speaking) -> None:
     async with speech() as server, server.talk() as talker:
         text = 'Hello.<break time="5s"/> You there, my friend.'
         await talker.send("text", turn_id="a", text=text)
@@ -172,7 +175,7 @@ async def test_an_interrupt_in_the_pause_knows_what_was_said(speech: Any) -> Non
         await talker.until("turn.done")
 
 
-async def test_an_interrupt_behind_the_pause_counts_it(speech: Any) -> None:
+async def test_an_interrupt_behind_the_pause_counts_it(speech: Speaking) -> None:
     async with speech() as server, server.talk() as talker:
         commands = server.spy_on_commands()
         text = 'Hello.<break time="1s"/> You there, my very best friend of all.'
@@ -189,7 +192,7 @@ async def test_an_interrupt_behind_the_pause_counts_it(speech: Any) -> None:
         assert [c for c in commands if isinstance(c, Cancel)][-1].id.endswith(".1")
 
 
-async def test_a_stream_without_a_session_has_pauses_too(speech: Any) -> None:
+async def test_a_stream_without_a_session_has_pauses_too(speech: Speaking) -> None:
     async with speech() as server:
         stream = open_speech(server)
         stream.feed('Hi.<break time="250ms"/>You.<break time="0.25s"/>')
@@ -204,7 +207,7 @@ async def test_a_stream_without_a_session_has_pauses_too(speech: Any) -> None:
         await server.settled()
 
 
-async def test_numbers_the_lexicon_and_settings_over_the_socket(speech: Any) -> None:
+async def test_numbers_the_lexicon_and_settings_over_the_socket(speech: Speaking) -> None:
     async with speech() as server, server.talk("?text_normalization=on") as talker:
         commands = server.spy_on_commands()
         await talker.send("session.start", lexicon={"SQL": "sequel"})
@@ -222,7 +225,7 @@ async def test_numbers_the_lexicon_and_settings_over_the_socket(speech: Any) -> 
         assert error["code"] == "bad_settings" and "without spaces" in error["message"]
 
 
-async def test_slow_steps_do_not_change_the_length_of_a_pause(speech: Any) -> None:
+async def test_slow_steps_do_not_change_the_length_of_a_pause(speech: Speaking) -> None:
     engine = FakeEngineConfig(step_seconds=0.01, frames_per_token=1)
     async with speech(engine=engine) as server:
 
@@ -272,7 +275,7 @@ def test_the_demo_voice_says_that_it_misreads_numbers() -> None:
     assert read_config(folder).text_normalization
 
 
-async def test_a_long_pause_outlasts_the_lead(speech: Any) -> None:
+async def test_a_long_pause_outlasts_the_lead(speech: Speaking) -> None:
     async with speech() as server, server.talk("?lead_ms=200") as talker:
         await talker.send("text", text='Hi.<break time="3s"/>You.', end=True)
         messages = await talker.until("turn.done")

@@ -14,6 +14,7 @@ import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.server.resumption import Position
+from tests.server.conftest import Speaking
 from tests.server.resuming import Kept, hear, spoken, whole
 
 ON = "?resume=on&word_times=on&lead_ms=30000"
@@ -46,7 +47,7 @@ def same(kept: Kept, undisturbed: Kept) -> None:
 @pytest.mark.parametrize("size", [0, 7])
 @pytest.mark.parametrize("silence", [0, 3_000])
 async def test_a_turn_goes_on_at_the_next_sample(
-    speech: Any, text: str, size: int, silence: int
+    speech: Speaking, text: str, size: int, silence: int
 ) -> None:
     random = Random(f"{size}, {silence}: {text}")  # other moments in every case
     engine = FakeEngineConfig(frames_per_token=1, silence=silence, safe_tokens=40)
@@ -64,7 +65,7 @@ async def test_a_turn_goes_on_at_the_next_sample(
 )
 @pytest.mark.parametrize("pacing", ["token", "clause", "sentence"])
 async def test_a_turn_goes_on_with_every_layout_and_pacing(
-    speech: Any, query: str, pacing: str
+    speech: Speaking, query: str, pacing: str
 ) -> None:
     text = "Good morning to you, and welcome. The tide is coming in; it turns at noon."
     random = Random(query + pacing)
@@ -75,7 +76,7 @@ async def test_a_turn_goes_on_with_every_layout_and_pacing(
             same(await spoken(connect, whole(text), [moment]), undisturbed)
 
 
-async def test_flushes_are_where_they_were(speech: Any) -> None:
+async def test_flushes_are_where_they_were(speech: Speaking) -> None:
     flush = {"type": "flush"}
     actions = [{"type": "text", "text": "It costs $2"}, flush, *whole(".50, or 98.6 of them.")]
     async with speech() as server:
@@ -85,7 +86,7 @@ async def test_flushes_are_where_they_were(speech: Any) -> None:
             same(await spoken(connect, actions, [moment]), undisturbed)
 
 
-async def test_a_turn_whose_end_was_lost_is_done_at_once(speech: Any) -> None:
+async def test_a_turn_whose_end_was_lost_is_done_at_once(speech: Speaking) -> None:
     async with speech() as server:
         connect = partial(server.talk, ON)
         undisturbed = await spoken(connect, whole("The tide is coming in."))
@@ -94,7 +95,7 @@ async def test_a_turn_whose_end_was_lost_is_done_at_once(speech: Any) -> None:
     assert kept.packets == undisturbed.packets, "nothing was sent twice"
 
 
-async def test_without_being_asked_for_no_state_is_sent(speech: Any) -> None:
+async def test_without_being_asked_for_no_state_is_sent(speech: Speaking) -> None:
     async with speech() as server:
         kept = await spoken(partial(server.talk, "?lead_ms=30000"), whole("The tide is in."))
     assert (kept.state, kept.told) == ("", [])
@@ -126,7 +127,7 @@ TEXT = "The tide is coming in. Good morning to you, and to all who are with you!
     ],
 )
 async def test_a_state_that_is_of_no_use_goes_on_at_the_next_word(
-    speech: Any, change: Callable[[Kept], None], why: str
+    speech: Speaking, change: Callable[[Kept], None], why: str
 ) -> None:
     engine = FakeEngineConfig(frames_per_token=1, max_frames=1_000)
     async with speech(engine=engine) as server:
@@ -164,7 +165,7 @@ async def test_a_state_that_is_of_no_use_goes_on_at_the_next_word(
     ],
 )
 async def test_a_place_that_is_none_goes_on_at_the_next_word(
-    speech: Any, fields: dict[str, Any], why: str
+    speech: Speaking, fields: dict[str, Any], why: str
 ) -> None:
     async with speech() as server:
         kept = Kept("a")
@@ -187,7 +188,7 @@ async def test_a_place_that_is_none_goes_on_at_the_next_word(
         await server.settled()
 
 
-async def test_another_voice_does_not_go_on_in_the_middle_of_a_word(speech: Any) -> None:
+async def test_another_voice_does_not_go_on_in_the_middle_of_a_word(speech: Speaking) -> None:
     async with speech() as server:
         kept = await half(server, TEXT)
         other = await spoken(partial(server.talk, ON + "&voice=bass"), whole(TEXT))
@@ -201,7 +202,7 @@ async def test_another_voice_does_not_go_on_in_the_middle_of_a_word(speech: Any)
         assert "another checkpoint, version of the server, or settings" in warning["message"]
 
 
-async def test_a_resumed_turn_can_be_interrupted_at_once_and_later(speech: Any) -> None:
+async def test_a_resumed_turn_can_be_interrupted_at_once_and_later(speech: Speaking) -> None:
     async with speech() as server:
         for wait in (0, 4):
             kept = await half(server, TEXT)
@@ -222,7 +223,7 @@ async def test_a_resumed_turn_can_be_interrupted_at_once_and_later(speech: Any) 
         await server.settled()
 
 
-async def test_a_turn_that_the_session_knows_is_not_resumed(speech: Any) -> None:
+async def test_a_turn_that_the_session_knows_is_not_resumed(speech: Speaking) -> None:
     async with speech() as server, server.talk(ON) as talker:
         await talker.send("text", turn_id="a", text=TEXT)
         await talker.send("turn.resume", turn_id="a", samples=0, text_chars=0)
@@ -234,7 +235,7 @@ async def test_a_turn_that_the_session_knows_is_not_resumed(speech: Any) -> None
         assert (await talker.until("turn.done"))[-1]["reason"] == "complete"
 
 
-async def test_codes_beyond_the_longest_turn_are_refused(speech: Any) -> None:
+async def test_codes_beyond_the_longest_turn_are_refused(speech: Speaking) -> None:
     async with speech(engine=FakeEngineConfig(max_frames=10)) as server, server.talk() as talker:
         await talker.send("turn.codes", turn_id="a", codes=[b64encode(bytes(374)).decode()])
         error = await talker.next()

@@ -14,6 +14,7 @@ from realtime_tts.engine.link import Open
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.server.track import Delivery, Done, Sound
+from tests.server.conftest import Speaking
 from tests.server.opening import open_speech
 from tests.waiting import until
 
@@ -39,7 +40,9 @@ async def rest(one: Any) -> bytes:
     return b"".join(packets)
 
 
-async def test_deltas_go_in_and_packets_come_out_before_the_text_is_complete(speech: Any) -> None:
+async def test_deltas_go_in_and_packets_come_out_before_the_text_is_complete(
+    speech: Speaking,
+) -> None:
     async with speech() as server:
         one = open_speech(server)
         one.feed("Hello there, ")
@@ -54,7 +57,9 @@ async def test_deltas_go_in_and_packets_come_out_before_the_text_is_complete(spe
         await server.settled()
 
 
-async def test_packets_that_lie_ready_are_taken_each_in_a_round_of_its_own(speech: Any) -> None:
+async def test_packets_that_lie_ready_are_taken_each_in_a_round_of_its_own(
+    speech: Speaking,
+) -> None:
     """All of them in one would keep the packets of others from them."""
     async with speech() as server:
         one = open_speech(server)
@@ -78,7 +83,7 @@ async def test_packets_that_lie_ready_are_taken_each_in_a_round_of_its_own(speec
         assert packets > 5 and rounds >= packets
 
 
-async def test_text_that_the_filter_holds_is_released_by_the_clock(speech: Any) -> None:
+async def test_text_that_the_filter_holds_is_released_by_the_clock(speech: Speaking) -> None:
     async with speech() as server:
         one = open_speech(server)
         one.feed("Hi [")  # the beginning of a link, perhaps
@@ -87,7 +92,7 @@ async def test_text_that_the_filter_holds_is_released_by_the_clock(speech: Any) 
         one.close()
 
 
-async def test_ones_of_one_owner_speak_at_once(speech: Any) -> None:
+async def test_ones_of_one_owner_speak_at_once(speech: Speaking) -> None:
     async with speech() as server:
         ones = [open_speech(server, f"s{n}", voice=v) for n, v in enumerate(("alto", "bass"))]
         for one in ones:
@@ -100,7 +105,7 @@ async def test_ones_of_one_owner_speak_at_once(speech: Any) -> None:
         await server.settled()
 
 
-async def test_a_one_that_is_closed_early_is_counted_so_and_says_no_more(speech: Any) -> None:
+async def test_a_one_that_is_closed_early_is_counted_so_and_says_no_more(speech: Speaking) -> None:
     async with speech(engine=FakeEngineConfig(step_seconds=0.02)) as server:
         one = open_speech(server)
         one.feed("Rather a long text, this is.")
@@ -115,7 +120,7 @@ async def test_a_one_that_is_closed_early_is_counted_so_and_says_no_more(speech:
         assert server.value("tts_open_turns") == 0
 
 
-async def test_nothing_to_speak_is_over_at_once(speech: Any) -> None:
+async def test_nothing_to_speak_is_over_at_once(speech: Speaking) -> None:
     async with speech() as server:
         one = open_speech(server)
         one.feed("…")
@@ -125,7 +130,7 @@ async def test_nothing_to_speak_is_over_at_once(speech: Any) -> None:
         assert server.value("tts_turns_total", reason="complete") == 1
 
 
-async def test_who_waits_is_told_why_it_ended(speech: Any) -> None:
+async def test_who_waits_is_told_why_it_ended(speech: Speaking) -> None:
     async with speech(engine=FakeEngineConfig(step_seconds=0.02)) as server:
         one = open_speech(server)
         one.feed("Some text.")
@@ -141,7 +146,7 @@ async def test_who_waits_is_told_why_it_ended(speech: Any) -> None:
 
 @pytest.mark.parametrize("begun", [False, True])
 async def test_one_that_failed_is_not_spoken_and_says_why_however_late_it_is_asked(
-    speech: Any, begun: bool
+    speech: Speaking, begun: bool
 ) -> None:
     """Its owner's client may be slow, and send text meanwhile."""
     async with speech() as server:
@@ -161,10 +166,12 @@ async def test_one_that_failed_is_not_spoken_and_says_why_however_late_it_is_ask
         await server.settled_engine()
 
 
-async def test_an_owner_that_takes_nothing_loses_the_one(speech: Any) -> None:
+async def test_an_owner_that_takes_nothing_loses_the_one(
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with speech() as server:
         front = server.running.front
-        front.max_outbox = lambda: 20_000
+        monkeypatch.setattr(front, "max_outbox", lambda: 20_000)
         one = open_speech(server)
         one.feed("A text of more than five frames.")
         one.end()
@@ -176,7 +183,7 @@ async def test_an_owner_that_takes_nothing_loses_the_one(speech: Any) -> None:
 
 
 async def test_a_fault_in_one_speech_leaves_the_others_alone(
-    speech: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with speech() as server:
         bad, good = open_speech(server, "bad"), open_speech(server, "good")
@@ -192,7 +199,7 @@ async def test_a_fault_in_one_speech_leaves_the_others_alone(
         await server.settled()
 
 
-async def test_what_the_checkpoint_cannot_do_takes_no_place(speech: Any) -> None:
+async def test_what_the_checkpoint_cannot_do_takes_no_place(speech: Speaking) -> None:
     async with speech() as server:
         with pytest.raises(RequestError, match="unknown voice"):
             open_speech(server, voice="nobody")
@@ -204,7 +211,7 @@ async def test_what_the_checkpoint_cannot_do_takes_no_place(speech: Any) -> None
 # Segments.
 
 
-async def test_cuts_end_segments_one_after_another_and_each_is_reported(speech: Any) -> None:
+async def test_cuts_end_segments_one_after_another_and_each_is_reported(speech: Speaking) -> None:
     async with speech() as server:
         one = open_speech(server)
         first = one.feed("One.")
@@ -224,7 +231,7 @@ async def test_cuts_end_segments_one_after_another_and_each_is_reported(speech: 
         assert server.value("tts_text_chars_total") == len("One.And two.")
 
 
-async def test_a_segment_is_in_the_engine_when_the_one_before_was_sent(speech: Any) -> None:
+async def test_a_segment_is_in_the_engine_when_the_one_before_was_sent(speech: Speaking) -> None:
     async with speech() as server:
         commands = server.spy_on_commands()
         one = open_speech(server)
@@ -242,7 +249,9 @@ async def test_a_segment_is_in_the_engine_when_the_one_before_was_sent(speech: A
 
 
 @pytest.mark.parametrize("continuous", [True, False])
-async def test_segments_share_an_encoder_or_have_one_each(speech: Any, continuous: bool) -> None:
+async def test_segments_share_an_encoder_or_have_one_each(
+    speech: Speaking, continuous: bool
+) -> None:
     async with speech() as server:
         one = open_speech(server, how=delivery(continuous=continuous), audio=parse_format("wav"))
         for text in ("One.", "Two."):
@@ -254,7 +263,7 @@ async def test_segments_share_an_encoder_or_have_one_each(speech: Any, continuou
         one.close()
 
 
-async def test_silence_stands_in_for_sound_that_is_missing(speech: Any) -> None:
+async def test_silence_stands_in_for_sound_that_is_missing(speech: Speaking) -> None:
     async with speech() as server:
         for fills, samples in ((True, 2_400), (False, 0)):
             one = open_speech(server, f"s{fills}", delivery(fills=fills))
@@ -266,7 +275,7 @@ async def test_silence_stands_in_for_sound_that_is_missing(speech: Any) -> None:
 
 
 async def test_a_stall_is_filled_and_the_words_behind_it_are_later(
-    speech: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("realtime_tts.server.speech.STALL_SECONDS", 0.05)
     async with speech() as server:
@@ -287,7 +296,7 @@ async def test_a_stall_is_filled_and_the_words_behind_it_are_later(
         one.close()
 
 
-async def test_text_that_pauses_is_spoken_to_its_end(speech: Any) -> None:
+async def test_text_that_pauses_is_spoken_to_its_end(speech: Speaking) -> None:
     async with speech() as server:
         one = open_speech(server, options={"hold_seconds": 0.1})
         one.feed("A pause")
@@ -305,7 +314,7 @@ async def until_done(one: Any) -> bytes:
     return found
 
 
-async def test_one_that_waits_to_start_keeps_its_text(speech: Any) -> None:
+async def test_one_that_waits_to_start_keeps_its_text(speech: Speaking) -> None:
     async with speech() as server:
         commands = server.spy_on_commands()
         one = open_speech(server, options={"starts": False})
@@ -319,7 +328,7 @@ async def test_one_that_waits_to_start_keeps_its_text(speech: Any) -> None:
         one.close()
 
 
-async def test_silence_says_what_was_heard_and_stops_the_engine(speech: Any) -> None:
+async def test_silence_says_what_was_heard_and_stops_the_engine(speech: Speaking) -> None:
     async with speech(engine=FakeEngineConfig(step_seconds=0.02)) as server:
         one = open_speech(server)
         one.feed("Quite a number of words to speak. " * 4)
@@ -339,7 +348,7 @@ async def test_silence_says_what_was_heard_and_stops_the_engine(speech: Any) -> 
 @pytest.mark.parametrize("continuous", [True, False])
 @pytest.mark.parametrize("name", ["pcm", "ulaw_8000", "mp3_44100_128"])
 async def test_all_text_is_told_once_in_order_and_within_the_sound(
-    speech: Any, name: str, continuous: bool
+    speech: Speaking, name: str, continuous: bool
 ) -> None:
     """On one timeline, segment after segment, in formats with delay and without."""
     if name.startswith("mp3"):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig, Faults
+from tests.server.conftest import Speaking
 from tests.server.test_connection import explode_once
 from tests.server.test_word_times import assert_in_time, joined, words_in
 
@@ -35,7 +36,7 @@ async def said(server: Any, query: str, text: str = TEXT, size: int = 1000) -> l
 
 
 @pytest.mark.parametrize("speed", SPEEDS)
-async def test_a_turn_takes_its_time_divided_by_the_speed(speech: Any, speed: float) -> None:
+async def test_a_turn_takes_its_time_divided_by_the_speed(speech: Speaking, speed: float) -> None:
     async with speech() as server:
         plain, changed = await said(server, ""), await said(server, f"&speed={speed}")
     samples = len(sound_of(plain)) // 2
@@ -43,13 +44,13 @@ async def test_a_turn_takes_its_time_divided_by_the_speed(speech: Any, speed: fl
     assert changed[-1]["reason"] == "complete"
 
 
-async def test_at_a_speed_of_one_nothing_is_touched(speech: Any) -> None:
+async def test_at_a_speed_of_one_nothing_is_touched(speech: Speaking) -> None:
     async with speech() as server:
         assert sound_of(await said(server, "&speed=1")) == sound_of(await said(server, ""))
 
 
 @pytest.mark.parametrize("speed", SPEEDS)
-async def test_pauses_are_as_long_as_the_text_says(speech: Any, speed: float) -> None:
+async def test_pauses_are_as_long_as_the_text_says(speech: Speaking, speed: float) -> None:
     async with speech() as server:
         plain = sound_of(await said(server, "", PAUSES))
         changed = sound_of(await said(server, f"&speed={speed}", PAUSES))
@@ -62,7 +63,7 @@ async def test_pauses_are_as_long_as_the_text_says(speech: Any, speed: float) ->
     assert longest_silence(changed) == pytest.approx(0.5, abs=0.01)
 
 
-async def test_other_formats_are_made_of_what_is_played(speech: Any) -> None:
+async def test_other_formats_are_made_of_what_is_played(speech: Speaking) -> None:
     async with speech() as server:
         plain = await said(server, "&encoding=pcm_mulaw")
         changed = await said(server, "&encoding=pcm_mulaw&speed=1.25")
@@ -71,7 +72,9 @@ async def test_other_formats_are_made_of_what_is_played(speech: Any) -> None:
 
 @pytest.mark.parametrize("speed", SPEEDS)
 @pytest.mark.parametrize("size", [7, 1000])
-async def test_words_are_told_when_they_are_heard(speech: Any, speed: float, size: int) -> None:
+async def test_words_are_told_when_they_are_heard(
+    speech: Speaking, speed: float, size: int
+) -> None:
     async with speech(engine=TELLS) as server:
         asked = "&word_times=on&trim_silence=off"
         plain = await said(server, asked, size=size)
@@ -83,7 +86,7 @@ async def test_words_are_told_when_they_are_heard(speech: Any, speed: float, siz
 
 
 @pytest.mark.parametrize("speed", SPEEDS)
-async def test_an_interrupt_knows_what_was_heard(speech: Any, speed: float) -> None:
+async def test_an_interrupt_knows_what_was_heard(speech: Speaking, speed: float) -> None:
     """The position that the client tells is one of the sound that it was sent."""
     async with speech(engine=TELLS) as server:
         query = f"?lead_ms=30000&trim_silence=off&speed={speed}"
@@ -98,7 +101,7 @@ async def test_an_interrupt_knows_what_was_heard(speech: Any, speed: float) -> N
 
 
 @pytest.mark.alone
-async def test_a_listener_of_fast_speech_hears_no_gap(speech: Any) -> None:
+async def test_a_listener_of_fast_speech_hears_no_gap(speech: Speaking) -> None:
     """The engine makes no more than the lead, and knows that it is played faster than made."""
     engine = FakeEngineConfig(frames_per_token=1, step_seconds=0.03)
     async with speech(engine=engine) as server:
@@ -110,7 +113,7 @@ async def test_a_listener_of_fast_speech_hears_no_gap(speech: Any) -> None:
 
 
 @pytest.mark.parametrize("speed", [0.7, 1.4])
-async def test_the_lead_is_seconds_of_what_is_played(speech: Any, speed: float) -> None:
+async def test_the_lead_is_seconds_of_what_is_played(speech: Speaking, speed: float) -> None:
     async with speech() as server:
         async with server.talk(f"?speed={speed}&lead_ms=1000") as talker:
             await talker.send("text", turn_id="a", text=TEXT * 2, end=True)
@@ -127,7 +130,7 @@ async def test_the_lead_is_seconds_of_what_is_played(speech: Any, speed: float) 
 
 @pytest.mark.parametrize("speed", [0.8, 1.3])
 async def test_a_turn_that_loses_its_engine_sounds_as_if_it_had_not(
-    speech: Any, speed: float
+    speech: Speaking, speed: float
 ) -> None:
     faults = Faults()
     async with speech(faults=faults) as server:
@@ -140,7 +143,7 @@ async def test_a_turn_that_loses_its_engine_sounds_as_if_it_had_not(
     assert sound_of(messages) == sound_of(undisturbed)
 
 
-async def test_a_turn_keeps_the_speed_that_it_was_begun_with(speech: Any) -> None:
+async def test_a_turn_keeps_the_speed_that_it_was_begun_with(speech: Speaking) -> None:
     async with speech() as server, server.talk("?lead_ms=30000&speed=0.8") as talker:
         sizes = []
         for turn, speed in (("a", 1.25), ("b", None), ("c", None)):
@@ -151,7 +154,7 @@ async def test_a_turn_keeps_the_speed_that_it_was_begun_with(speech: Any) -> Non
     assert sizes == [ceil(5 * FRAME / speed) for speed in (0.8, 1.25, 1.0)]
 
 
-async def test_a_speed_out_of_range_is_refused(speech: Any) -> None:
+async def test_a_speed_out_of_range_is_refused(speech: Speaking) -> None:
     async with speech() as server, server.talk() as talker:
         await talker.send("session.start", speed=1.5)
         error = (await talker.until("error"))[-1]

@@ -14,6 +14,7 @@ import pytest
 from realtime_tts.config import ServerConfig
 from realtime_tts.server.state_signer import StateSigner
 from realtime_tts.server.tokens import Tokens
+from tests.server.conftest import Speaking
 from tests.server.resuming import Kept, hear, spoken, whole
 
 TEXT = "The tide is coming in. Good morning to you, and to all who are with you!"
@@ -85,7 +86,7 @@ async def going_on(talk: Callable[[], Any], kept: Kept) -> list[Any]:
 
 @pytest.mark.parametrize(("key", "change"), CHANGES)
 async def test_a_state_of_another_key_or_that_was_changed_goes_on_at_the_next_word(
-    speech: Any, key: str, change: Callable[[Kept], None]
+    speech: Speaking, key: str, change: Callable[[Kept], None]
 ) -> None:
     async with speech(ServerConfig(port=0, api_keys=KEYS)) as server:
         kept = Kept("a")
@@ -98,7 +99,9 @@ async def test_a_state_of_another_key_or_that_was_changed_goes_on_at_the_next_wo
     assert warning["code"] == "cannot_resume" and "the same key" in warning["message"]
 
 
-async def test_with_a_key_a_turn_goes_on_at_the_next_sample_also_with_a_token(speech: Any) -> None:
+async def test_with_a_key_a_turn_goes_on_at_the_next_sample_also_with_a_token(
+    speech: Speaking,
+) -> None:
     async with speech(ServerConfig(port=0, api_keys=KEYS)) as one:
         talk = partial(one.talk, ON, additional_headers=bearer(KEYS[1]))
         undisturbed = await spoken(talk, whole(TEXT))

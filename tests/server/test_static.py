@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import realtime_tts.server
+from tests.server.conftest import Speaking
 
 PAGE = Path(realtime_tts.server.__file__).parent / "page"
 TYPES = {
@@ -44,7 +45,7 @@ async def get(server: Any, path: str, headers: dict[str, str] | None = None) -> 
     return await asyncio.to_thread(ask)
 
 
-async def test_every_file_of_the_page_is_served(speech: Any) -> None:
+async def test_every_file_of_the_page_is_served(speech: Speaking) -> None:
     async with speech() as server:
         for path in served():
             answer = await get(server, f"/page/{path.name}")
@@ -55,7 +56,7 @@ async def test_every_file_of_the_page_is_served(speech: Any) -> None:
         assert (await get(server, "/")).body == (PAGE / "index.html").read_bytes()
 
 
-async def test_a_file_that_has_not_changed_is_not_sent_again(speech: Any) -> None:
+async def test_a_file_that_has_not_changed_is_not_sent_again(speech: Speaking) -> None:
     async with speech() as server:
         first = await get(server, "/page/main.js")
         again = await get(server, "/page/main.js", {"If-None-Match": first.headers["etag"]})
@@ -66,7 +67,7 @@ async def test_a_file_that_has_not_changed_is_not_sent_again(speech: Any) -> Non
     "path",
     ["/page/", "/page/../app.py", "/page/%2e%2e/app.py", "/page//main.js", "/page/package.json"],
 )
-async def test_nothing_beside_the_files_is_served(speech: Any, path: str) -> None:
+async def test_nothing_beside_the_files_is_served(speech: Speaking, path: str) -> None:
     async with speech() as server:
         assert (await get(server, path)).status == 404
 

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
@@ -25,6 +24,7 @@ from realtime_tts.config import AddressConfig, LimitsConfig, ServerConfig
 from realtime_tts.configuration.reload import Reloads
 from realtime_tts.errors import ConfigError
 from realtime_tts.server.addresses import ClientAddresses
+from tests.server.conftest import Speaking
 
 KEY, OTHER = "first-key-of-all", "second-key-of-all"
 
@@ -34,7 +34,7 @@ class Refusing:
         raise ConfigError("not this")
 
 
-async def test_if_one_part_refuses_no_part_changes(speech: Any) -> None:
+async def test_if_one_part_refuses_no_part_changes(speech: Speaking) -> None:
     async with speech(ServerConfig(port=0, api_keys=(KEY,))) as server:
         front = server.running.front
         front.reloads.add(Refusing())
@@ -74,7 +74,7 @@ async def test_of_two_settings_the_later_ones_hold() -> None:
         logging.getLogger().setLevel(before)
 
 
-async def test_tokens_of_keys_that_stay_hold_on(speech: Any) -> None:
+async def test_tokens_of_keys_that_stay_hold_on(speech: Speaking) -> None:
     config = ServerConfig(port=0, api_keys=(KEY, OTHER))
     async with speech(config) as server:
         async with httpx2.AsyncClient(
@@ -90,7 +90,7 @@ async def test_tokens_of_keys_that_stay_hold_on(speech: Any) -> None:
 
 
 async def test_longer_messages_may_come_over_sockets_that_are_opened_afterwards(
-    speech: Any,
+    speech: Speaking,
 ) -> None:
     config = ServerConfig(port=0)
     message = json.dumps({"type": "text", "text": "a" * 1_200_000})

@@ -29,6 +29,7 @@ from realtime_tts.config import ServerConfig, SocketConfig, TlsConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.server.self_signed import write_self_signed
 from realtime_tts.server.tls import server_context
+from tests.server.conftest import Speaking
 
 TEXT = "A sentence of some length."  # 26 tokens of one byte, 80 ms each
 
@@ -144,7 +145,7 @@ def test_an_encrypted_key_is_refused_and_nobody_is_asked_for_a_password(
 
 
 async def test_speech_over_wss_is_that_over_ws(
-    speech: Any, config: ServerConfig, tls: TlsConfig
+    speech: Speaking, config: ServerConfig, tls: TlsConfig
 ) -> None:
     heard = []
     for one in (config, ServerConfig(port=0)):
@@ -156,7 +157,7 @@ async def test_speech_over_wss_is_that_over_ws(
 
 
 async def test_the_certificate_holds_for_every_name_of_this_machine(
-    speech: Any, config: ServerConfig, tls: TlsConfig
+    speech: Speaking, config: ServerConfig, tls: TlsConfig
 ) -> None:
     async with speech(config) as server:
         for name in ("localhost", "127.0.0.1", "::1", socket.gethostname()):
@@ -169,7 +170,7 @@ async def test_the_certificate_holds_for_every_name_of_this_machine(
 
 
 async def test_strict_clients_take_the_certificate_that_is_made(
-    speech: Any, config: ServerConfig, tls: TlsConfig
+    speech: Speaking, config: ServerConfig, tls: TlsConfig
 ) -> None:
     """Python 3.13's default, and without the leniency towards a certificate that is no root."""
     trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -183,7 +184,7 @@ async def test_strict_clients_take_the_certificate_that_is_made(
 
 
 async def test_older_versions_than_1_2_are_refused(
-    speech: Any, config: ServerConfig, tls: TlsConfig
+    speech: Speaking, config: ServerConfig, tls: TlsConfig
 ) -> None:
     context = ssl.create_default_context(cafile=tls.certificate)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -207,7 +208,7 @@ async def _version(port: int, context: ssl.SSLContext) -> str:
 
 
 async def test_no_packet_waits_for_an_acknowledgement(
-    speech: Any, config: ServerConfig, tls: TlsConfig, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, config: ServerConfig, tls: TlsConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nagle's algorithm is off under TLS, too, and the kernel's buffer as small as without."""
     from realtime_tts.server.websocket import GuardedWebSocket
@@ -229,7 +230,7 @@ async def test_no_packet_waits_for_an_acknowledgement(
 
 
 async def test_every_packet_is_a_record_that_can_be_read_at_once(
-    speech: Any, config: ServerConfig, tls: TlsConfig
+    speech: Speaking, config: ServerConfig, tls: TlsConfig
 ) -> None:
     """The first packet arrives while the server still has the others to make."""
     slow = FakeEngineConfig(frames_per_token=1, step_seconds=0.05)
@@ -244,7 +245,7 @@ async def test_every_packet_is_a_record_that_can_be_read_at_once(
 
 
 async def test_voices_and_the_page_come_over_https(
-    speech: Any, config: ServerConfig, tls: TlsConfig
+    speech: Speaking, config: ServerConfig, tls: TlsConfig
 ) -> None:
     async with speech(config) as server:
         client = VoiceClient(server.running.url, tls_ca=tls.certificate)
@@ -254,7 +255,7 @@ async def test_voices_and_the_page_come_over_https(
 
 
 async def test_the_page_s_own_origin_is_let_in_over_wss(
-    speech: Any, config: ServerConfig, tls: TlsConfig
+    speech: Speaking, config: ServerConfig, tls: TlsConfig
 ) -> None:
     trust = ssl.create_default_context(cafile=tls.certificate)
     async with speech(config) as server:
@@ -276,7 +277,7 @@ async def _get(port: int, tls: TlsConfig, path: str) -> bytes:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
-async def test_curl_trusts_the_file(speech: Any, config: ServerConfig, tls: TlsConfig) -> None:
+async def test_curl_trusts_the_file(speech: Speaking, config: ServerConfig, tls: TlsConfig) -> None:
     async with speech(config) as server:
         url = f"https://localhost:{server.port}/v1/voices"
         command = ["curl", "--silent", "--show-error", "--noproxy", "*"]
@@ -295,7 +296,7 @@ async def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 async def test_a_client_that_trusts_others_says_so_and_does_not_try_again(
-    speech: Any, config: ServerConfig, tmp_path: Path
+    speech: Speaking, config: ServerConfig, tmp_path: Path
 ) -> None:
     other = write_self_signed(tmp_path).certificate
     async with speech(config) as server:
@@ -320,7 +321,7 @@ def test_a_file_of_authorities_must_be_one_and_of_use(tmp_path: Path, tls: TlsCo
 
 
 async def test_ws_on_a_tls_port_and_wss_on_a_plain_one_end_with_a_hint(
-    speech: Any, config: ServerConfig, tls: TlsConfig
+    speech: Speaking, config: ServerConfig, tls: TlsConfig
 ) -> None:
     async with speech(config) as server:
         with pytest.raises(HandshakeRefused, match="wss://"):
@@ -339,7 +340,7 @@ async def test_ws_on_a_tls_port_and_wss_on_a_plain_one_end_with_a_hint(
 
 @pytest.mark.parametrize("words", [b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", b"\0" * 64])
 async def test_who_does_not_speak_tls_is_cut_off_at_once(
-    speech: Any, peer: Callable[..., Any], config: ServerConfig, words: bytes
+    speech: Speaking, peer: Callable[..., Any], config: ServerConfig, words: bytes
 ) -> None:
     async with speech(config) as server:
         stranger = await peer(server.port)
@@ -348,7 +349,7 @@ async def test_who_does_not_speak_tls_is_cut_off_at_once(
 
 
 async def test_who_says_nothing_is_cut_off_after_the_handshake_s_deadline(
-    speech: Any, peer: Callable[..., Any], tls: TlsConfig
+    speech: Speaking, peer: Callable[..., Any], tls: TlsConfig
 ) -> None:
     config = ServerConfig(port=0, tls=tls, socket=SocketConfig(handshake_timeout=0.3))
     async with speech(config) as server:
@@ -357,7 +358,7 @@ async def test_who_says_nothing_is_cut_off_after_the_handshake_s_deadline(
 
 
 async def test_a_client_that_stops_reading_is_dropped_and_others_speak_on(
-    speech: Any, tls: TlsConfig
+    speech: Speaking, tls: TlsConfig
 ) -> None:
     config = ServerConfig(port=0, tls=tls, socket=SocketConfig(write_stall=0.5))
     trust = ssl.create_default_context(cafile=tls.certificate)

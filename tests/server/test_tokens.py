@@ -18,6 +18,7 @@ import websockets
 
 from realtime_tts.config import AddressConfig, ServerConfig
 from realtime_tts.server.tokens import Tokens, UsedByAll, UsedHere
+from tests.server.conftest import Speaking
 
 KEY, OTHER = "correct-horse-battery", "another-key-that-counts"
 PAGE = "https://app.example.com"
@@ -139,7 +140,7 @@ def test_no_byte_of_a_token_can_be_changed() -> None:
 
 
 @pytest.mark.parametrize("path", MINTS)
-async def test_a_token_is_for_who_has_a_key_and_makes_no_other(speech: Any, path: str) -> None:
+async def test_a_token_is_for_who_has_a_key_and_makes_no_other(speech: Speaking, path: str) -> None:
     async with speech(config()) as server:
         token = await token_of(server)
         for credential in (None, "wrong", token):
@@ -151,14 +152,14 @@ async def test_a_token_is_for_who_has_a_key_and_makes_no_other(speech: Any, path
             assert answer.headers["cache-control"] == "no-store"
 
 
-async def test_a_server_without_keys_gives_tokens_that_nobody_needs(speech: Any) -> None:
+async def test_a_server_without_keys_gives_tokens_that_nobody_needs(speech: Speaking) -> None:
     async with speech() as server, http(server, None) as client:
         for path in MINTS:
             assert (await client.post(path)).status_code == 200
 
 
 @pytest.mark.parametrize("asked", ["0", "3601", "-1", "x", "1.5", "9" * 400])
-async def test_a_token_lasts_minutes(speech: Any, asked: str) -> None:
+async def test_a_token_lasts_minutes(speech: Speaking, asked: str) -> None:
     async with speech(config()) as server, http(server) as client:
         answer = await client.post("/v1/token?seconds=" + asked)
         assert answer.status_code == 400 and "1 to 3600 seconds" in answer.json()["message"]
@@ -170,7 +171,7 @@ async def test_a_token_lasts_minutes(speech: Any, asked: str) -> None:
 # What it is good for.
 
 
-async def test_a_token_speaks_wherever_its_key_does(speech: Any) -> None:
+async def test_a_token_speaks_wherever_its_key_does(speech: Speaking) -> None:
     async with speech(config(OTHER, KEY)) as server:
         token = await token_of(server)
         body = {"input": "Hi.", "voice": "alto", "response_format": "pcm"}
@@ -182,7 +183,7 @@ async def test_a_token_speaks_wherever_its_key_does(speech: Any) -> None:
         assert not await opens(server, f"/v1/tts?api_key={token}")
 
 
-async def test_a_token_reaches_no_metrics_and_changes_no_voices(speech: Any) -> None:
+async def test_a_token_reaches_no_metrics_and_changes_no_voices(speech: Speaking) -> None:
     async with speech(config()) as server:
         async with http(server, await token_of(server)) as client:
             assert (await client.get("/metrics")).status_code == 401
@@ -190,7 +191,7 @@ async def test_a_token_reaches_no_metrics_and_changes_no_voices(speech: Any) -> 
             assert (await client.delete("/v1/voices/anna")).status_code == 401
 
 
-async def test_a_token_of_one_page_is_for_that_page(speech: Any) -> None:
+async def test_a_token_of_one_page_is_for_that_page(speech: Speaking) -> None:
     async with speech(config()) as server:
         token = await token_of(server, f"?origin={PAGE}")
         offer = ("realtime-tts.v1", f"realtime-tts.key.{token}")
@@ -202,7 +203,9 @@ async def test_a_token_of_one_page_is_for_that_page(speech: Any) -> None:
 # As other APIs give them.
 
 
-async def test_a_token_for_one_use_is_not_used_up_by_a_request_that_is_refused(speech: Any) -> None:
+async def test_a_token_for_one_use_is_not_used_up_by_a_request_that_is_refused(
+    speech: Speaking,
+) -> None:
     """The pages of one key share what it may ask in a second."""
     pages = replace(config(), addresses=AddressConfig(connections_per_second=5.0))
     async with speech(pages) as server, http(server) as client:
@@ -219,7 +222,7 @@ async def test_a_token_for_one_use_is_not_used_up_by_a_request_that_is_refused(s
             assert (await page.get("/v1/voices")).status_code == 401
 
 
-async def test_elevenlabs_tokens_are_for_one_socket(speech: Any) -> None:
+async def test_elevenlabs_tokens_are_for_one_socket(speech: Speaking) -> None:
     async with speech(config()) as server, http(server) as client:
         answer = await client.post("/v1/single-use-token/tts_websocket")
         token = answer.json()["token"]
@@ -231,7 +234,7 @@ async def test_elevenlabs_tokens_are_for_one_socket(speech: Any) -> None:
         assert "tts_websocket" in answer.json()["detail"]["message"]
 
 
-async def test_deepgram_s_grants_last_half_a_minute_or_as_asked(speech: Any) -> None:
+async def test_deepgram_s_grants_last_half_a_minute_or_as_asked(speech: Speaking) -> None:
     async with speech(config()) as server, http(server) as client:
         assert (await client.post("/v1/auth/grant")).json()["expires_in"] == 30
         granted = (await client.post("/v1/auth/grant", json={"ttl_seconds": 60})).json()
@@ -245,7 +248,7 @@ async def test_deepgram_s_grants_last_half_a_minute_or_as_asked(speech: Any) -> 
             assert (await client.post("/v1/auth/grant", content=raw)).status_code == 400
 
 
-async def test_cartesia_s_access_tokens_go_into_the_address(speech: Any) -> None:
+async def test_cartesia_s_access_tokens_go_into_the_address(speech: Speaking) -> None:
     async with speech(config()) as server, http(server) as client:
         asked = {"grants": {"tts": True}, "expires_in": 60}
         token = (await client.post("/access-token", json=asked)).json()["token"]

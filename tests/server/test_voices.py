@@ -26,6 +26,7 @@ from realtime_tts.voices.form import MAX_BODY_BYTES
 from realtime_tts.voices.registry import Registry
 from tests.server.asking import refusal
 from tests.server.asking_voices import EMBEDDING, WAV, Voices, voice_server
+from tests.server.conftest import Connecting, Speaking
 from tests.voices import makers, recordings
 from tests.waiting import until
 
@@ -167,7 +168,9 @@ async def test_the_hostile_corpus_is_refused_with_reasons_and_the_server_still_s
     assert not process.is_running(), "the worker ends with its server"
 
 
-async def test_bytes_are_counted_and_the_server_still_serves(serve: Serve, peer: Any) -> None:
+async def test_bytes_are_counted_and_the_server_still_serves(
+    serve: Serve, peer: Connecting
+) -> None:
     async with serve() as voices:
         said = refusal(await voices.clone("anna", bytes(11_000_000)), 413, "too_large")
         assert "10 MB" in said
@@ -254,7 +257,7 @@ async def test_every_route_wants_the_key(serve: Serve) -> None:
 
 
 async def test_a_server_without_a_folder_or_a_base_checkpoint_says_what_it_needs(
-    serve: Serve, speech: Any, monkeypatch: pytest.MonkeyPatch
+    serve: Serve, speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with speech() as running, httpx2.AsyncClient(trust_env=False, verify=False) as http:
         url = running.running.url + "/v1/voices"
@@ -279,7 +282,9 @@ async def test_too_many_recordings_at_once_are_told_to_come_later(serve: Serve) 
         assert [one.status_code for one in await asyncio.gather(*slow)] == [201, 201]
 
 
-async def test_who_hangs_up_in_an_upload_gives_the_place_back(serve: Serve, peer: Any) -> None:
+async def test_who_hangs_up_in_an_upload_gives_the_place_back(
+    serve: Serve, peer: Connecting
+) -> None:
     async with serve(WorkerLimits(places=1)) as voices:
         raw = await peer(voices.speech.port)
         await raw.send(
@@ -333,5 +338,5 @@ async def test_a_full_disk_is_the_operator_s_business(
         monkeypatch.setattr("realtime_tts.voices.file.write", full)
         assert "No space" in refusal(await voices.give("anna"), 507, "cannot_store")
         monkeypatch.undo()
-        folder = Registry(voices.speech.running.front.voices.registry.folder).folder
+        folder = Registry(voices.speech.voices.registry.folder).folder
         assert list(folder.iterdir()) == []

@@ -18,7 +18,7 @@ from realtime_tts.text import speech_times
 from realtime_tts.text.pipeline import TextPipeline
 from realtime_tts.text.speech_times import SpokenSpan, SpokenText
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
-from tests.server.conftest import byte_tokenizer
+from tests.server.conftest import Speaking, byte_tokenizer
 
 RATE = 24_000
 ON = "?word_times=on"
@@ -60,7 +60,9 @@ def assert_in_time(messages: list[Any]) -> None:
 
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("size", [1, 7, 1000])
-async def test_words_joined_are_the_text_however_it_came(speech: Any, text: str, size: int) -> None:
+async def test_words_joined_are_the_text_however_it_came(
+    speech: Speaking, text: str, size: int
+) -> None:
     engine = FakeEngineConfig(frames_per_token=1, languages=("auto", "english", "chinese"))
     async with speech(engine=engine) as server, server.talk(ON + AT_ONCE) as talker:
         for start in range(0, len(text), size):
@@ -73,14 +75,14 @@ async def test_words_joined_are_the_text_however_it_came(speech: Any, text: str,
     assert kinds[-1] == "turn.done" and "turn.words" in kinds
 
 
-async def test_without_being_asked_for_there_are_none(speech: Any) -> None:
+async def test_without_being_asked_for_there_are_none(speech: Speaking) -> None:
     async with speech() as server, server.talk("?lead_ms=30000") as talker:
         await talker.send("text", text=TEXTS[0], end=True)
         messages = await talker.until("turn.done")
     assert not only(messages, "turn.words")
 
 
-async def test_they_come_while_the_turn_is_spoken(speech: Any) -> None:
+async def test_they_come_while_the_turn_is_spoken(speech: Speaking) -> None:
     config = FakeEngineConfig(frames_per_token=1, step_seconds=0.01)
     async with speech(engine=config) as server, server.talk(ON) as talker:
         await talker.send("text", turn_id="a", text="One two three four five six.")
@@ -92,7 +94,7 @@ async def test_they_come_while_the_turn_is_spoken(speech: Any) -> None:
     assert_in_time(before + after)
 
 
-async def test_the_setting_counts_for_turns_that_begin_after_it(speech: Any) -> None:
+async def test_the_setting_counts_for_turns_that_begin_after_it(speech: Speaking) -> None:
     async with speech() as server, server.talk() as talker:
         await talker.send("text", turn_id="a", text="Good ")
         await talker.until("turn.started")
@@ -107,7 +109,7 @@ async def test_the_setting_counts_for_turns_that_begin_after_it(speech: Any) -> 
     assert joined(second) == "Good night."
 
 
-async def test_an_interrupt_ends_them_and_agrees_with_them(speech: Any) -> None:
+async def test_an_interrupt_ends_them_and_agrees_with_them(speech: Speaking) -> None:
     """The fake speaks 80 ms a letter, which is slower than expected: the answer knows no better
     before the speech is complete, so it says what the words have said."""
     text = TEXTS[0] * 3
@@ -131,7 +133,9 @@ async def test_an_interrupt_ends_them_and_agrees_with_them(speech: Any) -> None:
 
 
 @pytest.mark.parametrize("query", ["&encoding=pcm_mulaw", "&sample_rate=48000", "&encoding=mp3"])
-async def test_times_are_those_of_the_audio_whatever_its_format(speech: Any, query: str) -> None:
+async def test_times_are_those_of_the_audio_whatever_its_format(
+    speech: Speaking, query: str
+) -> None:
     async with speech() as server, server.talk(ON + AT_ONCE + query) as talker:
         await talker.send("text", text=TEXTS[0], end=True)
         messages = await talker.until("turn.done")
@@ -141,7 +145,7 @@ async def test_times_are_those_of_the_audio_whatever_its_format(speech: Any, que
     assert words[-1]["end_ms"] == pytest.approx(messages[-1]["samples"] / RATE * 1000, abs=0.1)
 
 
-async def test_a_text_with_nothing_to_speak_has_no_words(speech: Any) -> None:
+async def test_a_text_with_nothing_to_speak_has_no_words(speech: Speaking) -> None:
     async with speech() as server, server.talk(ON) as talker:
         await talker.send("text", text="🙂", end=True)
         messages = await talker.until("turn.done")
@@ -150,7 +154,7 @@ async def test_a_text_with_nothing_to_speak_has_no_words(speech: Any) -> None:
 
 @pytest.mark.parametrize("rest", [" morning.", " morning **now** 🙂"])
 async def test_a_guard_that_ends_the_silence_behind_a_text_leaves_no_word_untold(
-    speech: Any, rest: str
+    speech: Speaking, rest: str
 ) -> None:
     faults = Faults()
     async with speech(faults=faults) as server, server.talk(ON + AT_ONCE) as talker:
@@ -166,7 +170,7 @@ async def test_a_guard_that_ends_the_silence_behind_a_text_leaves_no_word_untold
 
 @pytest.mark.parametrize("frames", [10, 30])
 async def test_of_a_turn_cut_at_its_longest_only_what_sounded_counts(
-    speech: Any, frames: int
+    speech: Speaking, frames: int
 ) -> None:
     config = FakeEngineConfig(frames_per_token=1, max_frames=frames)
     async with speech(engine=config) as server, server.talk(ON) as talker:
@@ -181,7 +185,7 @@ async def test_of_a_turn_cut_at_its_longest_only_what_sounded_counts(
     assert answer["text_spoken"] + answer["text_remaining"] == TEXTS[0]
 
 
-async def test_behind_a_model_that_ends_by_itself_the_turn_goes_on(speech: Any) -> None:
+async def test_behind_a_model_that_ends_by_itself_the_turn_goes_on(speech: Speaking) -> None:
     text = "Good morning. The tide is coming in. "
     async with speech() as server, server.talk(ON) as talker:
         await talker.send("text", turn_id="a", text=text)
@@ -199,7 +203,7 @@ async def test_behind_a_model_that_ends_by_itself_the_turn_goes_on(speech: Any) 
     assert_in_time(messages)
 
 
-async def test_the_voice_is_known_better_after_it_has_spoken(speech: Any) -> None:
+async def test_the_voice_is_known_better_after_it_has_spoken(speech: Speaking) -> None:
     """The fake engine's 80 ms a letter are slower than expected. With the usual lead the times are
     told before the server knows how long the speech is."""
     text = "We all went down to the sea to see the ships and the boats of the whole town"
@@ -215,7 +219,7 @@ async def test_the_voice_is_known_better_after_it_has_spoken(speech: Any) -> Non
 
 
 async def test_a_fault_in_the_estimate_ends_its_session_and_no_other(
-    speech: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fault(*_: object) -> None:
         raise RuntimeError("no such time")
@@ -240,7 +244,7 @@ def quick_tokens() -> Qwen2Tokenizer:
 
 
 async def test_many_words_that_wait_for_the_end_come_a_few_at_a_time(
-    speech: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(speech_times, "_LOOK", 20)
     text = TEXTS[0] * 5
@@ -258,7 +262,7 @@ async def test_many_words_that_wait_for_the_end_come_a_few_at_a_time(
 
 
 async def test_an_interrupt_between_a_turns_last_words_ends_that_turn_alone(
-    speech: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(speech_times, "_LOOK", 20)
     take_words, next_frame, told = Speech.take_words, SessionTurn.next_frame, 0

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
 
 import httpx2
 import pytest
 import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
+from tests.server.conftest import Speaking
 from tests.tracing.collector import PARENT_ID, TRACE_ID, TRACEPARENT, Collector, Seen
 from tests.waiting import until
 
@@ -28,7 +28,7 @@ async def only(collector: Collector) -> Seen:
     return span
 
 
-async def test_a_request_without_a_key(speech: Any, collector: Collector) -> None:
+async def test_a_request_without_a_key(speech: Speaking, collector: Collector) -> None:
     async with speech(TRACED) as server:
         async with httpx2.AsyncClient(
             base_url=server.running.url, trust_env=False, verify=False
@@ -47,7 +47,7 @@ async def test_a_request_without_a_key(speech: Any, collector: Collector) -> Non
     assert not any(word in raw for raw in collector.raw for word in (b"rivate", b"hidden"))
 
 
-async def test_a_request_that_is_wrong(speech: Any, collector: Collector) -> None:
+async def test_a_request_that_is_wrong(speech: Speaking, collector: Collector) -> None:
     async with speech(TRACED) as server:
         async with httpx2.AsyncClient(
             base_url=server.running.url, trust_env=False, verify=False
@@ -60,7 +60,7 @@ async def test_a_request_that_is_wrong(speech: Any, collector: Collector) -> Non
     assert span.attributes["error.type"] == "400"
 
 
-async def test_an_upgrade_while_the_server_is_full(speech: Any, collector: Collector) -> None:
+async def test_an_upgrade_while_the_server_is_full(speech: Speaking, collector: Collector) -> None:
     config = replace(TRACED, limits=LimitsConfig(max_sessions=1))
     async with speech(config) as server:
         async with server.talk(additional_headers=KEY):
@@ -74,7 +74,9 @@ async def test_an_upgrade_while_the_server_is_full(speech: Any, collector: Colle
     assert span.attributes["url.path"] == "/v1/tts"
 
 
-async def test_a_page_that_is_told_behind_the_upgrade(speech: Any, collector: Collector) -> None:
+async def test_a_page_that_is_told_behind_the_upgrade(
+    speech: Speaking, collector: Collector
+) -> None:
     config = replace(TRACED, limits=LimitsConfig(max_sessions=1))
     async with speech(config) as server:
         async with server.talk(additional_headers=KEY):
@@ -87,7 +89,7 @@ async def test_a_page_that_is_told_behind_the_upgrade(speech: Any, collector: Co
     assert "http.response.status_code" not in span.attributes
 
 
-async def test_a_socket_of_another_api(speech: Any, collector: Collector) -> None:
+async def test_a_socket_of_another_api(speech: Speaking, collector: Collector) -> None:
     async with speech(TRACED) as server:
         url = f"ws://127.0.0.1:{server.port}/v1/speak?model=alto&encoding=none"
         with pytest.raises(websockets.InvalidStatus):

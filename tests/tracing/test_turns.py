@@ -11,6 +11,7 @@ import pytest
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig
+from tests.server.conftest import Speaking
 from tests.server.resuming import spoken, whole
 from tests.tracing.collector import PARENT_ID, TRACE_ID, TRACEPARENT, Collector, Seen, wall_ns
 from tests.waiting import until
@@ -30,7 +31,7 @@ async def turns_of(collector: Collector, count: int = 1) -> list[Seen]:
 
 
 async def test_a_turn_is_a_span_with_its_parts_and_what_the_client_was_told(
-    speech: Any, collector: Collector
+    speech: Speaking, collector: Collector
 ) -> None:
     before = wall_ns()
     async with speech(TRACED) as server, server.talk(f"?traceparent={TRACEPARENT}") as talker:
@@ -72,7 +73,7 @@ async def test_a_turn_is_a_span_with_its_parts_and_what_the_client_was_told(
 
 
 async def test_the_nearest_span_that_a_client_names_is_the_parent(
-    speech: Any, collector: Collector
+    speech: Speaking, collector: Collector
 ) -> None:
     headers = {"traceparent": TRACEPARENT}
     async with speech(TRACED) as server:
@@ -111,7 +112,7 @@ async def test_the_nearest_span_that_a_client_names_is_the_parent(
     ],
 )
 async def test_a_header_that_is_malformed_is_as_good_as_none(
-    speech: Any, collector: Collector, header: str
+    speech: Speaking, collector: Collector, header: str
 ) -> None:
     headers = {"traceparent": header}
     async with speech(TRACED) as server, server.talk(additional_headers=headers) as talker:
@@ -122,7 +123,7 @@ async def test_a_header_that_is_malformed_is_as_good_as_none(
 
 
 async def test_a_header_of_a_later_version_counts_as_far_as_it_is_known(
-    speech: Any, collector: Collector
+    speech: Speaking, collector: Collector
 ) -> None:
     headers = {"traceparent": "01" + TRACEPARENT[2:] + "-more"}
     async with speech(TRACED) as server, server.talk(additional_headers=headers) as talker:
@@ -132,7 +133,7 @@ async def test_a_header_of_a_later_version_counts_as_far_as_it_is_known(
     assert (turn.trace_id, turn.parent_id) == (TRACE_ID, PARENT_ID)
 
 
-async def test_a_traceparent_in_a_message_must_be_one(speech: Any) -> None:
+async def test_a_traceparent_in_a_message_must_be_one(speech: Speaking) -> None:
     async with speech(TRACED) as server, server.talk() as talker:
         await talker.send("text", text="Hello.", traceparent="nonsense")
         error = await talker.next()
@@ -140,7 +141,7 @@ async def test_a_traceparent_in_a_message_must_be_one(speech: Any) -> None:
 
 
 async def test_a_caller_that_does_not_sample_gets_no_span(
-    speech: Any, collector: Collector
+    speech: Speaking, collector: Collector
 ) -> None:
     async with speech(TRACED) as server, server.talk() as talker:
         await talker.send("text", text="No.", end=True, traceparent=TRACEPARENT[:-2] + "00")
@@ -151,7 +152,7 @@ async def test_a_caller_that_does_not_sample_gets_no_span(
     assert turn.trace_id == OTHER_ID
 
 
-async def test_pauses_of_the_text_are_holds(speech: Any, collector: Collector) -> None:
+async def test_pauses_of_the_text_are_holds(speech: Speaking, collector: Collector) -> None:
     engine = FakeEngineConfig(frames_per_token=1, step_seconds=0.001)
     async with speech(TRACED, engine) as server, server.talk("?pacing=token") as talker:
         await talker.send("text", text="Well, ")
@@ -167,7 +168,9 @@ async def test_pauses_of_the_text_are_holds(speech: Any, collector: Collector) -
     assert held == pytest.approx(done["held_ms"] / 1000, abs=0.1) and held > 0.2
 
 
-async def test_a_turn_that_waits_for_another_says_so(speech: Any, collector: Collector) -> None:
+async def test_a_turn_that_waits_for_another_says_so(
+    speech: Speaking, collector: Collector
+) -> None:
     engine = FakeEngineConfig(frames_per_token=1, step_seconds=0.005)
     async with speech(TRACED, engine) as server, server.talk() as talker:
         await talker.send("text", turn_id="a", text="A first one, not short.", end=True)
@@ -184,7 +187,7 @@ async def test_a_turn_that_waits_for_another_says_so(speech: Any, collector: Col
 
 
 async def test_an_interrupted_turn_ends_with_the_interrupt(
-    speech: Any, collector: Collector
+    speech: Speaking, collector: Collector
 ) -> None:
     engine = FakeEngineConfig(frames_per_token=1, step_seconds=0.01)
     async with speech(TRACED, engine) as server, server.talk() as talker:
@@ -202,7 +205,7 @@ async def test_an_interrupted_turn_ends_with_the_interrupt(
 
 
 async def test_a_refused_turn_is_a_span_that_failed(
-    speech: Any, collector: Collector, logged: Callable[[], list[dict[str, Any]]]
+    speech: Speaking, collector: Collector, logged: Callable[[], list[dict[str, Any]]]
 ) -> None:
     config = ServerConfig(port=0, tracing=True, limits=LimitsConfig(max_queued_turns=1))
     engine = FakeEngineConfig(frames_per_token=1, step_seconds=0.01)
@@ -223,7 +226,7 @@ async def test_a_refused_turn_is_a_span_that_failed(
 
 
 async def test_a_turn_that_the_engine_refuses_waited_for_it(
-    speech: Any, collector: Collector
+    speech: Speaking, collector: Collector
 ) -> None:
     config = SchedulerConfig(slots=1, max_queue=0)
     engine = FakeEngineConfig(frames_per_token=1, step_seconds=0.01, slots=1)
@@ -240,7 +243,7 @@ async def test_a_turn_that_the_engine_refuses_waited_for_it(
 
 
 async def test_a_resumed_turn_is_in_the_trace_that_it_was_begun_in(
-    speech: Any, collector: Collector
+    speech: Speaking, collector: Collector
 ) -> None:
     text = "The tide is coming in. Good morning to you, and to all who are with you!"
     async with speech(TRACED) as server:
@@ -255,7 +258,7 @@ async def test_a_resumed_turn_is_in_the_trace_that_it_was_begun_in(
 
 
 async def test_a_turn_goes_on_at_the_next_sample_in_whatever_trace(
-    speech: Any, collector: Collector
+    speech: Speaking, collector: Collector
 ) -> None:
     text = "The tide is coming in. Good morning to you, and to all who are with you!"
     async with speech(TRACED) as server:
@@ -273,7 +276,7 @@ async def test_a_turn_goes_on_at_the_next_sample_in_whatever_trace(
 
 
 async def test_lines_of_the_log_belong_to_spans(
-    speech: Any, collector: Collector, logged: Callable[[], list[dict[str, Any]]]
+    speech: Speaking, collector: Collector, logged: Callable[[], list[dict[str, Any]]]
 ) -> None:
     headers = {"traceparent": TRACEPARENT}
     async with speech(TRACED) as server:
@@ -292,7 +295,7 @@ async def test_lines_of_the_log_belong_to_spans(
 
 
 async def test_without_tracing_nothing_is_sent_and_the_log_has_no_ids(
-    speech: Any, collector: Collector, logged: Callable[[], list[dict[str, Any]]]
+    speech: Speaking, collector: Collector, logged: Callable[[], list[dict[str, Any]]]
 ) -> None:
     async with speech() as server, server.talk(f"?traceparent={TRACEPARENT}") as talker:
         await talker.send("text", text="Hello.", end=True)
@@ -302,7 +305,7 @@ async def test_without_tracing_nothing_is_sent_and_the_log_has_no_ids(
 
 
 async def test_values_are_tied_to_traces_where_openmetrics_is_accepted(
-    speech: Any, collector: Collector
+    speech: Speaking, collector: Collector
 ) -> None:
     async with speech(TRACED) as server, server.talk(f"?traceparent={TRACEPARENT}") as talker:
         await talker.send("text", text="Hello.", end=True)

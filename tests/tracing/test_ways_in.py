@@ -27,7 +27,7 @@ from realtime_tts.server.checks import check_tracing
 from realtime_tts.server.run import running
 from tests.engine.test_failover_processes import processes
 from tests.fronts.running import serving, sessions
-from tests.server.conftest import byte_tokenizer
+from tests.server.conftest import Speaking, byte_tokenizer
 from tests.server.talking import Talker
 from tests.tracing.collector import PARENT_ID, TRACE_ID, TRACEPARENT, Collector, collecting
 from tests.waiting import until
@@ -46,7 +46,7 @@ OURS = "realtime_tts."
     ],
 )
 async def test_requests_of_other_apis(
-    speech: Any, collector: Collector, path: str, body: dict[str, str]
+    speech: Speaking, collector: Collector, path: str, body: dict[str, str]
 ) -> None:
     async with speech(TRACED) as server:
         async with httpx2.AsyncClient(
@@ -64,7 +64,7 @@ async def test_requests_of_other_apis(
 
 
 async def test_each_segment_of_a_socket_of_another_api_is_a_turn(
-    speech: Any, collector: Collector
+    speech: Speaking, collector: Collector
 ) -> None:
     path = "/v1/text-to-speech/alto/stream-input?output_format=pcm_24000"
     async with speech(TRACED) as server:
@@ -128,7 +128,7 @@ async def test_every_front_traces_its_turns_and_the_sum_has_examples(
 
 
 async def test_a_collector_that_is_away_costs_its_spans_and_one_warning(
-    speech: Any,
+    speech: Speaking,
     monkeypatch: pytest.MonkeyPatch,
     logged: Callable[[], list[dict[str, Any]]],
 ) -> None:
@@ -147,7 +147,7 @@ async def test_a_collector_that_is_away_costs_its_spans_and_one_warning(
 
 
 async def test_a_collector_that_hangs_holds_nobody_up(
-    speech: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with collecting(lambda: time.sleep(3)) as slow:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", slow.endpoint)
@@ -164,7 +164,7 @@ async def test_a_collector_that_hangs_holds_nobody_up(
 
 
 async def test_variables_say_what_the_service_is_called(
-    collector: Collector, monkeypatch: pytest.MonkeyPatch, speech: Any
+    collector: Collector, monkeypatch: pytest.MonkeyPatch, speech: Speaking
 ) -> None:
     monkeypatch.setenv("OTEL_SERVICE_NAME", "voices")
     monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=staging")
@@ -193,7 +193,7 @@ def test_without_the_extra_the_flag_says_what_to_install(monkeypatch: pytest.Mon
 
 
 async def test_our_client_names_a_span_for_each_turn_also_where_it_goes_on(
-    speech: Any, collector: Collector
+    speech: Speaking, collector: Collector
 ) -> None:
     engine = FakeEngineConfig(frames_per_token=1, step_seconds=0.005)
     async with speech(TRACED, engine) as server:

@@ -19,6 +19,7 @@ from realtime_tts.protocol.messages import (
     Text,
     WarningMessage,
 )
+from tests.client.conftest import StandIn
 
 QUICK = Backoff(first=0.02, longest=0.1, give_up_after=5.0)
 
@@ -48,7 +49,7 @@ async def until_lost(tts: RealtimeTTS) -> None:
     assert not tts.connected
 
 
-async def test_ready_tells_what_the_server_can_do(stand_in: Any) -> None:
+async def test_ready_tells_what_the_server_can_do(stand_in: StandIn) -> None:
     tts = RealtimeTTS(await stand_in.start(patient))
     with pytest.raises(ClientError, match="not connected yet"):
         _ = tts.ready
@@ -57,7 +58,7 @@ async def test_ready_tells_what_the_server_can_do(stand_in: Any) -> None:
         assert tts.ready.limits.max_text_chars == 16_384
 
 
-async def test_options_are_sent_once_per_socket(stand_in: Any) -> None:
+async def test_options_are_sent_once_per_socket(stand_in: StandIn) -> None:
     seen: list[SessionStart] = []
 
     async def script(peer: Any) -> None:
@@ -85,7 +86,9 @@ async def test_a_bad_option_is_refused_before_anything_is_sent() -> None:
         RealtimeTTS(connect_timeout=0)
 
 
-async def test_configure_changes_later_turns_and_survives_a_new_connection(stand_in: Any) -> None:
+async def test_configure_changes_later_turns_and_survives_a_new_connection(
+    stand_in: StandIn,
+) -> None:
     seen: list[SessionStart] = []
 
     async def first(peer: Any) -> None:
@@ -108,7 +111,7 @@ async def test_configure_changes_later_turns_and_survives_a_new_connection(stand
     assert seen == [SessionStart(voice="bass")] * 2
 
 
-async def test_settings_the_server_refuses_change_nothing(stand_in: Any) -> None:
+async def test_settings_the_server_refuses_change_nothing(stand_in: StandIn) -> None:
     async def script(peer: Any) -> None:
         await peer.ready(voice="alto")
         await peer.receive(SessionStart)
@@ -131,7 +134,7 @@ async def test_settings_the_server_refuses_change_nothing(stand_in: Any) -> None
 
 
 async def test_an_error_about_a_turn_that_was_dropped_is_no_answer_to_settings(
-    stand_in: Any,
+    stand_in: StandIn,
 ) -> None:
     async def script(peer: Any) -> None:
         await peer.ready(voice="alto")
@@ -158,7 +161,7 @@ async def test_an_error_about_a_turn_that_was_dropped_is_no_answer_to_settings(
         assert tts.ready.settings.voice == "bass"
 
 
-async def test_between_turns_a_lost_connection_is_replaced_unseen(stand_in: Any) -> None:
+async def test_between_turns_a_lost_connection_is_replaced_unseen(stand_in: StandIn) -> None:
     url = await stand_in.start(one_turn, one_turn, one_turn)
     async with RealtimeTTS(url, backoff=QUICK) as tts:
         for text in ("One.", "Number two.", "Three"):
@@ -167,7 +170,7 @@ async def test_between_turns_a_lost_connection_is_replaced_unseen(stand_in: Any)
     assert stand_in.connections == 3
 
 
-async def test_a_server_restarted_on_its_port_is_found_again(stand_in: Any) -> None:
+async def test_a_server_restarted_on_its_port_is_found_again(stand_in: StandIn) -> None:
     url = await stand_in.start(one_turn)
     async with RealtimeTTS(url, backoff=QUICK) as tts:
         assert await spoken(tts, "One.") == [4]
@@ -179,7 +182,7 @@ async def test_a_server_restarted_on_its_port_is_found_again(stand_in: Any) -> N
         assert await speaking == [5]
 
 
-async def test_a_turn_cut_by_a_lost_connection_is_not_spoken_again(stand_in: Any) -> None:
+async def test_a_turn_cut_by_a_lost_connection_is_not_spoken_again(stand_in: StandIn) -> None:
     texts: list[Text] = []
 
     async def cut(peer: Any) -> None:
@@ -203,7 +206,7 @@ async def test_a_turn_cut_by_a_lost_connection_is_not_spoken_again(stand_in: Any
     assert [text.text for text in texts] == ["Cut.", "After."]
 
 
-async def test_a_turn_opened_before_the_loss_goes_to_the_new_connection(stand_in: Any) -> None:
+async def test_a_turn_opened_before_the_loss_goes_to_the_new_connection(stand_in: StandIn) -> None:
     url = await stand_in.start(one_turn, one_turn)
     async with RealtimeTTS(url, backoff=QUICK) as tts:
         early = await tts.turn()
@@ -213,7 +216,9 @@ async def test_a_turn_opened_before_the_loss_goes_to_the_new_connection(stand_in
         assert [len(packet) // 2 async for packet in early] == [5]
 
 
-async def test_a_server_that_leaves_gets_no_new_turns_and_finishes_its_own(stand_in: Any) -> None:
+async def test_a_server_that_leaves_gets_no_new_turns_and_finishes_its_own(
+    stand_in: StandIn,
+) -> None:
     finish = asyncio.Event()
 
     async def leaving(peer: Any) -> None:
@@ -246,7 +251,7 @@ async def test_trying_again_ends_when_patience_does() -> None:
     assert 0.1 < loop.time() - began < 3.0
 
 
-async def test_a_wrong_key_is_not_tried_again(stand_in: Any) -> None:
+async def test_a_wrong_key_is_not_tried_again(stand_in: StandIn) -> None:
     attempts = 0
 
     def refuse(connection: Any, request: Any) -> Any:
@@ -261,7 +266,7 @@ async def test_a_wrong_key_is_not_tried_again(stand_in: Any) -> None:
     stand_in.scripts.clear()
 
 
-async def test_closing_ends_a_running_turn_and_stays_closed(stand_in: Any) -> None:
+async def test_closing_ends_a_running_turn_and_stays_closed(stand_in: StandIn) -> None:
     tts = RealtimeTTS(await stand_in.start(patient))
     await tts.connect()
     turn = await tts.turn()
@@ -274,7 +279,7 @@ async def test_closing_ends_a_running_turn_and_stays_closed(stand_in: Any) -> No
         await tts.turn()
 
 
-async def test_turns_opened_at_once_share_one_new_connection(stand_in: Any) -> None:
+async def test_turns_opened_at_once_share_one_new_connection(stand_in: StandIn) -> None:
     tts = RealtimeTTS(await stand_in.start(patient))
     turns = await asyncio.gather(*(tts.turn() for _ in range(5)))
     assert len({turn.turn_id for turn in turns}) == 5

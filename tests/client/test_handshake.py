@@ -20,6 +20,7 @@ from realtime_tts.errors import (
     RequestError,
 )
 from realtime_tts.protocol.messages import ErrorMessage, SessionStart
+from tests.client.conftest import StandIn
 
 UNAUTHORIZED = {
     "type": "error",
@@ -59,7 +60,7 @@ def refusing(status: HTTPStatus, body: str) -> dict[str, Any]:
     ],
 )
 async def test_a_refusal_is_an_error_with_its_status_and_advice(
-    stand_in: Any, status: HTTPStatus, body: str, advice: str
+    stand_in: StandIn, status: HTTPStatus, body: str, advice: str
 ) -> None:
     url = await stand_in.start(never, **refusing(status, body))
     with pytest.raises(HandshakeRefused, match=advice) as raised:
@@ -67,7 +68,7 @@ async def test_a_refusal_is_an_error_with_its_status_and_advice(
     assert raised.value.status == status
 
 
-async def test_a_server_that_says_when_to_come_back_is_an_overload(stand_in: Any) -> None:
+async def test_a_server_that_says_when_to_come_back_is_an_overload(stand_in: StandIn) -> None:
     refusal = refusing(HTTPStatus.SERVICE_UNAVAILABLE, json.dumps(NOT_READY))
     url = await stand_in.start(never, **refusal)
     with pytest.raises(OverloadedError, match="still loading") as raised:
@@ -75,7 +76,7 @@ async def test_a_server_that_says_when_to_come_back_is_an_overload(stand_in: Any
     assert raised.value.retry_after == 2.0
 
 
-async def test_the_api_key_travels_as_a_bearer_token_and_nowhere_else(stand_in: Any) -> None:
+async def test_the_api_key_travels_as_a_bearer_token_and_nowhere_else(stand_in: StandIn) -> None:
     seen: list[Request] = []
 
     async def script(peer: Any) -> None:
@@ -143,7 +144,7 @@ async def test_another_websocket_server_is_not_mistaken_for_ours() -> None:
             await RealtimeTTS(f"127.0.0.1:{port}").connect()
 
 
-async def test_no_ready_in_time_is_a_lost_connection(stand_in: Any) -> None:
+async def test_no_ready_in_time_is_a_lost_connection(stand_in: StandIn) -> None:
     async def script(peer: Any) -> None:
         await peer.until_closed()
 
@@ -152,7 +153,7 @@ async def test_no_ready_in_time_is_a_lost_connection(stand_in: Any) -> None:
         await RealtimeTTS(url, reply_timeout=0.2).connect()
 
 
-async def test_settings_the_server_cannot_do_are_a_request_error(stand_in: Any) -> None:
+async def test_settings_the_server_cannot_do_are_a_request_error(stand_in: StandIn) -> None:
     async def script(peer: Any) -> None:
         await peer.ready()
         start = await peer.receive(SessionStart)
@@ -172,7 +173,7 @@ async def test_settings_the_server_cannot_do_are_a_request_error(stand_in: Any) 
         await RealtimeTTS(url, voice="nobody").connect()
 
 
-async def test_a_session_refused_after_the_upgrade_says_why(stand_in: Any) -> None:
+async def test_a_session_refused_after_the_upgrade_says_why(stand_in: StandIn) -> None:
     async def script(peer: Any) -> None:
         await peer.send(
             ErrorMessage(

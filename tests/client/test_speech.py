@@ -8,6 +8,7 @@ import pytest
 from realtime_tts import RealtimeTTS
 from realtime_tts.errors import ClientError, ConnectionLost
 from realtime_tts.protocol.messages import Interrupt, Text, TurnEnd
+from tests.client.conftest import StandIn
 from tests.client.reports import interrupted
 
 
@@ -29,7 +30,7 @@ async def echo_script(peer: Any) -> None:
             await peer.done(message.turn_id)
 
 
-async def test_a_string_is_spoken_whole(stand_in: Any) -> None:
+async def test_a_string_is_spoken_whole(stand_in: StandIn) -> None:
     async with RealtimeTTS(await stand_in.start(echo_script)) as tts:
         speech = tts.speak("Hello there.")
         assert [len(packet) // 2 async for packet in speech] == [12]
@@ -37,13 +38,13 @@ async def test_a_string_is_spoken_whole(stand_in: Any) -> None:
         assert speech.turn is not None and speech.turn.text == "Hello there."
 
 
-async def test_any_iterable_of_deltas_is_spoken(stand_in: Any) -> None:
+async def test_any_iterable_of_deltas_is_spoken(stand_in: StandIn) -> None:
     async with RealtimeTTS(await stand_in.start(echo_script)) as tts:
         assert [len(packet) // 2 async for packet in tts.speak(["a", "bc", "", "def"])] == [1, 2, 3]
         assert [packet async for packet in tts.speak([])] == []
 
 
-async def test_audio_comes_while_text_is_still_being_written(stand_in: Any) -> None:
+async def test_audio_comes_while_text_is_still_being_written(stand_in: StandIn) -> None:
     heard = asyncio.Event()
 
     async def deltas() -> AsyncIterator[str]:
@@ -74,7 +75,9 @@ class Source:
             self.closed.set()
 
 
-async def test_leaving_the_loop_interrupts_the_turn_and_closes_the_source(stand_in: Any) -> None:
+async def test_leaving_the_loop_interrupts_the_turn_and_closes_the_source(
+    stand_in: StandIn,
+) -> None:
     source = Source()
     async with RealtimeTTS(await stand_in.start(echo_script)) as tts:
         speech = tts.speak(source.deltas())
@@ -88,7 +91,7 @@ async def test_leaving_the_loop_interrupts_the_turn_and_closes_the_source(stand_
         assert [len(packet) // 2 async for packet in tts.speak("Next.")] == [5]
 
 
-async def test_a_cancelled_listener_interrupts_the_turn(stand_in: Any) -> None:
+async def test_a_cancelled_listener_interrupts_the_turn(stand_in: StandIn) -> None:
     source = Source()
     async with RealtimeTTS(await stand_in.start(echo_script)) as tts:
         speech = tts.speak(source.deltas())
@@ -111,7 +114,7 @@ async def test_a_cancelled_listener_interrupts_the_turn(stand_in: Any) -> None:
 
 
 async def test_an_error_of_the_source_comes_out_as_it_is_and_stops_the_speech(
-    stand_in: Any,
+    stand_in: StandIn,
 ) -> None:
     async def deltas() -> AsyncIterator[str]:
         yield "half a sen"
@@ -129,7 +132,9 @@ async def test_an_error_of_the_source_comes_out_as_it_is_and_stops_the_speech(
         assert speech.result is not None and speech.result.reason == "interrupted"
 
 
-async def test_an_error_before_the_first_delta_needs_no_turn_at_the_server(stand_in: Any) -> None:
+async def test_an_error_before_the_first_delta_needs_no_turn_at_the_server(
+    stand_in: StandIn,
+) -> None:
     async def deltas() -> AsyncIterator[str]:
         raise LookupError("no model")
         yield ""
@@ -140,7 +145,7 @@ async def test_an_error_before_the_first_delta_needs_no_turn_at_the_server(stand
                 pass
 
 
-async def test_another_task_can_interrupt_and_the_loop_ends_quietly(stand_in: Any) -> None:
+async def test_another_task_can_interrupt_and_the_loop_ends_quietly(stand_in: StandIn) -> None:
     source = Source()
     async with RealtimeTTS(await stand_in.start(echo_script)) as tts:
         speech = tts.speak(source.deltas())
@@ -153,7 +158,7 @@ async def test_another_task_can_interrupt_and_the_loop_ends_quietly(stand_in: An
 
 
 async def test_an_interrupt_before_the_first_packet_is_asked_for_speaks_nothing(
-    stand_in: Any,
+    stand_in: StandIn,
 ) -> None:
     async with RealtimeTTS(await stand_in.start(echo_script)) as tts:
         speech = tts.speak("Hello.")
@@ -161,7 +166,7 @@ async def test_an_interrupt_before_the_first_packet_is_asked_for_speaks_nothing(
         assert [packet async for packet in speech] == []
 
 
-async def test_a_speech_can_be_listened_to_once(stand_in: Any) -> None:
+async def test_a_speech_can_be_listened_to_once(stand_in: StandIn) -> None:
     async with RealtimeTTS(await stand_in.start(echo_script)) as tts:
         speech = tts.speak("Hello.")
         assert len([packet async for packet in speech]) == 1
@@ -169,7 +174,7 @@ async def test_a_speech_can_be_listened_to_once(stand_in: Any) -> None:
             aiter(speech)
 
 
-async def test_a_lost_connection_ends_the_loop_and_the_source(stand_in: Any) -> None:
+async def test_a_lost_connection_ends_the_loop_and_the_source(stand_in: StandIn) -> None:
     async def script(peer: Any) -> None:
         await peer.ready()
         await peer.receive(Text)
@@ -185,7 +190,7 @@ async def test_a_lost_connection_ends_the_loop_and_the_source(stand_in: Any) -> 
         assert source.closed.is_set()
 
 
-async def test_no_task_is_left_behind(stand_in: Any) -> None:
+async def test_no_task_is_left_behind(stand_in: StandIn) -> None:
     async with RealtimeTTS(await stand_in.start(echo_script)) as tts:
         before = asyncio.all_tasks()
         for _ in range(5):

@@ -19,10 +19,11 @@ from realtime_tts.protocol.messages import (
     WarningMessage,
 )
 from realtime_tts.protocol.settings import Limits
+from tests.client.conftest import StandIn
 from tests.client.reports import interrupted
 
 
-async def test_a_turn_sends_deltas_as_they_are_and_yields_its_packets(stand_in: Any) -> None:
+async def test_a_turn_sends_deltas_as_they_are_and_yields_its_packets(stand_in: StandIn) -> None:
     async def script(peer: Any) -> None:
         await peer.ready()
         assert await peer.receive(Text) == Text(text=" The ti", turn_id="turn-1")
@@ -52,7 +53,7 @@ async def test_a_turn_sends_deltas_as_they_are_and_yields_its_packets(stand_in: 
         assert turn.result.seconds == pytest.approx(4068 / 24_000)
 
 
-async def test_a_short_text_travels_with_its_end(stand_in: Any) -> None:
+async def test_a_short_text_travels_with_its_end(stand_in: StandIn) -> None:
     async def script(peer: Any) -> None:
         await peer.ready()
         assert await peer.receive(Text) == Text(text="Hello.", turn_id="turn-1", end=True)
@@ -65,7 +66,7 @@ async def test_a_short_text_travels_with_its_end(stand_in: Any) -> None:
         assert [packet async for packet in turn] == []
 
 
-async def test_a_long_text_is_cut_to_the_servers_limits(stand_in: Any) -> None:
+async def test_a_long_text_is_cut_to_the_servers_limits(stand_in: StandIn) -> None:
     received: list[Text] = []
 
     async def script(peer: Any) -> None:
@@ -84,7 +85,7 @@ async def test_a_long_text_is_cut_to_the_servers_limits(stand_in: Any) -> None:
     assert "".join(message.text for message in received) == text
 
 
-async def test_text_after_the_end_is_the_callers_mistake(stand_in: Any) -> None:
+async def test_text_after_the_end_is_the_callers_mistake(stand_in: StandIn) -> None:
     async def script(peer: Any) -> None:
         await peer.ready()
         await peer.until_closed()
@@ -96,7 +97,7 @@ async def test_text_after_the_end_is_the_callers_mistake(stand_in: Any) -> None:
             await turn.send("More.")
 
 
-async def test_text_after_the_server_ended_the_turn_is_dropped(stand_in: Any) -> None:
+async def test_text_after_the_server_ended_the_turn_is_dropped(stand_in: StandIn) -> None:
     rest: list[Any] = []
 
     async def script(peer: Any) -> None:
@@ -116,7 +117,7 @@ async def test_text_after_the_server_ended_the_turn_is_dropped(stand_in: Any) ->
     assert rest == []
 
 
-async def test_a_turn_without_text_is_over_without_the_server(stand_in: Any) -> None:
+async def test_a_turn_without_text_is_over_without_the_server(stand_in: StandIn) -> None:
     rest: list[Any] = []
 
     async def script(peer: Any) -> None:
@@ -134,7 +135,7 @@ async def test_a_turn_without_text_is_over_without_the_server(stand_in: Any) -> 
     assert rest == []
 
 
-async def test_after_an_interrupt_not_one_packet_comes_out(stand_in: Any) -> None:
+async def test_after_an_interrupt_not_one_packet_comes_out(stand_in: StandIn) -> None:
     async def script(peer: Any) -> None:
         await peer.ready()
         await peer.receive(Text)
@@ -212,7 +213,7 @@ async def left_by_the_end_of_its_block(turn: Turn) -> None:
     [left_by_break, left_by_an_error, left_by_cancelling, left_by_the_end_of_its_block],
 )
 async def test_who_leaves_a_turn_before_it_is_over_interrupts_it(
-    stand_in: Any, leave: Callable[[Turn], Awaitable[None]]
+    stand_in: StandIn, leave: Callable[[Turn], Awaitable[None]]
 ) -> None:
     async with RealtimeTTS(await stand_in.start(speaks_until_interrupted)) as tts:
         turn = await tts.turn()
@@ -226,7 +227,7 @@ async def test_who_leaves_a_turn_before_it_is_over_interrupts_it(
         assert turn.interrupted is not None and turn.interrupted.played_ms == 40
 
 
-async def test_an_interrupt_right_behind_the_loop_is_the_only_one(stand_in: Any) -> None:
+async def test_an_interrupt_right_behind_the_loop_is_the_only_one(stand_in: StandIn) -> None:
     rest: list[Any] = []
 
     async def script(peer: Any) -> None:
@@ -248,7 +249,7 @@ async def test_an_interrupt_right_behind_the_loop_is_the_only_one(stand_in: Any)
     assert rest == []
 
 
-async def test_a_turn_that_is_over_is_left_as_it_is(stand_in: Any) -> None:
+async def test_a_turn_that_is_over_is_left_as_it_is(stand_in: StandIn) -> None:
     rest: list[Any] = []
 
     async def script(peer: Any) -> None:
@@ -270,7 +271,7 @@ async def test_a_turn_that_is_over_is_left_as_it_is(stand_in: Any) -> None:
     assert rest == []
 
 
-async def test_silence_does_not_wait_for_the_servers_answer(stand_in: Any) -> None:
+async def test_silence_does_not_wait_for_the_servers_answer(stand_in: StandIn) -> None:
     answer = asyncio.Event()
 
     async def script(peer: Any) -> None:
@@ -296,7 +297,7 @@ async def test_silence_does_not_wait_for_the_servers_answer(stand_in: Any) -> No
         await interrupting
 
 
-async def test_a_done_turn_can_still_be_interrupted_while_it_is_heard(stand_in: Any) -> None:
+async def test_a_done_turn_can_still_be_interrupted_while_it_is_heard(stand_in: StandIn) -> None:
     async def script(peer: Any) -> None:
         await peer.ready()
         await peer.receive(Text)
@@ -318,7 +319,7 @@ async def test_a_done_turn_can_still_be_interrupted_while_it_is_heard(stand_in: 
 
 @pytest.mark.parametrize("forgotten", ["turn_already_done", "unknown_turn"])
 async def test_a_turn_the_server_has_forgotten_counts_as_heard(
-    stand_in: Any, forgotten: str
+    stand_in: StandIn, forgotten: str
 ) -> None:
     async def script(peer: Any) -> None:
         await peer.ready()
@@ -344,7 +345,7 @@ async def test_a_turn_the_server_has_forgotten_counts_as_heard(
         assert await turn.interrupt() == interrupted("turn-1", 2400, 100.0, "AB", "")
 
 
-async def test_an_interrupt_nobody_answers_gives_the_connection_up(stand_in: Any) -> None:
+async def test_an_interrupt_nobody_answers_gives_the_connection_up(stand_in: StandIn) -> None:
     async def script(peer: Any) -> None:
         await peer.ready()
         await peer.until_closed()
@@ -357,7 +358,7 @@ async def test_an_interrupt_nobody_answers_gives_the_connection_up(stand_in: Any
         assert not tts.connected
 
 
-async def test_errors_of_a_turn_come_out_typed_and_the_session_goes_on(stand_in: Any) -> None:
+async def test_errors_of_a_turn_come_out_typed_and_the_session_goes_on(stand_in: StandIn) -> None:
     async def script(peer: Any) -> None:
         await peer.ready()
         for turn_id, code, wait in (("turn-1", "numerics", None), ("turn-2", "overloaded", 850)):
@@ -393,7 +394,7 @@ async def test_errors_of_a_turn_come_out_typed_and_the_session_goes_on(stand_in:
         assert [packet async for packet in turn] == []
 
 
-async def test_what_had_come_is_delivered_before_a_lost_connection(stand_in: Any) -> None:
+async def test_what_had_come_is_delivered_before_a_lost_connection(stand_in: StandIn) -> None:
     async def script(peer: Any) -> None:
         await peer.ready()
         await peer.receive(Text)
@@ -414,7 +415,7 @@ async def test_what_had_come_is_delivered_before_a_lost_connection(stand_in: Any
             await turn.interrupt()
 
 
-async def test_a_session_ended_by_the_server_says_why(stand_in: Any) -> None:
+async def test_a_session_ended_by_the_server_says_why(stand_in: StandIn) -> None:
     async def script(peer: Any) -> None:
         await peer.ready()
         await peer.receive(Text)
@@ -430,7 +431,7 @@ async def test_a_session_ended_by_the_server_says_why(stand_in: Any) -> None:
             await anext(turn)
 
 
-async def test_a_consumer_that_stops_reading_delays_no_control_message(stand_in: Any) -> None:
+async def test_a_consumer_that_stops_reading_delays_no_control_message(stand_in: StandIn) -> None:
     packets = 2_000
 
     async def script(peer: Any) -> None:
@@ -455,7 +456,7 @@ async def test_a_consumer_that_stops_reading_delays_no_control_message(stand_in:
         assert len([packet async for packet in slow]) == packets
 
 
-async def test_warnings_are_kept_with_their_turn(stand_in: Any) -> None:
+async def test_warnings_are_kept_with_their_turn(stand_in: StandIn) -> None:
     async def script(peer: Any) -> None:
         await peer.ready()
         await peer.receive(Text)
@@ -470,7 +471,7 @@ async def test_warnings_are_kept_with_their_turn(stand_in: Any) -> None:
         assert [warning.code for warning in turn.warnings] == ["no_speakable_text"]
 
 
-async def test_played_positions_are_reported(stand_in: Any) -> None:
+async def test_played_positions_are_reported(stand_in: StandIn) -> None:
     async def script(peer: Any) -> None:
         await peer.ready()
         await peer.receive(Text)
@@ -486,7 +487,7 @@ async def test_played_positions_are_reported(stand_in: Any) -> None:
         assert [packet async for packet in turn] == []
 
 
-async def test_a_turn_nobody_holds_any_more_takes_its_audio_with_it(stand_in: Any) -> None:
+async def test_a_turn_nobody_holds_any_more_takes_its_audio_with_it(stand_in: StandIn) -> None:
     async def script(peer: Any) -> None:
         await peer.ready()
         await peer.receive(Text)
@@ -513,7 +514,7 @@ async def test_a_turn_nobody_holds_any_more_takes_its_audio_with_it(stand_in: An
         assert inbox() is None
 
 
-async def test_messages_of_a_newer_server_are_ignored(stand_in: Any) -> None:
+async def test_messages_of_a_newer_server_are_ignored(stand_in: StandIn) -> None:
     async def script(peer: Any) -> None:
         await peer.ready()
         await peer.receive(Text)
@@ -528,7 +529,7 @@ async def test_messages_of_a_newer_server_are_ignored(stand_in: Any) -> None:
 
 
 async def test_a_peer_that_sends_nonsense_loses_the_connection(
-    stand_in: Any, caplog: pytest.LogCaptureFixture
+    stand_in: StandIn, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.CRITICAL, "websockets")
 
@@ -545,7 +546,7 @@ async def test_a_peer_that_sends_nonsense_loses_the_connection(
             await anext(turn)
 
 
-async def test_a_fast_language_model_is_slowed_below_the_servers_rate(stand_in: Any) -> None:
+async def test_a_fast_language_model_is_slowed_below_the_servers_rate(stand_in: StandIn) -> None:
     limits = Limits(messages_per_second=200, message_burst=40)
     loop = asyncio.get_running_loop()
     times: list[float] = []
@@ -567,7 +568,9 @@ async def test_a_fast_language_model_is_slowed_below_the_servers_rate(stand_in: 
     assert times[-1] - times[0] > 0.15
 
 
-async def test_text_whose_turn_is_interrupted_while_it_connects_is_not_sent(stand_in: Any) -> None:
+async def test_text_whose_turn_is_interrupted_while_it_connects_is_not_sent(
+    stand_in: StandIn,
+) -> None:
     connecting, interrupted = asyncio.Event(), asyncio.Event()
 
     async def first(peer: Any) -> None:

@@ -20,6 +20,7 @@ from realtime_tts.protocol.messages import (
     Word,
 )
 from realtime_tts.protocol.parsing import decode_client_message
+from tests.client.conftest import StandIn
 
 
 async def fail(peer: Any, turn_id: str) -> None:
@@ -40,7 +41,7 @@ async def text_of(peer: Any, turn_id: str) -> Text:
     return message
 
 
-async def test_what_nobody_heard_is_begun_again_with_all_of_its_text(stand_in: Any) -> None:
+async def test_what_nobody_heard_is_begun_again_with_all_of_its_text(stand_in: StandIn) -> None:
     utterance = Utterance()
 
     async def script(peer: Any) -> None:
@@ -62,7 +63,7 @@ async def test_what_nobody_heard_is_begun_again_with_all_of_its_text(stand_in: A
     assert utterance.complete
 
 
-async def test_what_was_heard_is_not_begun_again(stand_in: Any) -> None:
+async def test_what_was_heard_is_not_begun_again(stand_in: StandIn) -> None:
     async def script(peer: Any) -> None:
         await peer.ready()
         await peer.receive(Text)
@@ -81,7 +82,7 @@ async def test_what_was_heard_is_not_begun_again(stand_in: Any) -> None:
     assert not utterance.complete
 
 
-async def test_the_third_failure_is_the_last(stand_in: Any) -> None:
+async def test_the_third_failure_is_the_last(stand_in: StandIn) -> None:
     async def script(peer: Any) -> None:
         await peer.ready()
         for number in (1, 2, 3):
@@ -97,7 +98,7 @@ async def test_the_third_failure_is_the_last(stand_in: Any) -> None:
                 pass
 
 
-async def test_nobody_waits_until_a_key_may_speak_again_tomorrow(stand_in: Any) -> None:
+async def test_nobody_waits_until_a_key_may_speak_again_tomorrow(stand_in: StandIn) -> None:
     async def script(peer: Any) -> None:
         await peer.ready()
         await peer.receive(Text)
@@ -125,7 +126,7 @@ async def test_nobody_waits_until_a_key_may_speak_again_tomorrow(stand_in: Any) 
 
 @pytest.mark.parametrize("reason", ["idle", "complete"])
 async def test_a_turn_that_is_over_before_its_text_is_followed_by_one_with_the_rest(
-    stand_in: Any, reason: str
+    stand_in: StandIn, reason: str
 ) -> None:
     """Its text paused for too long, or the model ended by itself."""
     utterance = Utterance()
@@ -160,7 +161,7 @@ async def test_a_turn_that_is_over_before_its_text_is_followed_by_one_with_the_r
         assert [len(packet) async for packet in utterance.packets(tts.speak)] == [200, 100]
 
 
-async def test_an_utterance_stopped_before_it_begins_says_nothing(stand_in: Any) -> None:
+async def test_an_utterance_stopped_before_it_begins_says_nothing(stand_in: StandIn) -> None:
     async def script(peer: Any) -> None:
         await peer.ready()
         assert await peer.until_closed() == []
@@ -175,7 +176,7 @@ async def test_an_utterance_stopped_before_it_begins_says_nothing(stand_in: Any)
             await utterance.wait_ended()
 
 
-async def test_words_count_from_the_first_sound_of_all_its_turns(stand_in: Any) -> None:
+async def test_words_count_from_the_first_sound_of_all_its_turns(stand_in: StandIn) -> None:
     utterance = Utterance()
 
     async def script(peer: Any) -> None:
@@ -220,7 +221,7 @@ async def test_words_count_from_the_first_sound_of_all_its_turns(stand_in: Any) 
     assert utterance.take_words() == []
 
 
-async def test_the_server_is_told_how_far_its_listener_is(stand_in: Any) -> None:
+async def test_the_server_is_told_how_far_its_listener_is(stand_in: StandIn) -> None:
     """Who plays the sound gave it late, so less was heard than the server would think."""
     utterance, told = Utterance(), asyncio.Event()
 
@@ -254,7 +255,7 @@ async def test_the_server_is_told_how_far_its_listener_is(stand_in: Any) -> None
     assert report.text_remaining == "One."
 
 
-async def test_a_position_counts_from_the_turn_that_is_told_it(stand_in: Any) -> None:
+async def test_a_position_counts_from_the_turn_that_is_told_it(stand_in: StandIn) -> None:
     utterance = Utterance()
 
     async def script(peer: Any) -> None:
@@ -291,7 +292,7 @@ async def test_a_position_counts_from_the_turn_that_is_told_it(stand_in: Any) ->
         await packets.aclose()
 
 
-async def test_whoever_stops_the_turn_first_says_what_was_heard(stand_in: Any) -> None:
+async def test_whoever_stops_the_turn_first_says_what_was_heard(stand_in: StandIn) -> None:
     """A packet that comes behind the stop ends the loop, before the interrupt is sent."""
     utterance, stopped = Utterance(), asyncio.Event()
 

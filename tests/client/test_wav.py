@@ -9,9 +9,10 @@ import pytest
 from realtime_tts import speak_to_wav
 from realtime_tts.errors import ConfigError, HandshakeRefused
 from realtime_tts.protocol.messages import Text
+from tests.client.conftest import StandIn
 
 
-async def test_a_script_gets_a_wav_file(stand_in: Any, tmp_path: Path) -> None:
+async def test_a_script_gets_a_wav_file(stand_in: StandIn, tmp_path: Path) -> None:
     async def script(peer: Any) -> None:
         await peer.ready()
         text = await peer.receive(Text)

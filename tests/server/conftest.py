@@ -227,8 +227,11 @@ async def aimed(app: Any, settings: SocketConfig, **uvicorn_options: Any) -> Asy
         await task
 
 
+AimAt = Callable[..., AbstractAsyncContextManager[Aimed]]
+
+
 @pytest.fixture
-def aim_at() -> Callable[..., AbstractAsyncContextManager[Aimed]]:
+def aim_at() -> AimAt:
     """Serve an ASGI app with the guarded protocol classes: `async with aim_at(app, ...)`."""
     return aimed
 

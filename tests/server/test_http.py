@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from realtime_tts.config import SocketConfig
-from tests.server.conftest import Connecting, Eventually
+from tests.server.conftest import AimAt, Connecting, Eventually
 
 MS = 0.001
 FAST = SocketConfig(
@@ -24,7 +24,7 @@ async def hello(scope: Any, receive: Any, send: Any) -> None:
 
 
 async def test_a_whole_request_is_answered_and_the_socket_reused(
-    aim_at: Any, peer: Connecting
+    aim_at: AimAt, peer: Connecting
 ) -> None:
     async with aim_at(hello, FAST) as server:
         client = await peer(server.port)
@@ -36,7 +36,7 @@ async def test_a_whole_request_is_answered_and_the_socket_reused(
 
 @pytest.mark.alone
 async def test_half_sent_requests_are_all_gone_in_time(
-    aim_at: Any, peer: Connecting, eventually: Eventually
+    aim_at: AimAt, peer: Connecting, eventually: Eventually
 ) -> None:
     async with aim_at(hello, FAST) as server:
         clients = [await peer(server.port) for _ in range(100)]
@@ -47,7 +47,9 @@ async def test_half_sent_requests_are_all_gone_in_time(
         await eventually(lambda: not server.server.server_state.connections)
 
 
-async def test_a_drip_of_bytes_does_not_extend_the_deadline(aim_at: Any, peer: Connecting) -> None:
+async def test_a_drip_of_bytes_does_not_extend_the_deadline(
+    aim_at: AimAt, peer: Connecting
+) -> None:
     async with aim_at(hello, FAST) as server:
         client = await peer(server.port)
         await client.send(b"GET / HTTP/1.1\r\n")
@@ -60,7 +62,7 @@ async def test_a_drip_of_bytes_does_not_extend_the_deadline(aim_at: Any, peer: C
         assert await client.ended(500 * MS)
 
 
-async def test_blank_lines_do_not_extend_it_either(aim_at: Any, peer: Connecting) -> None:
+async def test_blank_lines_do_not_extend_it_either(aim_at: AimAt, peer: Connecting) -> None:
     async with aim_at(hello, FAST) as server:
         client = await peer(server.port)
         await client.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -69,14 +71,14 @@ async def test_blank_lines_do_not_extend_it_either(aim_at: Any, peer: Connecting
         assert await client.ended(1)
 
 
-async def test_a_silent_socket_is_dropped(aim_at: Any, peer: Connecting) -> None:
+async def test_a_silent_socket_is_dropped(aim_at: AimAt, peer: Connecting) -> None:
     async with aim_at(hello, FAST) as server:
         client = await peer(server.port)
         assert await client.ended(1)
         assert server.aborts("silent") == 1
 
 
-async def test_an_endless_header_is_answered_with_431(aim_at: Any, peer: Connecting) -> None:
+async def test_an_endless_header_is_answered_with_431(aim_at: AimAt, peer: Connecting) -> None:
     async with aim_at(hello, FAST) as server:
         client = await peer(server.port)
         await client.send(b"GET / HTTP/1.1\r\nX-Long: " + b"x" * 40_000)
@@ -85,7 +87,7 @@ async def test_an_endless_header_is_answered_with_431(aim_at: Any, peer: Connect
 
 
 async def test_a_large_header_in_one_piece_is_answered_with_431(
-    aim_at: Any, peer: Connecting
+    aim_at: AimAt, peer: Connecting
 ) -> None:
     reached = False
 
@@ -102,7 +104,7 @@ async def test_a_large_header_in_one_piece_is_answered_with_431(
 
 
 async def test_a_large_header_of_an_upgrade_is_answered_with_431(
-    aim_at: Any, peer: Connecting
+    aim_at: AimAt, peer: Connecting
 ) -> None:
     async with aim_at(hello, FAST) as server:
         client = await peer(server.port)
@@ -110,7 +112,7 @@ async def test_a_large_header_of_an_upgrade_is_answered_with_431(
         assert b" 431 " in await client.upgrade(headers=fields)
 
 
-async def test_a_body_that_never_ends_is_cut_off(aim_at: Any, peer: Connecting) -> None:
+async def test_a_body_that_never_ends_is_cut_off(aim_at: AimAt, peer: Connecting) -> None:
     async with aim_at(hello, FAST) as server:
         client = await peer(server.port)
         await client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nx")
@@ -119,7 +121,7 @@ async def test_a_body_that_never_ends_is_cut_off(aim_at: Any, peer: Connecting) 
 
 
 async def test_an_answer_nobody_reads_is_given_up(
-    aim_at: Any, peer: Connecting, eventually: Eventually
+    aim_at: AimAt, peer: Connecting, eventually: Eventually
 ) -> None:
     async def large(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -133,14 +135,16 @@ async def test_an_answer_nobody_reads_is_given_up(
         await eventually(lambda: server.aborts("slow_http_reader"))
 
 
-async def test_garbage_is_answered_with_400(aim_at: Any, peer: Connecting) -> None:
+async def test_garbage_is_answered_with_400(aim_at: AimAt, peer: Connecting) -> None:
     async with aim_at(hello, FAST) as server:
         client = await peer(server.port)
         await client.send(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 not http\r\n\r\n")
         assert b" 400 " in await client.head()
 
 
-async def test_two_lengths_of_one_body_are_answered_with_400(aim_at: Any, peer: Connecting) -> None:
+async def test_two_lengths_of_one_body_are_answered_with_400(
+    aim_at: AimAt, peer: Connecting
+) -> None:
     async with aim_at(hello, FAST) as server:
         client = await peer(server.port)
         await client.send(
@@ -150,7 +154,7 @@ async def test_two_lengths_of_one_body_are_answered_with_400(aim_at: Any, peer: 
         assert b" 400 " in await client.head()
 
 
-async def test_a_reader_who_is_slow_but_reads_is_kept(aim_at: Any, peer: Connecting) -> None:
+async def test_a_reader_who_is_slow_but_reads_is_kept(aim_at: AimAt, peer: Connecting) -> None:
     """A player that takes sound as it plays: steady, and far slower than the server."""
 
     async def endless(scope: Any, receive: Any, send: Any) -> None:

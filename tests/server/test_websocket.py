@@ -12,7 +12,7 @@ import pytest
 from realtime_tts.config import SocketConfig
 from realtime_tts.server.guarded import ABORT_EXTENSION
 from realtime_tts.server.websocket import GuardedWebSocket
-from tests.server.conftest import Connecting, Eventually, frame_bytes
+from tests.server.conftest import AimAt, Connecting, Eventually, frame_bytes
 from tests.waiting import settled
 
 MS = 0.001
@@ -59,7 +59,7 @@ class App:
         return reason
 
 
-async def test_a_peer_that_stops_reading_is_dropped(aim_at: Any, peer: Connecting) -> None:
+async def test_a_peer_that_stops_reading_is_dropped(aim_at: AimAt, peer: Connecting) -> None:
     app = App(packets=10_000)
     async with aim_at(app, FAST) as server:
         slow = await peer(server.port, receive_buffer=4_096)
@@ -72,7 +72,7 @@ async def test_a_peer_that_stops_reading_is_dropped(aim_at: Any, peer: Connectin
         assert app.sent * 4_096 < 400_000
 
 
-async def test_a_peer_that_reads_slowly_but_reads_is_kept(aim_at: Any, peer: Connecting) -> None:
+async def test_a_peer_that_reads_slowly_but_reads_is_kept(aim_at: AimAt, peer: Connecting) -> None:
     app = App(packets=60)
     async with aim_at(app, FAST) as server:
         reader = await peer(server.port, receive_buffer=4_096)
@@ -85,7 +85,7 @@ async def test_a_peer_that_reads_slowly_but_reads_is_kept(aim_at: Any, peer: Con
 
 
 async def test_a_peer_that_answers_no_ping_is_dropped_even_with_a_full_buffer(
-    aim_at: Any, peer: Connecting
+    aim_at: AimAt, peer: Connecting
 ) -> None:
     settings = SocketConfig(ping_interval=100 * MS, ping_timeout=200 * MS, write_stall=10)
     app = App(packets=10_000)
@@ -99,7 +99,7 @@ async def test_a_peer_that_answers_no_ping_is_dropped_even_with_a_full_buffer(
 
 @pytest.mark.parametrize(("opcode", "reason"), [(PING, "ping_flood"), (PONG, "pong_flood")])
 async def test_a_flood_of_control_frames_is_cut_off(
-    aim_at: Any, peer: Connecting, opcode: int, reason: str
+    aim_at: AimAt, peer: Connecting, opcode: int, reason: str
 ) -> None:
     app = App()
     async with aim_at(app, FAST) as server:
@@ -112,7 +112,7 @@ async def test_a_flood_of_control_frames_is_cut_off(
         assert app.last_reason() == reason
 
 
-async def test_a_sane_number_of_pings_is_answered(aim_at: Any, peer: Connecting) -> None:
+async def test_a_sane_number_of_pings_is_answered(aim_at: AimAt, peer: Connecting) -> None:
     async with aim_at(App(), FAST) as server:
         friendly = await peer(server.port)
         await friendly.upgrade()
@@ -122,7 +122,7 @@ async def test_a_sane_number_of_pings_is_answered(aim_at: Any, peer: Connecting)
 
 
 async def test_pings_are_counted_by_the_second(
-    aim_at: Any, peer: Connecting, monkeypatch: pytest.MonkeyPatch
+    aim_at: AimAt, peer: Connecting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loop = asyncio.get_running_loop()
     time = loop.time
@@ -137,7 +137,7 @@ async def test_pings_are_counted_by_the_second(
         assert server.aborts("ping_flood") == 0
 
 
-async def test_pongs_that_nobody_reads_do_not_pile_up(aim_at: Any, peer: Connecting) -> None:
+async def test_pongs_that_nobody_reads_do_not_pile_up(aim_at: AimAt, peer: Connecting) -> None:
     settings = SocketConfig(ping_interval=60, write_stall=10, write_buffer_cap=1)
     app = App(packets=10_000)
     async with aim_at(app, settings) as server:
@@ -150,7 +150,7 @@ async def test_pongs_that_nobody_reads_do_not_pile_up(aim_at: Any, peer: Connect
         assert app.last_reason() == "write_buffer"
 
 
-async def test_endless_fragments_are_cut_off(aim_at: Any, peer: Connecting) -> None:
+async def test_endless_fragments_are_cut_off(aim_at: AimAt, peer: Connecting) -> None:
     app = App()
     async with aim_at(app, FAST) as server:
         flooder = await peer(server.port)
@@ -164,7 +164,7 @@ async def test_endless_fragments_are_cut_off(aim_at: Any, peer: Connecting) -> N
 
 
 async def test_of_a_flood_of_tiny_frames_little_is_looked_at_before_others_have_their_turn(
-    aim_at: Any, peer: Connecting, monkeypatch: pytest.MonkeyPatch, eventually: Eventually
+    aim_at: AimAt, peer: Connecting, monkeypatch: pytest.MonkeyPatch, eventually: Eventually
 ) -> None:
     """A read of asyncio's takes 256 KB, which are 43,000 frames and held the loop for 0.2 s."""
     monkeypatch.setattr("realtime_tts.server.time_slices.SLICE_SECONDS", 0.0)
@@ -194,7 +194,7 @@ async def test_of_a_flood_of_tiny_frames_little_is_looked_at_before_others_have_
 
 
 async def test_messages_that_nobody_takes_stay_bytes_and_come_in_order(
-    aim_at: Any, peer: Connecting
+    aim_at: AimAt, peer: Connecting
 ) -> None:
     taking = asyncio.Event()
     numbers: list[int] = []
@@ -222,12 +222,13 @@ async def test_messages_that_nobody_takes_stay_bytes_and_come_in_order(
 
 
 async def test_the_answer_to_a_close_is_seen_behind_a_burst_that_nobody_takes(
-    aim_at: Any, peer: Connecting
+    aim_at: AimAt, peer: Connecting
 ) -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await receive()
         await send({"type": "websocket.accept"})
         await receive()
+        protocol: Any
         (protocol,) = server.server.server_state.connections
         await settled(protocol.queue.qsize)  # the burst waits
         await send({"type": "websocket.close", "code": 1000})
@@ -242,7 +243,7 @@ async def test_the_answer_to_a_close_is_seen_behind_a_burst_that_nobody_takes(
         assert await client.ended(2)
 
 
-async def test_a_few_fragments_are_one_message(aim_at: Any, peer: Connecting) -> None:
+async def test_a_few_fragments_are_one_message(aim_at: AimAt, peer: Connecting) -> None:
     app = App()
     async with aim_at(app, FAST) as server:
         friendly = await peer(server.port)
@@ -256,7 +257,7 @@ async def test_a_few_fragments_are_one_message(aim_at: Any, peer: Connecting) ->
 
 @pytest.mark.parametrize("fragments", [[b"\xff\xfe"], [b"gr\xc3", b"("]])
 async def test_invalid_utf8_is_closed_with_1007(
-    aim_at: Any, peer: Connecting, fragments: list[bytes]
+    aim_at: AimAt, peer: Connecting, fragments: list[bytes]
 ) -> None:
     app = App()
     async with aim_at(app, FAST) as server:
@@ -271,7 +272,7 @@ async def test_invalid_utf8_is_closed_with_1007(
 
 @pytest.mark.parametrize("rest", [b"", frame_bytes(CONT, b"the rest")], ids=["whole", "fragment"])
 async def test_invalid_utf8_right_before_a_close_is_no_accident(
-    aim_at: Any, peer: Connecting, caplog: pytest.LogCaptureFixture, rest: bytes
+    aim_at: AimAt, peer: Connecting, caplog: pytest.LogCaptureFixture, rest: bytes
 ) -> None:
     app = App()
     async with aim_at(app, FAST) as server:
@@ -285,7 +286,9 @@ async def test_invalid_utf8_right_before_a_close_is_no_accident(
         assert "Fatal error" not in caplog.text  # asyncio's words for an exception of ours
 
 
-async def test_a_message_over_the_limit_is_closed_with_1009(aim_at: Any, peer: Connecting) -> None:
+async def test_a_message_over_the_limit_is_closed_with_1009(
+    aim_at: AimAt, peer: Connecting
+) -> None:
     async with aim_at(App(), FAST, ws_max_size=1_000) as server:
         bad = await peer(server.port)
         await bad.upgrade()
@@ -293,7 +296,7 @@ async def test_a_message_over_the_limit_is_closed_with_1009(aim_at: Any, peer: C
         assert await bad.close_code() == 1009
 
 
-async def test_an_unmasked_frame_is_closed_with_1002(aim_at: Any, peer: Connecting) -> None:
+async def test_an_unmasked_frame_is_closed_with_1002(aim_at: AimAt, peer: Connecting) -> None:
     async with aim_at(App(), FAST) as server:
         bad = await peer(server.port)
         await bad.upgrade()
@@ -302,7 +305,7 @@ async def test_an_unmasked_frame_is_closed_with_1002(aim_at: Any, peer: Connecti
 
 
 async def test_a_refusal_while_the_server_goes_is_no_fault_of_ours(
-    aim_at: Any, peer: Connecting, caplog: pytest.LogCaptureFixture
+    aim_at: AimAt, peer: Connecting, caplog: pytest.LogCaptureFixture
 ) -> None:
     asked, refused, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
@@ -328,7 +331,7 @@ async def test_a_refusal_while_the_server_goes_is_no_fault_of_ours(
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
-async def test_compression_is_not_negotiated(aim_at: Any, peer: Connecting) -> None:
+async def test_compression_is_not_negotiated(aim_at: AimAt, peer: Connecting) -> None:
     async with aim_at(App(), FAST) as server:
         client = await peer(server.port)
         head = await client.upgrade(headers="Sec-WebSocket-Extensions: permessage-deflate\r\n")
@@ -337,7 +340,7 @@ async def test_compression_is_not_negotiated(aim_at: Any, peer: Connecting) -> N
 
 
 async def test_an_app_that_never_answers_the_handshake_does_not_keep_the_socket(
-    aim_at: Any, peer: Connecting
+    aim_at: AimAt, peer: Connecting
 ) -> None:
     async def never(scope: Any, receive: Any, send: Any) -> None:
         while (await receive())["type"] != "websocket.disconnect":
@@ -349,7 +352,9 @@ async def test_an_app_that_never_answers_the_handshake_does_not_keep_the_socket(
         assert server.aborts("handshake_timeout") == 1
 
 
-async def test_a_header_line_over_8_kb_is_answered_with_431(aim_at: Any, peer: Connecting) -> None:
+async def test_a_header_line_over_8_kb_is_answered_with_431(
+    aim_at: AimAt, peer: Connecting
+) -> None:
     async with aim_at(App(), FAST) as server:
         client = await peer(server.port)
         head = await client.upgrade(headers=f"X-Long: {'x' * 9_000}\r\n")
@@ -357,7 +362,7 @@ async def test_a_header_line_over_8_kb_is_answered_with_431(aim_at: Any, peer: C
         assert await client.ended(1)
 
 
-async def test_a_bad_websocket_key_is_answered_with_400(aim_at: Any, peer: Connecting) -> None:
+async def test_a_bad_websocket_key_is_answered_with_400(aim_at: AimAt, peer: Connecting) -> None:
     async with aim_at(App(), FAST) as server:
         client = await peer(server.port)
         await client.send(
@@ -368,7 +373,7 @@ async def test_a_bad_websocket_key_is_answered_with_400(aim_at: Any, peer: Conne
 
 
 async def test_a_peer_that_half_closes_and_stops_reading_does_not_linger(
-    aim_at: Any, peer: Connecting
+    aim_at: AimAt, peer: Connecting
 ) -> None:
     settings = SocketConfig(ping_interval=60, write_stall=10, close_timeout=200 * MS)
     app = App(packets=10_000)
@@ -382,7 +387,7 @@ async def test_a_peer_that_half_closes_and_stops_reading_does_not_linger(
         assert server.aborts("close_timeout") == 1
 
 
-async def test_an_application_can_abort_its_socket(aim_at: Any, peer: Connecting) -> None:
+async def test_an_application_can_abort_its_socket(aim_at: AimAt, peer: Connecting) -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await receive()
         await send({"type": "websocket.accept"})
@@ -397,7 +402,7 @@ async def test_an_application_can_abort_its_socket(aim_at: Any, peer: Connecting
 
 
 async def test_an_app_that_closes_on_a_peer_that_stopped_reading_is_rid_of_it(
-    aim_at: Any, peer: Connecting, eventually: Eventually
+    aim_at: AimAt, peer: Connecting, eventually: Eventually
 ) -> None:
     settings = SocketConfig(ping_interval=60, write_stall=10, close_timeout=200 * MS)
 

@@ -140,14 +140,15 @@ async function bargeIn(t, scheduled) {
   assert.equal(told[0], 0, "what waited was stopped first");
   const samples = told[1];
   assert.ok(Math.abs(report.playedMs * 24 - samples) < 3, `${report.playedMs} ms, ${samples} told`);
-  const seconds = heard.last - heard.first;
-  assert.ok(Math.abs(seconds * 24_000 - samples) < 60, `${samples} told, ${seconds} s heard`);
+  // Without a worklet a busy machine can be late with a block: what follows is heard later, all of it.
+  const sounded = scheduled ? heard.sounding : (heard.last - heard.first) * 24_000;
+  assert.ok(Math.abs(sounded - samples) < 60, `${samples} told, ${sounded} heard`);
   assert.equal(report.textSpoken + report.textRemaining, TEXT);
   assert.ok(report.textSpoken.length > 3 && report.textRemaining.length > 10);
   assert.ok(before.leadSeconds > 0.5, "there was much to drop");
   assert.ok(before.heardSeconds <= before.playedSeconds - found.outputLatency);
   assert.equal(found.again, null, "nothing plays any more");
-  // Without a worklet a busy machine can be late with a block: scheduled.test.js looks for the click.
+  // … which may click; scheduled.test.js looks for that.
   const slope = (2 * Math.PI * 220 * heard.loudest) / 24_000;
   assert.ok(scheduled || heard.steepest < slope * 1.15, `a click of ${heard.steepest}`);
 }

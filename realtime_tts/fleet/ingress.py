@@ -94,8 +94,9 @@ class Ingress:
         self._keeping = asyncio.create_task(self._keep(), name="haproxy")
 
     async def change(self, members: Sequence[Member]) -> None:
-        """Make these the members from now on. Open sessions are not affected. A host that cannot be
-        resolved is logged, and is no member until it is named again.
+        """Make these the members from now on. Open sessions are not affected. New members join
+        before others leave, as far as slots are free, so that clients always find one. A host that
+        cannot be resolved is logged, and is no member until it is named again.
 
         Raises ConfigError for more than there are slots, and where DNS names the members.
         """
@@ -108,10 +109,13 @@ class Ingress:
             if len(wanted) > self._config.slots:
                 raise ConfigError(f"{len(wanted)} members for {self._config.slots} slots")
             gone = [one for one in self._of if one not in wanted]
+            come = [one for one in wanted if one not in self._of]
+            free = self._slots.count(None)
+            for member in come[:free]:
+                await self._join(member)
             await asyncio.gather(*(self._leave(member) for member in gone))
-            for member in wanted:
-                if member not in self._of:
-                    await self._join(member)
+            for member in come[free:]:
+                await self._join(member)
 
     async def _leave(self, member: Member) -> None:
         slot = self._of.pop(member)

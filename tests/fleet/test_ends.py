@@ -257,8 +257,8 @@ async def test_the_command_follows_its_file_of_members_and_ends_softly(tmp_path:
             assert await asyncio.wait_for(process.wait(), 10) == 0
         finally:
             with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.communicate()
+                process.terminate()  # a kill would leave its HAProxy behind
+            await asyncio.wait_for(process.communicate(), 20)
 
 
 async def test_a_port_that_is_taken_is_told_at_the_start() -> None:

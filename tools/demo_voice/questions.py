@@ -19,15 +19,15 @@ _LOW, _HIGH = -1.0, 7.0
 _BLEND = 6
 """Values, 12.5 ms each, over which the melody turns into the rise."""
 _OTHERS = "who whom whose what what's when where where's which why how how's".split()
-_OPENING = re.compile(r"\W*(?:(?:and|but|so|well|okay|then)\b\W*)*([\w']*)", re.IGNORECASE)
+_BEFORE = "and but so well okay then".split()
 
 
 def rises(text: str) -> bool:
     """Return whether a sentence is a question that asks for yes or no."""
     if not text.rstrip("\"')”’ ").endswith("?") or " or " in text:
         return False
-    opening = _OPENING.match(text)
-    return opening is None or opening[1].lower() not in _OTHERS
+    words = (word.strip("'") for word in re.findall(r"[\w']+", text.lower()))
+    return next((word for word in words if word and word not in _BEFORE), "") not in _OTHERS
 
 
 def nucleus(phones: str) -> int:

@@ -148,7 +148,8 @@ class Teacher:
         spoken = torch.stack(features).transpose(1, 2)
         pitch, energy = model.predictor.F0Ntrain(spoken, style[:, _HALF:])
         for row, sentence in enumerate(sentences):
-            pitch[row] = _melody(pitch[row], sentence.reading, counts[row])
+            if questions.rises(sentence.reading.text):
+                pitch[row] = _risen(pitch[row], sentence.reading, counts[row])
         sound = model.decoder(torch.stack(textures), pitch, energy, style[:, :_HALF])
         samples = sound.float().flatten(1)[:, : length * _UNIT_SAMPLES].cpu().numpy()
         hertz = pitch.float().cpu().numpy()
@@ -159,10 +160,8 @@ class Teacher:
             )
 
 
-def _melody(pitch: Tensor, reading: Reading, durations: np.ndarray) -> Tensor:
+def _risen(pitch: Tensor, reading: Reading, durations: np.ndarray) -> Tensor:
     """Pitch, two values for each unit of the durations, with the rise of a question."""
-    if not questions.rises(reading.text):
-        return pitch
     ends = 2 * durations.cumsum()  # the first duration is that of the silence before
     begin = int(ends[questions.nucleus(reading.phones)])
     return questions.raised(pitch, begin, _VOICED_HERTZ)

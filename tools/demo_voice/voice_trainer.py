@@ -184,8 +184,9 @@ class Trainer:
 
     def _some_frames(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Flat positions [K] that predict a frame, and that frame's codes [K, 16]."""
-        spoken = ((batch.target >= 0) & (batch.target != EOS)).flatten()
-        frames = torch.multinomial(spoken.float(), self.plan.predicted, replacement=True)
+        spoken = ((batch.target >= 0) & (batch.target != EOS)).flatten().cumsum(0)
+        picked = torch.rand(self.plan.predicted, device=spoken.device) * spoken[-1]
+        frames = torch.searchsorted(spoken, picked.long(), right=True)
         codes = torch.cat((batch.target[..., None], batch.others), -1).view(-1, CODEBOOKS)
         return frames, codes[frames]
 

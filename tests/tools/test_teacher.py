@@ -89,6 +89,17 @@ def speech(labels: int, words: int, level: int = 1000) -> Speech:
     )
 
 
+def test_what_it_murmurs_behind_the_last_phone_is_not_kept() -> None:
+    reading = Reading("a.", "\u02c8A.", (0, 0, 0))
+    counts = np.array([2, 1, 5, 8, 8])  # silence, the stress and its vowel, the full stop, silence
+    sound = 0.02 * np.sin(np.arange(counts.sum() * 600) / 9).astype(np.float32)
+    sound[: 2 * 600] = 0
+    made = teacher._labelled(sound, np.full(48, 220.0), reading, counts)
+    loud = np.flatnonzero(np.abs(made.samples) > 100)
+    assert loud[-1] - loud[0] <= 6 * 600 + 960, "the vowel, and 40 ms in which it fades"
+    assert not made.samples[-1_000:].any() and {PHONES[n] for n in made.phones} == {"A", "pau"}
+
+
 def test_joined_sentences_count_their_words_on_and_pause() -> None:
     text, whole = joined([("A b.", speech(4, 2)), ("C!", speech(2, 1))], random.Random(1))
     assert text == "A b. C!"

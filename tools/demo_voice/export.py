@@ -25,15 +25,22 @@ from tools.demo_voice.voice_model import POINTER_HEADS, POINTER_LAYER
 
 _TOKENIZER = ("vocab.json", "merges.txt", "tokenizer_config.json")
 _TRAINING_ONLY = ("phone_head.", "pitch_head.")
+_LAST_LAYER = tuple(f"decoder.decoder.6.conv.{name}" for name in ("weight", "bias"))
+"""Makes the samples, which are only clipped afterwards: its scale is that of the sound."""
 _ENCODER = CONFIG | {"codebook_size": CODEBOOK_SIZE}
 _VERSION = "4.57.3"
 """Of transformers, which the official package is written for."""
 
 
 def write_checkpoint(
-    voice: dict[str, Tensor], codec: dict[str, Tensor], tokenizer: Path, out: Path
+    voice: dict[str, Tensor],
+    codec: dict[str, Tensor],
+    tokenizer: Path,
+    out: Path,
+    louder: float = 0.0,
 ) -> None:
-    """`voice` and `codec` are the state dicts of training."""
+    """`voice` and `codec` are the state dicts of training; `louder`: dB that the codec's sound is
+    raised by."""
     (out / "speech_tokenizer").mkdir(parents=True, exist_ok=True)
     for name in _TOKENIZER:
         shutil.copyfile(tokenizer / name, out / name)
@@ -49,7 +56,10 @@ def write_checkpoint(
         if not name.startswith(_TRAINING_ONLY)
     }
     _save(talker, out / "model.safetensors")
-    _save(_codec_tensors(codec), out / "speech_tokenizer" / "model.safetensors")
+    tensors = _codec_tensors(codec)
+    for name in _LAST_LAYER:
+        tensors[name] = tensors[name] * 10 ** (louder / 20)
+    _save(tensors, out / "speech_tokenizer" / "model.safetensors")
 
 
 def _codec_tensors(codec: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -218,10 +228,11 @@ def main() -> None:
     parser.add_argument("--codec", type=Path, default=folder / "codec.pt")
     parser.add_argument("--tokenizer", type=Path, default=folder / "tokenizer")
     parser.add_argument("--out", type=Path, default=folder / "checkpoint")
+    parser.add_argument("--louder", type=float, default=0.0, help="dB to raise the sound by")
     given = parser.parse_args()
     voice = torch.load(given.voice, map_location="cpu", weights_only=True)["average"]
     codec = load_codec(given.codec, torch.device("cpu")).state_dict()
-    write_checkpoint(voice, codec, given.tokenizer, given.out)
+    write_checkpoint(voice, codec, given.tokenizer, given.out, given.louder)
     size = sum(path.stat().st_size for path in given.out.rglob("*") if path.is_file())
     print(f"{given.out}: {size / 1e6:.1f} MB")
 

@@ -31,6 +31,7 @@ _HALF = 128  # of a style: how the voice sounds; the other half is how it moves
 _SILENT = 0.003  # amplitude, 50 dB below full scale
 _LEAD = 240  # samples before the first sound
 _TAIL = 1440  # and after the last
+_FADE = 960  # samples behind the last phone
 _RMS = 0.148
 """Of speech without its pauses: about -18 LUFS."""
 _KNEE, _LOUDEST = 0.7, 0.97
@@ -154,10 +155,9 @@ class Teacher:
         samples = sound.float().flatten(1)[:, : length * _UNIT_SAMPLES].cpu().numpy()
         hertz = pitch.float().cpu().numpy()
         for row, sentence in enumerate(sentences):
-            yield (
-                sentence.reading,
-                _labelled(samples[row], hertz[row], sentence.reading, counts[row]),
-            )
+            # Behind its end, where longer sentences go on, it murmurs.
+            own = samples[row, : int(sentence.durations.sum()) * _UNIT_SAMPLES]
+            yield sentence.reading, _labelled(own, hertz[row], sentence.reading, counts[row])
 
 
 def _risen(pitch: Tensor, reading: Reading, durations: np.ndarray) -> Tensor:
@@ -188,6 +188,7 @@ def _style(folder: Path, name: str) -> np.ndarray:
 
 def _labelled(samples: np.ndarray, hertz: np.ndarray, reading: Reading, counts: Any) -> Speech:
     """Cut to what is heard, at equal loudness, with a label for every 20 ms."""
+    samples = _ended(samples, reading, counts)
     loud = np.flatnonzero(np.abs(samples) > _SILENT)
     if not len(loud):
         raise ValueError(f"Kokoro says nothing for {reading.text!r}")
@@ -204,6 +205,16 @@ def _labelled(samples: np.ndarray, hertz: np.ndarray, reading: Reading, counts: 
     of_pitch = np.minimum((times / (_UNIT_SAMPLES / 2)).astype(int), len(hertz) - 1)
     pitch = np.where(hertz[of_pitch] > _VOICED_HERTZ, hertz[of_pitch], 0)
     return Speech(_leveled(cut), phones, words, pitch.astype(np.float16))
+
+
+def _ended(samples: np.ndarray, reading: Reading, counts: Any) -> np.ndarray:
+    """Without what is behind the last phone. Kokoro murmurs there, which makes a short text sound
+    as if it had another word: "Yes." as "Yes, sir."."""
+    ends = np.cumsum(counts) * _UNIT_SAMPLES
+    end = int(ends[1 + np.flatnonzero(phone_numbers(reading.phones))[-1]])
+    fade = np.clip(1 - (np.arange(len(samples)) - end) / _FADE, 0, 1)
+    ended: np.ndarray = samples * fade.astype(samples.dtype)
+    return ended
 
 
 def _said(reading: Reading) -> list[int]:

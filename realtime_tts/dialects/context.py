@@ -286,8 +286,9 @@ class SpeechContext:
         called from a dialect's message hooks. `reason` is for the log and the metrics."""
         self._over = True
         self._socket.writer.drop(self)
-        self._alarm.stop()
+        self._alarm.release()
         self.speech.close(reason)
+        self._frames = iter(())  # a suspended generator would keep this object alive
 
     def fail(self, failure: TurnFailure) -> None:
         """Silence the context at once, and tell the client why."""

@@ -156,7 +156,7 @@ class SpeechSocket(ContextSocket):
 
     def gone(self) -> None:
         self.closing = True
-        self._alarm.stop()
+        self._alarm.release()
         self.cancel_all("closed")
 
     # Front: Registered.

@@ -205,8 +205,9 @@ class EngineLoop:
         self._begin(command, codes)
 
     def _codes_of(self, command: Open) -> Codes | None:
-        spoken, size = command.spoken, self.engine.info.codes_per_frame
-        return None if spoken is None else unpacked(spoken.codes, size)
+        if command.spoken is None:
+            return None
+        return unpacked(command.spoken.codes, self.engine.info.codes_per_frame)
 
     def _begin(self, command: Open, codes: Codes | None) -> None:
         """Begin to record what the steps make of an admitted utterance."""

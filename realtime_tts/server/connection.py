@@ -137,7 +137,7 @@ class Connection(ServedSocket):
         with self.contained():
             self._carry_out(self.session.closed())
         if turn is not None:
-            turn.speech.close()
+            turn.close()
         # No cycle is left: only a full garbage collection, which stops everything, would find it.
         self._alarm.release()
         self._turn = None
@@ -335,7 +335,7 @@ class Connection(ServedSocket):
     def _retire(self, turn: SessionTurn) -> None:
         self._turn = None
         self._past.append(turn)
-        turn.speech.close()
+        turn.close()
 
 
 def _check(front: Front, account: Account, settings: SessionSettings) -> None:

@@ -56,6 +56,11 @@ class SessionTurn:
     def next_frame(self) -> Frame | None:
         return next(self._frames, None)
 
+    def close(self) -> None:
+        """Release the speech, and drop the frames that were not taken. Idempotent."""
+        self.speech.close()
+        self._frames = iter(())  # a suspended generator would keep this object alive
+
     def _run(self) -> Iterator[Frame | None]:
         failure = None
         try:

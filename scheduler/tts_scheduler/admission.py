@@ -114,7 +114,7 @@ class AdmissionControl:
         """Return the decision about a new turn, where `capacity` turns may be live. The turn is not
         recorded. One with `Utterance.continues` is queued rather than refused."""
         requests = self._requests
-        queued = self._order(*requests.queue, row).index(row)
+        queued = self._order(*requests.queue, row).index(row) if requests.queue else 0
         live, has_memory = self._live(row), self.has_memory(row)
         if row.continues:
             queued = sum(other.continues for other in requests.queue)

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from realtime_tts.audio.pcm import quantised
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
-from realtime_tts.engine.interface import MeasuredStep, Progress, StepOutput
+from realtime_tts.engine.interface import MeasuredStep, Progress, SoundBlock, StepOutput
+from realtime_tts.engine.sound import all_sound
 from tts_scheduler import StepPlan
 
 SLOTS = 512
@@ -73,7 +75,8 @@ def _between(points: Sequence[tuple[int, float]], at: float) -> float:
 
 
 class StampedEngine(FakeEngine):
-    """Steps take what `step_seconds` says, what Python takes included."""
+    """Steps take what `step_seconds` says, what Python takes included. Sound comes as blocks of
+    PCM, as the captured engine gives it: the host need not make PCM of it."""
 
     def warm_up(self, progress: Progress) -> list[MeasuredStep]:
         taught = super().warm_up(progress)
@@ -82,10 +85,13 @@ class StampedEngine(FakeEngine):
     def step(self, plan: StepPlan) -> StepOutput:
         until = time.monotonic() + step_seconds(plan)
         output = super().step(plan)
+        made = [(one.ids, np.asarray(one.samples, np.float32)) for one in all_sound(output)]
+        output.samples.clear()
+        output.blocks = [SoundBlock(ids, quantised(samples)) for ids, samples in made]
         time.sleep(max(0.0, until - time.monotonic()))
-        mark = stamp(time.monotonic()).astype(np.float32) / 32_767
-        for samples in output.samples.values():
-            samples[: len(mark)] = mark
+        mark = stamp(time.monotonic())
+        for block in output.blocks:
+            block.samples[:, : len(mark)] = mark
         return output
 
 

@@ -26,6 +26,11 @@ def frame(**message: object) -> bytes:
     return b"\x81\xfe" + struct.pack("!H", len(data)) + bytes(4) + data
 
 
+def whole(text: str) -> bytes:
+    """The frame of a turn's whole text."""
+    return frame(type="text", text=text, end=True)
+
+
 class Stream(asyncio.Protocol):
     """A bare socket: a handshake, then bytes, of which as little as possible is read."""
 
@@ -62,10 +67,11 @@ class Stream(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self.lost = True
 
-    def begin(self, text: str) -> float:
+    def begin(self, text: bytes) -> float:
+        """Begin a turn with the frame of its text; return when it was handed to the kernel."""
         self.sound.clear()
         self.done.clear()
-        self.transport.write(frame(type="text", text=text, end=True))
+        self.transport.write(text)
         return time.monotonic()
 
 
@@ -81,13 +87,13 @@ async def connected(port: int, count: int, pause: float = 0.0) -> list[Stream]:
 
 async def be_starter(port: int, count: int, rounds: int) -> None:
     """Begin a turn on each of its sockets in each round; a line says when the first round is."""
-    streams = await connected(port, count)
+    streams, text = await connected(port, count), whole(TEXT)
     say({})
     loop, found = asyncio.get_running_loop(), list[float]()
     first = float(await loop.run_in_executor(None, sys.stdin.readline))
     for number in range(rounds + WARM_UP_ROUNDS):
         await asyncio.sleep(first + number * ROUND_SECONDS - time.monotonic())
-        begun = [stream.begin(TEXT) for stream in streams]
+        begun = [stream.begin(text) for stream in streams]
         await asyncio.gather(*(stream.sound.wait() for stream in streams))
         if number >= WARM_UP_ROUNDS:
             found += [one.first - at for one, at in zip(streams, begun, strict=True)]
@@ -101,8 +107,9 @@ async def be_starter(port: int, count: int, rounds: int) -> None:
 async def be_client(port: int, count: int, rate: float, seconds: float) -> None:
     """Streams in real time; every line asks for what is known, and begins to count anew."""
     streams = await connected(port, count, 0.8 / rate)
+    text = whole("hello " * round((seconds + 40 + count / rate) * 12.5 / 3))
     for number, stream in enumerate(streams):
-        stream.begin("hello " * round((seconds + 40 + count / rate) * 12.5 / 3))
+        stream.begin(text)
         if number % 10 == 9:
             await asyncio.sleep(8 / rate)
     say({})

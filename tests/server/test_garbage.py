@@ -37,7 +37,8 @@ def garbage() -> Iterator[Any]:
     def found(*of: str) -> Counter[str]:
         def living() -> Counter[str]:
             kinds = map(type, gc.get_objects())
-            return Counter(k.__qualname__ for k in kinds if k.__module__.startswith(of))
+            # Of some classes of extensions, `__module__` is no text.
+            return Counter(k.__qualname__ for k in kinds if str(k.__module__).startswith(of))
 
         before = living()
         gc.collect()

@@ -28,6 +28,8 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
+from realtime_tts.garbage import collect_seldom
+
 _LENGTH = struct.Struct("!Q")
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 _LOWEST_PRIORITY = 19
@@ -215,6 +217,7 @@ def run(module: str, background: bool) -> NoReturn:
         if hasattr(signal, name):  # not all are known everywhere
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     faulthandler.enable()
+    collect_seldom()
     if background:
         with contextlib.suppress(OSError, AttributeError):  # a courtesy, and not known everywhere
             os.nice(_LOWEST_PRIORITY)

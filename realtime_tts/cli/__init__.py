@@ -17,6 +17,7 @@ from io import TextIOWrapper
 from typing import NoReturn, cast
 
 from realtime_tts.cli.failures import ExitStatus, explain
+from realtime_tts.garbage import collect_seldom
 
 _COMMANDS = {
     "serve": "start a server",
@@ -38,6 +39,7 @@ _COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit status; errors are printed on standard error."""
+    collect_seldom()
     _mend_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     try:

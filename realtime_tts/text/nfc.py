@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import unicodedata
 from functools import lru_cache
+from itertools import chain
 
 from tokenizers import normalizers
 
 _NFC = normalizers.NFC()
 _LONGEST_RETRY = 4  # a longer tail is a run of marks, not worth normalising for every delta
-_LAST_COMPOSITE = 0x20000  # canonical composites live below; above are only singletons
+# Where canonical composites live; between and above are only ideographs, Hangul and singletons.
+_WITH_COMPOSITES = (range(0xC0, 0x3400), range(0xF900, 0x20000))
 _HANGUL_L = range(0x1100, 0x1113)
 _HANGUL_V_AND_T = (range(0x1161, 0x1176), range(0x11A8, 0x11C3))
 _HANGUL_SYLLABLES = range(0xAC00, 0xD7A4)
@@ -33,13 +35,13 @@ def nfc(text: str) -> str:
 def _composites() -> dict[str, tuple[str, str]]:
     """List every canonical composite that NFC makes, Hangul apart, with its two halves."""
     composites = {}
-    for code in range(0xC0, _LAST_COMPOSITE):
-        halves = unicodedata.decomposition(chr(code)).split()
-        if len(halves) != 2 or halves[0].startswith("<"):
+    for char in map(chr, chain(*_WITH_COMPOSITES)):
+        decomposition = unicodedata.decomposition(char)
+        if " " not in decomposition or decomposition.startswith("<"):
             continue
-        first, second = (chr(int(half, 16)) for half in halves)
-        if unicodedata.normalize("NFC", first + second) == chr(code):
-            composites[chr(code)] = first, second
+        first, second = (chr(int(half, 16)) for half in decomposition.split())
+        if unicodedata.normalize("NFC", first + second) == char:
+            composites[char] = first, second
     return composites
 
 

@@ -24,7 +24,7 @@ HERE = Path(__file__).parent / "cuda_on_cpu"
 Build = Callable[[str, Mapping[str, int]], Any]
 
 
-OPTIONS = ("-O2", "-std=c++17", "-shared", "-fPIC", "-w", f"-I{HERE}", f"-I{SOURCES}")
+OPTIONS = ("-O1", "-std=c++17", "-shared", "-fPIC", "-w", f"-I{HERE}", f"-I{SOURCES}")
 
 
 def builder(parent: Path) -> Build:

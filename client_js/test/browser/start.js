@@ -13,7 +13,9 @@ export const python = PYTHONS.find(existsSync);
 /** Starts a server; `ca` is the file that makes it trusted, with TLS. */
 export function start(...flags) {
   const args = ["-m", "realtime_tts", "serve", "--port", "0", ...flags];
-  const server = spawn(python, args, { stdio: ["ignore", "pipe", "pipe"] });
+  // One thread, as the Python tests have it: numpy's others would wait for work, and compute for it.
+  const env = { OMP_NUM_THREADS: "1", ...process.env };
+  const server = spawn(python, args, { stdio: ["ignore", "pipe", "pipe"], env });
   const ended = new Promise((resolve) => server.once("exit", resolve));
   const kill = () => (server.kill("SIGKILL"), ended);
   let said = "";

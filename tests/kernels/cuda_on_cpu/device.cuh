@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -61,10 +60,18 @@ struct Meeting {  // of the threads of a warp, or at a barrier of a program
     u64 round = 0;
 };
 
+// Sixteen numbers of a row of the left factor, or of a column of the right one.
+typedef float Four __attribute__((vector_size(16)));
+struct Line {
+    Four fours[4];
+};
+
+// What threads give each other lies in two places by turns: whoever reads in one of them meets the
+// others again before anybody writes there.
 struct Warp {
     Meeting meeting;
-    u64 words[32];
-    u64 more[32][6];
+    u64 words[2][32];
+    Line left[2][16], right[2][8];
 };
 
 struct Program {
@@ -107,9 +114,9 @@ inline void meet(Meeting& meeting, int expected) {
 inline Warp& warp() { return now->program->warps[now->index / 32]; }
 inline int lane() { return now->index % 32; }
 
-inline std::function<void()> body;
-inline void enter() {
-    body();
+inline const void* body = nullptr;
+template <class Kernel> void enter() {
+    (*static_cast<const Kernel*>(body))();
     now->done = true;
     progress++;
     yield();
@@ -136,9 +143,9 @@ inline bool run_warp(Thread* first) {
 }
 
 // Runs `count` programs of `size` threads each; false if they wait for each other for ever.
-inline bool run(int count, int size, int shared, std::function<void()> kernel) {
+template <class Kernel> bool run(int count, int size, int shared, const Kernel& kernel) {
     constexpr size_t STACK = 32 * 1024;
-    body = std::move(kernel);
+    body = &kernel;
     programs = std::vector<Program>(count);
     threads = std::vector<Thread>(count * size);
     std::unique_ptr<u8[]> stacks(new u8[threads.size() * STACK]);
@@ -152,7 +159,7 @@ inline bool run(int count, int size, int shared, std::function<void()> kernel) {
             auto top = reinterpret_cast<uintptr_t>(&stacks[(p * size + t + 1) * STACK]) / 64 * 64;
             // Six registers, where to go on, and eight bytes: what a call would have left.
             void** frame = reinterpret_cast<void**>(top) - 8;
-            frame[6] = reinterpret_cast<void*>(enter);
+            frame[6] = reinterpret_cast<void*>(enter<Kernel>);
             thread.place = frame;
         }
     }
@@ -184,16 +191,22 @@ inline u32 rounded(float x) {
 template <class T> T exchange(T x, int source) {
     static_assert(sizeof(T) <= 8, "one word");
     Warp& own = warp();
-    memcpy(&own.words[lane()], &x, sizeof(T));
+    u64* words = own.words[own.meeting.round % 2];
+    memcpy(&words[lane()], &x, sizeof(T));
     meet(own.meeting, 32);
-    if (source >= 0 && source < 32) memcpy(&x, &own.words[source], sizeof(T));
-    meet(own.meeting, 32);
+    if (source >= 0 && source < 32) memcpy(&x, &words[source], sizeof(T));
     return x;
 }
 
 template <class T, class Join> T joined(T x, Join join) {
     for (int mask = 1; mask < 32; mask *= 2) x = join(x, exchange(x, lane() ^ mask));
     return x;
+}
+
+inline float product(const Line& left, const Line& right) {
+    Four sum = {};
+    for (int i = 0; i < 4; i++) sum += left.fours[i] * right.fours[i];
+    return sum[0] + sum[1] + sum[2] + sum[3];
 }
 
 }  // namespace emulated
@@ -253,23 +266,33 @@ DEVICE void barrier(int number, int threads) {
     emulated::meet(emulated::now->program->barriers[number], threads);
 }
 
-// The layout of mma.m16n8k16, from its description in the PTX manual.
+namespace emulated {
+
+// The layout of mma.m16n8k16's factors, from its description in the PTX manual: a lane has two
+// numbers next to each other of a line, and two that come eight later.
+inline void give(Line& line, u32 low, u32 high) {
+    int four = lane() % 4 / 2, first = lane() % 2 * 2;
+    line.fours[four][first] = wide_low(low), line.fours[four][first + 1] = wide_high(low);
+    line.fours[four + 2][first] = wide_low(high), line.fours[four + 2][first + 1] = wide_high(high);
+}
+inline Line* give_left(u32 a0, u32 a1, u32 a2, u32 a3) {
+    Line* left = warp().left[warp().meeting.round % 2];
+    give(left[lane() / 4], a0, a2);
+    give(left[lane() / 4 + 8], a1, a3);
+    return left;
+}
+
+}  // namespace emulated
+
 DEVICE void multiply(float (&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
     emulated::Warp& own = emulated::warp();
-    int lane = emulated::lane(), group = lane / 4, place = lane % 4;
-    u32 given[6] = {a0, a1, a2, a3, b0, b1};
-    for (int i = 0; i < 6; i++) own.more[lane][i] = given[i];
+    const emulated::Line* left = emulated::give_left(a0, a1, a2, a3);
+    emulated::Line* right = own.right[own.meeting.round % 2];
+    int group = emulated::lane() / 4, place = emulated::lane() % 4 * 2;
+    emulated::give(right[group], b0, b1);
     emulated::meet(own.meeting, 32);
-    auto half = [](u64 pair, int odd) { return odd ? wide_high(u32(pair)) : wide_low(u32(pair)); };
-    for (int r = 0; r < 4; r++) {
-        int m = group + r / 2 * 8, n = place * 2 + r % 2;
-        for (int k = 0; k < 16; k++) {
-            int source = k % 8 / 2, a = (m >= 8) + 2 * (k >= 8), b = 4 + (k >= 8);
-            d[r] += half(own.more[m % 8 * 4 + source][a], k % 2) *
-                    half(own.more[n * 4 + source][b], k % 2);
-        }
-    }
-    emulated::meet(own.meeting, 32);
+    for (int r = 0; r < 4; r++)
+        d[r] += emulated::product(left[group + r / 2 * 8], right[place + r % 2]);
 }
 
 DEVICE void send(u64* place, u64 word) {

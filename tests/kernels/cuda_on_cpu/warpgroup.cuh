@@ -20,44 +20,43 @@ DEVICE u64 from_row(u64 matrix, int row) { return matrix + row; }
 
 namespace emulated {
 
-// An element of a matrix, from the description of layouts without swizzling in the PTX manual.
-inline float element(u64 matrix, int row, int column) {
+// A line of a matrix, from the description of layouts without swizzling in the PTX manual: two
+// pieces of eight numbers.
+inline Line line_of(u64 matrix, int row) {
     int place = matrix & 0x3fff, chunks = matrix >> 16 & 0x3fff, rows = matrix >> 32 & 0x3fff;
-    const u8* core = shared_memory() + 16 * (place + column / 8 * chunks + row / 8 * rows);
-    return bf16(reinterpret_cast<const u16*>(core)[row % 8 * 8 + column % 8]);
+    const u8* core = shared_memory() + 16 * (place + row / 8 * rows + row % 8);
+    Line line;
+    for (int k = 0; k < TILE_DEPTH; k++) {
+        const u16* piece = reinterpret_cast<const u16*>(core + 16 * (k / 8 * chunks));
+        line.fours[k / 4][k % 4] = bf16(piece[k % 8]);
+    }
+    return line;
 }
 
-template <int HELD, class Left> void multiply(float (&d)[HELD], Left left, u64 b) {
-    for (int i = 0; i < HELD; i++) {
-        int row = lane() / 4 + i % 4 / 2 * 8, column = i / 4 * 8 + lane() % 4 * 2 + i % 2;
-        for (int k = 0; k < TILE_DEPTH; k++) d[i] += left(row, k) * element(b, column, k);
-    }
+template <int HELD>
+void multiply(float (&d)[HELD], const Line& upper, const Line& lower, u64 b) {
+    for (int i = 0; i < HELD; i += 4)
+        for (int odd = 0; odd < 2; odd++) {
+            Line right = line_of(b, i / 4 * 8 + lane() % 4 * 2 + odd);
+            d[i + odd] += product(upper, right);
+            d[i + odd + 2] += product(lower, right);
+        }
+}
+template <int HELD> void multiply(float (&d)[HELD], u64 a, u64 b) {
+    int row = thread_index() / 32 % 4 * 16 + lane() / 4;
+    multiply(d, line_of(a, row), line_of(a, row + 8), b);
 }
 
 }  // namespace emulated
 
-DEVICE void multiply_tile(float (&d)[TILE_HELD], u64 a, u64 b) {
-    int first = thread_index() / 32 % 4 * 16;
-    auto left = [=](int row, int k) { return emulated::element(a, first + row, k); };
-    emulated::multiply(d, left, b);
-}
+DEVICE void multiply_tile(float (&d)[TILE_HELD], u64 a, u64 b) { emulated::multiply(d, a, b); }
 DEVICE void multiply_tile(float (&d)[TILE_HELD], u32 a0, u32 a1, u32 a2, u32 a3, u64 b) {
-    emulated::Warp& own = emulated::warp();
-    u32 given[4] = {a0, a1, a2, a3};
-    for (int i = 0; i < 4; i++) own.more[emulated::lane()][i] = given[i];
-    emulated::meet(own.meeting, 32);
-    auto left = [&](int row, int k) {
-        u64 pair = own.more[row % 8 * 4 + k % 8 / 2][(row >= 8) + 2 * (k >= 8)];
-        return k % 2 ? wide_high(u32(pair)) : wide_low(u32(pair));
-    };
-    emulated::multiply(d, left, b);
-    emulated::meet(own.meeting, 32);
+    const emulated::Line* left = emulated::give_left(a0, a1, a2, a3);
+    warp_barrier();
+    int row = emulated::lane() / 4;
+    emulated::multiply(d, left[row], left[row + 8], b);
 }
-DEVICE void multiply_strip(float (&d)[STRIP_HELD], u64 a, u64 b) {
-    int first = thread_index() / 32 % 4 * 16;
-    auto left = [=](int row, int k) { return emulated::element(a, first + row, k); };
-    emulated::multiply(d, left, b);
-}
+DEVICE void multiply_strip(float (&d)[STRIP_HELD], u64 a, u64 b) { emulated::multiply(d, a, b); }
 DEVICE void products_begin() {}
 DEVICE void products_asked() {}
 // A warp is as far as its last lane.

@@ -89,9 +89,10 @@ async def speak_at_once(opened: list[Session]) -> None:
 
 
 def assert_half_moved(opened: list[Session]) -> None:
-    """Each engine had half of the turns, but for one that began when a load had just come."""
+    """Each engine had half of the turns, but for one of each of the two fronts, which began when a
+    load had just come."""
     moves = [one.of("turn.done")[-1].get("moves", 0) for one in opened]
-    assert set(moves) == {0, 1} and abs(moves.count(1) - len(opened) // 2) <= 1, moves
+    assert set(moves) == {0, 1} and abs(moves.count(1) - len(opened) // 2) <= 2, moves
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGUSR1], ids=["killed", "told"])

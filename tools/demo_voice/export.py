@@ -84,6 +84,7 @@ def _save(tensors: dict[str, Tensor], path: Path) -> None:
     for name, tensor in halves.items():
         assert tensor.isfinite().all(), f"{name} does not fit float16"
     save_file(halves, path, metadata={"format": "pt"})
+    path.chmod(0o644)  # it is written for its owner alone
 
 
 def _write(path: Path, value: dict[str, object]) -> None:

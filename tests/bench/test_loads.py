@@ -18,6 +18,7 @@ from realtime_tts.bench.local_server import local_server
 from realtime_tts.bench.run import run
 from realtime_tts.bench.settings import BenchSettings, Level, Mode
 from realtime_tts.bench.sockets import SocketTarget
+from realtime_tts.client import SessionOptions
 
 WHOLE = DeltaTiming(DeltaKind.WHOLE)
 LONG = "a long sentence that goes on and on, and then a little further still. " * 3
@@ -105,11 +106,12 @@ async def test_a_ramp_ends_where_a_turn_fails_and_other_levels_are_measured() ->
 
 
 async def test_a_ramp_ends_where_no_more_sessions_can_be_opened() -> None:
-    flags = ["--engine", "fake", "--max-sessions", "3"]
+    flags = ["--engine", "fake", "--max-sessions", "3", "--step-seconds", "0.001"]
     levels = [Level(Mode.CLOSED, number, climbs=True) for number in (2, 6, 9)]
     levels += [Level(Mode.BURST, 7), Level(Mode.BURST, 1)]
+    at_once = SessionOptions(lead_ms=30_000)  # no packet is late, however busy the machine is
     async with local_server(flags) as url:
-        given = settings(url, turns=1, client_processes=2)
+        given = settings(url, turns=1, client_processes=2, options=at_once)
         result = await run(given, levels, silent)
     assert [level.level for level in result.levels] == ["2", "1"]
     assert [note.partition(": not measured: ")[0] for note in result.notes] == [

@@ -155,9 +155,10 @@ class Teacher:
         samples = sound.float().flatten(1)[:, : length * _UNIT_SAMPLES].cpu().numpy()
         hertz = pitch.float().cpu().numpy()
         for row, sentence in enumerate(sentences):
-            # Behind its end, where longer sentences go on, it murmurs.
-            own = samples[row, : int(sentence.durations.sum()) * _UNIT_SAMPLES]
-            yield sentence.reading, _labelled(own, hertz[row], sentence.reading, counts[row])
+            yield (
+                sentence.reading,
+                _labelled(samples[row], hertz[row], sentence.reading, counts[row]),
+            )
 
 
 def _risen(pitch: Tensor, reading: Reading, durations: np.ndarray) -> Tensor:
@@ -188,7 +189,8 @@ def _style(folder: Path, name: str) -> np.ndarray:
 
 def _labelled(samples: np.ndarray, hertz: np.ndarray, reading: Reading, counts: Any) -> Speech:
     """Cut to what is heard, at equal loudness, with a label for every 20 ms."""
-    samples = _ended(samples, reading, counts)
+    heard, ends = [0, *phone_numbers(reading.phones), 0], np.cumsum(counts) * _UNIT_SAMPLES
+    samples = _faded(samples, int(ends[np.flatnonzero(heard)[-1]]))
     loud = np.flatnonzero(np.abs(samples) > _SILENT)
     if not len(loud):
         raise ValueError(f"Kokoro says nothing for {reading.text!r}")
@@ -198,23 +200,20 @@ def _labelled(samples: np.ndarray, hertz: np.ndarray, reading: Reading, counts: 
     part = samples[first : first + len(cut)]
     cut[: len(part)] = part
     times = first + (np.arange(labels) + 0.5) * LABEL_SAMPLES
-    ends = np.cumsum(counts) * _UNIT_SAMPLES
     at = np.minimum(np.searchsorted(ends, times), len(ends) - 1)
-    phones = np.array([0, *phone_numbers(reading.phones), 0], np.uint8)[at]
+    phones = np.array(heard, np.uint8)[at]
     words = np.array([-1, *_said(reading), -1], np.int16)[at]
     of_pitch = np.minimum((times / (_UNIT_SAMPLES / 2)).astype(int), len(hertz) - 1)
     pitch = np.where(hertz[of_pitch] > _VOICED_HERTZ, hertz[of_pitch], 0)
     return Speech(_leveled(cut), phones, words, pitch.astype(np.float16))
 
 
-def _ended(samples: np.ndarray, reading: Reading, counts: Any) -> np.ndarray:
-    """Without what is behind the last phone. Kokoro murmurs there, which makes a short text sound
-    as if it had another word: "Yes." as "Yes, sir."."""
-    ends = np.cumsum(counts) * _UNIT_SAMPLES
-    end = int(ends[1 + np.flatnonzero(phone_numbers(reading.phones))[-1]])
+def _faded(samples: np.ndarray, end: int) -> np.ndarray:
+    """Without what is behind the end of the last phone. Kokoro murmurs there, and where longer
+    sentences go on, which makes a short text sound as if it had another word: "Yes, sir."."""
     fade = np.clip(1 - (np.arange(len(samples)) - end) / _FADE, 0, 1)
-    ended: np.ndarray = samples * fade.astype(samples.dtype)
-    return ended
+    faded: np.ndarray = samples * fade.astype(samples.dtype)
+    return faded
 
 
 def _said(reading: Reading) -> list[int]:

@@ -103,11 +103,16 @@ def test_what_it_murmurs_behind_the_last_phone_is_not_kept() -> None:
 def test_joined_sentences_count_their_words_on_and_pause() -> None:
     text, whole = joined([("A b.", speech(4, 2)), ("C!", speech(2, 1))], random.Random(1))
     assert text == "A b. C!"
-    pause = len(whole.phones) - 6
+    lead = int(np.flatnonzero(whole.samples)[0]) // LABEL_SAMPLES
+    assert lead == 8, "two frames, in which two more tokens come"
+    pause = len(whole.phones) - lead - 6
     assert 6 <= pause <= 20
-    assert whole.words.tolist() == [0, 1, 1, 1, *[-1] * pause, 2, 2]
+    assert whole.words.tolist() == [-1] * lead + [0, 1, 1, 1] + [-1] * pause + [2, 2]
     assert len(whole.samples) == LABEL_SAMPLES * len(whole.phones)
-    assert not whole.samples[4 * LABEL_SAMPLES : (4 + pause) * LABEL_SAMPLES].any()
+    assert not whole.samples[(lead + 4) * LABEL_SAMPLES :][: pause * LABEL_SAMPLES].any()
+    _, alone = joined([("C!", speech(2, 1))], random.Random(1))
+    assert np.array_equal(alone.samples[lead * LABEL_SAMPLES :], speech(2, 1).samples)
+    assert not alone.samples[: lead * LABEL_SAMPLES].any()
 
 
 def test_only_what_ends_like_a_sentence_is_followed_by_another() -> None:

@@ -30,6 +30,10 @@ _LENGTHS = ((0.55, 1, 1), (0.20, 2, 2), (0.13, 3, 5), (0.08, 6, 14), (0.04, 15, 
 """Share of the texts, fewest and most sentences."""
 _BLOCK = 1024
 """Sentences that are spoken before any of them is joined: the more, the more alike in length."""
+_LEAD_LABELS = 8
+"""Silence before a text, in labels of 20 ms. A frame is made from the text tokens so far, and one
+more comes with every frame: a voice that spoke in its first frame would begin "Yes" when it knows
+nothing but "Y"."""
 _PAUSE_LABELS = (6, 20)
 """Silence between the sentences of a text, beside that at their ends, in labels of 20 ms."""
 _ENDS = (".", "!", "?")
@@ -86,11 +90,8 @@ def texts(spoken: Sequence[Spoken], chance: random.Random) -> Iterator[Spoken]:
 
 
 def joined(sentences: Sequence[Spoken], chance: random.Random) -> Spoken:
-    """One text of sentences with a pause after each but the last."""
-    if len(sentences) == 1:
-        return sentences[0]
-    parts: list[Speech] = []
-    before = 0
+    """One text of sentences: silence, and a pause after each sentence but the last."""
+    parts, before = [_silence(_LEAD_LABELS)], 0
     for number, (text, speech) in enumerate(sentences):
         words = np.where(speech.words >= 0, speech.words + before, -1).astype(np.int16)
         parts.append(Speech(speech.samples, speech.phones, words, speech.pitch))

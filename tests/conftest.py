@@ -115,18 +115,13 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_finish() -> None:
     """uvicorn looks ten times a second whether it is to stop, and sleeps once more before it does.
     The tests start a thousand servers in their own process: these look a hundred times a second,
-    and the page's files are read and compressed, and a key's secret is made, once for all of them.
+    and the page's files are read and compressed once for all of them.
     """
-    server, app, tokens = (
-        sys.modules.get(name)
-        for name in ("uvicorn.server", "realtime_tts.server.app", "realtime_tts.server.tokens")
-    )
+    server, app = (sys.modules.get(name) for name in ("uvicorn.server", "realtime_tts.server.app"))
     if server is not None:
         server.__dict__["asyncio"] = _QuickAsyncio("asyncio")
     if app is not None:
         app.__dict__["_page_routes"] = cache(app.__dict__["_page_routes"])
-    if tokens is not None:  # slow on purpose
-        tokens.__dict__["_secret_of"] = cache(tokens.__dict__["_secret_of"])
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

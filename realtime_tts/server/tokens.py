@@ -17,6 +17,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Collection
+from functools import cache
 from heapq import heappop, heappush
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypedDict
@@ -187,6 +188,7 @@ class Tokens:
         return (signed[0], msgspec.json.decode(body, type=Claim)) if signed else (b"", None)
 
 
+@cache  # keys mostly stay when settings are reloaded
 def _secret_of(key: bytes) -> bytes:
     return hashlib.scrypt(key, salt=b"realtime-tts token", n=2**14, r=8, p=1, dklen=_MAC_BYTES)
 

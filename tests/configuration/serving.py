@@ -120,11 +120,12 @@ class Served:
 
 
 def trust(certificate: Path | None) -> ssl.SSLContext:
-    """For clients that trust this one, or all."""
-    context = ssl.create_default_context(cafile=certificate)
-    if certificate is None:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
+    """For clients that trust this one, or all, and then read no list of authorities."""
+    if certificate is not None:
+        return ssl.create_default_context(cafile=certificate)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
     return context
 
 

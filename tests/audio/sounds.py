@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
 from typing import Protocol
 
+import av
 import numpy as np
 import soxr
 from numpy.typing import NDArray
 
-from tests.when_used import WhenUsed
-
 RATE = 24_000
 
-pyloudnorm = WhenUsed("pyloudnorm")  # scipy comes with it
 Samples = NDArray[np.float64]
 
 
@@ -50,9 +49,23 @@ def samples_of(pcm: bytes) -> Samples:
 
 
 def loudness(sound: bytes | Samples) -> float:
-    """LUFS, by pyloudnorm."""
+    """LUFS, by FFmpeg: pyloudnorm brings SciPy, which takes a second to import."""
     samples = samples_of(sound) if isinstance(sound, bytes) else sound
-    return float(pyloudnorm.Meter(RATE).integrated_loudness(samples))
+    graph = av.filter.Graph()
+    source = graph.add_abuffer(sample_rate=RATE, format="flt", layout="mono")
+    meter, sink = graph.add("ebur128", "metadata=1:framelog=quiet"), graph.add("abuffersink")
+    source.link_to(meter)
+    meter.link_to(sink)
+    graph.configure()
+    frame = av.AudioFrame.from_ndarray(samples.astype(np.float32)[None], "flt", "mono")
+    frame.sample_rate = RATE
+    source.push(frame)
+    source.push(None)
+    found = ""
+    with suppress(EOFError):
+        while True:
+            found = sink.pull().metadata.get("lavfi.r128.I", found)
+    return float(found)
 
 
 def true_peak(pcm: bytes) -> float:

@@ -8,11 +8,20 @@ import pytest
 
 from realtime_tts import RealtimeTTS
 from realtime_tts.server.run import RunningServer
-from tests.audio.sounds import loudness, true_peak
+from tests.audio.sounds import RATE, samples_of, true_peak
+from tests.when_used import WhenUsed
+
+pyloudnorm = WhenUsed("pyloudnorm")  # scipy comes with it
 
 VOICES = ("ava", "ray")
 CHOICES = ("off", "on")
 TEXT = "The train to the coast leaves at nine, and it is never late."
+
+
+def loudness(pcm: bytes) -> float:
+    """LUFS, by pyloudnorm, as docs/decisions/0044 states it. FFmpeg, the judge of other tests, finds
+    up to 0.13 more, and one voice is 0.89 above the target already."""
+    return float(pyloudnorm.Meter(RATE).integrated_loudness(samples_of(pcm)))
 
 
 @pytest.mark.asyncio(loop_scope="session")

@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from huggingface_hub.errors import LocalEntryNotFoundError
 
 from realtime_tts import checkpoint, demo_voice
 from realtime_tts.checkpoint import find_checkpoint
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import CheckpointError
 
+DOWNLOAD = "realtime_tts.hub.snapshot_download"
+
 
 def test_a_folder_is_taken_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint, "snapshot_download", None)
+    monkeypatch.setattr(DOWNLOAD, None)
     assert find_checkpoint(str(tmp_path)) == tmp_path
 
 
@@ -25,7 +26,7 @@ def test_what_is_neither_folder_nor_hub_id_is_refused(
     source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(checkpoint, "snapshot_download", None)
+    monkeypatch.setattr(DOWNLOAD, None)
     with pytest.raises(CheckpointError, match="neither a folder nor a Hub id"):
         find_checkpoint(source)
 
@@ -48,7 +49,7 @@ def test_a_hub_id_is_downloaded_with_progress(
         received.set_description("done")
         return str(tmp_path)
 
-    monkeypatch.setattr(checkpoint, "snapshot_download", download)
+    monkeypatch.setattr(DOWNLOAD, download)
     found = find_checkpoint("Qwen/Qwen3-TTS-12Hz-1.7B-CustomVoice", lambda *step: told.append(step))
     assert found == tmp_path
     assert [done for _, done, _ in told] == [60, 60, 100]
@@ -68,7 +69,7 @@ def test_files_are_told_where_the_client_counts_no_bytes(
         bar.update(1)
         return str(tmp_path)
 
-    monkeypatch.setattr(checkpoint, "snapshot_download", download)
+    monkeypatch.setattr(DOWNLOAD, download)
     find_checkpoint("owner/name", lambda what, done, total: told.append((done, total)))
     assert told == [(1, 2), (2, 2)]
 
@@ -89,13 +90,15 @@ def test_only_what_a_checkpoint_needs_is_downloaded() -> None:
         assert not wanted(path), path
 
 
-@pytest.mark.parametrize("error", [LocalEntryNotFoundError("offline"), OSError("disk full")])
-def test_a_download_that_fails_says_why(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    def download(*args: Any, **kwargs: Any) -> str:
-        raise error
+@pytest.mark.parametrize("why", ["offline", "disk full"])
+def test_a_download_that_fails_says_why(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub.errors import LocalEntryNotFoundError  # collecting does without
 
-    monkeypatch.setattr(checkpoint, "snapshot_download", download)
-    with pytest.raises(CheckpointError, match=rf"could not be downloaded from the Hub: {error}"):
+    def download(*args: Any, **kwargs: Any) -> str:
+        raise LocalEntryNotFoundError(why) if why == "offline" else OSError(why)
+
+    monkeypatch.setattr(DOWNLOAD, download)
+    with pytest.raises(CheckpointError, match=f"could not be downloaded from the Hub: {why}"):
         find_checkpoint("owner/name")
 
 

@@ -37,3 +37,8 @@ def test_the_scheduler_imports_only_the_standard_library() -> None:
 
 def test_the_fake_engine_runs_without_torch() -> None:
     assert "torch" not in modules_after("import realtime_tts.engine.fake")
+
+
+def test_a_checkpoint_folder_is_found_without_the_hub_s_client() -> None:
+    found = modules_after("from realtime_tts.checkpoint import find_checkpoint as f; f('.')")
+    assert "huggingface_hub" not in found

@@ -19,8 +19,8 @@ TEXT = "The train to the coast leaves at nine, and it is never late."
 
 
 def loudness(pcm: bytes) -> float:
-    """LUFS, by pyloudnorm, as docs/decisions/0044 states it. FFmpeg, the judge of other tests, finds
-    up to 0.13 more, and one voice is 0.89 above the target already."""
+    """LUFS, by pyloudnorm, as docs/decisions/0044 states it. FFmpeg, the judge of other tests,
+    finds up to 0.13 more, and one voice is 0.89 above the target already."""
     return float(pyloudnorm.Meter(RATE).integrated_loudness(samples_of(pcm)))
 
 

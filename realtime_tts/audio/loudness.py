@@ -4,6 +4,9 @@ Loudness is that of ITU-R BS.1770-5: K-weighted energy in blocks of 400 ms that 
 quarters, gated at -70 LUFS and at 10 LU below what the others have. The gain at any moment depends
 only on earlier sound, so that nothing waits for it. A voice's next turn begins with what was
 learned of the voice (`VoiceLevels`).
+
+Sound is counted as loud as the limiter leaves it, without the gain: a voice with high peaks, of
+which the limiter takes a decibel or two, gets so much more gain.
 """
 
 from __future__ import annotations
@@ -25,8 +28,14 @@ HIGHEST_PEAK = 10 ** ((CEILING_DBTP - _MARGIN_DB) / 20)
 """The limiter's ceiling, as a share of full scale."""
 _UNKNOWN_LUFS = -20.0
 """Assumed loudness of an unknown voice: rather loud, since too loud is worse than too soft."""
+_DOUBT, _MOST_DOUBT_DB = 3, 3.0
+"""The assumption counts as much as so many blocks, and for no more than so much: a first syllable
+is often far louder or softer than its sentence, but a voice may be far from what is assumed."""
 _MOST_DB = 30.0
 """The most gain, either way: with more, the noise of very soft sound would be heard."""
+_LEAST_LEFT = 10 ** (-3.0 / 10)
+"""Share of a step's energy that counts even if the limiter takes more: sound that is nothing but
+peaks never gets louder, however high the gain."""
 
 _STEP = ENGINE_RATE // 10
 """Samples (100 ms) between two measurements, over which the gain changes in a line."""
@@ -111,6 +120,7 @@ class Loudness:
         self._limiter = Limiter(HIGHEST_PEAK)
         self._step = np.zeros(_STEP)  # samples of the step that were received
         self._received = 0
+        self._limited = np.zeros(_STEP, dtype=np.float32)  # the latest that the limiter returned
         self._latest: deque[float] = deque(maxlen=_STEPS)  # energies of steps
         self._gain = 0.0  # dB, at the end of the step
         self._line = np.zeros(0, dtype=np.float32)  # gain of each sample of the step
@@ -122,19 +132,20 @@ class Loudness:
         samples = from_s16le(pcm)
         if self._counts is None:
             self._begin()
-        louder = np.empty_like(samples)
+        made = []
         at = 0
         while at < len(samples):
             taken = samples[at : at + _STEP - self._received]
             line = self._line[self._received :][: len(taken)]
-            np.multiply(taken, line, out=louder[at : at + len(taken)])
+            made.append(self._limiter.push(taken * line))
+            self._limited = np.concatenate([self._limited, made[-1]])[-_STEP:]
             self._step[self._received :][: len(taken)] = taken
             self._received += len(taken)
             at += len(taken)
             if self._received == _STEP:
                 self._measure()
                 self._next_line()
-        return to_s16le(self._limiter.push(louder))
+        return to_s16le(np.concatenate(made))
 
     def finish(self) -> bytes:
         """Return the rest."""
@@ -148,10 +159,13 @@ class Loudness:
         self._line = np.full(_STEP, 10 ** (self._gain / 20), dtype=np.float32)
 
     def _measure(self) -> None:
-        """Count the block that ends with the step. The stream's first two blocks are shorter."""
-        spectrum = np.fft.rfft(self._step)
+        """Count the block that ends with the step. The stream's first two blocks are shorter.
+
+        What the limiter returned is 40 samples behind, during which the gain hardly changes."""
+        spectrum = np.fft.rfft([self._step, self._limited / self._line])
         power = spectrum.real**2 + spectrum.imag**2
-        self._latest.append(float((power * _K_WEIGHTS).sum()))
+        came, left = (power @ _K_WEIGHTS).tolist()
+        self._latest.append(max(left, came * _LEAST_LEFT))
         self._received = 0
         if len(self._latest) < _FIRST_STEPS:
             return
@@ -172,10 +186,12 @@ class Loudness:
         most = _FAST_DB if self._counts.sum() < _LEARNT else slow
         self._gain = before + min(most, max(-most, missing))
         decibels = np.linspace(before, self._gain, _STEP)
-        self._line = (10 ** (decibels / 20)).astype(np.float32)
+        self._line = np.exp(decibels * (np.log(10) / 20)).astype(np.float32)
 
     def _wanted(self) -> float:
         assert self._counts is not None, "begun"
         level = _integrated(self._counts)
-        gain = TARGET_LUFS - (_UNKNOWN_LUFS if level is None else level)
-        return min(_MOST_DB, max(-_MOST_DB, gain))
+        level = _UNKNOWN_LUFS if level is None else level
+        doubt = min(_MOST_DOUBT_DB, max(-_MOST_DOUBT_DB, _UNKNOWN_LUFS - level))
+        level += doubt * _DOUBT / (_DOUBT + float(self._counts.sum()))
+        return min(_MOST_DB, max(-_MOST_DB, TARGET_LUFS - level))

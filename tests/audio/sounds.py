@@ -23,14 +23,23 @@ class Stage(Protocol):
 
 
 @cache
-def voice(seconds: float, lufs: float, seed: int = 1, pitch: float = 120.0) -> bytes:
-    """Buzzing syllables with breath in them, and a pause now and then, so loud: s16le, 24 kHz."""
+def voice(
+    seconds: float, lufs: float, seed: int = 1, pitch: float = 120.0, pulses_s: float = 0.0
+) -> bytes:
+    """Buzzing syllables with breath in them, and a pause now and then, so loud: s16le, 24 kHz.
+
+    In the first `pulses_s` seconds the harmonics peak together, as those of a throat do.
+    """
     rng = np.random.default_rng(seed)
     count = round(seconds * RATE)
     time = np.arange(count) / RATE
     phase = 2 * np.pi * np.cumsum(pitch * (1 + 0.15 * np.sin(2 * np.pi * 0.7 * time))) / RATE
     tilt = 1.0 / np.arange(1, 40)
-    buzz = sum(a * np.sin(n * phase + n * n) for n, a in enumerate(tilt, 1))
+    apart = np.where(time < pulses_s, 0.01, 1.0)
+    buzz = sum(
+        a * np.sin(n * phase + np.pi / 2 * (apart < 1) + n * n * apart)
+        for n, a in enumerate(tilt, 1)
+    )
     rate = 4.0  # syllables in a second
     places = np.arange(round(seconds * rate) + 2) / rate
     heights = rng.uniform(0.25, 1.0, len(places)) * (rng.random(len(places)) > 0.12)

@@ -13,7 +13,7 @@ from realtime_tts.audio.limiter import HELD_SAMPLES, Limiter
 from realtime_tts.audio.loudness import Loudness, VoiceLevels
 from realtime_tts.audio.packets import packets_in
 from realtime_tts.audio.stages import Chain, Stages
-from tests.audio.sounds import RATE, loudness, samples_of, through, true_peak, voice
+from tests.audio.sounds import RATE, loudness, pcm_of, samples_of, through, true_peak, voice
 from tests.properties import examples
 
 SOFT_AND_LOUD = (-42.0, -32.0, -24.0, -18.0, -12.0)
@@ -35,6 +35,39 @@ def test_a_voice_that_was_heard_is_at_16_lufs_from_its_first_syllables(lufs: flo
     made = through(Loudness(levels.of("a voice")), voice(3, lufs, seed=2))
     assert loudness(made) == pytest.approx(-16, abs=1)
     assert loudness(made[: 2 * RATE]) == pytest.approx(-16, abs=2), "its first second"
+
+
+@pytest.mark.parametrize("pulses_s", [1.0, 9.0])
+def test_what_the_limiter_takes_of_high_peaks_is_made_up_for(pulses_s: float) -> None:
+    """And no more than that: if only the first second has them, the rest is not too loud."""
+    turns = [voice(3.5, -18, seed, pulses_s=pulses_s) for seed in (1, 2, 3)]
+    assert all(true_peak(pcm) - loudness(pcm) == pytest.approx(18, abs=1) for pcm in turns)
+    for first in turns:
+        levels = VoiceLevels()
+        made = [through(Loudness(levels.of("a voice")), pcm) for pcm in [first, *turns[:2]]]
+        assert [loudness(pcm) for pcm in made] == [pytest.approx(-16, abs=1)] * 3
+        assert max(map(true_peak, made)) <= -1.0
+
+
+def test_a_voice_without_high_peaks_gets_the_gain_that_it_lacks() -> None:
+    levels = VoiceLevels()
+    through(Loudness(levels.of("a voice")), voice(30, -24))
+    turn = voice(5, -24, seed=2)
+    made = through(Loudness(levels.of("a voice")), turn)
+    assert loudness(made) - loudness(turn) == pytest.approx(8, abs=0.4)
+
+
+def test_clicks_alone_are_not_made_louder_without_end() -> None:
+    """The limiter keeps them where they are; with more gain, the noise between them would grow."""
+    sound = 0.001 * np.random.default_rng(1).standard_normal(10 * RATE)
+    sound[::2_400] = 0.9
+    clicks = pcm_of(sound)
+    noises = [
+        samples_of(pcm).reshape(-1, 2_400)[50:, 1_800:].std()
+        for pcm in (clicks, through(unheard(), clicks))
+    ]
+    gain = 20 * np.log10(noises[1] / noises[0])
+    assert gain < -16 - loudness(clicks) + 4
 
 
 def test_voices_are_equally_loud_whatever_they_were() -> None:

@@ -15,7 +15,8 @@ from tests.end_to_end.conftest import Serve
 from tts_scheduler import SchedulerConfig
 
 TEXT = (
-    "Your order has been sent. It should arrive on Tuesday, between ten and twelve in the morning."
+    "Your order has been sent. It should arrive on Tuesday, between ten and twelve in the morning. "
+    "If nobody is at home then, the driver leaves it with a neighbour."
 )
 
 

@@ -106,22 +106,26 @@ def crowd(voices: tuple[str, ...], size: int = SLOTS) -> list[Utterance]:
 
 
 @cache
-def undisturbed(folder: Path = TINY, size: int = SLOTS) -> list[Utterance]:
+def undisturbed(folder: Path = TINY, size: int = SLOTS, max_frames: int = 18) -> list[Utterance]:
     """The crowd, and what it said on a captured engine of its own."""
-    engine = captured(folder)
+    engine = captured(folder, max_frames=max_frames)
     told = crowd(engine.info.voices, size)
     speak(engine, told, steps=60)
     return told
 
 
 @pytest.mark.parametrize(
-    ("folder", "size"), [(TINY, SLOTS), (demo_voice.FOLDER, 4)], ids=["random", "demo voice"]
+    ("folder", "size", "max_frames"),
+    [(TINY, SLOTS, 18), (demo_voice.FOLDER, 4, 24)],
+    ids=["random", "demo voice"],
 )
-def test_a_mixed_crowd_speaks_as_with_the_torch_engine(folder: Path, size: int) -> None:
-    engine = plain(folder)
+def test_a_mixed_crowd_speaks_as_with_the_torch_engine(
+    folder: Path, size: int, max_frames: int
+) -> None:
+    engine = plain(folder, max_frames=max_frames)
     told = crowd(engine.info.voices, size)
     speak(engine, told, steps=60)
-    same_speech(told, undisturbed(folder, size))
+    same_speech(told, undisturbed(folder, size, max_frames))
     assert all(len(u.codes) >= 14 for u in told)
     assert all(len(u.tokens) == len(u.codes) and max(u.tokens) < len(u.ids) for u in told)
     assert {u.end for u in told} == {"complete", "max_length"}

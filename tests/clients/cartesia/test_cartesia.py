@@ -223,7 +223,10 @@ def test_a_busy_server_says_so(busy_server: Server) -> None:
 
 
 def test_dictionaries_are_made_read_changed_spoken_with_and_deleted(api: Cartesia) -> None:
-    item: Any = {"text": "tide", "alias": "tide of the morning that was coming in"}
+    item: Any = {
+        "text": "tide",
+        "alias": "tide of a morning that was coming in slowly from the sea",
+    }
     made = api.pronunciation_dicts.create(name="Sea words", items=[item])
     assert (made.name, made.items[0].text) == ("Sea words", "tide")
     assert api.pronunciation_dicts.retrieve(made.id) == made

@@ -56,7 +56,9 @@ class TorchEngine(ModelEngine):
         self._heads = AlignmentHeads(model.config.alignment_heads, shape)
 
     def warm_up(self, progress: Progress) -> list[MeasuredStep]:
-        return warm_up(self, self.sample_ids, self._slots, progress)
+        # On a GPU, libraries choose and load their kernels when they first see a size.
+        rehearse = self._model.talker.device.type != "cpu"
+        return warm_up(self, self.sample_ids, self._slots, progress, rehearse=rehearse)
 
     def close(self, utterance_id: str) -> None:
         row = self._rows.pop(utterance_id, None)

@@ -29,10 +29,19 @@ _WHOLE_TEXT = 4
 
 
 def warm_up(
-    engine: Engine, text: Sequence[int], slots: int, progress: Progress, rows: Sequence[int] = _ROWS
+    engine: Engine,
+    text: Sequence[int],
+    slots: int,
+    progress: Progress,
+    rows: Sequence[int] = _ROWS,
+    *,
+    rehearse: bool = True,
 ) -> list[MeasuredStep]:
-    """Speak `text` (token ids) in each number of slots of `rows`, twice, and begin as often with a
-    longer one in the full-text layout; return the second measurements.
+    """Speak `text` (token ids) in each number of slots of `rows`, and begin with a longer one in
+    the full-text layout; return the measurements.
+
+    Each number is spoken once before it is measured. Without `rehearse` only the first one is: that
+    is enough where a size that has not run yet takes no longer than one that has.
 
     Slots are used from 0 and are free again afterwards.
     """
@@ -41,7 +50,8 @@ def warm_up(
     for done, count in enumerate(counts):
         progress("warm-up", done, len(counts))
         for layout in (Layout.STREAMING, Layout.FULL_TEXT):
-            _speak(engine, text, count, layout)
+            if rehearse or done == 0:
+                _speak(engine, text, count, layout)
             measured += _speak(engine, text, count, layout)
     progress("warm-up", len(counts), len(counts))
     return measured

@@ -103,6 +103,7 @@ test("the tutorial's page, built as it says, speaks and says what was heard", { 
   });
   await page.goto(`${url}/talk/index.html`);
   await page.waitForFunction(() => document.getElementById("stop").onclick);
+  await page.fill("#text", "The tide is coming in. ".repeat(30)); // not over before Stop is pressed
   await page.click("#play");
   await page.click("#stop");
   await page.waitForFunction(() => document.getElementById("heard").textContent);

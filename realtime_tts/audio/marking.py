@@ -1,6 +1,6 @@
 """A watermark that marks speech as synthetic, by a pattern in its spectrum.
 
-Between 300 and 3,300 Hz, bands of 200 Hz are made louder or softer by half a decibel, for 15 ms at
+Between 300 and 3,300 Hz, bands of 200 Hz are made louder or softer by 0.6 decibels, for 15 ms at
 a time, by a pattern that is public. The ear does not hear it, since speech changes by far more;
 over some seconds, `detection.py` finds it, behind a telephone or a codec as well. Patterns in time
 and frequency for this: Kirovski and Malvar, "Spread-spectrum watermarking of audio signals", IEEE
@@ -25,7 +25,7 @@ CELL = 3
 """Windows of a cell, in which a band stays louder or softer."""
 CELLS = 128
 """Cells of the pattern, which begins again every 1.92 s."""
-_DECIBELS = 0.5
+_DECIBELS = 0.6
 
 _HOP = round(HOP_SECONDS * ENGINE_RATE)
 _WINDOW = 2 * _HOP

@@ -52,6 +52,7 @@ test("the demo page in Firefox", { skip: missing(), timeout: 120_000 }, async (t
     browser: "firefox",
     executablePath: firefox,
     env: { ...process.env, PULSE_SERVER: sound },
+    protocolTimeout: 60_000, // a Firefox that hangs is told by the command it does not answer
   });
   t.after(() => browser.close());
   const page = await browser.newPage();

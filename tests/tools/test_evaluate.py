@@ -242,10 +242,13 @@ def test_long_texts_are_as_many_sentences_as_the_minutes_take() -> None:
         ("The CIA and the F.B.I. denied it.", "The C I A and the F B I denied it."),
         ("OK, it's BROWN. Send the PDF", "OK, it's B R O W N. Send the P D F"),
         ("I saw A and B in Ohio.", "I saw A and B in Ohio."),
+        ("Visit www.example.org today.", "Visit w w w dot example dot org today."),
+        ("Write to anna@example.com.", "Write to anna@example dot com."),
+        ("Her code is k7x2, not 3.5 or 7th.", "Her code is k 7 x 2, not 3.5 or 7th."),
     ],
 )
-def test_acronyms_that_whisper_writes_are_letters_that_were_said(heard: str, words: str) -> None:
-    assert whisper.spell_capitals(heard) == words
+def test_what_whisper_writes_is_what_was_said(heard: str, words: str) -> None:
+    assert whisper.as_said(heard) == words
 
 
 def test_an_empty_report_can_be_written(tmp_path: Path) -> None:

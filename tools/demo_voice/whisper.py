@@ -8,7 +8,7 @@ faster-whisper in int8 without a download. It hears letters, which pocketsphinx 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,11 @@ NAME = "whisper-tiny.en"
 _CAPITALS = re.compile(r"\b(?:[A-Z]{2,}\b|(?:[A-Z]\.){2,})")
 _LONGEST_REPEAT = 6  # tokens: what it does not understand would else be one word for ever
 _NOT_LETTERS = frozenset({"OK"})
+_WRITTEN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
+    (re.compile(r"(?<=[a-z]{2})\.(?=[a-z]{2})", re.IGNORECASE), " dot "),  # example.org
+    (re.compile(r"\bwww\b", re.IGNORECASE), "w w w"),
+    (re.compile(r"\b(?:[a-z]\d)+[a-z]?\b", re.IGNORECASE), lambda code: " ".join(code[0])),  # k7x2
+)
 
 
 class Whisper:
@@ -55,18 +60,23 @@ def score(
     """The errors of each recording against what it should say. Raises ImportError."""
     whisper = Whisper(threads)
     return [
-        word_errors(text, spell_capitals(whisper.transcribe(recording)))
+        word_errors(text, as_said(whisper.transcribe(recording)))
         for text, recording in zip(texts, recordings, strict=True)
     ]
 
 
-def spell_capitals(text: str) -> str:
-    """Whisper writes letters that were said one by one as an acronym; here they are words again:
-    "the FBI" and "the F.B.I." become "the F B I". So do
-    acronyms that are said as a word; the evaluation's texts have none."""
+def as_said(text: str) -> str:
+    """Return the words of what Whisper writes as people do: "the FBI" and "the F.B.I." become
+    "the F B I", "www.example.org" becomes "w w w dot example dot org", "k7x2" becomes "k 7 x 2".
+
+    Acronyms that are said as a word become letters, too; the evaluation's texts have none.
+    """
 
     def apart(match: re.Match[str]) -> str:
         found = match[0]
         return found if found in _NOT_LETTERS else " ".join(found.replace(".", ""))
 
-    return _CAPITALS.sub(apart, text)
+    text = _CAPITALS.sub(apart, text)
+    for form, words in _WRITTEN:
+        text = form.sub(words, text)
+    return text

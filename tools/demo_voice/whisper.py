@@ -8,7 +8,7 @@ faster-whisper in int8 without a download. It hears letters, which pocketsphinx 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,12 @@ from tools.demo_voice.recognise import SAMPLE_RATE, Recording
 from tools.demo_voice.words import WordErrors, word_errors
 
 NAME = "whisper-tiny.en"
-_CAPITALS = re.compile(r"\b(?:[A-Z]{2,}\b|(?:[A-Z]\.){2,})")
+_ONE_BY_ONE = re.compile(
+    r"\b(?:[A-Z]{2,}\b|(?:[A-Z]\.){2,}|(?:[A-Za-z]\d)+[A-Za-z]?\b)"  # FBI, F.B.I., k7x2
+)
+_DOT = re.compile(r"(?<=[A-Za-z]{2})\.(?=[A-Za-z]{2})")  # example.org
 _LONGEST_REPEAT = 6  # tokens: what it does not understand would else be one word for ever
 _NOT_LETTERS = frozenset({"OK"})
-_WRITTEN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
-    (re.compile(r"(?<=[a-z]{2})\.(?=[a-z]{2})", re.IGNORECASE), " dot "),  # example.org
-    (re.compile(r"\bwww\b", re.IGNORECASE), "w w w"),
-    (re.compile(r"\b(?:[a-z]\d)+[a-z]?\b", re.IGNORECASE), lambda code: " ".join(code[0])),  # k7x2
-)
 
 
 class Whisper:
@@ -67,7 +65,7 @@ def score(
 
 def as_said(text: str) -> str:
     """Return the words of what Whisper writes as people do: "the FBI" and "the F.B.I." become
-    "the F B I", "www.example.org" becomes "w w w dot example dot org", "k7x2" becomes "k 7 x 2".
+    "the F B I", "k7x2" becomes "k 7 x 2", "example.org" becomes "example dot org".
 
     Acronyms that are said as a word become letters, too; the evaluation's texts have none.
     """
@@ -76,7 +74,4 @@ def as_said(text: str) -> str:
         found = match[0]
         return found if found in _NOT_LETTERS else " ".join(found.replace(".", ""))
 
-    text = _CAPITALS.sub(apart, text)
-    for form, words in _WRITTEN:
-        text = form.sub(words, text)
-    return text
+    return _DOT.sub(" dot ", _ONE_BY_ONE.sub(apart, text))

@@ -2,8 +2,11 @@
 
 const EAR = `
 registerProcessor("ear", class extends AudioWorkletProcessor {
-  heard = { sounding: 0, first: 0, last: 0, steepest: 0, loudest: 0, crossings: [] };
+  // "seconds": from the first sounding sample to the last, of those that the ear was given. A browser
+  // that is late leaves out whole blocks, for which it asks neither the player nor the ear.
+  heard = { sounding: 0, first: 0, last: 0, seconds: 0, steepest: 0, loudest: 0, crossings: [] };
   before = 0;
+  sinceFirst = 0;
   constructor() {
     super();
     this.port.onmessage = () => this.port.postMessage(this.heard);
@@ -17,7 +20,9 @@ registerProcessor("ear", class extends AudioWorkletProcessor {
         heard.sounding++;
         heard.first ||= now;
         heard.last = now;
+        heard.seconds = this.sinceFirst / sampleRate;
       }
+      if (heard.first) this.sinceFirst++;
       if (this.before < 0 && x >= 0) heard.crossings.push(now - x / (x - this.before) / sampleRate);
       heard.steepest = Math.max(heard.steepest, Math.abs(x - this.before));
       heard.loudest = Math.max(heard.loudest, Math.abs(x));

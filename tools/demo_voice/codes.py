@@ -69,7 +69,7 @@ class Coder:
         self._codec, self._encode, self._device = codec, encode, device
 
     def code(self, shard: Shard) -> CodedShard:
-        texts = [self._tokens(_typeset(text)) for text in shard.texts]
+        texts = [word_tokens(self._encode, _typeset(text)) for text in shard.texts]
         counts = np.array([len(tokens) for tokens, _ in texts])
         places = np.cumsum(counts) - counts
         codes, phones, pitch, words, frames = self._stream(shard)
@@ -116,15 +116,16 @@ class Coder:
             codes = self._codec.encode(sound[None])[0]
         return codes.to(torch.uint8).cpu().numpy()
 
-    def _tokens(self, text: str) -> tuple[list[int], list[int]]:
-        """Token ids and the whitespace-separated word each lies in."""
-        numbers, places = self._encode(text)
-        word_at, word, before = [], -1, " "
-        for character in text:
-            word += before.isspace() and not character.isspace()
-            word_at.append(word)
-            before = character
-        return numbers, [word_at[end - 1] for _, end in places]
+
+def word_tokens(encode: Encode, text: str) -> tuple[list[int], list[int]]:
+    """Token ids, and the whitespace-separated word that each of them lies in."""
+    numbers, places = encode(text)
+    word_at, word, before = [], -1, " "
+    for character in text:
+        word += before.isspace() and not character.isspace()
+        word_at.append(word)
+        before = character
+    return numbers, [word_at[end - 1] for _, end in places]
 
 
 def _typeset(text: str) -> str:

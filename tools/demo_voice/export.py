@@ -41,25 +41,37 @@ def write_checkpoint(
 ) -> None:
     """`voice` and `codec` are the state dicts of training; `louder`: dB that the codec's sound is
     raised by."""
-    (out / "speech_tokenizer").mkdir(parents=True, exist_ok=True)
+    write_voice(voice, tokenizer, out)
+    write_codec(codec, out, louder)
+
+
+def write_voice(voice: dict[str, Tensor], tokenizer: Path, out: Path) -> None:
+    """All but the codec."""
+    out.mkdir(parents=True, exist_ok=True)
     for name in _TOKENIZER:
         shutil.copyfile(tokenizer / name, out / name)
     assistant = json.loads((out / "vocab.json").read_text("utf-8"))["assistant"]
     _write(out / "config.json", _config(assistant))
     _write(out / "generation_config.json", _GENERATION)
     _write(out / "preprocessor_config.json", _TEXT_PREPROCESSOR)
-    _write(out / "speech_tokenizer" / "config.json", _codec_config())
-    _write(out / "speech_tokenizer" / "preprocessor_config.json", _AUDIO_PREPROCESSOR)
     talker = {
         f"talker.{name}": tensor
         for name, tensor in voice.items()
         if not name.startswith(_TRAINING_ONLY)
     }
     _save(talker, out / "model.safetensors")
+
+
+def write_codec(codec: dict[str, Tensor], out: Path, louder: float) -> None:
+    """The codec, in a folder of its own."""
+    folder = out / "speech_tokenizer"
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / "config.json", _codec_config())
+    _write(folder / "preprocessor_config.json", _AUDIO_PREPROCESSOR)
     tensors = _codec_tensors(codec)
     for name in _LAST_LAYER:
         tensors[name] = tensors[name] * 10 ** (louder / 20)
-    _save(tensors, out / "speech_tokenizer" / "model.safetensors")
+    _save(tensors, folder / "model.safetensors")
 
 
 def _codec_tensors(codec: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -226,14 +238,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     folder = Path("build/demo_voice")
     parser.add_argument("--voice", type=Path, default=folder / "voice.pt")
-    parser.add_argument("--codec", type=Path, default=folder / "codec.pt")
+    parser.add_argument(
+        "--codec", type=Path, default=folder / "codec.pt", help="or a checkpoint folder"
+    )
     parser.add_argument("--tokenizer", type=Path, default=folder / "tokenizer")
     parser.add_argument("--out", type=Path, default=folder / "checkpoint")
     parser.add_argument("--louder", type=float, default=0.0, help="dB to raise the sound by")
     given = parser.parse_args()
+    if given.louder and given.codec.is_dir():
+        parser.error(f"--louder {given.louder} is for a trained codec; {given.codec} is exported")
     voice = torch.load(given.voice, map_location="cpu", weights_only=True)["average"]
-    codec = load_codec(given.codec, torch.device("cpu")).state_dict()
-    write_checkpoint(voice, codec, given.tokenizer, given.out, given.louder)
+    write_voice(voice, given.tokenizer, given.out)
+    if given.codec.is_dir():
+        part = "speech_tokenizer"
+        shutil.copytree(given.codec / part, given.out / part, dirs_exist_ok=True)
+    else:
+        codec = load_codec(given.codec, torch.device("cpu")).state_dict()
+        write_codec(codec, given.out, given.louder)
     size = sum(path.stat().st_size for path in given.out.rglob("*") if path.is_file())
     print(f"{given.out}: {size / 1e6:.1f} MB")
 

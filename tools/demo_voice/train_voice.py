@@ -73,6 +73,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--length", type=int, default=768)
     parser.add_argument("--predicted", type=int, default=4096)
     parser.add_argument("--rate", type=float, default=1.5e-3)
+    parser.add_argument("--warm-up", type=int, default=500, help="steps")
     parser.add_argument("--dropout", type=float, default=0.05)
     parser.add_argument("--save-every", type=float, default=120.0)
     parser.add_argument("--listens-from", type=float, default=0.35)
@@ -101,6 +102,7 @@ def main() -> None:
         given.dropout,
         given.save_every,
         given.listens_from,
+        given.warm_up,
     )
     tokenizer = read_tokenizer(given.tokenizer)
     template = [IM_START, *tokenizer.encode("assistant\n").ids]

@@ -24,6 +24,8 @@ _NAMED, _UNNAMED = 9, 8
 """Positions before the text, with the language named or not."""
 _SHORTEST = 32
 """Positions; over a batch, utterances have several times as many on average."""
+UNKNOWN = 255
+"""A phone that nobody knows."""
 Row = list[tuple[int, int, int, int]]
 """Entries of a row: which, full-text layout or not, language named or not, positions."""
 
@@ -35,9 +37,9 @@ class Batch(NamedTuple):
     others: Tensor
     """[B, L, 15]: the other codes of that frame."""
     phones: Tensor
-    """[B, L, 4]: phones of that frame; -1 for none."""
+    """[B, L, 4]: phones of that frame; -1 where there is none or nobody knows."""
     pitch: Tensor
-    """[B, L, 4]: Hz, 0 where there is no pitch; -1 for no frame."""
+    """[B, L, 4]: Hz, 0 where there is no pitch; -1 for no frame, or where nobody knows."""
     heard: Tensor
     """[B, L]: the word of that frame; -1 for none."""
     seen: Tensor
@@ -198,7 +200,7 @@ def _lay_out(
     control = torch.where(frame == 0, ids.BOS, control)
     before = (first_frame[of] + frame - 1).clamp(0, len(pool.codes) - 1)
     at = (first_frame[of] + frame).clamp(0, len(pool.codes) - 1)
-    now = pool.codes[at].long()
+    now, known = pool.codes[at].long(), pool.phones[at].long()
     spoken = in_frames & (frame < frames[of])
 
     def spread(values: Tensor, fill: int) -> Tensor:
@@ -222,7 +224,7 @@ def _lay_out(
         ),
         target=spread(torch.where(spoken, now[:, 0], torch.where(in_frames, ids.EOS, -1)), -1),
         others=spread(now[:, 1:], 0),
-        phones=where_spoken(pool.phones[at]),
+        phones=where_spoken(known.masked_fill(known == UNKNOWN, -1)),
         pitch=where_spoken(pool.pitch[at]),
         heard=where_spoken(pool.words[at]),
         seen=spread(torch.where(has_token, pool.token_words[token].long(), -1), -1),

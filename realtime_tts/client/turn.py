@@ -217,10 +217,13 @@ class Turn(TurnView):
     async def _send_script(self) -> None:
         """Send what the server has not got yet; between two sessions, the next one gets it."""
         async with self._sending:
-            while self._script_sent < len(self._script) and not self._between:
-                message = self._script[self._script_sent]
-                self._script_sent += 1
-                await self._submit(message)
+            await self._send_unsent()
+
+    async def _send_unsent(self) -> None:
+        while self._script_sent < len(self._script) and not self._between:
+            message = self._script[self._script_sent]
+            self._script_sent += 1
+            await self._submit(message)
 
     # Going on
 
@@ -246,19 +249,23 @@ class Turn(TurnView):
                     return
                 if not connection.resumes:
                     raise error
-                self._inbox.resumes += 1
-                self._connection, self._between = connection, False
-                connection.join(self._inbox)
-                async with connection.settings(self._inbox.settings):
-                    async with self._sending:
-                        most = most_chars(connection.ready.limits)
-                        self._script, self._script_sent = joined(self._script, most), 0
-                        resume = self._inbox.resume
-                        for message in resume.messages(self._inbox.words, self._traceparent):
-                            await self._submit(message)
-                    await self._send_script()
+                async with connection.settings(self._inbox.settings), self._sending:
+                    await self._begin_again(connection)
         except RealtimeTTSError:
             self._inbox.fail(turn_lost(error, self._inbox))
+
+    async def _begin_again(self, connection: Connection) -> None:
+        """Send all there is in this session. Text that is sent meanwhile comes behind it."""
+        if self.over:  # interrupted while the session got the turn's settings
+            return
+        self._inbox.resumes += 1
+        self._connection, self._between = connection, False
+        connection.join(self._inbox)
+        most = most_chars(connection.ready.limits)
+        self._script, self._script_sent = joined(self._script, most), 0
+        for message in self._inbox.resume.messages(self._inbox.words, self._traceparent):
+            await self._submit(message)
+        await self._send_unsent()
 
     def _interrupted_here(self, played_ms: float | None) -> None:
         """Answer an interrupt without a socket, by the states that the server has sent."""

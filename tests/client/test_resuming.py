@@ -126,6 +126,34 @@ async def test_settings_that_change_in_the_middle_of_a_reply_are_for_the_next_on
             await tts.configure(voice="alto")
 
 
+async def test_text_that_comes_while_a_session_gets_a_replys_settings_waits_for_it() -> None:
+    async with (
+        server() as started,
+        RealtimeTTS(started.url, backoff=QUICK, word_times="on", lead_ms=30_000) as tts,
+        asyncio.timeout(10),
+    ):
+        turn = await tts.turn()
+        await turn.send(TEXT[:100])
+        await anext(turn)
+        await tts.configure(voice="bass")
+        configure = Connection.configure
+
+        async def slowly(self: Connection, start: m.SessionStart) -> None:
+            await configure(self, start)
+            if not turn.text.endswith(TEXT[100:]):
+                await turn.send(TEXT[100:])
+                await turn.end()
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Connection, "configure", slowly)
+            await lose(tts)
+            await until(lambda: len(turn.text) == len(TEXT))
+        async for _ in turn:
+            pass
+        assert turn.resumes == 1 and not turn.warnings
+        assert "".join(word.text for word in turn.words) == TEXT
+
+
 @pytest.mark.parametrize("begun", [False, True])
 async def test_a_socket_that_is_lost_while_it_is_handed_to_a_turn_costs_no_reply(
     begun: bool,

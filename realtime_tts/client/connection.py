@@ -157,10 +157,14 @@ class Connection:
         except ConnectionClosed as error:
             raise self._lost(error) from error
 
-    def send_later(self, message: m.Message) -> None:
-        """Send from where nothing can be awaited; a lost connection is ignored."""
+    def send_later(self, message: m.Message, *, behind: asyncio.Lock | None = None) -> None:
+        """Send from where nothing can be awaited; a lost connection is ignored. `behind`: held
+        while something is sent that must come first."""
 
         async def sending() -> None:
+            if behind is not None:
+                async with behind:
+                    pass
             with contextlib.suppress(ConnectionLost):
                 await self.send(message, urgent=True)
 

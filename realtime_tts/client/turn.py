@@ -52,6 +52,7 @@ class Turn(TurnView):
         self._script_sent = 0  # how many of them, in the present session
         self._sending = asyncio.Lock()
         self._between = False  # two sessions: the socket was lost
+        self._begun = False  # whether the present session has had the turn's beginning
         self._in_vain = 0  # sessions in a row without a new packet
         self._going_on: asyncio.Task[None] | None = None
         if goes_on:
@@ -159,8 +160,11 @@ class Turn(TurnView):
         if self._connection is None:
             self._finish_here("interrupted")
             return self._heard_all(0.0)
+        if not self._begun:
+            async with self._sending:  # the server must not get the interrupt before the turn
+                pass
         estimate = None
-        if self._between:
+        if self._between or not self._begun:
             self._interrupted_here(played_ms)
         elif self._abandoned:
             estimate = await self._answer(self._inbox.wait_interrupted())
@@ -170,6 +174,8 @@ class Turn(TurnView):
             self._abandoned, self._played_ms = False, played_ms
             await self._submit(m.Interrupt(turn_id=self.turn_id, played_ms=played_ms), urgent=True)
         report = await self._answer(self._inbox.wait_interrupted())
+        if report is None:  # a turn that the server does not know never ends there
+            self._finish_here("interrupted")
         await self._answer(self._inbox.wait_over())
         return report or estimate or self._heard_all(played_ms)
 
@@ -185,11 +191,13 @@ class Turn(TurnView):
             self._inbox.fail(error)
         if self._connection is None:
             self._finish_here("interrupted")
-        elif self._between:
+        elif self._between or not (self._begun or self._sending.locked()):
             self._interrupted_here(played_ms)
         elif self._inbox.result is None and not was_stopped:
             self._abandoned = played_ms is None
-            self._connection.send_later(m.Interrupt(turn_id=self.turn_id, played_ms=played_ms))
+            interrupt = m.Interrupt(turn_id=self.turn_id, played_ms=played_ms)
+            beginning = None if self._begun else self._sending
+            self._connection.send_later(interrupt, behind=beginning)
 
     # Steps
 
@@ -220,10 +228,13 @@ class Turn(TurnView):
             await self._send_unsent()
 
     async def _send_unsent(self) -> None:
-        while self._script_sent < len(self._script) and not self._between:
+        while self._script_sent < len(self._script) and not (self._between or self.over):
             message = self._script[self._script_sent]
             self._script_sent += 1
-            await self._submit(message)
+            try:
+                await self._submit(message)
+            finally:
+                self._begun = True  # also where it was cancelled, perhaps after it had left
 
     # Going on
 
@@ -259,7 +270,7 @@ class Turn(TurnView):
         if self.over:  # interrupted while the session got the turn's settings
             return
         self._inbox.resumes += 1
-        self._connection, self._between = connection, False
+        self._connection, self._between, self._begun = connection, False, False
         connection.join(self._inbox)
         most = most_chars(connection.ready.limits)
         self._script, self._script_sent = joined(self._script, most), 0

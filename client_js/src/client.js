@@ -147,7 +147,9 @@ export class RealtimeTTS {
         error = { retryable: true, ...cause, message: cause.message, cause };
       });
       if (connection) return this.#reconnected(connection);
-      if (!error.retryable || performance.now() >= giveUpAt) return this.#giveUp(error);
+      if (this.#closed || !error.retryable || performance.now() >= giveUpAt) {
+        return this.#giveUp(error);
+      }
     }
   }
 

@@ -292,6 +292,15 @@ test("closing while it connects closes the new socket, too", async (t) => {
   assert.equal(await nextSocket(t, 20_000), null);
 });
 
+test("closing while it connects in vain is the end of that", async (t) => {
+  const { tts, socket } = await timed(t);
+  socket.drop();
+  const next = await nextSocket(t, 300);
+  tts.close();
+  next.fail("refused");
+  assert.equal(await nextSocket(t, 20_000), null);
+});
+
 test("errors of the engine carry what was not heard as well", async (t) => {
   const { tts, socket } = await timed(t);
   const turn = tts.turn();

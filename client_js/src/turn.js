@@ -167,9 +167,10 @@ export class Turn {
       else await connection.within(done, "no `turn.done`");
       if (report) return { ...report, textRemaining: report.textRemaining + unsent };
     }
-    this.#finishHere("interrupted");
     const playedMs = at.played_ms ?? (at.played_samples ?? samplesSent) / SAMPLES_PER_MS;
-    return { turnId, samplesSent, playedMs, ...this.#split(playedMs * SAMPLES_PER_MS) };
+    const heard = this.#split(playedMs * SAMPLES_PER_MS);
+    this.#finishHere("interrupted");
+    return { turnId, samplesSent, playedMs, ...heard };
   }
 
   #silence() {

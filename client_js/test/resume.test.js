@@ -229,6 +229,16 @@ test("an interrupt while there is no connection ends a turn that could go on", a
   assert.deepEqual(next.take(), []);
 });
 
+test("what was heard is not the whole text, only because the rest had not come", async (t) => {
+  const { socket, turn } = await makeResuming(t);
+  const text = "ning, and good evening. ".repeat(20);
+  turn.send(text);
+  socket.drop();
+  const report = await turn.interrupt({ playedSamples: 2000 }); // all that came
+  assert.ok(report.textSpoken.length < 20, report.textSpoken);
+  assert.equal(report.textSpoken + report.textRemaining, `Good mor${text}`);
+});
+
 test("a turn that could go on fails when no connection comes back", async (t) => {
   const { socket, turn } = await makeResuming(t, { giveUpAfterMs: 1000 });
   socket.drop();

@@ -12,8 +12,8 @@ const IDLE = { state: "idle", error: null, interrupted: null };
 /** A player, and a session that is made when it is first needed, and again after it failed. */
 class Voice {
   player = new Player();
-  /** @type {api.Playback | null} */
-  playback = null;
+  /** Counts what it was asked for, so that only the last counts: speech, or silence. */
+  asked = 0;
   /** @type {Promise<RealtimeTTS> | null} */
   #session = null;
   #server;
@@ -35,6 +35,7 @@ class Voice {
   }
 
   async close() {
+    this.asked++;
     await this.player.close();
     (await this.#session?.catch(() => null))?.close();
   }
@@ -62,25 +63,27 @@ export function useSpeech(server, options = {}) {
   const speak = useCallback(async (/** @type {api.TextSource} */ text) => {
     const here = voice.current;
     if (!here) return null;
-    const show = (/** @type {react.SpeechView} */ next) => voice.current === here && setView(next);
+    const mine = ++here.asked;
+    const show = (/** @type {react.SpeechView} */ next) => here.asked === mine && setView(next);
     const unlocked = here.player.unlock(); // while it is still the click that allows sound
     show({ ...IDLE, state: "waiting" });
     /** @type {api.Playback | null} */
     let playback = null;
     const sounds = (/** @type {any} */ { detail }) => {
-      const mine = detail.playback === playback && detail.state === "playing";
-      if (mine) show({ ...IDLE, state: "speaking" });
+      const begins = detail.playback === playback && detail.state === "playing";
+      if (begins) show({ ...IDLE, state: "speaking" });
     };
     here.player.addEventListener("state", sounds);
     try {
       const [session] = await Promise.all([here.session(), here.player.bargeIn(), unlocked]);
-      const begun = here.player.play(session.speak(text));
-      here.playback = playback = begun;
-      const result = await begun.done;
-      if (here.playback === playback && result.reason !== "interrupted") show(IDLE);
+      const turn = session.turn();
+      if (here.asked !== mine) void turn.interrupt(); // meanwhile: it must not be heard
+      playback = here.player.play(turn.feed(text));
+      const result = await playback.done;
+      show(IDLE);
       return result;
     } catch (error) {
-      if (here.playback === playback) show({ ...IDLE, error: /** @type {Error} */ (error) });
+      show({ ...IDLE, error: /** @type {Error} */ (error) });
       return null;
     } finally {
       here.player.removeEventListener("state", sounds);
@@ -89,8 +92,10 @@ export function useSpeech(server, options = {}) {
 
   const interrupt = useCallback(async () => {
     const here = voice.current;
-    const interrupted = (await here?.player.bargeIn()) ?? null;
-    if (here && voice.current === here) setView({ ...IDLE, interrupted });
+    if (!here) return null;
+    const mine = ++here.asked;
+    const interrupted = await here.player.bargeIn();
+    if (here.asked === mine) setView({ ...IDLE, interrupted });
     return interrupted;
   }, []);
 

@@ -11,18 +11,22 @@ import { open, serve, skip } from "./harness.js";
 const PACKAGES = fileURLToPath(new URL("../../node_modules", import.meta.url));
 const LONG = "The tide is coming in, slowly but surely, and all the boats are afloat again. ".repeat(3);
 const APP = `
-  import { StrictMode, createElement as h, useState } from "react";
+  import { StrictMode, createElement as h, useEffect, useState } from "react";
   import { createRoot } from "react-dom/client";
   import { useSpeech } from "realtime-tts/react";
 
   function Speech({ voice, server }) {
     const { state, error, interrupted, speak, interrupt } = useSpeech(server, { voice });
     globalThis.seen = [...(globalThis.seen ?? []), state];
+    useEffect(() => void (globalThis.mounted = true), []);
     return h("section", null,
       h("p", { id: "state" }, state),
       h("p", { id: "heard" }, interrupted?.textSpoken ?? ""),
       h("p", { id: "error" }, error?.message ?? ""),
-      h("button", { id: "speak", onClick: async () => (globalThis.result = await speak(globalThis.text)) }, "Speak"),
+      h("button", { id: "speak", onClick: async () => {
+        globalThis.result = await speak(globalThis.text);
+        globalThis.reasons = [...(globalThis.reasons ?? []), globalThis.result?.reason];
+      } }, "Speak"),
       h("button", { id: "interrupt", onClick: interrupt }, "Interrupt"));
   }
 
@@ -33,21 +37,26 @@ const APP = `
   }
   createRoot(document.querySelector("main")).render(h(StrictMode, null, h(App)));`;
 
-test("a component speaks, is interrupted, and leaves nothing behind", { skip }, async (t) => {
+/** A page of that server with the app, the sockets it opens, and a function that waits for a state. */
+async function openApp(t, url, seesSocket = () => {}) {
   const { folder } = install(t);
   const { build } = await import("esbuild");
   const [app, outfile] = [join(folder, "app.js"), join(folder, "out.js")];
   writeFileSync(app, APP);
   const options = { bundle: true, format: "esm", nodePaths: [PACKAGES] };
   await build({ entryPoints: [app], outfile, define: { "process.env.NODE_ENV": '"development"' }, ...options });
-  const { url, kill } = await serve(t, "--engine", "fake");
   const page = await open(t, url, "<body><main></main>");
   const sockets = [];
-  page.on("websocket", (socket) => sockets.push(socket));
+  page.on("websocket", (socket) => sockets.push(socket) && seesSocket(socket));
   await page.addScriptTag({ content: readFileSync(outfile, "utf8"), type: "module" });
   const state = (wanted) =>
     page.waitForFunction((wanted) => document.querySelector("#state")?.textContent === wanted, wanted);
+  return { page, sockets, state };
+}
 
+test("a component speaks, is interrupted, and leaves nothing behind", { skip }, async (t) => {
+  const { url, kill } = await serve(t, "--engine", "fake");
+  const { page, sockets, state } = await openApp(t, url);
   await page.evaluate(() => (globalThis.text = "One two three."));
   await page.click("#speak");
   await page.waitForFunction(() => globalThis.result);
@@ -83,4 +92,37 @@ test("a component speaks, is interrupted, and leaves nothing behind", { skip }, 
   await page.click("#speak");
   await page.waitForFunction(() => document.querySelector("#error").textContent);
   assert.equal(await page.textContent("#state"), "idle");
+});
+
+test("speech that has not begun is interrupted like any other", { skip }, async (t) => {
+  const { url } = await serve(t, "--engine", "fake");
+  const texts = [];
+  const { page, state } = await openApp(t, url, (socket) => {
+    socket.on("framesent", ({ payload }) => texts.push(JSON.parse(payload).text));
+  });
+  await page.waitForFunction(() => globalThis.mounted);
+
+  await page.evaluate((text) => {
+    const click = (id) => document.querySelector(id).click();
+    globalThis.text = text;
+    click("#speak"); // it waits for the session and the audio device
+    globalThis.text = "Instead.";
+    click("#speak");
+  }, LONG);
+  const reasons = async (count) => {
+    await page.waitForFunction((count) => globalThis.reasons?.length === count, count);
+    return page.evaluate(() => globalThis.reasons);
+  };
+  assert.deepEqual(await reasons(2), ["interrupted", "complete"]);
+  assert.deepEqual(texts.filter(Boolean), ["Instead."]);
+  await state("idle");
+
+  await page.evaluate(() => {
+    document.querySelector("#speak").click();
+    document.querySelector("#interrupt").click();
+  });
+  assert.equal((await reasons(3)).at(-1), "interrupted");
+  assert.equal(texts.filter(Boolean).length, 1);
+  await state("idle");
+  assert.deepEqual(page.errors, []);
 });

@@ -84,6 +84,11 @@ class Speech:
         """Send all text. Never raises: an error fails the turn, which raises it."""
         try:
             await self._send_all(turn)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or not task.cancelling():  # but something that the source waited for
+                turn.abandon(ClientError("the text source was cancelled before its end"))
+            raise
         except Exception as error:
             turn.abandon(error)  # no effect where the turn itself has failed already
         finally:

@@ -7,6 +7,8 @@ import threading
 from collections.abc import AsyncGenerator, Iterable
 from concurrent.futures import CancelledError
 
+from realtime_tts.errors import ClientError
+
 _WAITING = 64  # pieces read ahead at most
 
 
@@ -34,6 +36,8 @@ async def read_in_a_thread(pieces: Iterable[str]) -> AsyncGenerator[str, None]:
                     return
         except Exception as error:
             put(error)
+        except BaseException as error:  # it ends this thread, and must not end the event loop
+            put(ClientError(f"the text source ended with {error!r}"))
         else:
             put(None)
 

@@ -82,6 +82,8 @@ class Turn(TurnView):
             if end:
                 await self.end()
             return
+        if not isinstance(delta, str):  # bytes would be spoken as base64
+            raise ClientError(f"a text delta is a string, found {type(delta).__name__}")
         connection = await self._opened()
         if self._stopped:  # while it connected: the server must not get this turn
             return

@@ -147,6 +147,16 @@ def test_an_error_in_the_text_source_comes_out_of_the_loop(server: Any) -> None:
             pass
 
 
+def test_a_text_source_that_ends_its_thread_ends_the_speech(server: Any) -> None:
+    def deltas() -> Iterator[str]:
+        yield "Half a sen"
+        raise SystemExit(3)
+
+    with server() as tts, pytest.raises(ClientError, match=r"ended with SystemExit\(3\)"):
+        for _ in tts.speak(deltas()):
+            pass
+
+
 def test_errors_are_those_of_the_asyncio_client(fake_server: str, server: Any) -> None:
     with pytest.raises(HandshakeRefused), SyncRealtimeTTS(fake_server, api_key="wrong"):
         pytest.fail("it has let us in")

@@ -145,6 +145,29 @@ async def test_an_error_before_the_first_delta_needs_no_turn_at_the_server(
                 pass
 
 
+async def test_a_source_whose_own_task_was_cancelled_stops_the_speech(stand_in: StandIn) -> None:
+    answering = asyncio.create_task(asyncio.sleep(60))  # the language model
+
+    async def deltas() -> AsyncIterator[str]:
+        yield "half a sen"
+        await answering
+
+    async with RealtimeTTS(await stand_in.start(echo_script)) as tts, asyncio.timeout(5):
+        speech = tts.speak(deltas())
+        with pytest.raises(ClientError, match="the text source was cancelled"):
+            async for _ in speech:
+                answering.cancel()
+        assert [len(packet) // 2 async for packet in tts.speak("Next.")] == [5]
+        assert speech.result is not None and speech.result.reason == "interrupted"
+
+
+async def test_bytes_are_no_text(stand_in: StandIn) -> None:
+    async with RealtimeTTS(await stand_in.start(echo_script)) as tts:
+        with pytest.raises(ClientError, match="a text delta is a string, found bytes"):
+            async for _ in tts.speak([b"Hello."]):  # type: ignore[list-item]
+                pass
+
+
 async def test_another_task_can_interrupt_and_the_loop_ends_quietly(stand_in: StandIn) -> None:
     source = Source()
     async with RealtimeTTS(await stand_in.start(echo_script)) as tts:

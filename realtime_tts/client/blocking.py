@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator
+from concurrent.futures import CancelledError
 from functools import partial
 from typing import Any, Self, TypeVar, Unpack
 
@@ -23,6 +24,7 @@ from realtime_tts.errors import ClientError
 from realtime_tts.protocol.messages import Ready, TurnDone, TurnInterrupted
 
 _T = TypeVar("_T")
+_CLOSED = "this client is closed; make a new one"
 
 
 class _Loop:
@@ -30,6 +32,8 @@ class _Loop:
 
     def __init__(self) -> None:
         begun = threading.Event()
+        self._closing = threading.Lock()
+        self._closed = False
         run = partial(asyncio.run, self._main(begun))
         self._thread = threading.Thread(target=run, name="realtime-tts", daemon=True)
         self._thread.start()
@@ -37,12 +41,15 @@ class _Loop:
 
     def wait(self, work: Coroutine[Any, Any, _T]) -> _T:
         """Run `work` and return its result. An interrupted wait (Ctrl-C) cancels the work."""
-        if not self._thread.is_alive():
-            work.close()
-            raise ClientError("this client is closed; make a new one")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        with self._closing:  # the end cancels what has begun; later work would never be done
+            if self._closed or not self._thread.is_alive():  # as at the program's end
+                work.close()
+                raise ClientError(_CLOSED)
+            future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
+        except CancelledError:
+            raise ClientError(_CLOSED) from None
         except BaseException:
             future.cancel()
             raise
@@ -68,9 +75,11 @@ class _Loop:
 
     def close(self) -> None:
         """End the thread, and calls that still wait in it. Idempotent."""
-        if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._over.set)
-            self._thread.join()
+        with self._closing:
+            if not self._closed:
+                self._closed = True
+                self._loop.call_soon_threadsafe(self._over.set)
+        self._thread.join()
 
     async def _main(self, begun: threading.Event) -> None:
         self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -12,6 +16,7 @@ from typing import Any
 import pytest
 
 from realtime_tts import RealtimeTTS, Speech, SyncRealtimeTTS, SyncSpeech, SyncTurn, Turn
+from realtime_tts.client.blocking import _Loop
 from realtime_tts.errors import ClientError, HandshakeRefused, RequestError
 from tests.waiting import wait_until
 
@@ -25,16 +30,16 @@ def server(fake_server: str, key: str) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(
-    ("blocking", "asyncio"),
+    ("blocking", "original"),
     [(SyncRealtimeTTS, RealtimeTTS), (SyncTurn, Turn), (SyncSpeech, Speech)],
 )
-def test_it_has_all_that_the_asyncio_client_has(blocking: type, asyncio: type) -> None:
+def test_it_has_all_that_the_asyncio_client_has(blocking: type, original: type) -> None:
     def members(of: type) -> set[str]:
         return {name for name in dir(of) if not name.startswith("_")} - {"url"}
 
-    assert members(blocking) == members(asyncio)
-    for name in members(asyncio):
-        one, other = getattr(asyncio, name), getattr(blocking, name)
+    assert members(blocking) == members(original)
+    for name in members(original):
+        one, other = getattr(original, name), getattr(blocking, name)
         if callable(one) and name != "speak":  # which takes no async iterable
             assert list(inspect.signature(one).parameters) == list(
                 inspect.signature(other).parameters
@@ -185,6 +190,45 @@ def test_closing_ends_what_waits_in_other_threads(server: Any) -> None:
         assert failures and not thread.is_alive()
         with pytest.raises(ClientError, match="closed"):
             next(turn)
+
+
+def test_work_that_comes_while_the_client_closes_is_refused() -> None:
+    loop = _Loop()
+
+    async def resolve() -> None:  # as an address is looked up, in a thread that nothing can end
+        asyncio.get_running_loop().run_in_executor(None, time.sleep, 1.0)
+
+    loop.wait(resolve())
+    failures = list[Exception]()
+
+    def late() -> None:
+        try:
+            loop.wait(asyncio.sleep(60))
+        except Exception as error:
+            failures.append(error)
+
+    begun = threading.Thread(target=late, daemon=True)
+    begun.start()
+    closing = threading.Thread(target=loop.close)
+    closing.start()
+    time.sleep(0.2)
+    assert closing.is_alive()
+    while_closing = threading.Thread(target=late, daemon=True)
+    while_closing.start()
+    for thread in (closing, begun, while_closing):
+        thread.join(10)
+        assert not thread.is_alive()
+    assert [type(each) for each in failures] == [ClientError, ClientError]
+
+
+def test_a_program_ends_that_left_a_loop_and_its_client_open(fake_server: str, key: str) -> None:
+    program = (
+        "from realtime_tts import SyncRealtimeTTS\n"
+        f"tts = SyncRealtimeTTS({fake_server!r}, api_key={key!r})\n"
+        f"packets = iter(tts.speak({TEXT!r}))\n"
+        "next(packets)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=30)
 
 
 def test_nothing_is_left_behind(server: Any) -> None:

@@ -9,6 +9,7 @@ was over before its text: the text paused for too long, or the model ended by it
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -146,7 +147,7 @@ class Utterance:
                         raise
                     log.warning("nothing of the turn was heard, so it is begun again: %s", error)
                     attempt += 1
-                    await asyncio.sleep(pause)
+                    await self._rest(pause)
                 else:
                     self._note_words()
                     if speech.result is None or not self._goes_on(speech.result):
@@ -241,6 +242,13 @@ class Utterance:
             if self._ended or self.stopped:
                 return
             await self._wait()
+
+    async def _rest(self, seconds: float) -> None:
+        """Wait for so long, or until it is stopped."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not self.stopped:
+                    await self._wait()
 
     async def _wait(self) -> None:
         # Several tasks may wait; each looks at the state again, so one event serves them all.

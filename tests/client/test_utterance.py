@@ -124,6 +124,40 @@ async def test_nobody_waits_until_a_key_may_speak_again_tomorrow(stand_in: Stand
     assert refused.value.retry_after == 60_000
 
 
+async def test_an_utterance_that_is_stopped_does_not_wait_for_room(stand_in: StandIn) -> None:
+    refused = asyncio.Event()
+
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.receive(Text)
+        full = ErrorMessage(
+            code="overloaded",
+            message="no room",
+            fatal=False,
+            retryable=True,
+            retry_after_ms=20_000,
+            turn_id="turn-1",
+        )
+        await peer.send(full)
+        await peer.done("turn-1", "error")
+        refused.set()
+        await peer.until_closed()
+
+    utterance = Utterance()
+    utterance.add("The tide.")
+
+    async def listen() -> list[bytes]:
+        return [packet async for packet in utterance.packets(tts.speak)]
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        listening = asyncio.create_task(listen())
+        await refused.wait()
+        await asyncio.sleep(0.1)
+        assert await utterance.interrupt() is None
+        assert await asyncio.wait_for(listening, 5) == []
+    assert not utterance.complete
+
+
 @pytest.mark.parametrize("reason", ["idle", "complete"])
 async def test_a_turn_that_is_over_before_its_text_is_followed_by_one_with_the_rest(
     stand_in: StandIn, reason: str

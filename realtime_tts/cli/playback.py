@@ -11,7 +11,7 @@ import contextlib
 import shutil
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Self
@@ -146,21 +146,33 @@ class SoundDeviceSink(Player):
             self._stream.start()
         except Exception as error:
             # PortAudio raises its own kinds for a missing library, device or rate.
-            raise PlayerFailed(f"sounddevice cannot play: {error}") from error
+            raise _cannot_play(error) from error
 
     async def write(self, packet: bytes) -> None:
         if not self._stopped:
             self.note_sent(packet)
-            await asyncio.to_thread(self._stream.write, packet)
+            await self._unless_stopped(self._stream.write, packet)
 
     async def finish(self) -> None:
         if not self._stopped:
-            await asyncio.to_thread(self._stream.stop)  # waits until all of it was played
+            await self._unless_stopped(self._stream.stop)  # waits until all of it was played
         self._stream.close()
+
+    async def _unless_stopped(self, call: Callable[..., object], *arguments: object) -> None:
+        """Call in a thread. That `stop` breaks it off is no error."""
+        try:
+            await asyncio.to_thread(call, *arguments)
+        except Exception as error:
+            if not self._stopped:
+                raise _cannot_play(error) from error
 
     def stop(self) -> None:
         self._stopped = True
         self._stream.abort()
+
+
+def _cannot_play(error: Exception) -> PlayerFailed:
+    return PlayerFailed(f"sounddevice cannot play: {error}")
 
 
 class AfplaySink(Sink):

@@ -1,12 +1,20 @@
+import asyncio
 import contextlib
 import os
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from realtime_tts.cli.playback import AfplaySink, Player, PlayerFailed, ProcessSink
+from realtime_tts.cli.playback import (
+    AfplaySink,
+    Player,
+    PlayerFailed,
+    ProcessSink,
+    SoundDeviceSink,
+)
 
 SECOND = bytes(48_000)
 
@@ -123,3 +131,46 @@ async def test_stopping_a_player_is_immediate_and_no_error() -> None:
     await sink.finish()
     played = sink.played_seconds
     assert played is not None and played < 5
+
+
+class Device:
+    """A stream of the package `sounddevice`, whose calls wait until it is ended."""
+
+    def __init__(self, **_options: object) -> None:
+        self.ended = threading.Event()
+        self.why = "Device unavailable"
+
+    def start(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def write(self, _packet: bytes) -> None:
+        assert self.ended.wait(10)
+        raise RuntimeError(self.why)  # as PortAudio's own
+
+    stop = start
+
+    def abort(self) -> None:
+        self.why = "Stream is stopped"
+        self.ended.set()
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+async def test_a_sound_device_that_goes_away_is_told_unless_it_was_stopped(
+    stopped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = Device()
+    module = SimpleNamespace(RawOutputStream=lambda **_options: device)
+    monkeypatch.setitem(sys.modules, "sounddevice", module)
+    sink = SoundDeviceSink()
+    await sink.open()
+    writing = asyncio.create_task(sink.write(SECOND))
+    await asyncio.sleep(0.05)
+    if stopped:
+        sink.stop()
+        await writing
+        await sink.finish()
+        return
+    device.ended.set()
+    with pytest.raises(PlayerFailed, match="sounddevice cannot play: Device unavailable"):
+        await writing

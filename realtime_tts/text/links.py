@@ -53,12 +53,12 @@ class LinkReader:
 
     def left_of_label(self, at: int) -> int | None:
         """Return how far the end of the innermost label is; None outside labels."""
+        while self._label_ends and self._label_ends[-1] < at:
+            self._label_ends.pop()
         return self._label_ends[-1] - at if self._label_ends else None
 
     def ends_label(self, at: int) -> bool:
         """Return whether the bracket at `at` ends a label."""
-        while self._label_ends and self._label_ends[-1] < at:
-            self._label_ends.pop()
         return self.left_of_label(at) == 0
 
     def label_end(self, window: str, at: int, ended: bool) -> Step:

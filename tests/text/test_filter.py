@@ -80,6 +80,7 @@ CASES = {
     "网址 https://example.com。": "网址 example.com。",
     "[https://a.example/x](https://a.example/x) is": "a.example is",
     "[https://a.example/x.](u 'v w') is": "a.example. is",
+    "[a](b) or https://c.example/d/e?f, [g](h) www.i.example/j": "a or c.example, g i.example",
     "http is a protocol, www too": "http is a protocol, www too",
     "mail bob.smith@example.com": "mail bob.smith@example.com",
     "https://example.com:8080/path: hello": "example.com: hello",

@@ -207,12 +207,18 @@ class NumberReader(DateWords):
             return None
         link = f" {lang.to} " if lang.spaced else lang.to
         shared = money_sign(first) if money_sign(first) and not money_sign(second) else ""
+        end, both = self._length(second), first["currency"] and second["currency"]
+        if shared and first["currency"] and not second["percent"]:
+            # The second number is money, too, and may have a scale of money: £5-10m.
+            sign = f"{shared} "
+            second = patterns.quantity.match(sign + text[dash.end() :]) or second
+            end = dash.end() + self._length(second) - len(sign)
         complete = any(first[name] for name in ("unit", "percent", "scale", "short"))
-        if complete or (first["currency"] and second["currency"]):
+        if complete or both:
             before = self._amount(first, "")
         else:
             before = self._number(first["number"], yearly=not _measured(first, second))
-        return Reading(self._length(second), before + link + self._amount(second, shared))
+        return Reading(end, before + link + self._amount(second, shared))
 
     def _ascends(self, first: re.Match[str], second: re.Match[str], rest: str) -> bool:
         """Return whether a hyphen means a range: numbers ascend, and nothing else is attached."""

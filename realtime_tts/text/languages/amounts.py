@@ -32,7 +32,7 @@ class AmountWords:
         `shared`: the currency that stands before the first number of a range. `single`: the
         quantity is an adjective, which has no plural: a five dollar fee.
         """
-        lang, sign = self.language, match["sign"]
+        lang = self.language
         behind = (match["behind"] or "") if self._belongs(match) else ""
         currency = self._currency(behind) or self._currency(money_sign(match) or shared)
         scale = lang.scales.get(match["scale"] or (match["short"] if currency else "") or "")
@@ -46,7 +46,11 @@ class AmountWords:
             words = self._measure(match, scale, single)
         if behind in lang.behind_money:
             words += f" {lang.behind_money[behind]}"
-        words += self._per(match)[1]
+        return self._signed(match, words + self._per(match)[1])
+
+    def _signed(self, match: re.Match[str], words: str) -> str:
+        """Return the words for a quantity without its sign, behind the word for its sign."""
+        lang, sign = self.language, match["sign"]
         before = {"+": lang.plus, "±": lang.plus_or_minus or f"{lang.plus} {lang.minus}"}
         word = before.get(sign, lang.minus)
         return f"{word}{' ' if lang.spaced else ''}{words}" if sign else words

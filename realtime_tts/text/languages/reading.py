@@ -217,7 +217,8 @@ class NumberReader(DateWords):
         if complete or both:
             before = self._amount(first, "")
         else:
-            before = self._number(first["number"], yearly=not _measured(first, second))
+            number = self._number(first["number"], yearly=not _measured(first, second))
+            before = self._signed(first, number)
         return Reading(end, before + link + self._amount(second, shared))
 
     def _ascends(self, first: re.Match[str], second: re.Match[str], rest: str) -> bool:

@@ -25,8 +25,9 @@ _COMMAND = re.compile(r"\\(?P<name>[A-Za-z]+)(?P<groups>(?:\{[^{}\\\n]*\}){0,2})
 _OPEN = re.compile(r"\\[A-Za-z]*(?:\{[^{}\\\n]*\})?(?:\{[^{}\\\n]*)?\Z")
 _GROUP = re.compile(r"\{([^{}]*)\}")
 _PROSE = r"(?![^$\n]{0,60}?(?<![\\A-Za-z])[A-Za-z]{3})"  # a word, which no formula contains
-_INLINE = re.compile(rf"\$(?![\s\d$]){_PROSE}[^$\n]{{0,60}}(?<![\s$])\$(?![\w$])")
-_OPEN_INLINE = re.compile(rf"\$(?:(?![\s\d$]){_PROSE}[^$\n]{{0,60}}\$?)?\Z")
+_DEBTS = r"(?![-−]\d[^$\n]{0,60}\$[-−]\d)"  # two amounts of money: $-5, $-3
+_INLINE = re.compile(rf"\$(?![\s\d$]){_DEBTS}{_PROSE}[^$\n]{{0,60}}(?<![\s$])\$(?![\w$])")
+_OPEN_INLINE = re.compile(rf"\$(?:(?![\s\d$]){_PROSE}[^$\n]{{0,60}}(?:\$[-−]?)?)?\Z")
 
 
 def command(text: str, ended: bool) -> tuple[int, str] | None:

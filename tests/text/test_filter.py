@@ -57,6 +57,7 @@ CASES = {
     "Title\n=====\nText": "Title\n\nText",
     "* * *\nText": "Text",
     "wait -- what --- now": "wait -- what --- now",
+    "$-5.00, $-3.50 and $-5x$ or $n$-1": "$-5.00, $-3.50 and -5x or n-1",
     # Code.
     "Use `pip install x_y` now": "Use pip install x_y now",
     "`a*b*c` and ``x`y``": "a*b*c and xy",

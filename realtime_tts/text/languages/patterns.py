@@ -68,7 +68,8 @@ class Patterns:
         self.quantity = re.compile(
             rf"(?P<sign>[{MINUS}+±])?"
             rf"(?P<currency>{_any(prefixes)}|[{SIGNS}]|(?:{_any(codes)})(?= ))?"
-            rf"(?(currency) ?)(?P<number>{number}|{mark}\d+)"
+            rf"(?(currency) ?)(?P<inner>(?(currency)[{MINUS}]|{_NEVER}))?"
+            rf"(?P<number>{number}|{mark}\d+)"
             rf"(?P<part>{_SPACE}[{''.join(VULGAR)}]| \d/\d{{1,2}}(?![\d/]))?"
             rf"(?:{_SPACE}(?P<scale>{_any(long_scales)}){self._end}"
             rf"|(?P<short>(?(currency)(?:{_any(short_scales)})|(?:{_any(loose)}))){self._end})?"

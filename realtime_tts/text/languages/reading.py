@@ -264,11 +264,12 @@ def begins_number(text: str, at: int, previous: str, ended: bool) -> bool | None
         and not writes_without_spaces(previous)
     ):
         return False
-    window = text[at + 1 : at + 3]
+    window = text[at + 1 : at + 4]
     if char in SIGNS and window[:1] == " ":
         window = window[1:]
-    signed = char in MINUS + "+±" and window[:1] in SIGNS
-    if window and (signed or (char in SIGNS and window[0] == ".")):  # -$5, $.50
+    between = SIGNS if char in MINUS + "+±" else MINUS if char in SIGNS else ""
+    signed = window[:1] in between  # -$5, $-5
+    if window and (signed or (char in SIGNS and window[0] == ".")):  # $.50
         window = window[1:]
     return (False if ended else None) if not window else window[0].isdecimal()
 

@@ -6,7 +6,7 @@ import re
 
 from realtime_tts.text.languages import english_words as words
 from realtime_tts.text.languages import tables
-from realtime_tts.text.languages.english_rules import DECADE_CUE, RULES
+from realtime_tts.text.languages.english_rules import BEHIND, DECADE_CUE, RULES
 from realtime_tts.text.languages.language import Abbreviation, Currency, Kind, Language, Noun
 
 _WEEKDAYS = tables.entries(
@@ -214,6 +214,7 @@ ENGLISH = Language(
     decade=words.decade,
     decade_cue=DECADE_CUE,
     rules=RULES,
+    behind=BEHIND,
     signs={"√": "square root of", "§": "section", "π": "pi", "∞": "infinity", "≈": "approximately"}
     | {"≤": "less than or equal to", "≥": "greater than or equal to", "≠": "not equal to"},
     comparisons={"<": "less than", ">": "greater than", "~": "about"}

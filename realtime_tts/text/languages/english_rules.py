@@ -12,7 +12,15 @@ import re
 from realtime_tts.text.languages import english_words as say
 from realtime_tts.text.languages.rules import rule
 
-_MONTH_CUES = r"(?i:on|by|until|till|before|after|since|from|due|dated?|through|for)\s\Z"
+_MONTH_CUES = (
+    r"\b(?:(?i:on|by|until|till|before|after|since|from|due|dated?|through|for)"
+    r"|(?:Mon|Tue(?:s)?|Wed(?:nes)?|Thu(?:rs?)?|Fri|Sat(?:ur)?|Sun)(?:day)?\.?,?)\s\Z"
+)
+_PART = (
+    r"(?! (?:an|of|off|cups?|teaspoons?|tsp|tablespoons?|tbsp|pounds?|lbs?|ounces?|oz|pints?"
+    r"|quarts?|gallons?|inch|inches|yards?|miles?|mi|hours?|hrs?|days?|price)(?!\w))"
+)
+"""A fraction of something, not a date."""
 _SPELLED = (
     "code|PIN|OTP|passcode|password|ID|account|acct|ticket|case|invoice|tracking|reference|"
     "confirmation|reservation|booking|serial|ISBN|SSN|IMEI|SKU|zip|routing|policy"
@@ -150,7 +158,7 @@ RULES = (
         lambda m: f"{say.month(int(m['month']))} {say.pairs(m['year'])}",
     ),
     rule(r"9/11(?![\w/])", lambda m: "nine eleven"),
-    rule(r"(?P<month>\d{1,2})/(?P<day>\d{1,2})(?![\w/])", _date, _MONTH_CUES),
+    rule(rf"(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}})(?![\w/]){_PART}", _date, _MONTH_CUES),
     rule(
         rf"(?P<one>\d{{1,2}})[-–](?P<two>\d{{1,2}}) (?P<month>{'|'.join(say.MONTHS)})(?!\w)"
         r"(?P<year>(?!))?",
@@ -251,5 +259,8 @@ RULES = (
     rule(r"\d{1,3}(?: 000)+(?!\w)", lambda m: say.cardinal(int(m.group().replace(" ", "")))),
 )
 """The rules, the most exact patterns first."""
+
+BEHIND = re.compile(r"\d/\d{1,2}")
+"""Text from a number on behind which the rules look at another word."""
 
 DECADE_CUE = _DECADE

@@ -75,6 +75,7 @@ _KINGS = (
     "|Georges|Édouard|Edouard|Jacques|Richard|Ferdinand|Léopold|Albert|Baudouin|Ramsès|Alphonse"
     "|Isabelle|Marie|Clovis|Robert|Hugues|Othon|Rodolphe|Maximilien|Joseph|Vatican"
 )
+_DAYS = "lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche"
 _CHAPTERS = "[Cc]hapitre|[Tt]ome|[Aa]cte|[Ss]cène|[Ll]ivre|[Tt]ype|[Vv]olume|[Aa]nnexe|[Pp]hase"
 
 BEHIND = re.compile(r"(?:[\d .]*[02-68])?1|1/2|½|7|\d{1,2} [a-zéû]{3,5}\.")
@@ -134,6 +135,7 @@ RULES = (
     rule(_PHONE, _dial),
     dates(date, ".-"),
     rule(r"(?P<day>\d\d)/(?P<month>\d\d)(?![\w/])", _short_date, r"\b(?:[Ll]e|[Dd]u|[Aa]u)\s"),
+    rule(r"(?P<day>\d{1,2})/(?P<month>\d{1,2})(?![\w/])", _short_date, rf"\b(?i:{_DAYS}),?\s"),
     rule(rf"(?P<day>\d{{1,2}}) (?P<month>{'|'.join(SHORT_MONTHS)})\.(?= [a-zà-ÿ]|,)", _short_month),
     rule(r"24 ?h ?/ ?24(?!\w)", lambda m: "vingt-quatre heures sur vingt-quatre"),
     rule(r"7 ?j ?/ ?7(?!\w)", lambda m: "sept jours sur sept"),

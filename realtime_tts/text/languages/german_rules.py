@@ -195,16 +195,17 @@ def _whole(match: re.Match[str]) -> str:
     return f"{count(int(match['n'].replace('.', '')), 'm')} Euro"
 
 
-def _dated(match: re.Match[str]) -> str | None:
+def _dated(match: re.Match[str], ending: str = "en") -> str | None:
     day, month = int(match["day"]), int(match["month"])
     if not (1 <= day <= 31 and 1 <= month <= 12):
         return None
-    words, number = f"{stem(day)}en {MONTHS[month - 1]}", int(match["year"] or 0)
+    words, number = f"{stem(day)}{ending} {MONTHS[month - 1]}", int(match["year"] or 0)
     if not match["year"]:
         return words
     return f"{words} {year(number) if number in YEARS else cardinal(number)}"
 
 
+_DAYS = "Montag|Dienstag|Mittwoch|Donnerstag|Freitag|Samstag|Sonnabend|Sonntag"
 _ORDINAL = r"(?P<n>\d{1,4})\.(?= (?P<noun>[A-ZÄÖÜ]\w*))"
 _BOTH = r"(?P<n>\d{1,2})\.(?P<link>[–-]| (?:bis(?: zum)?|und|oder) )(?P<to>\d{1,2})\.(?= [A-ZÄÖÜ])"
 _SHORT_DATE = rf"(?P<n>\d{{1,2}})\. (?P<month>{'|'.join(_SHORT)})\.(?= [a-zäöü0-9]|,)"
@@ -212,6 +213,7 @@ _ORDINALS = (
     rule(_BOTH, _pair("en"), _OBLIQUE),
     rule(_BOTH, _pair("e"), _WEAK),
     rule(_DATE, _dated, r"\b(?i:am|vom|zum|dem|ab|bis|seit)\s"),
+    rule(_DATE, lambda m: _dated(m, "er"), rf"\b(?:{_DAYS}),?\s"),
     rule(
         _SHORT_DATE, lambda m: f"{stem(int(m['n']))}en {MONTHS[_SHORT[m['month']] - 1]}", _OBLIQUE
     ),

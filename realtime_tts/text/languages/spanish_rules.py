@@ -61,7 +61,7 @@ _HALVES = {"kg": "kilogramo", "l": "litro", "km": "kilómetro", "m": "metro"}
 _ADJECTIVES = "gran|grandes|principales|posibles|diferentes|jóvenes|mejores|peores"
 BEHIND = re.compile(
     rf"(?:(?:[\d .]*[02-9])?1|[\d .]*[2-9]\d\d(?:[. ]\d{{3}})*)(?: (?:{_ADJECTIVES}))?"
-    r"|\d+[–-]\d+|1/2|½|[\d.]+ mil|1 de|1 de la"
+    r"|\d+[–-]\d+|\d{1,2}/\d{1,2}|½|[\d.]+ mil|1 de|1 de la"
 )
 """Text from a number on behind which the rules look at another word."""
 
@@ -123,6 +123,14 @@ def _dollars(match: re.Match[str]) -> str:
     return f"{words} con {cardinal(int(cents))}" if cents and int(cents) else words
 
 
+_DAYS = "lunes|martes|miércoles|jueves|viernes|sábado|domingo"
+
+
+def _short_date(match: re.Match[str]) -> str | None:
+    day, month = int(match["day"]), int(match["month"])
+    return date(day, month, None, "") if 1 <= day <= 31 and 1 <= month <= 12 else None
+
+
 def _millions(match: re.Match[str]) -> str:
     number = f"{cardinal(int(match['n']))} punto {cardinal(int(match['part']))}"
     return f"{number} {match['scale']} de dólares"
@@ -143,6 +151,11 @@ def rules(units: Iterable[str]) -> tuple[Rule, ...]:
             r"(?i:tel\.|teléfono:?|llam\w+ al|marqu\w+(?: el)?|pin|código(?: postal)?)\s",
         ),
         dates(date, ".-"),
+        rule(
+            r"(?!24/7|1/2 )(?P<day>\d{1,2})/(?P<month>\d{1,2})(?![\w/]|\.\d| de(?!\w)| del)",
+            _short_date,
+            rf"\b(?i:el|del|al|{_DAYS}),?\s",
+        ),
         rule(
             r"\$(?P<n>\d{1,3}(?:,\d{3})+|\d+(?=\.\d\d(?!\d)))(?:\.(?P<cents>\d\d))?(?![\d.,]*\d)",
             _dollars,

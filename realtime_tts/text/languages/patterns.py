@@ -54,7 +54,8 @@ class Patterns:
 
     def _quantities(self, language: Language) -> None:
         groups, mark = re.escape(language.group_marks), re.escape(language.decimal_mark)
-        whole = rf"(?:\d{{1,3}}(?:[{groups}]\d{{3}})+(?!\d)|\d+)"
+        indian = r"\d{1,2}(?:,\d\d)+,\d{3}(?!\d)" if "," in language.group_marks else _NEVER
+        whole = rf"(?:\d{{1,3}}(?:[{groups}]\d{{3}})+(?!\d)|{indian}|\d+)"
         number = rf"{whole}(?:{mark}\d+)?(?!\d)"
         long_scales = [name for name in language.scales if not _is_short(name)]
         short_scales = [name for name in language.scales if _is_short(name)]

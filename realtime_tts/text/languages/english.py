@@ -200,7 +200,8 @@ ENGLISH = Language(
     phone_part=words.phone_part,
     dials=frozenset("call Call dial Dial ext extension Extension ext.".split()),
     phones=r"(?:\+?1[ .-])?(?:\(\d{3}\) ?|\d{3}[-. ])\d{3}[-. ]\d{4}|\d{3}-\d{4}"
-    r"|(?:\+?1)?[2-9]\d{2}[2-9]\d{6}",
+    r"|(?:\+?1)?[2-9]\d{2}[2-9]\d{6}"
+    r"|(?:0\d{1,4}|\(0\d{1,4}\))[ -]\d{3,4}[ -]\d{3,4}|(?:0\d{2,4}|\(0\d{2,4}\))[ -]\d{6,7}",
     kings=frozenset(
         "Henry Louis Elizabeth George Edward Charles William Richard James Philip Paul Pius Leo "
         "Benedict Alexander Nicholas Frederick Napoleon Ramses John Ferdinand Philippe "

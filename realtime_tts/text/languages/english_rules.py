@@ -191,7 +191,7 @@ RULES = (
         lambda m: f"{say.ordinal(int(m['a']))} to {say.ordinal(int(m['b']))}",
     ),
     rule(
-        r"\d{5,}(?![\d.,%:/-]*[\d%])",
+        r"(?!0\d{4} \d{3})\d{5,}(?![\d.,%:/-]*[\d%])",
         lambda m: say.spell(m.group()),
         r"\b(?i:order|claim|text)\s",
     ),

@@ -37,6 +37,8 @@ _PHONE_PARTS = re.compile(
 
 
 _DIGITS = re.compile(r"\d+")
+_IDENTIFIER = re.compile(r"[A-Za-z0-9]-\Z")
+"""What stands before a number that is a part of a name: CVE-2024-12345, Llama-3.1-8B."""
 _BEFORE_AT = re.compile(r"[\w.+-]*@")
 
 
@@ -191,6 +193,8 @@ class NumberReader(DateWords):
         return Reading(behind.end(), f"{words} {name}")
 
     def _range(self, text: str, previous: str) -> Reading | None:
+        if _IDENTIFIER.search(previous):
+            return None
         patterns, lang = self._patterns, self.language
         first = patterns.quantity.match(text)
         dash = patterns.dash.match(text, first.end()) if first else None

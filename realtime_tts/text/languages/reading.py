@@ -221,8 +221,9 @@ class NumberReader(DateWords):
         if complete or both:
             before = self._amount(first, "")
         else:
-            number = self._number(first["number"], yearly=not _measured(first, second))
-            before = self._signed(first, number)
+            yearly = not _measured(first, second)
+            number = self._measure(first, None) if first["part"] else ""
+            before = self._signed(first, number or self._number(first["number"], yearly=yearly))
         return Reading(end, before + link + self._amount(second, shared))
 
     def _ascends(self, first: re.Match[str], second: re.Match[str], rest: str) -> bool:

@@ -90,7 +90,7 @@ class AmountWords:
         lang, number = self.language, match["number"]
         unit = lang.units.get(match["unit"] or "") or (lang.degrees if match["degrees"] else None)
         if match["part"]:
-            return self._mixed(number, match["part"].strip(), unit)
+            return self._mixed(number, match["part"].strip().lstrip("-"), unit)
         if scale is not None:
             words = self._counted(number, scale)
             return words + lang.of_scale(unit.one if single else unit.many) if unit else words

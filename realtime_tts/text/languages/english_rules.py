@@ -233,7 +233,9 @@ RULES = (
         _by,
     ),
     rule(r"(?P<above>\d+(?:\.\d+)?)/(?P<below>\d{1,3})(?![\w/]|\.\d)(?<!24/7)", _of),
-    rule(r"(?P<one>\d{1,3})-(?P<two>\d{1,3})(?![\w%-]|\.\d| ?[ap]\.?m)", _score, r"(?<![A-Za-z]-)"),
+    rule(
+        r"(?P<one>\d{1,3})-(?P<two>\d{1,3})(?![\w%/-]|\.\d| ?[ap]\.?m)", _score, r"(?<![A-Za-z]-)"
+    ),
     rule(
         r"(?P<one>\d|16|21):(?P<two>\d)(?![\d:])|(?P<one2>\d+):(?P<two2>\d+)(?!:)",
         lambda m: (

@@ -62,7 +62,7 @@ class Patterns:
         loose = [name for name in short_scales if name not in language.units]
         units = [*language.units, *language.currencies]
         named = _any(f"{above}/{below}" for above, below in language.fractions if above < 10)
-        parts = named if language.spaced else r"\d/\d{1,2}"
+        parts = f"[ -](?:{named})" if language.spaced else r" \d/\d{1,2}"
         self.number = re.compile(number)
         codes = [name for name in language.currencies if name.isalpha() and len(name) == 3]
         prefixes = [name for name in language.currencies if len(name) > 1 and name.endswith("$")]
@@ -73,7 +73,7 @@ class Patterns:
             rf"(?P<currency>{_any(prefixes)}|[{SIGNS}]|(?:{_any(codes)})(?= ))?"
             rf"(?(currency) ?)(?P<inner>(?(currency)[{MINUS}]|{_NEVER}))?"
             rf"(?P<number>{number}|{mark}\d+)"
-            rf"(?P<part>{_SPACE}[{''.join(VULGAR)}]| (?:{parts})(?![\d/]))?"
+            rf"(?P<part>{_SPACE}[{''.join(VULGAR)}]|{parts}(?![\d/]))?"
             rf"(?:{_SPACE}(?P<scale>{_any(long_scales)}){self._end}"
             rf"|(?P<short>(?(currency)(?:{_any(short_scales)})|(?:{_any(loose)}))){self._end})?"
             rf"(?(currency)(?: (?P<behind>{_any(behind)}){self._end})?"

@@ -135,6 +135,12 @@ def _by(match: re.Match[str]) -> str:
     return " by ".join(map(number, numbers)) + unit
 
 
+def _scientific(match: re.Match[str]) -> str:
+    power = say.cardinal(int(match["power"]))
+    minus = "" if match["sign"] == "+" else "minus "
+    return f"{say.decimal(match['n'])} times ten to the power of {minus}{power}"
+
+
 def _inches(match: re.Match[str]) -> str:
     return f"{say.decimal(match['n'])} inch" + ("" if match["n"] == "1" else "es")
 
@@ -244,6 +250,7 @@ RULES = (
             else None
         ),
     ),
+    rule(r"(?P<n>\d+(?:\.\d+)?)[eE](?P<sign>[-−+])(?P<power>\d{1,3})(?![\w-])", _scientific),
     rule(r"(?!3M)(?P<n>\d+(?:\.\d+)?)M(?!\w)", lambda m: f"{say.decimal(m['n'])} million"),
     rule(r"(?P<n>\d+(?:\.\d+)?)bn(?!\w)", lambda m: f"{say.decimal(m['n'])} billion"),
     rule(r"(?P<n>\d\d+)[kK](?!\w)", lambda m: f"{say.decimal(m['n'])} thousand", r"(?<!\b[Aa] )\Z"),

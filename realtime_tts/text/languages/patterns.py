@@ -92,8 +92,11 @@ class Patterns:
         self.hours = re.compile(
             rf"(?P<hour>\d{{1,2}})(?:[{DASHES}]| [-–] )(?=\d{{1,2}}(?::[0-5]\d)?{half})"
         )
+        until = rf"(?:[{DASHES}]\d{{1,2}}(?:[.:][0-5]\d)?)?"
+        dot = rf"\.(?=[0-5]\d{until}{_SPACE}(?:{_any(language.halves)}){self._end})"
         self.time = re.compile(
-            rf"(?P<hour>\d{{1,2}}):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?(?![\d:])"
+            rf"(?P<hour>\d{{1,2}})(?::|{dot})(?P<minute>[0-5]\d)"
+            r"(?::(?P<second>[0-5]\d))?(?![\d:])"
             rf"(?:{half})?(?:{_SPACE}(?:{_any(language.clock_words)}){self._end})?"
         )
 

@@ -39,6 +39,7 @@ _INSIDE = rf"(?:[^\W{NO_SPACES}]|[.@+:/%#?=&~-])*"
 _BEHIND = re.compile(rf"{_INSIDE}\Z")
 _AHEAD = re.compile(_INSIDE)
 _CLOSING = ".:?-/"
+_PATH = re.compile(r"/[\w.-]+\Z")
 _COUNTRY = re.compile(r"[a-z]{2}(?![\w-])")
 _NONE = Reading(0, "")
 
@@ -190,7 +191,7 @@ class SignReader:
         lang = self._language
         behind = re.compile(r"\w+").match(text, at + 1)
         unit = lang.divisors.get(behind.group()) if behind else None
-        if unit and behind and before[-1:].islower() and lang.per:
+        if unit and behind and before[-1:].islower() and lang.per and not _PATH.search(before):
             return Reading(behind.end() - at, f"{lang.per} {unit}")
         return Reading(1, " ") if before[-1:].isalpha() else _NONE
 

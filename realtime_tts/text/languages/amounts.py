@@ -114,12 +114,12 @@ class AmountWords:
             name = currency.major.one if single else currency.major.many
             return self._counted(number, scale) + lang.of_scale(name)
         if not lang.money and lang.decimal_mark in number:
-            number = number.rstrip("0").rstrip(lang.decimal_mark)
+            number = number.rstrip("0").rstrip(lang.decimal_mark) or "0"
         whole, _, cents = number.partition(lang.decimal_mark)
         if len(cents) != 2 or currency.minor is None or not lang.money:
             return self._counted(number, currency.major, single)
         if int(cents) == 0:
-            return self._counted(whole, currency.major, single)
+            return self._counted(whole or "0", currency.major, single)
         coins = self._counted(cents.lstrip("0"), currency.minor, single)
         if not whole or int(self._digits(whole)) == 0:
             return coins

@@ -83,7 +83,6 @@ class Scheduler:
         cap, start = config.lead_cap_of(lead_cap), config.start_tokens_of(min_start_tokens)
         made = (config.sample_rate, config.packet_samples)
         playback = Playback.at_speed(speed, *made, listener_free_at, lookahead)
-        account, share = payer
         row = Utterance(
             id=id,
             order=self._opened,
@@ -97,8 +96,8 @@ class Scheduler:
             text_needed=text_needed,
             continues=continues,
             speed=speed,
-            account=account,
-            share=share,
+            account=payer[0],
+            share=payer[1],
         )
         if spoken is not None:
             row.resume(spoken, now)
@@ -179,6 +178,8 @@ class Scheduler:
         while (row := self._requests.first_new) is not None and self._ends_at(row) <= now:
             expired.append(row.id)
             self._end(row, now)
+        if expired:
+            self._promote(now)  # the next one may need less memory
         return tuple(expired)
 
     # The step -------------------------------------------------------------------------------
@@ -298,9 +299,8 @@ class Scheduler:
         if row is None or prefill.id not in result.frames:
             return
         self._requests.begin(row, prefill)
-        row.layout = prefill.layout
+        row.layout, row.served = prefill.layout, self._steps
         row.frames, row.codec_pending = prefill.spoken + 1, 1
-        row.served = self._steps
 
     def _count(self, plan: StepPlan, result: StepResult) -> None:
         """Count the frames that were made, and those that the codec has decoded."""

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tts_scheduler import Admitted, Queued, Refused, Scheduler, SchedulerConfig, StepCosts
+from tts_scheduler import (
+    Admitted,
+    KVCacheSize,
+    Queued,
+    Refused,
+    Scheduler,
+    SchedulerConfig,
+    StepCosts,
+)
 from tts_scheduler.admission import Turnover, admit
 from tts_scheduler.shares import Shares
 from tts_scheduler.utterance import Utterance
@@ -149,6 +157,22 @@ def test_a_turn_that_queues_too_long_ends_once_and_is_told(make_rig: MakeRig) ->
     assert rig.scheduler.expire(rig.now + 0.5) == ("late",)
     assert rig.scheduler.expire(rig.now + 9.9) == ()
     assert not rig.scheduler.cancel("late", rig.now + 9.9)
+
+
+def test_a_turn_that_waits_too_long_for_memory_leaves_room_for_a_smaller_one(
+    make_rig: MakeRig,
+) -> None:
+    rig = make_rig(slots=4, queue_timeout=2.0, kv_cache=KVCacheSize(29, 16, 300, 50))
+    for id in ("on", "too"):  # both will wait for text for ever
+        rig.open(id, 3)
+    while rig.scheduler.held < 2 or rig.plan():
+        rig.steps(1)
+    assert isinstance(rig.open("long", 3, prompt_tokens=240), Queued)
+    rig.now += 1.0
+    assert isinstance(rig.open("short", 3), Queued)
+    rig.now += 1.0
+    assert rig.scheduler.expire(rig.now) == ("long",)
+    assert rig.scheduler.stats("short").phase == "waiting"
 
 
 def test_a_turn_that_goes_on_is_before_all_new_ones_and_is_never_sent_away(

@@ -112,10 +112,14 @@ def hand_over(channel: socket.socket, accepted: socket.socket) -> bool:
     return True
 
 
+class SocketLost(Exception):
+    """A socket was handed over, and this process had no file descriptor left for it."""
+
+
 def received(channel: socket.socket) -> socket.socket | None:
     """Return the next socket that was handed over, or None if there is none now.
 
-    Raises EOFError when the parent has closed its end.
+    Raises SocketLost instead of the next socket, and EOFError when the parent has closed its end.
     """
     try:
         data, files, _, _ = socket.recv_fds(channel, 1, 1)
@@ -123,9 +127,9 @@ def received(channel: socket.socket) -> socket.socket | None:
         return None
     if not data:
         raise EOFError("the parent has closed its end")
-    if not files:  # this process had no file descriptor left for it
+    if not files:
         event(log, logging.ERROR, "socket.lost", why="too many open files")
-        return None
+        raise SocketLost
     accepted = socket.socket(fileno=files[0])
     accepted.setblocking(False)
     return accepted

@@ -22,7 +22,7 @@ from realtime_tts.engine.links import shared_links
 from realtime_tts.engine.load import tokenizer_loaders, voice_maker_loader
 from realtime_tts.errors import ConfigError
 from realtime_tts.fronts import wire
-from realtime_tts.fronts.acceptor import received
+from realtime_tts.fronts.acceptor import SocketLost, received
 from realtime_tts.fronts.asks import Asks
 from realtime_tts.fronts.merged_metrics import families_of
 from realtime_tts.garbage import calm_garbage_collector
@@ -188,6 +188,9 @@ class FrontProcess:
                 accepted = received(self._sockets)
             except EOFError:
                 self._loop.remove_reader(self._sockets)
+                return
+            except SocketLost:
+                self._received += 1  # it is not on its way any more: the parent counts the others
                 return
             if accepted is None:
                 return

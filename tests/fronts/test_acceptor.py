@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import resource
 import socket
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from realtime_tts.fronts.acceptor import Acceptor, hand_over, received
+from realtime_tts.fronts.process import FrontProcess
 from tests.waiting import until
 
 
@@ -140,3 +142,21 @@ def test_the_parents_end_is_told_from_a_socket_that_is_not_there_yet() -> None:
     with pytest.raises(EOFError):
         received(front.theirs)
     front.theirs.close()
+
+
+def test_a_socket_that_a_front_has_no_file_descriptor_for_is_not_on_its_way_for_ever() -> None:
+    channel, accepted = Front(), socket.socket()
+    front = FrontProcess.__new__(FrontProcess)
+    front._sockets, front._received = channel.theirs, 0
+    assert channel.take(accepted)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        front._take()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert front._received == channel.given == 1
+    front._take()  # there is no other
+    assert front._received == 1
+    for one in (accepted, channel.ours, channel.theirs):
+        one.close()

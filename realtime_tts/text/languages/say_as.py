@@ -128,9 +128,7 @@ def _date(text: str, detail: str, language: Language) -> str | None:
         return language.date(day, month, year, "")
     if month is None:
         return _alone(day, year, language)
-    names = {
-        number: name for name, number in reversed(list(language.months.items())) if len(name) > 3
-    }
+    names = {number: name for name, number in reversed([*language.months.items()])}  # full names
     name = names.get(month)
     return None if name is None or year is None else f"{name} {_year(year, language)}"
 

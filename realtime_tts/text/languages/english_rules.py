@@ -35,6 +35,7 @@ _PAIRED = (
     r"extension|ext\.?|error|status|port|channel|form|section|boeing|exit|box|unit)\s"
     r"|\b(?!AD|BC|CE|TO|IN|OF|AT)[A-Z]{2,4}[ -]|\b[A-Z]-|localhost:)\Z"
 )
+_ROAD = r"\b(?:[A-Z]{1,2}-|(?:I|US|SR|(?i:rte\.?|rt\.?|route|highway|hwy\.?|interstate|exit)) )\Z"
 _STATE = rf"(?:\b(?:{'|'.join(say.STATES)})|(?i:\bzip(?: code)?(?: is|:)?))\s\Z"
 _DECADE = re.compile(
     r"(?:\b(?i:the|his|her|their|my|your|our|late|early)\s?|-\s?|['’]\s?|(?:\A|[.;:!?])\s?)\Z"
@@ -211,6 +212,7 @@ RULES = (
         lambda m: f"{say.pairs(m['a'])} to {say.pairs(m['b'])}",
         r"(?i:rooms)\s\Z",
     ),
+    rule(r"\d{1,3}(?= [NW](?!\w))", lambda m: say.pairs(m.group()), _ROAD),
     rule(r"\d{3,4}(?![\d.,%:/-]*[\d%]|['’]?s)", lambda m: say.pairs(m.group()), _PAIRED),
     rule(
         r"(?P<n>\d+)\.(?P<part>0?\d\d)(?![\w]|\.\d)",

@@ -38,7 +38,7 @@ _PAIRED = (
 _ROAD = r"\b(?:[A-Z]{1,2}-|(?:I|US|SR|(?i:rte\.?|rt\.?|route|highway|hwy\.?|interstate|exit)) )\Z"
 _STATE = rf"(?:\b(?:{'|'.join(say.STATES)})|(?i:\bzip(?: code)?(?: is|:)?))\s\Z"
 _DECADE = re.compile(
-    r"(?:\b(?i:the|his|her|their|my|your|our|late|early)\s?|-\s?|['’]\s?|(?:\A|[.;:!?])\s?)\Z"
+    r"(?:\b(?i:the|his|her|their|my|your|our|late|early)\s?|[-–]\s?|['’]\s?|(?:\A|[.;:!?])\s?)\Z"
 )
 _RELEASES = (
     r"(?:\b(?:Python|Ubuntu|Node|PHP|Java|Ruby|Django|Go|Rust|Kubernetes|Debian|macOS|iOS)|"
@@ -255,7 +255,11 @@ RULES = (
     rule(r"(?P<n>\d+(?:\.\d+)?)[eE](?P<sign>[-−+])(?P<power>\d{1,3})(?![\w-])", _scientific),
     rule(r"(?!3M)(?P<n>\d+(?:\.\d+)?)M(?!\w)", lambda m: f"{say.decimal(m['n'])} million"),
     rule(r"(?P<n>\d+(?:\.\d+)?)bn(?!\w)", lambda m: f"{say.decimal(m['n'])} billion"),
-    rule(r"(?P<n>\d\d+)[kK](?!\w)", lambda m: f"{say.decimal(m['n'])} thousand", r"(?<!\b[Aa] )\Z"),
+    rule(
+        r"(?P<n>\d\d+)[kK](?!\w)",
+        lambda m: f"{say.decimal(m['n'])} thousand",
+        r"(?<!\b[Aa] )(?<![A-Za-z\d]-)\Z",
+    ),
     rule(
         r"(?P<n>\d{3,4})(?=[A-FHPR-UX-Z](?!\w))",
         lambda m: say.pairs(m["n"]),

@@ -278,4 +278,7 @@ class TextPipeline:
 def _without_leading_space(piece: Piece) -> Piece:
     """Strip the white space that a segment must not begin with: it would merge into the prompt."""
     text = piece.text.lstrip()
-    return Piece(text, piece.start + len(piece.text) - len(text), piece.end)
+    cut = len(piece.text) - len(text)
+    # What stands for other text as a whole has no characters of its own in the source.
+    direct = len(piece.text) == piece.end - piece.start
+    return Piece(text, piece.start + cut if direct else piece.start, piece.end)

@@ -223,3 +223,15 @@ def test_two_stages_do_not_hold_text_longer_than_one() -> None:
     assert deadline is not None and deadline <= 1.0 + MAX_HOLD_SECONDS
     pipeline.poll(deadline)
     assert pipeline.deadline() is None and pipeline.spoken.endswith("five.")
+
+
+def test_words_for_a_number_that_a_commit_parts_stand_for_nothing_behind_it() -> None:
+    pipeline = TextPipeline(TOKENIZER, paced=True, language=language_for("english"))
+    pipeline.feed("It is 98%.", 0.0)
+    pipeline.finish(0.0)
+    pipeline.release(len("It is ninety-eight"))
+    pipeline.commit()
+    pipeline.release(len(" percent."))
+    offsets = [pipeline.source_offset(count) for count in range(len(pipeline.spoken) + 1)]
+    assert offsets == sorted(offsets)
+    assert pipeline.source_offset(len(pipeline.spoken) - len(".")) == len("It is 98%")

@@ -18,7 +18,7 @@ from realtime_tts.dialects.fields import AskedSpeed, number_in
 from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.messages import CloseCode
+from realtime_tts.protocol.messages import SAMPLE_RATE, CloseCode
 from realtime_tts.protocol.parsing import TooLarge
 from realtime_tts.protocol.settings import Limits, SessionSettings
 from realtime_tts.server.front import Front
@@ -195,11 +195,17 @@ def greeting(kind: str, request_id: str, wanted: Wanted, version: str, **uuid: A
     return message(kind, request_id=request_id, **named, **uuid)
 
 
+def _milliseconds(seconds: float) -> int:
+    """Return how long a whole number of samples is. `seconds` may be a difference of two times,
+    and a little off: where half a millisecond is left, that must not decide."""
+    return round(round(seconds * SAMPLE_RATE) * 1000 / SAMPLE_RATE)
+
+
 def account(speech_id: str, seconds: float, chars: int) -> dict[str, Any]:
     """Return the numbers of a turn of `/v2/speak`."""
     return {
         "speech_id": speech_id,
-        "audio_duration_ms": round(seconds * 1000),
+        "audio_duration_ms": _milliseconds(seconds),
         "input_character_count": chars,
         "billable_character_count": chars,
         "controls_applied": NO_CONTROLS,
@@ -217,7 +223,7 @@ def session_metadata(seconds: float, chars: int) -> str:
     """Return the numbers of a session of `/v2/speak`, its last message."""
     return message(
         "SessionMetadata",
-        total_audio_duration_ms=round(seconds * 1000),
+        total_audio_duration_ms=_milliseconds(seconds),
         total_input_character_count=chars,
         total_billable_character_count=chars,
     )

@@ -11,6 +11,7 @@ import pytest
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.deepgram_flux import _Turn
+from realtime_tts.dialects.deepgram_messages import account
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.text.speech_times import SpokenSpan
 from tests.dialects.asking import SLOW
@@ -447,3 +448,10 @@ def test_a_text_is_split_at_a_word() -> None:
     assert turn.split(9.0) == ("  One two, three.", " ")
     turn.over, turn.seconds = True, 2.0
     assert turn.split(2.0) == (text, "") and turn.split(1.99) == ("  One two, three.", " ")
+
+
+@pytest.mark.parametrize("before", [0, 49_572, 100_003, 1_234_567])
+def test_a_turn_is_as_long_as_its_samples_wherever_it_begins(before: int) -> None:
+    for samples in (0, 11, 12, 13, 36, 49_572, 49_573, 99_144):
+        seconds = (before + samples) / 24_000 - before / 24_000
+        assert account("turn", seconds, 0)["audio_duration_ms"] == round(samples / 24)

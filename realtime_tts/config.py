@@ -38,8 +38,12 @@ def _check_api_key(key: str) -> None:
 
 
 def _check_origin(origin: str) -> None:
-    parts = urlsplit(origin)
-    bare = parts.scheme in ("http", "https") and parts.netloc and not parts.path
+    try:
+        parts = urlsplit(origin)
+        host = parts.netloc if parts.scheme in ("http", "https") else ""
+        bare = host and not (parts.path or parts.query or parts.fragment)
+    except ValueError:  # such as http://[
+        bare = ""
     if origin != "*" and not bare:
         raise ConfigError(
             f"an allowed origin looks like https://example.com or http://localhost:3000 "

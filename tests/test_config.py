@@ -22,6 +22,8 @@ def test_the_defaults_are_valid_and_local() -> None:
         (lambda: ServerConfig(log_level="loud"), "debug, info"),
         (lambda: ServerConfig(allowed_origins=("example.com",)), "https://example.com"),
         (lambda: ServerConfig(allowed_origins=("https://example.com/page",)), "no path"),
+        (lambda: ServerConfig(allowed_origins=("https://example.com?page",)), "no path"),
+        (lambda: ServerConfig(allowed_origins=("https://[example.com",)), "no path"),
         (lambda: ServerConfig(api_keys=("short",)), "at least 8"),
         (lambda: ServerConfig(api_keys=("with a space in it",)), "without spaces"),
         (lambda: ServerConfig(api_keys=("schlüssel-mit-umlaut",)), "ASCII"),

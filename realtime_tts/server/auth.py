@@ -212,10 +212,14 @@ class Gate:
     def _origin_allowed(self, origin: str, hosts: list[str]) -> bool:
         if origin.lower() in self._origins or "*" in self._origins:
             return True
-        own = len(hosts) == 1 and urlsplit(origin).netloc.lower() == hosts[0].lower() != ""
+        try:
+            parts = urlsplit(origin)
+        except ValueError:  # such as http://[, which no browser sends
+            return False
+        own = len(hosts) == 1 and parts.netloc.lower() == hosts[0].lower() != ""
         # A page can make its own host name resolve to 127.0.0.1 and then has "our" host: on a
         # server that only this machine reaches, the name must be this machine's as well.
-        return own and (not self._loopback or is_loopback(urlsplit(origin).hostname or ""))
+        return own and (not self._loopback or is_loopback(parts.hostname or ""))
 
     def _known(self, offered: Iterable[bytes]) -> bytes | str | None:
         """Return the digest of the server's key among the offers, or the id of a customer's; empty

@@ -173,6 +173,8 @@ async def test_a_key_in_the_url_is_not_taken() -> None:
         ("null", 403),
         ("", 403),
         ("http://", 403),
+        ("http://[", 403),  # what Python's parser of URLs refuses
+        ("http://[tts.example.com:8000", 403),
     ],
 )
 @pytest.mark.parametrize("kind", ["http", "websocket"])

@@ -12,6 +12,7 @@ from msgspec import Meta, structs
 from realtime_tts.audio.speed import FASTEST, SLOWEST, nearest
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.expected import words
+from realtime_tts.protocol.parsing import quotable
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -67,9 +68,8 @@ def read_fields(
         prefix = f"{within}." if within else ""
         form = forms.get(name) or _form(kind, name)
         raise WrongField(f"`{prefix}{name}` must be {form}" if name else str(error), name) from None
-    except UnicodeEncodeError:  # msgspec cannot quote a lone surrogate
-        where = f" of `{within}`" if within else ""
-        raise WrongField(f"a field{where} has a wrong value") from None
+    except UnicodeEncodeError:
+        return read_fields(quotable(fields), kind, forms, within=within)
 
 
 def _form(kind: Any, path: str) -> str:

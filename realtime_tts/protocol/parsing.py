@@ -158,8 +158,15 @@ def convert(fields: Mapping[str, Any], struct: type[S]) -> S:
         return msgspec.convert(fields, struct)
     except msgspec.ValidationError as error:
         raise _explain(str(error), fields) from None
-    except UnicodeEncodeError:  # msgspec cannot quote a lone surrogate when it complains of one
-        return convert(_scrub(fields), struct)
+    except UnicodeEncodeError:
+        return convert(quotable(fields), struct)
+
+
+def quotable(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields that msgspec can convert, or complain of: it reads no name with a lone
+    surrogate, and cannot quote one in a value. If names have some, only they are changed."""
+    named: dict[str, Any] = _scrub(fields, values=False)
+    return named if named != fields else _scrub(fields)
 
 
 def describe_unknown(name: str, where: str, known: Collection[str]) -> str:
@@ -239,12 +246,13 @@ def _expected(path: str) -> str:
 
 
 def _show(value: Any) -> str:
-    """Return a peer's value, short enough for an error message."""
+    """Return a peer's value, short enough for an error message, and valid in any encoding."""
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):
         return "an array"
-    text = json.dumps(value, ensure_ascii=False, default=repr)  # ours may hold what JSON cannot
+    # Ours may hold what JSON cannot.
+    text = _valid(json.dumps(value, ensure_ascii=False, default=repr))
     return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 3] + "..."
 
 
@@ -261,10 +269,17 @@ def _unknown_fields(
             yield from _unknown_fields(value, nested(struct)[name], name)
 
 
-def _scrub(value: Any) -> Any:
-    """Return the value with surrogate pairs joined and lone surrogates replaced."""
+def _scrub(value: Any, *, values: bool = True) -> Any:
+    """Return the value with surrogate pairs joined and lone surrogates replaced: in the names of
+    objects, and in `values`."""
     if isinstance(value, str):
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    if isinstance(value, dict):
-        return {name: _scrub(item) for name, item in value.items()}
-    return [_scrub(item) for item in value] if isinstance(value, list | tuple) else value
+        return _valid(value) if values else value
+    if isinstance(value, Mapping):
+        return {_valid(name): _scrub(item, values=values) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_scrub(item, values=values) for item in value]
+    return value
+
+
+def _valid(text: str) -> str:
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

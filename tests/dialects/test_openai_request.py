@@ -100,7 +100,9 @@ def test_instructions_have_a_limit() -> None:
 
 
 def test_half_of_an_emoji_is_refused_where_it_names_something() -> None:
-    assert "wrong value" in str(refusal(b'{"input": "Hi.", "stream_format": "\\ud800"}'))
+    assert "`stream_format` must be" in str(
+        refusal(b'{"input": "Hi.", "stream_format": "\\ud800"}')
+    )
 
 
 def test_half_of_an_emoji_is_taken() -> None:

@@ -129,6 +129,19 @@ async def test_a_format_that_cannot_be_made_begins_no_speech(speech: Speaking) -
         assert server.value("tts_text_chars_total") == 0
 
 
+@pytest.mark.parametrize("path", ["/v1/audio/speech", "/v1/text-to-speech/alto", "/tts/bytes"])
+async def test_half_an_emoji_as_a_name_or_in_an_error_is_no_fault_of_ours(
+    speech: Speaking, path: str
+) -> None:
+    text = b'"input": "Hi.", "text": "Hi.", "transcript": "Hi."'
+    async with speech() as server, httpx2.AsyncClient(base_url=server.running.url) as client:
+        for body in (b'"\\ud83d"', b'{"\\ud83d": 1, "\\ud83d": 2}'):
+            refused = await client.post(path, content=body)
+            assert refused.status_code == 400 and "\ufffd" in refused.text
+        answer = await client.post(path, content=b'{%b, "\\ud83d": 1}' % text)
+        assert answer.status_code == 200  # a name that nobody knows is ignored
+
+
 async def test_refusals_and_faults_are_in_the_log(
     speech: Speaking, caplog: pytest.LogCaptureFixture
 ) -> None:

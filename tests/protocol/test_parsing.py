@@ -37,6 +37,7 @@ BAD_ENVELOPES = [
     ('{"type": "text"} x', "bad_json", "Extra data"),
     ("[]", "bad_json", "expected a JSON object, found an array"),
     ('"text"', "bad_json", 'expected a JSON object, found "text"'),
+    ('"\\ud83d"', "bad_json", 'expected a JSON object, found "\ufffd"'),
     ("null", "bad_json", "expected a JSON object, found null"),
     (DEEP, "bad_json", "nested too deeply"),
     ('{"type": "text", "text": ' + DEEP, "bad_json", "nested too deeply"),
@@ -59,6 +60,8 @@ BAD_ENVELOPES = [
 BAD_FIELDS = [
     # type, its fields, what the error must say after "type: "
     ("text", "", "`text` is missing; it must be a string"),
+    ("text", '"\\ud83d": 1', "`text` is missing; it must be a string"),
+    ("session.start", '"sampling": {"\\ud83d": 1, "top_k": -1}', "`sampling.top_k` must be"),
     ("text", '"text": null', "`text` must be a string, found null"),
     ("text", '"text": {}', "`text` must be a string, found an object"),
     ("text", '"text": "a", "end": "yes"', '`end` must be true or false, found "yes"'),
@@ -224,7 +227,7 @@ def test_null_is_the_same_as_absent_but_where_it_resets_an_option() -> None:
 
 def test_half_an_emoji_comes_through_so_that_its_other_half_can_join_it() -> None:
     first = decode_client_message('{"type": "text", "text": "a\\ud83d"}').message
-    second = decode_client_message('{"type": "text", "text": "\\ude00b"}').message
+    second = decode_client_message('{"type": "text", "text": "\\ude00b", "\\ud83d": 1}').message
     assert isinstance(first, m.Text) and isinstance(second, m.Text)
     whole = (first.text + second.text).encode("utf-16", "surrogatepass").decode("utf-16")
     assert whole == "a😀b"
@@ -248,6 +251,10 @@ def test_half_an_emoji_comes_through_so_that_its_other_half_can_join_it() -> Non
         (
             '{"type": "session.close", "zzz": {"a": [1]}}',
             'session.close: unknown field "zzz" is ignored',
+        ),
+        (
+            '{"type": "text", "text": "a", "\\ud83d": 1}',
+            'text: unknown field "\ufffd" is ignored',
         ),
     ],
 )

@@ -36,7 +36,10 @@ MAX_LEVELS = 64
 """Levels of nested objects and arrays that are accepted: no message needs more than a few. The JSON
 decoder accepts hundreds, with which recursive code reaches Python's limit."""
 
-_IGNORED_NAMED = 4  # in one message: a peer must not make us write more than it sent
+IGNORED_NAMED = 4
+"""Most fields of one message that a warning names: a peer must not make us write more than it sent,
+nor look for what each of a thousand names may have meant."""
+
 _SHOWN_CHARS = 40
 _TOO_DEEP = f"nested too deeply: at most {MAX_LEVELS} levels are taken"
 
@@ -104,7 +107,7 @@ def decode_client_message(raw: str | bytes, max_bytes: int = Limits().max_messag
     message = convert(fields, struct)
     if isinstance(message, Played) and message.played_ms is message.played_samples is None:
         raise BadMessage("played: expected played_ms or played_samples, found neither")
-    return Decoded(message, tuple(islice(_unknown_fields(fields, struct), _IGNORED_NAMED)))
+    return Decoded(message, tuple(islice(_unknown_fields(fields, struct), IGNORED_NAMED)))
 
 
 def parse_server_message(raw: str | bytes) -> ServerMessage:

@@ -13,6 +13,7 @@ from realtime_tts.protocol.changes import nested
 from realtime_tts.protocol.expected import LISTS, NUMBERS
 from realtime_tts.protocol.messages import SessionStart
 from realtime_tts.protocol.parsing import (
+    IGNORED_NAMED,
     BadJson,
     BadMessage,
     BadSettings,
@@ -51,14 +52,15 @@ class Query:
 def parse_query(query: str) -> Query:
     """Parse a query string (without `?`); empty values count as absent. Raises BadSettings."""
     fields: dict[str, Any] = {"type": "session.start"}
-    ignored = []
+    unknown = []
     for name, value in parse_qsl(query):
         if name in QUERY_FIELDS:
             _put(fields, name, value)
         else:
-            ignored.append(describe_unknown(name, "query", QUERY_FIELDS))
+            unknown.append(name)
+    ignored = (describe_unknown(name, "query", QUERY_FIELDS) for name in unknown[:IGNORED_NAMED])
     try:
-        return Query(convert(fields, SessionStart), tuple(ignored[:4]))
+        return Query(convert(fields, SessionStart), tuple(ignored))
     except BadMessage as error:
         raise BadSettings(f"query: {error}", error.field) from None
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.protocol import messages as m
+from realtime_tts.protocol import query
 from realtime_tts.protocol.parsing import BadSettings
 from realtime_tts.protocol.query import QUERY_FIELDS, parse_query
 from realtime_tts.protocol.settings import SessionSettings
@@ -91,6 +92,21 @@ def test_unknown_parameters_are_ignored_by_name() -> None:
     assert asked.start == m.SessionStart()
     assert asked.ignored[0] == 'query: unknown field "voise" is ignored; did you mean `voice`?'
     assert len(asked.ignored) == 4
+
+
+def test_a_query_full_of_unknown_parameters_costs_no_more_than_a_few(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What each may have meant is looked for among all fields, while every other client waits."""
+    described: list[str] = []
+
+    def describe(name: str, *others: object) -> str:
+        described.append(name)
+        return name
+
+    monkeypatch.setattr(query, "describe_unknown", describe)
+    parse_query("&".join(f"voise{number}=1" for number in range(1_000)))
+    assert len(described) == 4
 
 
 @given(st.text() | st.builds("{}={}".format, st.sampled_from(list(QUERY_FIELDS)), st.text()))

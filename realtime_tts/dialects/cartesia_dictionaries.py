@@ -12,6 +12,7 @@ from starlette.routing import Route
 from realtime_tts.dialects.api import page_of
 from realtime_tts.dialects.cartesia_messages import API
 from realtime_tts.dialects.dictionaries import (
+    changed,
     dictionary_route,
     entry_of,
     items_in,
@@ -19,7 +20,7 @@ from realtime_tts.dialects.dictionaries import (
     text_in,
 )
 from realtime_tts.lexicons.errors import LexiconError
-from realtime_tts.lexicons.file import Entry, checked
+from realtime_tts.lexicons.file import Entry
 from realtime_tts.lexicons.folder import LexiconFolder, Version
 from realtime_tts.lexicons.pls import NO_PHONEMES
 from realtime_tts.server.endpoints import object_in
@@ -50,10 +51,15 @@ def _create(folder: LexiconFolder, request: Request, body: bytes) -> Any:
 
 def _update(folder: LexiconFolder, request: Request, body: bytes) -> Any:
     """Store the next version of a dictionary, with other items or another name."""
-    fields, version = object_in(body), folder.get(request.path_params["id"])
-    entries = _entries(fields) if "items" in fields else folder.entries(version)
-    title = text_in(fields, "name") if "name" in fields else folder.header(version).title
-    return _described(folder, folder.put(version.name, checked(entries), title))
+    fields = object_in(body)
+    items = _entries(fields) if "items" in fields else None
+    name = text_in(fields, "name") if "name" in fields else None
+
+    def change(old: Version) -> tuple[list[Entry], str | None]:
+        entries = folder.entries(old) if items is None else items
+        return entries, folder.header(old).title if name is None else name
+
+    return _described(folder, changed(folder, request.path_params["id"], change))
 
 
 def _list(folder: LexiconFolder, request: Request, body: bytes) -> Any:

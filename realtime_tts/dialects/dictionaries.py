@@ -7,6 +7,7 @@ are read on the event loop; they and all files are processed in a thread.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import secrets
 from collections.abc import Callable, Sequence
@@ -17,7 +18,7 @@ from starlette.routing import Route
 
 from realtime_tts.dialects.api import Api, Refusal
 from realtime_tts.dialects.fields import WrongField
-from realtime_tts.lexicons.errors import LexiconError, NoLexicons, UnknownLexicon
+from realtime_tts.lexicons.errors import LexiconError, NoLexicons, Overtaken, UnknownLexicon
 from realtime_tts.lexicons.file import Entry, checked
 from realtime_tts.lexicons.folder import LexiconFolder, Version
 from realtime_tts.lexicons.request import MAX_BODY_BYTES
@@ -27,9 +28,13 @@ from realtime_tts.server.front import Front
 NOT_FOUND = "pronunciation_dictionary_not_found"
 _NO_DICTIONARIES = "this server keeps no dictionaries: start it with --voices-dir FOLDER"
 _LONGEST_NAME = 48  # leaves room for a suffix that makes it unique
+_TRIES = 50  # while other clients store first
 
 Answer = Callable[[LexiconFolder, Request, bytes], Any]
 """Returns what the body of the answer must hold, or a response; runs in a thread."""
+
+Change = Callable[[Version], tuple[Sequence[Entry], str | None]]
+"""Returns the entries and the title of the next version, made of this one."""
 
 
 def dictionary_route(api: Api, front: Front, path: str, method: str, answer: Answer) -> Route:
@@ -62,11 +67,34 @@ def named(front: Front, refs: Sequence[str], field: str) -> list[str]:
 
 
 def made(folder: LexiconFolder, title: str, entries: Sequence[Entry]) -> Version:
-    """Store a new lexicon with this title, under a name made from it."""
-    name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:_LONGEST_NAME] or "dictionary"
-    if name in folder.names():
-        name += f"-{secrets.token_hex(4)}"
-    return folder.put(name, checked(entries), title)
+    """Store a new lexicon with this title, under a name made from it that no other has."""
+    plain = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:_LONGEST_NAME] or "dictionary"
+    checked_entries = checked(entries)
+
+    def store() -> Version:
+        name = f"{plain}-{secrets.token_hex(4)}" if plain in folder.names() else plain
+        return folder.put(name, checked_entries, title, after=0)
+
+    return _stored(store)
+
+
+def changed(folder: LexiconFolder, ref: str, change: Change) -> Version:
+    """Store the next version of a lexicon, made of the version `ref`; again of a newer one if
+    another client has stored that meanwhile."""
+
+    def store() -> Version:
+        newest = folder.get(ref.partition("@")[0])
+        entries, title = change(folder.get(ref))
+        return folder.put(newest.name, checked(entries), title, after=newest.number)
+
+    return _stored(store)
+
+
+def _stored(store: Callable[[], Version]) -> Version:
+    for _ in range(_TRIES - 1):
+        with contextlib.suppress(Overtaken):
+            return store()
+    return store()
 
 
 def text_in(fields: dict[str, Any], name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -11,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from realtime_tts.dialects.dictionaries import (
+    changed,
     dictionary_route,
     entry_of,
     items_in,
@@ -21,7 +23,7 @@ from realtime_tts.dialects.elevenlabs_messages import API
 from realtime_tts.dialects.fields import WrongField
 from realtime_tts.errors import RequestError
 from realtime_tts.lexicons.errors import LexiconError
-from realtime_tts.lexicons.file import Entry, checked
+from realtime_tts.lexicons.file import Entry
 from realtime_tts.lexicons.folder import LexiconFolder, Version
 from realtime_tts.lexicons.pls import NO_PHONEMES, read_pls, write_pls
 from realtime_tts.lexicons.request import MAX_BODY_BYTES
@@ -66,21 +68,21 @@ def _add_from_file(folder: LexiconFolder, request: Request, body: bytes) -> Any:
 
 
 def _set_rules(folder: LexiconFolder, request: Request, body: bytes) -> Any:
-    return _changed(folder, request, _entries(object_in(body)))
+    entries = _entries(object_in(body))
+    return _changed(folder, request, lambda old: entries)
 
 
 def _add_rules(folder: LexiconFolder, request: Request, body: bytes) -> Any:
     """Add rules; each replaces the one for its word."""
-    old = folder.entries(folder.get(request.path_params["id"]))
-    return _changed(folder, request, [*_entries(object_in(body)), *old])
+    more = _entries(object_in(body))
+    return _changed(folder, request, lambda old: [*more, *old])
 
 
 def _remove_rules(folder: LexiconFolder, request: Request, body: bytes) -> Any:
     gone = object_in(body).get("rule_strings")
     if not isinstance(gone, list):
         raise WrongField("`rule_strings` must be an array of strings", "rule_strings")
-    old = folder.entries(folder.get(request.path_params["id"]))
-    return _changed(folder, request, [entry for entry in old if entry.word not in gone])
+    return _changed(folder, request, lambda old: [one for one in old if one.word not in gone])
 
 
 def _entries(fields: dict[str, Any]) -> list[Entry]:
@@ -109,13 +111,17 @@ def _form(body: bytes, content_type: str) -> dict[str, bytes]:
     return fields
 
 
-def _changed(folder: LexiconFolder, request: Request, entries: list[Entry]) -> Any:
-    """Store the entries as the next version of the dictionary that the path names."""
-    name = folder.get(request.path_params["id"]).name
-    title = folder.header(folder.get(name)).title
-    version = folder.put(name, checked(entries), title)
+def _changed(
+    folder: LexiconFolder, request: Request, change: Callable[[list[Entry]], list[Entry]]
+) -> Any:
+    """Store what `change` makes of the rules as the next version of the path's dictionary."""
+
+    def changed_rules(old: Version) -> tuple[list[Entry], str | None]:
+        return change(folder.entries(old)), folder.header(old).title
+
+    version = changed(folder, request.path_params["id"], changed_rules)
     count = folder.header(version).entries
-    return {"id": name, "version_id": str(version.number), "version_rules_num": count}
+    return {"id": version.name, "version_id": str(version.number), "version_rules_num": count}
 
 
 # Reading.

@@ -30,6 +30,10 @@ class TooManyLexicons(LexiconError, code="too_many_lexicons", status=409):
     """There are as many lexicons as there may be, or as many versions of one."""
 
 
+class Overtaken(LexiconError, code="overtaken", status=409, retryable=True):
+    """Another version was stored first, where the new one was to be."""
+
+
 class LexiconTooLarge(LexiconError, code="too_large", status=413):
     """The lexicon has more bytes or more entries than it may have."""
 

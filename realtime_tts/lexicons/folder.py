@@ -20,6 +20,7 @@ from pathlib import Path
 from realtime_tts.lexicons.errors import (
     CannotStore,
     LexiconError,
+    Overtaken,
     TooManyLexicons,
     UnknownLexicon,
 )
@@ -104,10 +105,19 @@ class LexiconFolder:
         with readable(version):
             return list(chain.from_iterable(read_entries(version.path)))
 
-    def put(self, name: str, entries: Sequence[Entry], title: str | None = None) -> Version:
+    def put(
+        self,
+        name: str,
+        entries: Sequence[Entry],
+        title: str | None = None,
+        *,
+        after: int | None = None,
+    ) -> Version:
         """Store the next version of a lexicon, or the first. `entries` are checked already.
+        `after`: the number of the version that it must follow, 0 if it must be the first.
 
-        Raises LexiconError for what is no name, TooManyLexicons, CannotStore.
+        Raises LexiconError for what is no name, TooManyLexicons, CannotStore; Overtaken if the
+        newest version is not the one with the number `after`.
         """
         check_name(name)
         listed = self._listed()
@@ -122,9 +132,11 @@ class LexiconFolder:
             )
         created = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         data = encode(Header(title=title, created=created, entries=len(entries)), entries)
-        number = listed[name][-1].number + 1 if name in listed else 1
+        newest = listed[name][-1].number if name in listed else 0
+        if after not in (None, newest):
+            raise _overtaken(name)
         try:
-            number = self._publish(name, number, data)
+            number = self._publish(name, newest + 1, data, exactly=after is not None)
         except OSError as error:
             raise self._cannot_store(error) from None
         ref = f"{name}@{number}"
@@ -144,8 +156,9 @@ class LexiconFolder:
 
     # Files.
 
-    def _publish(self, name: str, number: int, data: bytes) -> int:
-        """Make a version appear in one step. Return its number, a higher one in a race."""
+    def _publish(self, name: str, number: int, data: bytes, *, exactly: bool) -> int:
+        """Make a version appear in one step. Return its number, in a race a higher one; or raise
+        Overtaken, if it must be `exactly` this one."""
         unfinished = unfinished_in(self.folder)
         try:
             write(unfinished, data)
@@ -154,6 +167,8 @@ class LexiconFolder:
                     link(unfinished, self.folder / f"{name}@{number}.lexicon")
                     return number
                 except FileExistsError:
+                    if exactly:
+                        raise _overtaken(name) from None
                     number += 1
         finally:
             unfinished.unlink(missing_ok=True)
@@ -191,6 +206,10 @@ class LexiconFolder:
             versions.setdefault(version.name, []).append(version)
         self._versions = versions
         self._stamp = settled(stamp)
+
+
+def _overtaken(name: str) -> Overtaken:
+    return Overtaken(f"another version of the lexicon {name!r} was stored first; try again")
 
 
 def check_name(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
@@ -104,6 +105,22 @@ async def test_rules_become_a_dictionary_that_is_read_changed_and_downloaded(ser
         assert [each["latest_version_id"] for each in listed["pronunciation_dictionaries"]] == ["4"]
         again = (await server.rules("My words", RULE)).json()
         assert again["id"].startswith("my-words-") and again["version_id"] == "1"
+
+
+async def test_what_clients_add_at_the_same_time_is_all_kept(serve: Serve) -> None:
+    """And what they make at the same time is a dictionary for each, even with the same name."""
+    async with serve() as server:
+        rules = [RULE | {"string_to_replace": f"word{number}"} for number in range(6)]
+        made = await asyncio.gather(*(server.rules("Words", rule) for rule in rules))
+        assert len({answer.json()["id"] for answer in made}) == 6
+        assert {answer.json()["version_id"] for answer in made} == {"1"}
+        await server.rules("Ours", RULE)
+        url = f"{ELEVEN}/ours/add-rules"
+        more = (server.http.post(url, json={"rules": [rule]}) for rule in rules)
+        versions = {answer.json()["version_id"] for answer in await asyncio.gather(*more)}
+        assert versions == set("234567")
+        kept = (await server.http.get(f"{ELEVEN}/ours")).json()["rules"]
+        assert len(kept) == 7
 
 
 async def test_a_pls_file_becomes_a_dictionary(serve: Serve) -> None:

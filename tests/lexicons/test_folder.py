@@ -15,6 +15,7 @@ from realtime_tts.lexicons.errors import (
     CannotStore,
     LexiconError,
     LexiconTooLarge,
+    Overtaken,
     TooManyLexicons,
     UnknownLexicon,
 )
@@ -109,6 +110,22 @@ def test_servers_that_store_at_the_same_time_get_a_version_each(tmp_path: Path) 
     assert [version.number for version in LexiconFolder(tmp_path).versions("brands")] == [
         *range(1, 31)
     ]
+    assert not list(tmp_path.glob(".unfinished*"))
+
+
+def test_a_version_that_must_follow_another_follows_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = LexiconFolder(tmp_path)
+    assert folder.put("brands", [SQL], after=0).number == 1
+    for after in (0, 2):
+        with pytest.raises(Overtaken, match="'brands'"):
+            folder.put("brands", [WIN], after=after)
+    known = folder._listed()
+    monkeypatch.setattr(folder, "_listed", lambda: known)
+    LexiconFolder(tmp_path).put("brands", [WIN])  # another server, unseen so far
+    with pytest.raises(Overtaken):
+        folder.put("brands", [WIN], after=1)
     assert not list(tmp_path.glob(".unfinished*"))
 
 

@@ -75,7 +75,7 @@ def _show(folder: LexiconFolder, request: Request, body: bytes) -> Any:
 
 
 def _delete(folder: LexiconFolder, request: Request, body: bytes) -> Response:
-    folder.delete(folder.get(request.path_params["id"]).name)
+    folder.delete(request.path_params["id"])
     return Response(status_code=204)
 
 

@@ -102,6 +102,8 @@ def text_in(fields: dict[str, Any], name: str) -> str:
     value = fields.get(name)
     if not isinstance(value, str) or not 0 < len(value) <= 256:
         raise WrongField(f"`{name}` must be a string of 1 to 256 characters", name)
+    if any("\ud800" <= char <= "\udfff" for char in value):
+        raise WrongField(f"`{name}` must be a string, and holds half of a surrogate pair", name)
     return value
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -231,6 +232,9 @@ async def test_items_become_a_dictionary_that_is_read_changed_and_deleted(serve:
             await client.say("sql SQL", pronunciation_dict_id="brands")
             await client.until("done")
         assert server.said() == "sql squirrel"
+        assert (await server.http.delete(f"{CARTESIA}/brands@2")).status_code == 204
+        left = (await server.http.get("/v1/lexicons/brands")).json()
+        assert left["versions"] == [1, 3]  # only the one that was named is gone
         assert (await server.http.delete(f"{CARTESIA}/brands")).status_code == 204
         assert (await server.http.get(f"{CARTESIA}/brands")).status_code == 404
 
@@ -252,6 +256,17 @@ async def test_what_cartesias_clients_get_that_cannot_be_had(serve: Serve) -> No
 
 
 # Both ---------------------------------------------------------------------------------------------
+
+
+async def test_half_of_an_emoji_is_no_name(serve: Serve) -> None:
+    item, name = {"text": "SQL", "alias": "sequel"}, {"name": "Words \ud83d"}
+    async with serve() as server:
+        for url, body in (
+            (f"{ELEVEN}/add-from-rules", {"rules": [RULE]}),
+            (f"{CARTESIA}/", {"items": [item]}),
+        ):
+            refused = await server.http.post(url, content=json.dumps(body | name))
+            assert refused.status_code == 400 and "`name` must be" in refused.text
 
 
 async def test_without_a_folder_or_a_key_there_are_no_dictionaries(serve: Serve) -> None:

@@ -45,7 +45,8 @@ def model(
     parts: tuple[voice_model.Voice, Codec], tmp_path_factory: pytest.TempPathFactory
 ) -> SpeechModel:
     folder = tmp_path_factory.mktemp("checkpoint")
-    export.write_checkpoint(parts[0].state_dict(), parts[1].state_dict(), TOKENIZER, folder)
+    export.write_voice(parts[0].state_dict(), TOKENIZER, folder)
+    export.write_codec(parts[1].state_dict(), folder)
     return load_model(folder)
 
 

@@ -32,21 +32,8 @@ _VERSION = "4.57.3"
 """Of transformers, which the official package is written for."""
 
 
-def write_checkpoint(
-    voice: dict[str, Tensor],
-    codec: dict[str, Tensor],
-    tokenizer: Path,
-    out: Path,
-    louder: float = 0.0,
-) -> None:
-    """`voice` and `codec` are the state dicts of training; `louder`: dB that the codec's sound is
-    raised by."""
-    write_voice(voice, tokenizer, out)
-    write_codec(codec, out, louder)
-
-
 def write_voice(voice: dict[str, Tensor], tokenizer: Path, out: Path) -> None:
-    """All but the codec."""
+    """All but the codec. `voice`: the state dict of training."""
     out.mkdir(parents=True, exist_ok=True)
     for name in _TOKENIZER:
         shutil.copyfile(tokenizer / name, out / name)
@@ -62,8 +49,9 @@ def write_voice(voice: dict[str, Tensor], tokenizer: Path, out: Path) -> None:
     _save(talker, out / "model.safetensors")
 
 
-def write_codec(codec: dict[str, Tensor], out: Path, louder: float) -> None:
-    """The codec, in a folder of its own."""
+def write_codec(codec: dict[str, Tensor], out: Path, louder: float = 0.0) -> None:
+    """The codec, in a folder of its own. `codec`: the state dict of training; `louder`: dB that its
+    sound is raised by."""
     folder = out / "speech_tokenizer"
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder / "config.json", _codec_config())

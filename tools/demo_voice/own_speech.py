@@ -153,21 +153,19 @@ class Judge:
     def __init__(self) -> None:
         self._whisper = Whisper(beam=1)
         self._waiting: list[Utterance] = []
-        self._seconds = 0.0
 
     def hear(self, utterance: Utterance) -> list[tuple[Utterance, bool]]:
         """Those judged by now, and whether they were understood."""
         if utterance.reason != "complete":
             return [(utterance, False)]
-        seconds = (len(utterance.samples) + _GAP) / SAMPLE_RATE
-        judged = self.rest() if self._seconds + seconds > _HEARD_SECONDS else []
+        samples = sum(len(one.samples) + _GAP for one in (*self._waiting, utterance))
+        judged = self.rest() if samples > _HEARD_SECONDS * SAMPLE_RATE else []
         self._waiting.append(utterance)
-        self._seconds += seconds
         return judged
 
     def rest(self) -> list[tuple[Utterance, bool]]:
         """The same, of all that wait to be judged."""
-        group, self._waiting, self._seconds = self._waiting, [], 0.0
+        group, self._waiting = self._waiting, []
         if not group:
             return []
         gap = np.zeros(_GAP, np.int16)

@@ -8,6 +8,7 @@ from realtime_tts.text.languages.french_words import cardinal, count, date, ordi
 from realtime_tts.text.languages.rules import (
     ROMAN,
     Genders,
+    dated,
     dates,
     ratios,
     roman_value,
@@ -111,11 +112,6 @@ def _rest(group: str) -> str:
     return cardinal(int(digits)) if digits else ""
 
 
-def _short_date(match: re.Match[str]) -> str | None:
-    day, month = int(match["day"]), int(match["month"])
-    return date(day, month, None, "") if 1 <= day <= 31 and 1 <= month <= 12 else None
-
-
 def _short_month(match: re.Match[str]) -> str:
     return date(int(match["day"]), SHORT_MONTHS[match["month"]], None, "")
 
@@ -134,8 +130,8 @@ def _hours_and_minutes(match: re.Match[str]) -> str:
 RULES = (
     rule(_PHONE, _dial),
     dates(date, ".-"),
-    rule(r"(?P<day>\d\d)/(?P<month>\d\d)(?![\w/])", _short_date, r"\b(?:[Ll]e|[Dd]u|[Aa]u)\s"),
-    rule(r"(?P<day>\d{1,2})/(?P<month>\d{1,2})(?![\w/])", _short_date, rf"\b(?i:{_DAYS}),?\s"),
+    rule(r"(?P<day>\d\d)/(?P<month>\d\d)(?![\w/])", dated(date), r"\b(?:[Ll]e|[Dd]u|[Aa]u)\s"),
+    rule(r"(?P<day>\d{1,2})/(?P<month>\d{1,2})(?![\w/])", dated(date), rf"\b(?i:{_DAYS}),?\s"),
     rule(rf"(?P<day>\d{{1,2}}) (?P<month>{'|'.join(SHORT_MONTHS)})\.(?= [a-zà-ÿ]|,)", _short_month),
     rule(r"24 ?h ?/ ?24(?!\w)", lambda m: "vingt-quatre heures sur vingt-quatre"),
     rule(r"7 ?j ?/ ?7(?!\w)", lambda m: "sept jours sur sept"),

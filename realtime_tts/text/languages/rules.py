@@ -18,6 +18,8 @@ _NUMERAL_WORD = re.compile(r"[IVX]+(?P<mark>\w*)")
 _NOTHING = Reading(0, "")
 ROMAN = "(?P<roman>(?=[IVX])X{0,3}(?:IX|IV|V?I{0,3}))"
 """A Roman numeral below 40, in patterns."""
+_Date = Callable[[int, int, int | None, str], str]
+"""Says a day, a month and perhaps a year, behind a text that stands before them."""
 _VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 
 
@@ -125,17 +127,24 @@ def times(words: Callable[[int], str], link: str) -> Rule:
     return rule(r"(?P<n>\d+) ?[x×](?= ?\d)", lambda match: f"{words(int(match['n']))} {link}")
 
 
-def dates(say: Callable[[int, int, int | None, str], str], marks: str) -> Rule:
-    """Make a rule for dates with other marks between their numbers, the day first: 5.3.2024."""
+def dated(say: _Date) -> Callable[[re.Match[str]], str | None]:
+    """Return a function that says the day, the month and, where a match has one, the year; None
+    for numbers that are no date."""
 
     def said(match: re.Match[str]) -> str | None:
         day, month = int(match["day"]), int(match["month"])
         if not (1 <= day <= 31 and 1 <= month <= 12):
             return None
-        return say(day, month, int(match["year"]), "")
+        year = match.groupdict().get("year")
+        return say(day, month, int(year) if year else None, "")
 
+    return said
+
+
+def dates(say: _Date, marks: str) -> Rule:
+    """Make a rule for dates with other marks between their numbers, the day first: 5.3.2024."""
     pattern = rf"(?P<day>\d{{1,2}})(?P<mark>[{marks}])(?P<month>\d{{1,2}})(?P=mark)"
-    return rule(rf"{pattern}(?P<year>\d{{4}})(?![\w./-]\w)", said)
+    return rule(rf"{pattern}(?P<year>\d{{4}})(?![\w./-]\w)", dated(say))
 
 
 class Genders:

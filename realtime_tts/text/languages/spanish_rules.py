@@ -9,6 +9,7 @@ from realtime_tts.text.languages.language import YEARS, Rule
 from realtime_tts.text.languages.rules import (
     ROMAN,
     Genders,
+    dated,
     dates,
     ratios,
     roman_value,
@@ -126,11 +127,6 @@ def _dollars(match: re.Match[str]) -> str:
 _DAYS = "lunes|martes|miércoles|jueves|viernes|sábado|domingo"
 
 
-def _short_date(match: re.Match[str]) -> str | None:
-    day, month = int(match["day"]), int(match["month"])
-    return date(day, month, None, "") if 1 <= day <= 31 and 1 <= month <= 12 else None
-
-
 def _millions(match: re.Match[str]) -> str:
     number = f"{cardinal(int(match['n']))} punto {cardinal(int(match['part']))}"
     return f"{number} {match['scale']} de dólares"
@@ -153,7 +149,7 @@ def rules(units: Iterable[str]) -> tuple[Rule, ...]:
         dates(date, ".-"),
         rule(
             r"(?!24/7|1/2 )(?P<day>\d{1,2})/(?P<month>\d{1,2})(?![\w/]|\.\d| de(?!\w)| del)",
-            _short_date,
+            dated(date),
             rf"\b(?i:el|del|al|{_DAYS}),?\s",
         ),
         rule(

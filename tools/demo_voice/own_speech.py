@@ -1,6 +1,6 @@
 """Speech of a checkpoint's own that Whisper understands, as codes that `train_voice` learns from.
 
-    python -m tools.demo_voice.own_speech --checkpoint build/demo_voice/checkpoint --minutes 20
+    python -m tools.demo_voice.own_speech --checkpoint build/demo_voice/checkpoint --minutes 4
 
 The last thing a voice learns, by rejection sampling: it says many texts, and learns from those that
 were said right. What was misheard is said once more, with more chance.
@@ -10,123 +10,133 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import random
 import time
-import zlib
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
-from difflib import SequenceMatcher
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-import numpy as np
+import torch
 
-from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.engine.link import (
     Append,
     Audio,
     Command,
     Ended,
+    EngineLink,
     Event,
     Failed,
     Finish,
     Open,
     Refused,
 )
-from realtime_tts.engine.load import engine_loader
-from realtime_tts.engine.made_codes import unpacked
-from realtime_tts.errors import CheckpointError
+from realtime_tts.engine.links import make_links
+from realtime_tts.errors import CheckpointError, EngineError
+from realtime_tts.metrics import Metrics
 from realtime_tts.sampling import PredictorSampling, Sampling
-from tools.demo_voice.codes import CodedShard, encoder, read_tokenizer, word_tokens
+from tools.demo_voice.codes import encoder, read_tokenizer, word_tokens
+from tools.demo_voice.judge import Judge
 from tools.demo_voice.phonetics import spelled_out
-from tools.demo_voice.recognise import Recording
-from tools.demo_voice.settings import CODEBOOKS
-from tools.demo_voice.speech import VOICE_NAMES
-from tools.demo_voice.student import SAMPLE_RATE, StudentSettings
-from tools.demo_voice.voice_data import UNKNOWN
-from tools.demo_voice.voice_model import PHONE_LABELS
-from tools.demo_voice.whisper import Whisper, as_said
-from tools.demo_voice.words import normalise
+from tools.demo_voice.speech import ENDS, LENGTHS, VOICE_NAMES
+from tools.demo_voice.student import StudentSettings
+from tools.demo_voice.utterance import Kept, Text, Utterance, coded
 
-_SESSIONS = 24
+_ON_GPU: dict[str, Any] = {"kind": "process", "dtype": "bfloat16", "gpu_memory": "60%"}
+"""Of the engine: it needs the interpreter as much as the judge does, who also needs memory."""
+_SESSIONS = {"cuda": 256, "cpu": 24}
 _TEMPERATURES = (0.3, 0.5)
 """Of the first try, and of the second."""
-_HEARD_SECONDS = 27.0
-"""Whisper hears half a minute at a time, however little is in it."""
-_GAP = SAMPLE_RATE // 2  # between two utterances
+_MOST_WORDS = 200  # of a text: 80 seconds
 _SHARD = 200  # utterances
 
 
-@dataclass(slots=True, eq=False)
-class Utterance:
-    """`words`: which of the text's words each token lies in. `pcm`, `codes` and `tokens` as in
-    `engine.link.Audio`."""
-
-    text: str
-    attempt: int
-    ids: list[int]
-    words: list[int]
-    reason: str = ""
-    pcm: bytearray = field(default_factory=bytearray)
-    codes: bytearray = field(default_factory=bytearray)
-    tokens: bytearray = field(default_factory=bytearray)
-
-    @property
-    def voice(self) -> int:
-        """Which of the voices says this text."""
-        return zlib.crc32(self.text.encode()) % len(VOICE_NAMES)
-
-    @property
-    def samples(self) -> np.ndarray:
-        """[N] int16."""
-        return np.frombuffer(bytes(self.pcm), "<i2")
+def texts(sentences: Iterable[str], seed: int) -> Iterator[Text]:
+    """Sentences in this order, joined to texts of different lengths, as the teacher's are."""
+    chance = random.Random(seed)
+    picked: list[str] = []
+    wanted = 0
+    for sentence in sentences:
+        words = len(" ".join((*picked, sentence)).split())
+        if picked and not (
+            len(picked) < wanted and picked[-1].endswith(ENDS) and words <= _MOST_WORDS
+        ):
+            yield tuple(picked)
+            picked = []
+        if not picked:
+            _, fewest, most = chance.choices(LENGTHS, [share for share, _, _ in LENGTHS])[0]
+            wanted = chance.randint(fewest, most)
+        picked.append(sentence)
+    if picked:
+        yield tuple(picked)
 
 
 class Speaker:
-    """Says texts with an engine of its own, many at a time. Same texts and seed, same speech."""
+    """Says texts with an engine of its own, many at a time."""
 
-    def __init__(self, checkpoint: Path, texts: Sequence[str], seed: int) -> None:
-        self._config = StudentSettings(checkpoint, threads=1, sessions=_SESSIONS).engine()
+    def __init__(
+        self, checkpoint: Path, texts: Iterable[Text], seed: int, device: torch.device
+    ) -> None:
+        self._sessions = _SESSIONS[device.type]
+        settings = StudentSettings(checkpoint, device.type, threads=1, sessions=self._sessions)
+        on_gpu = _ON_GPU if device.type == "cuda" else {}
+        self._config = replace(settings.engine(), **on_gpu)
         self._encode = encoder(read_tokenizer(checkpoint))
-        self._left = [(text, 0) for text in reversed(texts)]
+        self._texts = iter(texts)
+        self._again: list[tuple[Text, int]] = []
         self._seed, self._opened = seed, 0
+        self._link: EngineLink | None = None
         self._speaking: dict[str, Utterance] = {}
         self._over: asyncio.Queue[Utterance] = asyncio.Queue()
 
     def again(self, utterance: Utterance) -> None:
         """Say this text next, if it has not been said as often as there are temperatures."""
         if utterance.attempt + 1 < len(_TEMPERATURES):
-            self._left.append((utterance.text, utterance.attempt + 1))
+            self._again.append((utterance.text, utterance.attempt + 1))
 
     async def spoken(self) -> AsyncGenerator[Utterance]:
-        """Utterances as they end, until no text is left. Raises CheckpointError."""
-        config = self._config
-        link = InProcessEngine(engine_loader(config), config.scheduler, guards=config.guards)
+        """Utterances as they end, until no text is left. Raises CheckpointError, and EngineError
+        if the engine does not speak a text."""
+        link = make_links((self._config,), Metrics(), lambda *stage: None)
         link.start(self._deliver)
-        while not (status := link.status()).ready:
-            if status.failure is not None:
-                raise CheckpointError(status.failure)
-            await asyncio.sleep(0.05)
         try:
-            while self._left or self._speaking:
-                while self._left and len(self._speaking) < _SESSIONS:
-                    link.submit(*self._open(*self._left.pop()))
-                yield await self._over.get()
+            while not (status := link.status()).ready:
+                if status.failure is not None:
+                    raise CheckpointError(status.failure)
+                await asyncio.sleep(0.05)
+            self._link = link
+            self._fill()
+            while self._speaking or not self._over.empty():
+                utterance = await self._over.get()
+                if utterance.failure:
+                    raise EngineError(f"{' '.join(utterance.text)!r}: {utterance.failure}")
+                yield utterance
+                self._fill()
         finally:
+            self._link = None
             await link.stop()
 
-    def _open(self, text: str, attempt: int) -> list[Command]:
+    def _fill(self) -> None:
+        while self._link is not None and len(self._speaking) < self._sessions:
+            left = self._again.pop() if self._again else (next(self._texts, None), 0)
+            if left[0] is None:
+                return
+            self._link.submit(*self._open(left[0], left[1]))
+
+    def _open(self, text: Text, attempt: int) -> list[Command]:
         self._opened += 1
         id = f"utterance-{self._opened}"
-        ids, words = word_tokens(self._encode, text)
-        utterance = self._speaking[id] = Utterance(text, attempt, ids, words)
+        ids, words = word_tokens(self._encode, " ".join(text))
+        self._speaking[id] = Utterance(text, attempt, ids, words)
         sampling = Sampling(
             temperature=_TEMPERATURES[attempt],
             repetition_penalty=1.0,
             predictor=PredictorSampling(temperature=_TEMPERATURES[0]),
         )
         spec = UtteranceSpec(
-            voice=VOICE_NAMES[utterance.voice],
+            voice=VOICE_NAMES[self._speaking[id].voice],
             language="english",
             seed=1_000_000 * self._seed + self._opened,
             sampling=sampling,
@@ -141,127 +151,85 @@ class Speaker:
                 utterance.pcm += event.pcm
                 utterance.codes += event.codes
                 utterance.tokens += event.tokens
-            elif isinstance(event, Ended | Failed | Refused):
+            elif isinstance(event, Ended):
                 utterance = self._speaking.pop(event.id)
-                utterance.reason = event.reason if isinstance(event, Ended) else event.message
+                utterance.reason = event.reason
                 self._over.put_nowait(utterance)
+            elif isinstance(event, Failed | Refused):
+                utterance = self._speaking.pop(event.id)
+                utterance.failure = event.message
+                self._over.put_nowait(utterance)
+        self._fill()  # also while what was said is judged
 
 
-class Judge:
-    """Whisper, which hears as many utterances in a row as fit into its half minute."""
+class Shelf:
+    """A folder of shards, named `name`-0000 and so on."""
 
-    def __init__(self) -> None:
-        self._whisper = Whisper(beam=1)
-        self._waiting: list[Utterance] = []
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder, self._name, self._number = folder, name, 0
+        self._kept: list[Kept] = []
 
-    def hear(self, utterance: Utterance) -> list[tuple[Utterance, bool]]:
-        """Those judged by now, and whether they were understood."""
-        if utterance.reason != "complete":
-            return [(utterance, False)]
-        samples = sum(len(one.samples) + _GAP for one in (*self._waiting, utterance))
-        judged = self.rest() if samples > _HEARD_SECONDS * SAMPLE_RATE else []
-        self._waiting.append(utterance)
-        return judged
+    def put(self, kept: Sequence[Kept]) -> None:
+        self._kept += kept
+        if len(self._kept) >= _SHARD:
+            self.store()
 
-    def rest(self) -> list[tuple[Utterance, bool]]:
-        """The same, of all that wait to be judged."""
-        group, self._waiting = self._waiting, []
-        if not group:
-            return []
-        gap = np.zeros(_GAP, np.int16)
-        sound = np.concatenate([part for one in group for part in (gap, one.samples)])
-        heard = self._whisper.transcribe(Recording(sound, SAMPLE_RATE))
-        return list(zip(group, understood([one.text for one in group], heard), strict=True))
+    def store(self) -> None:
+        """Write what no shard holds yet."""
+        if self._kept:
+            path = self._folder / f"{self._name}-{self._number:04d}.npz"
+            coded(self._kept).save(path)
+            self._number, self._kept = self._number + 1, []
 
 
-def understood(texts: Sequence[str], heard: str) -> list[bool]:
-    """Which of the texts, said one after the other, were heard without an error. What is heard
-    between two of them is an error of both."""
-    words: list[str] = []
-    spans = []
-    for text in texts:
-        begin = len(words)
-        words += normalise(text)
-        spans.append((begin, len(words)))
-    found = normalise(as_said(heard))
-    right = [True] * len(texts)
-    matcher = SequenceMatcher(None, words, found, autojunk=False)
-    for _, begin, end, found_begin, found_end in matcher.get_opcodes():
-        # A compound that is written as one word or as two is no error.
-        if "".join(words[begin:end]) == "".join(found[found_begin:found_end]):
-            continue
-        for number, (first, last) in enumerate(spans):
-            inserted = begin == end and first <= begin <= last
-            right[number] &= not (inserted or (begin < last and end > first))
-    return right
-
-
-def coded(utterances: Sequence[Utterance]) -> CodedShard:
-    """A shard without phones and pitch, which nobody knows; the aligning heads tell the words."""
-    codes = [unpacked(bytes(one.codes), CODEBOOKS).astype(np.uint8) for one in utterances]
-    frames = np.array([len(part) for part in codes])
-    counts = np.array([len(one.ids) for one in utterances])
-    voices = np.array([one.voice for one in utterances])
-    begins = (np.cumsum(frames) - frames, np.cumsum(counts) - counts)
-    labels = (int(frames.sum()), PHONE_LABELS)
-    return CodedShard(
-        codes=np.concatenate(codes),
-        phones=np.full(labels, UNKNOWN, np.uint8),
-        pitch=np.full(labels, -1, np.float16),
-        words=np.concatenate([_spoken_words(one) for one in utterances]),
-        tokens=np.concatenate([np.array(one.ids, np.int16) for one in utterances]),
-        token_words=np.concatenate([np.array(one.words, np.int16) for one in utterances]),
-        entries=np.stack((*begins, voices, frames, counts), 1).astype(np.int32),
-    )
-
-
-def _spoken_words(utterance: Utterance) -> np.ndarray:
-    """[frames] int16; -1 for a frame of no token."""
-    tokens = unpacked(bytes(utterance.tokens), 1)[:, 0]
-    words = np.array([*utterance.words, -1], np.int16)
-    return words[tokens.clip(-1, len(utterance.words) - 1)]
-
-
-async def keep(speaker: Speaker, judge: Judge, out: Path, name: str, seconds: float) -> None:
-    """Shards of what is understood, named `name`-0000 and so on, for so many seconds or until no
-    text is left."""
-    kept: list[Utterance] = []
-    tried, number, begun = 0, 0, time.monotonic()
+async def keep(speaker: Speaker, judge: Judge, shelf: Shelf, seconds: float) -> None:
+    """Put what is understood on the shelf, for so many seconds or until no text is left."""
+    begun, said, learnt = time.monotonic(), 0, 0
+    waiting: list[Utterance] = []
     async with aclosing(speaker.spoken()) as spoken:
         async for utterance in spoken:
-            tried += 1
-            for one, right in await asyncio.to_thread(judge.hear, utterance):
-                if right:
-                    kept.append(one)
-                else:
+            waiting.append(utterance)
+            if sum(len(one.pcm) for one in waiting) < 2 * judge.samples:
+                continue
+            judged, waiting = await asyncio.to_thread(heard, judge, waiting), []
+            for one, right in judged:
+                if not any(right):
                     speaker.again(one)
-            late = time.monotonic() > begun + seconds
-            if kept and (late or len(kept) >= _SHARD):
-                coded(kept).save(out / f"{name}-{number:04d}.npz")
-                number, kept = number + 1, []
-                print(f"{time.monotonic() - begun:5.0f} s: {tried} said", flush=True)
-            if late:
-                return
-    kept += [one for one, right in judge.rest() if right]
-    if kept:
-        coded(kept).save(out / f"{name}-{number:04d}.npz")
+                said, learnt = said + len(right), learnt + sum(right)
+            shelf.put([(one, right) for one, right in judged if any(right)])
+            took = time.monotonic() - begun
+            print(f"{took:5.0f} s: {said} sentences, {learnt} understood", flush=True)
+            if took > seconds:
+                break
+    shelf.put([(one, right) for one, right in heard(judge, waiting) if any(right)])
+    shelf.store()
+
+
+def heard(judge: Judge, utterances: Sequence[Utterance]) -> list[Kept]:
+    """What the judge thinks of each. Nothing is right where an utterance was cut off."""
+    whole = [one for one in utterances if one.reason == "complete"]
+    cut_off = [(one, [False]) for one in utterances if one.reason != "complete"]
+    return [*cut_off, *zip(whole, judge.right(whole), strict=True)]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     folder = Path("build/demo_voice")
     parser.add_argument("--checkpoint", type=Path, default=folder / "checkpoint")
-    parser.add_argument("--texts", type=Path, default=folder / "sentences.txt")
+    parser.add_argument("--sentences", type=Path, default=folder / "sentences.txt")
     parser.add_argument("--out", type=Path, default=folder / "own")
-    parser.add_argument("--minutes", type=float, default=20.0)
+    parser.add_argument("--minutes", type=float, default=4.0)
     parser.add_argument("--part", type=int, default=0)
-    parser.add_argument("--parts", type=int, default=1, help="processes, one to a core")
+    parser.add_argument("--parts", type=int, default=1, help="processes, which share the sentences")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    lines = given.texts.read_text("utf-8").splitlines()[given.part :: given.parts]
-    speaker = Speaker(given.checkpoint, [spelled_out(line) for line in lines], given.part)
-    name = f"speech-own-{given.part}"
-    asyncio.run(keep(speaker, Judge(), given.out, name, 60 * given.minutes))
+    lines = given.sentences.read_text("utf-8").splitlines()[given.part :: given.parts]
+    said = texts(map(spelled_out, lines), given.part)
+    device = torch.device(given.device)
+    speaker = Speaker(given.checkpoint, said, given.part, device)
+    shelf = Shelf(given.out, f"speech-own-{given.part}")
+    asyncio.run(keep(speaker, Judge(device), shelf, 60 * given.minutes))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from tools.demo_voice.teacher import LABEL_SAMPLES, SAMPLE_RATE, VOICES, Speech,
 SHARD_SECONDS = 600
 VOICE_NAMES = tuple(VOICES)
 _LONGEST_SECONDS = 85.0
-_LENGTHS = ((0.55, 1, 1), (0.20, 2, 2), (0.13, 3, 5), (0.08, 6, 14), (0.04, 15, 30))
+LENGTHS = ((0.55, 1, 1), (0.20, 2, 2), (0.13, 3, 5), (0.08, 6, 14), (0.04, 15, 30))
 """Share of the texts, fewest and most sentences."""
 _BLOCK = 1024
 """Sentences that are spoken before any of them is joined: the more, the more alike in length."""
@@ -36,7 +36,7 @@ more comes with every frame: a voice that spoke in its first frame would begin "
 nothing but "Y"."""
 _PAUSE_LABELS = (6, 20)
 """Silence between the sentences of a text, beside that at their ends, in labels of 20 ms."""
-_ENDS = (".", "!", "?")
+ENDS = (".", "!", "?")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,11 +77,11 @@ def texts(spoken: Sequence[Spoken], chance: random.Random) -> Iterator[Spoken]:
     """Sentences in this order, joined to texts of different lengths."""
     waiting = list(spoken)
     while waiting:
-        _, fewest, most = chance.choices(_LENGTHS, [share for share, _, _ in _LENGTHS])[0]
+        _, fewest, most = chance.choices(LENGTHS, [share for share, _, _ in LENGTHS])[0]
         picked, seconds = [waiting.pop()], 0.0
         for _ in range(chance.randint(fewest, most) - 1):
             seconds += len(picked[-1][1].samples) / SAMPLE_RATE + 0.5
-            if not waiting or not picked[-1][0].endswith(_ENDS):
+            if not waiting or not picked[-1][0].endswith(ENDS):
                 break
             if seconds + len(waiting[-1][1].samples) / SAMPLE_RATE > _LONGEST_SECONDS:
                 break

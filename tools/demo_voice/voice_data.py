@@ -24,8 +24,8 @@ _NAMED, _UNNAMED = 9, 8
 """Positions before the text, with the language named or not."""
 _SHORTEST = 32
 """Positions; over a batch, utterances have several times as many on average."""
-UNKNOWN = 255
-"""A phone that nobody knows."""
+UNKNOWN, UNLEARNT = 255, 254
+"""A phone that nobody knows, and one of a frame that nobody shall learn to say."""
 Row = list[tuple[int, int, int, int]]
 """Entries of a row: which, full-text layout or not, language named or not, positions."""
 
@@ -201,7 +201,10 @@ def _lay_out(
     before = (first_frame[of] + frame - 1).clamp(0, len(pool.codes) - 1)
     at = (first_frame[of] + frame).clamp(0, len(pool.codes) - 1)
     now, known = pool.codes[at].long(), pool.phones[at].long()
-    spoken = in_frames & (frame < frames[of])
+    # The end of speech is learnt where the last frame is.
+    last = (first_frame[of] + torch.minimum(frame, frames[of] - 1)).clamp(0, len(pool.codes) - 1)
+    learnt = in_frames & (pool.phones[last, 0] != UNLEARNT)
+    spoken = learnt & (frame < frames[of])
 
     def spread(values: Tensor, fill: int) -> Tensor:
         whole = values.new_full((shape[0] * shape[1], *values.shape[1:]), fill)
@@ -222,7 +225,7 @@ def _lay_out(
             utterances=spread(of, -1),
             bounds=bounds,
         ),
-        target=spread(torch.where(spoken, now[:, 0], torch.where(in_frames, ids.EOS, -1)), -1),
+        target=spread(torch.where(spoken, now[:, 0], torch.where(learnt, ids.EOS, -1)), -1),
         others=spread(now[:, 1:], 0),
         phones=where_spoken(known.masked_fill(known == UNKNOWN, -1)),
         pitch=where_spoken(pool.pitch[at]),

@@ -1,0 +1,106 @@
+"""An utterance of a voice's own, its sentences, and its codes as `train_voice` reads them."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from realtime_tts.engine.made_codes import unpacked
+from tools.demo_voice.codes import CodedShard
+from tools.demo_voice.judge import Sentence
+from tools.demo_voice.settings import CODEBOOKS
+from tools.demo_voice.speech import VOICE_NAMES
+from tools.demo_voice.voice_data import UNKNOWN, UNLEARNT
+from tools.demo_voice.voice_model import PHONE_LABELS
+
+_FRAME = 1920  # samples
+_NEAR = 3  # frames around the first one of a sentence, in which the pause before it is looked for
+
+Text = tuple[str, ...]
+"""The sentences of a text."""
+
+
+@dataclass(slots=True, eq=False)
+class Utterance:
+    """`ids`: the text's tokens; `words`: which of its words each of them lies in. `reason`: how
+    it ended; `failure`: why the engine did not speak it. `pcm`, `codes`
+    and `tokens` as in `engine.link.Audio`."""
+
+    text: Text
+    attempt: int
+    ids: list[int]
+    words: list[int]
+    reason: str = ""
+    failure: str = ""
+    pcm: bytearray = field(default_factory=bytearray)
+    codes: bytearray = field(default_factory=bytearray)
+    tokens: bytearray = field(default_factory=bytearray)
+
+    @property
+    def voice(self) -> int:
+        """Which of the voices says this text."""
+        return zlib.crc32(self.text[0].encode()) % len(VOICE_NAMES)
+
+    @property
+    def samples(self) -> np.ndarray:
+        """[N] int16."""
+        return np.frombuffer(bytes(self.pcm), "<i2")
+
+    def spoken_words(self) -> np.ndarray:
+        """[frames] int16; -1 for a frame of no token."""
+        tokens = unpacked(bytes(self.tokens), 1)[:, 0]
+        words = np.array([*self.words, -1], np.int16)
+        return words[tokens.clip(-1, len(self.words) - 1)]
+
+    def cuts(self) -> list[int]:
+        """The frames in which sentences meet: the quietest ones around their first words."""
+        frames = self.samples[: len(self.samples) // _FRAME * _FRAME].reshape(-1, _FRAME)
+        loudness = np.abs(frames.astype(np.int32)).sum(1)
+        reached = np.maximum.accumulate(self.spoken_words()[: len(frames)])
+        cuts, before = [0], 0
+        for sentence in self.text[:-1]:
+            before += len(sentence.split())
+            first = max(int(np.searchsorted(reached, before)) - _NEAR, cuts[-1])
+            near = loudness[first : first + 2 * _NEAR]
+            cuts.append(first + int(near.argmin()) if len(near) else len(frames))
+        return cuts[1:]
+
+    def sentences(self) -> list[Sentence]:
+        """Each with its sound."""
+        places = [cut * _FRAME + _FRAME // 2 for cut in self.cuts()]
+        return list(zip(self.text, np.split(self.samples, places), strict=True))
+
+
+Kept = tuple[Utterance, list[bool]]
+"""An utterance, and which of its sentences shall be learnt."""
+
+
+def coded(kept: Sequence[Kept]) -> CodedShard:
+    """A shard without phones and pitch, which nobody knows; the aligning heads tell the words."""
+    utterances = [one for one, _ in kept]
+    codes = [unpacked(bytes(one.codes), CODEBOOKS).astype(np.uint8) for one in utterances]
+    frames = np.array([len(part) for part in codes])
+    counts = np.array([len(one.ids) for one in utterances])
+    voices = np.array([one.voice for one in utterances])
+    begins = (np.cumsum(frames) - frames, np.cumsum(counts) - counts)
+    labels = np.concatenate([_labels(*one) for one in kept])
+    return CodedShard(
+        codes=np.concatenate(codes),
+        phones=np.repeat(labels[:, None], PHONE_LABELS, 1),
+        pitch=np.full((len(labels), PHONE_LABELS), -1, np.float16),
+        words=np.concatenate([one.spoken_words() for one in utterances]),
+        tokens=np.concatenate([np.array(one.ids, np.int16) for one in utterances]),
+        token_words=np.concatenate([np.array(one.words, np.int16) for one in utterances]),
+        entries=np.stack((*begins, voices, frames, counts), 1).astype(np.int32),
+    )
+
+
+def _labels(utterance: Utterance, right: Sequence[bool]) -> np.ndarray:
+    """[frames] uint8"""
+    labels = np.full(len(utterance.spoken_words()), UNKNOWN, np.uint8)
+    for part, well in zip(np.split(labels, utterance.cuts()), right, strict=True):
+        part[:] = UNKNOWN if well else UNLEARNT
+    return labels

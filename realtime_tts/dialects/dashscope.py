@@ -86,7 +86,7 @@ class DashScopeSocket(SingleVoiceSocket):
         self._asked, self._wishes = asked, wishes
         self.speak_as(chosen)
         if wishes.mode == "server_commit":
-            self._speak_kept()
+            self.speak_kept()
         self.say(messages.event("session.updated", session=self._session()))
 
     def _voice_settings(self, wishes: messages.Wishes) -> SessionSettings:
@@ -116,15 +116,14 @@ class DashScopeSocket(SingleVoiceSocket):
             voice.speech.hold_for(SENTENCE_HOLD_SECONDS if whole else HOLD_SECONDS)
         voice.feed(text)
 
-    def _speak_kept(self) -> None:
-        if self.kept:
-            self.voice.feed(self.kept)
-            self.kept = ""
-
     def _commit(self) -> None:
         if not self._appended:
             raise RequestError("the input text buffer is empty: append text before a commit")
-        self._speak_kept()
+        try:
+            self.speak_kept()
+        except TurnFailure:
+            self._appended = bool(self.kept)
+            raise
         context = self.voice
         segment = context.cut()
         self._appended = False
@@ -147,7 +146,7 @@ class DashScopeSocket(SingleVoiceSocket):
 
     def _finish(self) -> None:
         if not self._finished:
-            self._speak_kept()
+            self.speak_kept()
             self._finished = True
             self.finish()
 

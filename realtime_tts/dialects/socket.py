@@ -22,7 +22,7 @@ from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.front import Front
 from realtime_tts.server.refusals import GOING_AWAY
-from realtime_tts.server.track import Delivery
+from realtime_tts.server.track import Delivery, Segment
 from realtime_tts.server.writer import Messages
 
 _KEY_SECONDS = 10.0  # within which the first message must bring the key
@@ -254,6 +254,20 @@ class SingleVoiceSocket(SpeechSocket):
             most = self.limits.max_turn_chars
             raise RequestError(f"at most {most} characters may wait to be spoken")
         self.kept += text
+
+    def speak_kept(self) -> Segment | None:
+        """Speak what was kept; return its segment. Raises as `SpeechContext.feed` does, and then
+        the text is still kept, unless it could not be spoken later either: it would be in the way
+        of all that follows."""
+        text, segment = self.kept, None
+        if text:
+            try:
+                segment = self.voice.feed(text)
+            except TurnFailure as failure:
+                self.kept = text if failure.retryable else ""
+                raise
+            self.kept = ""
+        return segment
 
     def speak_as(self, chosen: SessionSettings) -> None:
         """Speak the text that follows with these settings."""

@@ -104,13 +104,12 @@ class VllmOmniSocket(SingleVoiceSocket):
                 "voice or format; send one that can be taken first"
             )
         if self._config.stream_audio:
-            self._speak(text)
+            self._note(self.voice.feed(text), text)
         else:
             self.keep(text)
         self._open = self._open or bool(text)
 
-    def _speak(self, text: str) -> None:
-        segment = self.voice.feed(text)
+    def _note(self, segment: Segment | None, text: str) -> None:
         if segment is not None:
             self._sentence_of(segment).text.append(text)
 
@@ -120,9 +119,12 @@ class VllmOmniSocket(SingleVoiceSocket):
             self.voice.commit()
 
     def _done(self) -> None:
-        if self.kept:
-            self._speak(self.kept)
-            self.kept = ""
+        text = self.kept
+        try:
+            self._note(self.speak_kept(), text)
+        except TurnFailure:
+            self._open = bool(self.kept)
+            raise
         self.voice.cut()
         self._open = False
 

@@ -14,7 +14,7 @@ import websockets
 
 from realtime_tts.access.rates import MOST_RESUMES
 from realtime_tts.config import AccessConfig, LimitsConfig, ServerConfig
-from realtime_tts.dialects.socket import SpeechSocket
+from realtime_tts.dialects.socket import SingleVoiceSocket, SpeechSocket
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.link import Open, Refused
 from tests.access.conftest import Keys
@@ -269,6 +269,64 @@ async def test_a_context_whose_first_text_is_refused_holds_no_session(
                 (connection,) = server.running.front._connections
                 assert isinstance(connection, SpeechSocket)
                 assert connection.contexts == {} and connection.sessions == 1
+
+
+COMMITTED: list[tuple[str, list[dict[str, Any]], str, str, str]] = [
+    (
+        "/api-ws/v1/realtime",
+        [{"type": "session.update", "session": {"mode": "commit"}}],
+        "input_text_buffer.append",
+        "input_text_buffer.commit",
+        "response.done",
+    ),
+    (
+        "/v1/audio/speech/stream",
+        [{"type": "session.config", "stream_audio": False, "response_format": "pcm"}],
+        "input.text",
+        "input.done",
+        "audio.done",
+    ),
+]
+
+
+@pytest.mark.parametrize(("path", "before", "add", "commit", "done"), COMMITTED)
+async def test_text_that_a_key_may_never_have_is_not_in_the_way_of_the_next(
+    speech: Speaking,
+    keys: Keys,
+    bearer: Bearer,
+    path: str,
+    before: list[dict[str, Any]],
+    add: str,
+    commit: str,
+    done: str,
+) -> None:
+    shown = bearer(keys.create("acme", limits={"chars_per_minute": 10}))
+    config = ServerConfig(port=0, access=AccessConfig(str(keys.path)))
+    async with speech(config) as server:
+        url = f"ws://127.0.0.1:{server.port}{path}"
+        async with websockets.connect(url, additional_headers=shown) as socket:
+            for message in before:
+                await socket.send(json.dumps(message))
+
+            async def told(text: str, until: str) -> str:
+                """What comes up to `until`, where `text` is added, and committed."""
+                if text:
+                    await socket.send(json.dumps({"type": add, "text": text}))
+                await socket.send(json.dumps({"type": commit}))
+                said = ""
+                async with asyncio.timeout(5):
+                    while f'"{until}"' not in said:
+                        said += str(await socket.recv())
+                return said
+
+            assert "more at once" in await told("Far too long.", "error")
+            await told("One two.", done)
+            assert "try again in" in await told("Three.", "error")
+            (connection,) = server.running.front._connections
+            assert isinstance(connection, SingleVoiceSocket)
+            assert connection.kept == "Three.", "it can be committed again in a minute"
+            assert "more at once" in await told(" And four.", "error")
+            assert connection.kept == ""
 
 
 SOCKETS: list[tuple[str, list[dict[str, Any]]]] = [

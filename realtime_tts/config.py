@@ -19,6 +19,9 @@ from tts_scheduler import SchedulerConfig
 Marking = Literal["off", "watermark"]
 LogFormat = Literal["json", "text"]
 _LEAST_SESSIONS = 512
+_MOST = {"write_stall": 10, "close_timeout": 3600, "tcp_user_timeout": 3600, "send_buffer": 1 << 30}
+"""The largest settings of a socket, where larger ones fit into no integer of the kernel, or would
+keep a client that reads nothing for too long."""
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -79,8 +82,9 @@ class SocketConfig:
     def __post_init__(self) -> None:
         for name in self.__slots__:
             _require_positive(name, getattr(self, name))
-        if self.write_stall > 10:
-            raise ConfigError(f"write_stall must be at most 10 s, got {self.write_stall}")
+        for name, most in _MOST.items():
+            if getattr(self, name) > most:
+                raise ConfigError(f"{name} must be at most {most}, got {getattr(self, name)}")
 
 
 class LimitsConfig(Limits, frozen=True, kw_only=True):

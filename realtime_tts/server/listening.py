@@ -21,6 +21,8 @@ def bind(config: ServerConfig, port: int | None = None) -> list[socket.socket]:
         for family, address in dict.fromkeys((info[0], info[4][0]) for info in found):
             listeners.append(_listen(config, family, str(address), port))
             port = int(listeners[0].getsockname()[1])
+    except UnicodeError:  # Python writes a name as IDNA before it asks for its addresses
+        raise ConfigError(f"cannot listen on {config.host}: that is no name of a host") from None
     except OSError as error:
         for listener in listeners:
             listener.close()

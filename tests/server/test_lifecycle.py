@@ -190,6 +190,12 @@ def test_an_address_that_is_taken_is_a_config_error() -> None:
             bind(ServerConfig(port=port))
 
 
+@pytest.mark.parametrize("host", ["a..b", "a" * 64], ids=["empty-label", "long-label"])
+def test_what_can_be_no_name_of_a_host_is_a_config_error(host: str) -> None:
+    with pytest.raises(ConfigError, match="no name of a host"):
+        bind(ServerConfig(host=host))
+
+
 async def test_no_packet_waits_for_an_acknowledgement_of_the_one_before() -> None:
     """Nagle's algorithm is off for accepted connections; with it a first packet is 40 ms late."""
     (listener,) = bind(ServerConfig(host="127.0.0.1", port=0))

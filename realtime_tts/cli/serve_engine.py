@@ -29,7 +29,10 @@ def device_choice(
     from realtime_tts.engine import devices
 
     if arguments.devices not in (None, "all"):
-        return devices.Choice(tuple(filter(None, arguments.devices.split(","))))
+        named = tuple(filter(None, arguments.devices.split(",")))
+        if not named:
+            raise ConfigError(f"--devices must name a device, or be all; got {arguments.devices!r}")
+        return devices.Choice(named)
     if arguments.devices is None and arguments.device != "auto":
         return devices.Choice((arguments.device,))
     if arguments.engine == "fake":

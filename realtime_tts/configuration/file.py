@@ -35,6 +35,8 @@ def read_file(name: str, options: Sequence[Option], environment: Mapping[str, st
         tables = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, ConfigError) as error:
         return FileContents(faults=(f"{name}: {error}",), files=files)
+    except RecursionError:
+        return FileContents(faults=(f"{name}: is nested too deep",), files=files)
     reading = Reading(environment)
     layer: dict[str, Given] = {}
     faults = list(_unknown(tables, options))

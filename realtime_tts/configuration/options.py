@@ -16,6 +16,8 @@ _WORDS = {"true": True, "yes": True, "on": True, "1": True} | {
     "off": False,
     "0": False,
 }
+_LARGEST = 2**63 - 1
+"""The largest integer that TOML promises."""
 _WANTED = {bool: "true or false", int: "an integer", float: "a number", str: "a text"}
 
 
@@ -84,15 +86,25 @@ class Option:
         return self._checked(value)
 
     def _checked(self, value: object) -> object:
+        if type(value) is int and abs(value) > _LARGEST:  # Python's parser of TOML takes any
+            raise self._wrong(value)
         if self.kind is float and type(value) is int:
             value = float(value)
         if type(value) is not self.kind or (self.choices and value not in self.choices):
             raise self._wrong(value)
+        if isinstance(value, str):
+            check_text(value)
         return value
 
     def _wrong(self, value: object) -> ConfigError:
         got = "something else" if self.secret else repr(value)
         return ConfigError(f"expected {self.wanted}, got {got}")
+
+
+def check_text(text: str) -> None:
+    """Raise ConfigError for what no flag or variable can have, and no name of a file."""
+    if "\0" in text:
+        raise ConfigError("a text may have no character NUL")
 
 
 def split(text: str) -> list[str]:

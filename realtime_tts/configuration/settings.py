@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from realtime_tts.configuration.options import Option, split
+from realtime_tts.configuration.options import Option, check_text, split
 from realtime_tts.errors import ConfigError
 
 COMMAND_LINE, ENVIRONMENT, FILE, DEFAULT = "command line", "environment: ", "file", "default"
@@ -153,7 +153,7 @@ class Reading:
     def _texts(self, option: Option, reference: Mapping[str, object]) -> list[str]:
         match reference:
             case {"file": str(name), **rest} if not rest:
-                text = self._text_of(Path(name))
+                text = self._text_of(name)
             case {"env": str(name), **rest} if not rest:
                 text = self._environment.get(name, "").strip()
                 if not text:
@@ -162,7 +162,9 @@ class Reading:
                 raise ConfigError('expected a text, { file = "path" } or { env = "NAME" }')
         return split(text) if option.many else [text]
 
-    def _text_of(self, path: Path) -> str:
+    def _text_of(self, name: str) -> str:
+        check_text(name)
+        path = Path(name)
         self.files.append(path)
         try:
             text = path.read_text(encoding="utf-8").strip()

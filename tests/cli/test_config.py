@@ -71,6 +71,23 @@ def test_values_that_cannot_work_are_all_told_where_they_are(
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[engine]\ndevices = ""\n', "engine.devices: --devices must name a device, or be all"),
+        ('[tls]\ntls-cert = "a\\u0000b"\n', "tls.tls-cert: a text may have no character NUL"),
+        (f"[server]\ndrain-seconds = 1{'0' * 400}\n", "server.drain-seconds: expected a number"),
+        ("[sockets]\nclose-timeout = inf\n", "sockets.close-timeout: close_timeout must be at"),
+    ],
+)
+def test_an_odd_value_is_a_fault_and_ends_in_no_traceback(
+    file: Path, capsys: pytest.CaptureFixture[str], text: str, told: str
+) -> None:
+    file.write_text(text)
+    assert main(["config", "--check", str(file)]) == 1
+    assert capsys.readouterr().err.startswith(f"{file}: {told}")
+
+
 def test_a_fault_of_the_environment_is_told_by_its_variable(
     file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,6 +60,10 @@ def test_a_fault_of_toml_is_told_with_its_line(tmp_path: Path) -> None:
     assert "at line 2, column 8" in told
 
 
+def test_a_file_that_is_nested_deep_is_a_fault(tmp_path: Path) -> None:
+    assert faults(tmp_path, "[server]\nport = " + "[" * 100_000) == ["is nested too deep"]
+
+
 def test_a_file_that_cannot_be_read_is_a_fault(tmp_path: Path) -> None:
     missing = read_file(str(tmp_path / "none"), serve_options(), {})
     assert "No such file" in missing.faults[0] and missing.files == (tmp_path / "none",)
@@ -83,6 +87,7 @@ def test_a_secret_may_be_in_a_file_or_in_the_environment(tmp_path: Path) -> None
         ('{ env = "NONE_SUCH" }', "the environment's NONE_SUCH is not set"),
         ('{ path = "x" }', "expected a text, { file ="),
         ('{ file = "x", env = "y" }', "expected a text, { file ="),
+        ('{ file = "/a/\\u0000" }', "no character NUL"),
         ('"top-secret"', "expected a list of texts, got something else"),
         ('["top-secret", 3]', "expected a list of texts, got something else"),
     ],

@@ -83,14 +83,17 @@ def test_a_variable_s_text_becomes_the_flag_s_type(found: Option, text: str, val
         (option("--n", type=int), "3", "an integer, got '3'"),
         (option("--n", type=int), True, "an integer, got True"),
         (option("--n", type=int), 3.5, "an integer"),
+        (option("--n", type=int), 10**400, "an integer, got 1000"),
+        (option("--n", type=float), 10**400, "a number, got 1000"),
         (option("--n", type=float), "x", "a number"),
+        (option("--n"), "a\0b", "no character NUL"),
         (option("--n"), 3, "a text, got 3"),
         (option("--n", choices=("a", "b")), "c", "one of a, b, got 'c'"),
         (option("--n", action="append"), "a", "a list of texts, got 'a'"),
         (option("--n", action="append"), [1], "a list of texts"),
         (option("--n", action="store_true"), "true", "true or false"),
     ],
-    ids=str,
+    ids=lambda given: str(given)[:40].replace("\0", "NUL"),
 )
 def test_another_type_in_a_file_is_refused_with_what_was_expected(
     found: Option, value: object, wanted: str

@@ -72,6 +72,8 @@ def _stored(client: LexiconClient, name: str, path: Path) -> dict[str, Any]:
         found = json.loads(text) if path.suffix.lower() == ".json" else _words(text)
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
+    except RecursionError:
+        raise ConfigError(f"{path} cannot be read: it is nested too deep for a lexicon") from None
     if isinstance(found, dict) and "entries" in found and not isinstance(found["entries"], str):
         return client.put(name, found["entries"], title=found.get("title"))
     return client.put(name, found)

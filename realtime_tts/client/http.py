@@ -13,7 +13,7 @@ from realtime_tts.client.address import http_url
 from realtime_tts.client.refusals import http_error
 from realtime_tts.client.trust import http_opener, key_header, trust_for
 from realtime_tts.client.unanswered import misunderstood, no_answer, unanswered
-from realtime_tts.errors import HandshakeRefused
+from realtime_tts.errors import HandshakeRefused, RequestError
 from realtime_tts.version import __version__
 
 _MAX_ANSWER = 16 * 1024 * 1024
@@ -83,5 +83,8 @@ class HttpClient:
 
 
 def quoted(name: str) -> str:
-    """Escape a name for use in a path."""
+    """Escape a name for use in a path. Raises RequestError if it is empty: the path would be that
+    of all names."""
+    if not name:
+        raise RequestError("the name is empty; it must have at least one character")
     return quote(name, safe="", errors="replace")

@@ -51,6 +51,7 @@ def test_files_of_every_kind_are_stored_listed_shown_and_removed(
     [
         ("a.txt", "SQL", "line 1 must be WORD=SAID"),
         ("a.json", "{", "cannot be read"),
+        ("a.json", "[" * 100_000, "nested too deep"),
         ("a.pls", "SQL=sequel", "not a PLS file"),
         ("a.json", '{"SQL": ""}', "1 to 128 characters"),
     ],
@@ -69,6 +70,24 @@ def test_a_file_that_is_no_lexicon_is_an_error_in_one_line(
     assert main(words) == ExitStatus.USAGE
     told = capsys.readouterr().err
     assert says in told and told.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["lexicons", "remove", ""],
+        ["lexicons", "show", ""],
+        ["lexicons", "add", "", "brands.txt"],
+        ["voices", "--delete", ""],
+    ],
+)
+def test_an_empty_name_is_an_error_that_says_so(
+    fake_server: str, key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    (tmp_path / "brands.txt").write_text("SQL=sequel")
+    given = [str(tmp_path / word) if word == "brands.txt" else word for word in words]
+    assert main([*given, "--url", fake_server, "--api-key", key]) == ExitStatus.USAGE
+    assert "the name is empty" in capsys.readouterr().err
 
 
 def test_the_client_stores_entries_and_says_what_is_wrong(fake_server: str, key: str) -> None:

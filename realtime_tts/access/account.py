@@ -138,6 +138,8 @@ class KeyAccount(Account):
         self.registers = key.register
 
     def session(self, held: int = 0) -> TurnFailure | None:
+        if self.ended:  # while the body of a request was read
+            return revoked()
         return self._at_once("sessions", 0, held)
 
     def turn(self, chars: int) -> TurnFailure | None:

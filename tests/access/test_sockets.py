@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +179,25 @@ async def test_a_socket_of_another_api_is_closed_so_too(
                 while True:
                     await socket.recv()
             assert socket.close_code == 4401
+
+
+async def test_a_request_whose_key_ends_while_its_body_comes_is_refused(
+    speech: Speaking, keys: Keys, bearer: Bearer
+) -> None:
+    secret = keys.create("acme")
+    async with speech(config=config(keys)) as server:
+
+        async def body() -> AsyncIterator[bytes]:
+            yield b'{"model": "tts-1", "voice": "alto", '
+            keys.revoke("acme")
+            await until(lambda: server.access.account_of(secret.encode()) is None)
+            yield b'"input": "Good morning."}'
+
+        async with httpx2.AsyncClient(timeout=20) as client:
+            url, headers = server.running.url + "/v1/audio/speech", bearer(secret)
+            headers["Content-Type"] = "application/json"
+            answer = await client.post(url, content=body(), headers=headers)
+    assert answer.status_code == 401 and "no longer valid" in answer.text
 
 
 async def test_garbage_in_the_file_leaves_the_keys_as_they_were(

@@ -66,7 +66,7 @@ def _list(folder: LexiconFolder, request: Request, body: bytes) -> Any:
     page, has_more = page_of(
         folder.names(), request.query_params, "limit", "starting_after", "ending_before"
     )
-    found = [_described(folder, folder.get(name)) for name in page]
+    found = folder.described(page, _described)
     return {"data": found, "has_more": has_more, "next_page": page[-1] if has_more else None}
 
 

@@ -129,7 +129,7 @@ def _changed(
 
 def _list(folder: LexiconFolder, request: Request, body: bytes) -> Any:
     """Return all dictionaries, in one page."""
-    found = [_described(folder, folder.get(name)) for name in folder.names()]
+    found = folder.described(folder.names(), _described)
     return {"pronunciation_dictionaries": found, "next_cursor": None, "has_more": False}
 
 

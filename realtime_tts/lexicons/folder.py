@@ -10,12 +10,13 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
+from typing import TypeVar
 
 from realtime_tts.lexicons.errors import (
     CannotStore,
@@ -36,6 +37,8 @@ from realtime_tts.shared_folder import link, settled, unfinished_in, write
 from realtime_tts.text.lexicon import Entry
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 MAX_LEXICONS = 1_000
 MAX_VERSIONS = 100
@@ -71,6 +74,16 @@ class LexiconFolder:
     def names(self) -> list[str]:
         """Return the names of all lexicons, sorted."""
         return sorted(self._listed())
+
+    def described(
+        self, names: Iterable[str], describe: Callable[[LexiconFolder, Version], T]
+    ) -> list[T]:
+        """Return what `describe` makes of the newest version of each of these lexicons."""
+        found = []
+        for name in names:
+            with suppress(UnknownLexicon):  # just deleted, or damaged, which is logged
+                found.append(describe(self, self.get(name)))
+        return found
 
     def versions(self, name: str) -> list[Version]:
         """Return a lexicon's versions, the oldest first. Raises UnknownLexicon."""

@@ -6,7 +6,6 @@ Bodies are parsed in a thread.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from typing import TypedDict
 
 import msgspec
@@ -14,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from realtime_tts.lexicons.errors import LexiconError, LexiconTooLarge, NoLexicons, UnknownLexicon
+from realtime_tts.lexicons.errors import LexiconError, LexiconTooLarge, NoLexicons
 from realtime_tts.lexicons.folder import LexiconFolder, Version, check_name
 from realtime_tts.lexicons.pls import write_pls
 from realtime_tts.lexicons.request import MAX_BODY_BYTES, parse
@@ -74,11 +73,7 @@ def _answered(handler: Handler[LexiconFolder]) -> Endpoint:
 
 async def _list(folder: LexiconFolder, request: Request) -> Response:
     def found() -> list[Lexicon]:
-        described = []
-        for name in folder.names():
-            with contextlib.suppress(UnknownLexicon):  # just deleted, or damaged, which is logged
-                described.append(_described(folder, folder.get(name)))
-        return described
+        return folder.described(folder.names(), _described)
 
     answer: LexiconList = {"lexicons": await asyncio.to_thread(found)}
     return JSONResponse(answer)

@@ -74,6 +74,18 @@ def serve(speech: Speaking, tmp_path: Path) -> Serve:
     return server
 
 
+async def test_a_file_that_was_damaged_keeps_no_other_from_the_lists(
+    serve: Serve, tmp_path: Path
+) -> None:
+    async with serve() as server:
+        await server.rules("Good", RULE)
+        (tmp_path / "lexicons" / "bad@1.lexicon").write_bytes(b"?")
+        listed = (await server.http.get(ELEVEN)).json()["pronunciation_dictionaries"]
+        assert [each["id"] for each in listed] == ["good"]
+        listed = (await server.http.get(f"{CARTESIA}/")).json()["data"]
+        assert [each["id"] for each in listed] == ["good"]
+
+
 # ElevenLabs ---------------------------------------------------------------------------------------
 
 

@@ -63,6 +63,8 @@ def _parse_json(body: bytes) -> NewLexicon:
             'expected JSON with `entries`, {"SQL": "sequel"} or a list of '
             f'{{"word": "SQL", "say": "sequel", "case_sensitive": true}}: {error}'
         ) from None
+    except RecursionError:  # a field that is not known is passed over, however deep it is
+        raise LexiconError("the JSON is nested too deeply") from None
     if isinstance(asked.entries, dict):
         return NewLexicon(checked(Entry(*each) for each in asked.entries.items()), asked.title)
     return NewLexicon(checked(map(_entry, asked.entries)), asked.title)

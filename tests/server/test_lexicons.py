@@ -152,6 +152,10 @@ async def test_a_pls_file_goes_in_and_comes_out(serve: Serve, kind: str) -> None
         (b'{"entries": {"a": "b"}, "titel": "x"}', "titel"),
         (b'{"entries": [{"word": "a"}]}', "`say`, what to say for it, is missing"),
         (b'{"entries": [{"word": "a", "ipa": "x"}]}', "cannot speak phonemes: give an alias"),
+        (
+            b'{"entries": [{"word": "a", "say": "b", "x": %b' % (b"[" * 50_000),
+            "the JSON is nested too deeply",
+        ),
         (b'{"entries": {"a": ""}}', "what entry 1 says must have 1 to 128 characters"),
     ],
 )

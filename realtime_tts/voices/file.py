@@ -113,7 +113,7 @@ def _record(
 def _created(extra: str) -> str | None:
     try:
         found = json.loads(extra)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise CorruptVoiceError("its extra metadata is not JSON") from None
     created = found.get("created") if isinstance(found, dict) else None
     return created if isinstance(created, str) else None
@@ -123,10 +123,14 @@ def read_embedding(path: Path) -> NDArray[np.float32]:
     """Read the speaker embedding [H]. Raises CorruptVoiceError, or OSError if the file is gone."""
     try:
         with safe_open(path, "numpy") as file:
-            found = np.asarray(file.get_tensor(_EMBEDDING))
+            found = np.asarray(file.get_tensor(_EMBEDDING)).astype(np.float32)
     except SafetensorError as error:
         raise CorruptVoiceError(f"not a safetensors file: {error}") from None
-    return found.astype(np.float32)
+    except TypeError as error:  # numpy has no bfloat16
+        raise CorruptVoiceError(f"its {_EMBEDDING} is not float32: {error}") from None
+    if not np.isfinite(found).all():
+        raise CorruptVoiceError(f"its {_EMBEDDING} is not finite")
+    return found
 
 
 def write_voice(

@@ -180,10 +180,12 @@ class Registry:
             # Known voices stay usable through a failing disk; the next look-up tries again.
             event(log, logging.WARNING, "voices.unreadable", folder=str(self.folder), why=error)
             return
-        self._index = self._scan(entries)
-        self._stamp = settled(stamp)
+        self._index, whole = self._scan(entries)
+        self._stamp = settled(stamp) if whole else None
 
-    def _scan(self, entries: list[os.DirEntry[str]]) -> dict[str, VoiceRecord]:
+    def _scan(self, entries: list[os.DirEntry[str]]) -> tuple[dict[str, VoiceRecord], bool]:
+        """Return the index, and whether it has all files; if not, the next look-up tries again."""
+        whole = True
         index: dict[str, VoiceRecord] = {}
         seen: dict[str, tuple[_Identity, VoiceRecord | None]] = {}
         for entry in sorted(entries, key=lambda entry: entry.name):
@@ -201,12 +203,13 @@ class Registry:
                     fresh, record = True, _read(path)
                 except OSError as error:  # too many open files, for example: not the file's fault
                     _skipped(path, str(error))
+                    whole = whole and isinstance(error, PermissionError)  # that stays as it is
                     continue
             seen[entry.name] = (identity, record)
             if record is not None and index.setdefault(record.id, record) is not record and fresh:
                 _skipped(record.path, f"the voice {record.id} is in another file, too")
         self._seen = seen
-        return index
+        return index, whole
 
 
 def _read(path: Path) -> VoiceRecord | None:

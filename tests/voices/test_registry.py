@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
+import struct
 import subprocess
 import sys
 import time
@@ -105,6 +107,38 @@ def test_an_old_folder_is_not_read_again_until_it_changes(
     assert registry.has("ben")
 
 
+def test_a_file_that_could_not_be_read_is_read_by_the_next_look_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also in a folder that has not changed for long: too many files were open, for example."""
+    add(Registry(tmp_path), "anna")
+    os.utime(tmp_path, (0, 0))
+    registry = Registry(tmp_path)
+
+    def fails(path: Path) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("realtime_tts.voices.registry.read_record", fails)
+        assert ids(registry) == []
+    assert ids(registry) == ["anna"]
+
+
+@pytest.mark.parametrize("dtype", ["BF16", "F32"])
+def test_an_embedding_of_another_type_or_that_is_not_finite_is_not_given(
+    tmp_path: Path, dtype: str
+) -> None:
+    registry = Registry(tmp_path)
+    metadata = {"format": "realtime-tts voice", "version": "1", "name": "anna", "model": "m"}
+    data = b"\xff" * (2 if dtype == "BF16" else 4)
+    tensor = {"dtype": dtype, "shape": [1], "data_offsets": [0, len(data)]}
+    header = json.dumps({"__metadata__": metadata, "speaker_embedding": tensor}).encode()
+    (tmp_path / "a.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + data)
+    assert ids(registry) == ["anna"]
+    with pytest.raises(UnknownVoice, match="float32|not finite"):
+        registry.embedding("anna")
+
+
 def test_corrupt_files_are_skipped_and_said_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -121,6 +155,8 @@ def test_corrupt_files_are_skipped_and_said_once(
     save_file({"x": EMBEDDING}, tmp_path / "other.safetensors")
     metadata = {"format": "realtime-tts voice", "version": "1", "model": "m", "name": "../up"}
     save_file({"speaker_embedding": EMBEDDING}, tmp_path / "bad-name.safetensors", metadata)
+    metadata |= {"name": "deep", "extra": "[" * 100_000}
+    save_file({"speaker_embedding": EMBEDDING}, tmp_path / "deep.safetensors", metadata)
     (tmp_path / "notes.txt").write_text("not a voice")
     with caplog.at_level(logging.WARNING):
         assert ids(registry) == ["anna"]
@@ -129,7 +165,17 @@ def test_corrupt_files_are_skipped_and_said_once(
     said = sorted(record.fields["file"] for record in warnings)  # type: ignore[attr-defined]
     assert said == sorted(
         f"{name}.safetensors"
-        for name in ("cut", "empty", "huge", "header", "folder", "pipe", "other", "bad-name")
+        for name in (
+            "cut",
+            "empty",
+            "huge",
+            "header",
+            "folder",
+            "pipe",
+            "other",
+            "bad-name",
+            "deep",
+        )
     )
 
 

@@ -28,9 +28,12 @@ from realtime_tts.model.config import (
 from realtime_tts.sampling import PredictorSampling, Sampling, checked
 
 _T = TypeVar("_T", int, float, str, bool)
+_Number = TypeVar("_Number", int, float)
 
 MODEL_TYPE = "qwen3_tts"
 CODEC_TYPE = "qwen3_tts_tokenizer_12hz"
+_MOST = 1 << 24
+"""The largest size or setting that is believed: far more than any checkpoint has."""
 _CONTROL_IDS = ("pad_id", "bos_id", "think_id", "nothink_id", "think_bos_id", "think_eos_id")
 
 
@@ -56,7 +59,7 @@ def read_config(folder: Path) -> ModelConfig:
         text=_text_ids(root, talker.text_vocab),
         generation=_generation(folder / "generation_config.json"),
         text_normalization=root.get("text_normalization", bool, False),
-        safe_positions=root.get("safe_positions", int, SAFE_POSITIONS),
+        safe_positions=root.positive("safe_positions", int, SAFE_POSITIONS),
         alignment_heads=_alignment_heads(root, talker.transformer),
         random_weights=root.get("random_weights", bool, False),
     )
@@ -77,7 +80,7 @@ class Section:
             values = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise missing(path) from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise CheckpointError(f"{path} cannot be read as JSON: {error}") from error
         if not isinstance(values, dict):
             raise CheckpointError(f"{path}: expected an object, got {type(values).__name__}")
@@ -85,11 +88,20 @@ class Section:
 
     def get(self, key: str, kind: type[_T], default: _T | None = None) -> _T:
         value = self._values.get(key, default)
-        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        if kind is float and type(value) is int and abs(value) < _MOST:
             value = float(value)
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise CheckpointError(
                 f"{self.path}: {key} must be of type {kind.__name__}, got {value!r}"
+            )
+        return value
+
+    def positive(self, key: str, kind: type[_Number], default: _Number | None = None) -> _Number:
+        """Return the value of `key`, which is more than 0 and at most `_MOST`."""
+        value = self.get(key, kind, default)
+        if not 0 < value <= _MOST:  # true for NaN, too
+            raise CheckpointError(
+                f"{self.path}: {key} must be more than 0 and at most {_MOST}, got {value}"
             )
         return value
 
@@ -129,10 +141,14 @@ class Section:
             raise CheckpointError(f"{self.path}: {key} must be an object, got {value!r}")
         return Section(f"{self.path}: {key}", value)
 
-    def integers(self, key: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
+    def sizes(self, key: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
         value = self._values.get(key, None if default is None else list(default))
-        if not isinstance(value, list) or not all(isinstance(item, int) for item in value):
-            raise CheckpointError(f"{self.path}: {key} must be a list of integers, got {value!r}")
+        if not isinstance(value, list) or not all(
+            type(item) is int and 0 < item <= _MOST for item in value
+        ):
+            raise CheckpointError(
+                f"{self.path}: {key} must be a list of integers, 1 to {_MOST}, got {value!r}"
+            )
         return tuple(value)
 
     def named(self, key: str) -> dict[str, Any]:
@@ -144,6 +160,8 @@ def _transformer(section: Section, hidden_key: str = "hidden_size") -> Transform
     section.expect_unset("attention_bias")
     section.expect_unset("use_sliding_window")
     scaling = section.optional("rope_scaling") or {}
+    if not isinstance(scaling, dict):
+        raise CheckpointError(f"{section.path}: rope_scaling must be an object, got {scaling!r}")
     rope_type = scaling.get("rope_type", scaling.get("type", "default"))
     # The three axes of "mrope" are always equal here, which makes it ordinary RoPE.
     if rope_type not in ("default", "mrope"):
@@ -151,27 +169,27 @@ def _transformer(section: Section, hidden_key: str = "hidden_size") -> Transform
             f"{section.path}: rope_scaling type {rope_type!r} is not supported, only 'default'"
         )
     return TransformerConfig(
-        layers=section.get("num_hidden_layers", int),
-        hidden=section.get(hidden_key, int),
-        heads=section.get("num_attention_heads", int),
-        kv_heads=section.get("num_key_value_heads", int),
-        head_dim=section.get("head_dim", int),
-        intermediate=section.get("intermediate_size", int),
-        rope_theta=section.get("rope_theta", float),
-        norm_eps=section.get("rms_norm_eps", float),
-        max_positions=section.get("max_position_embeddings", int),
+        layers=section.positive("num_hidden_layers", int),
+        hidden=section.positive(hidden_key, int),
+        heads=section.positive("num_attention_heads", int),
+        kv_heads=section.positive("num_key_value_heads", int),
+        head_dim=section.positive("head_dim", int),
+        intermediate=section.positive("intermediate_size", int),
+        rope_theta=section.positive("rope_theta", float),
+        norm_eps=section.positive("rms_norm_eps", float),
+        max_positions=section.positive("max_position_embeddings", int),
     )
 
 
 def _talker(section: Section) -> TalkerConfig:
     dialects = section.named("spk_is_dialect")
-    vocab = section.get("vocab_size", int)
+    vocab = section.positive("vocab_size", int)
     return TalkerConfig(
         transformer=_transformer(section),
         vocab=vocab,
-        text_vocab=section.get("text_vocab_size", int),
-        text_hidden=section.get("text_hidden_size", int),
-        code_groups=section.get("num_code_groups", int),
+        text_vocab=section.positive("text_vocab_size", int),
+        text_hidden=section.positive("text_hidden_size", int),
+        code_groups=section.positive("num_code_groups", int),
         eos_id=section.id("codec_eos_token_id", vocab),
         **{name: section.id(f"codec_{name}", vocab) for name in _CONTROL_IDS},
         languages=section.ids("codec_language_id", vocab),
@@ -181,7 +199,7 @@ def _talker(section: Section) -> TalkerConfig:
 
 
 def _predictor(section: Section) -> PredictorConfig:
-    return PredictorConfig(_transformer(section), vocab=section.get("vocab_size", int))
+    return PredictorConfig(_transformer(section), vocab=section.positive("vocab_size", int))
 
 
 def _codec(root: Section) -> CodecConfig:
@@ -191,16 +209,16 @@ def _codec(root: Section) -> CodecConfig:
     if section.get("num_semantic_quantizers", int, 1) != 1:
         section.expect("num_semantic_quantizers", 1)
     return CodecConfig(
-        codebooks=section.get("num_quantizers", int),
-        codebook_size=section.get("codebook_size", int),
-        codebook_dim=section.get("codebook_dim", int),
-        latent_dim=section.get("latent_dim", int),
+        codebooks=section.positive("num_quantizers", int),
+        codebook_size=section.positive("codebook_size", int),
+        codebook_dim=section.positive("codebook_dim", int),
+        latent_dim=section.positive("latent_dim", int),
         transformer=_transformer(section),
-        window=section.get("sliding_window", int),
-        decoder_dim=section.get("decoder_dim", int),
-        upsample_rates=section.integers("upsample_rates"),
-        upsampling_ratios=section.integers("upsampling_ratios"),
-        samples_per_frame=root.get("decode_upsample_rate", int),
+        window=section.positive("sliding_window", int),
+        decoder_dim=section.positive("decoder_dim", int),
+        upsample_rates=section.sizes("upsample_rates"),
+        upsampling_ratios=section.sizes("upsampling_ratios"),
+        samples_per_frame=root.positive("decode_upsample_rate", int),
     )
 
 
@@ -254,7 +272,9 @@ def _generation(path: Path) -> GenerationDefaults:
         checked(sampling)
     except RequestError as error:
         raise CheckpointError(f"{path}: {error}") from None
-    return GenerationDefaults(sampling, section.get("max_new_tokens", int, base.max_new_tokens))
+    return GenerationDefaults(
+        sampling, section.positive("max_new_tokens", int, base.max_new_tokens)
+    )
 
 
 def _check_agreement(config: ModelConfig, folder: Path) -> None:

@@ -73,14 +73,14 @@ def read_speaker_encoder(folder: Path) -> SpeakerEncoderConfig:
     if section.get("sample_rate", int, SAMPLE_RATE) != SAMPLE_RATE:
         section.expect("sample_rate", SAMPLE_RATE)
     config = SpeakerEncoderConfig(
-        width=section.get("enc_dim", int),
-        bands=section.get("mel_dim", int, 128),
-        channels=section.integers("enc_channels", (512, 512, 512, 512, 1536)),
-        kernels=section.integers("enc_kernel_sizes", (5, 3, 3, 3, 1)),
-        dilations=section.integers("enc_dilations", (1, 2, 3, 4, 1)),
-        attention_channels=section.get("enc_attention_channels", int, 128),
-        squeezed_channels=section.get("enc_se_channels", int, 128),
-        scale=section.get("enc_res2net_scale", int, 8),
+        width=section.positive("enc_dim", int),
+        bands=section.positive("mel_dim", int, 128),
+        channels=section.sizes("enc_channels", (512, 512, 512, 512, 1536)),
+        kernels=section.sizes("enc_kernel_sizes", (5, 3, 3, 3, 1)),
+        dilations=section.sizes("enc_dilations", (1, 2, 3, 4, 1)),
+        attention_channels=section.positive("enc_attention_channels", int, 128),
+        squeezed_channels=section.positive("enc_se_channels", int, 128),
+        scale=section.positive("enc_res2net_scale", int, 8),
     )
     if not 2 < len(config.channels) == len(config.kernels) == len(config.dilations):
         raise CheckpointError(
@@ -101,29 +101,29 @@ def read_speech_encoder(folder: Path) -> SpeechEncoderConfig:
     root.expect("input_sample_rate", SAMPLE_RATE)
     section = root.section("encoder_config")
     _check_kind(section)
-    hidden = section.get("hidden_size", int, 512)
-    heads = section.get("num_attention_heads", int, 8)
+    hidden = section.positive("hidden_size", int, 512)
+    heads = section.positive("num_attention_heads", int, 8)
     return SpeechEncoderConfig(
-        filters=section.get("num_filters", int, 64),
-        strides=section.integers("upsampling_ratios", (8, 6, 5, 4))[::-1],
-        residual_layers=section.get("num_residual_layers", int, 1),
-        kernel=section.get("kernel_size", int, 7),
-        last_kernel=section.get("last_kernel_size", int, 3),
-        residual_kernel=section.get("residual_kernel_size", int, 3),
-        dilation_growth=section.get("dilation_growth_rate", int, 2),
-        compress=section.get("compress", int, 2),
+        filters=section.positive("num_filters", int, 64),
+        strides=section.sizes("upsampling_ratios", (8, 6, 5, 4))[::-1],
+        residual_layers=section.positive("num_residual_layers", int, 1),
+        kernel=section.positive("kernel_size", int, 7),
+        last_kernel=section.positive("last_kernel_size", int, 3),
+        residual_kernel=section.positive("residual_kernel_size", int, 3),
+        dilation_growth=section.positive("dilation_growth_rate", int, 2),
+        compress=section.positive("compress", int, 2),
         hidden=hidden,
-        layers=section.get("num_hidden_layers", int, 8),
+        layers=section.positive("num_hidden_layers", int, 8),
         heads=heads,
-        head_dim=section.get("head_dim", int, hidden // heads),
-        intermediate=section.get("intermediate_size", int, 2048),
-        rope_theta=section.get("rope_theta", float, 10_000.0),
-        norm_eps=section.get("norm_eps", float, 1e-5),
-        quantizers=section.get("num_quantizers", int, 32),
-        codebooks=root.get("encoder_valid_num_quantizers", int),
-        codebook_size=section.get("codebook_size", int, 2048),
-        codebook_dim=section.get("codebook_dim", int, 256),
-        samples_per_frame=root.get("encode_downsample_rate", int),
+        head_dim=section.positive("head_dim", int, hidden // heads),
+        intermediate=section.positive("intermediate_size", int, 2048),
+        rope_theta=section.positive("rope_theta", float, 10_000.0),
+        norm_eps=section.positive("norm_eps", float, 1e-5),
+        quantizers=section.positive("num_quantizers", int, 32),
+        codebooks=root.positive("encoder_valid_num_quantizers", int),
+        codebook_size=section.positive("codebook_size", int, 2048),
+        codebook_dim=section.positive("codebook_dim", int, 256),
+        samples_per_frame=root.positive("encode_downsample_rate", int),
     )
 
 

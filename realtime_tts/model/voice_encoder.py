@@ -65,6 +65,11 @@ class VoiceEncoder:
             raise CheckpointError(
                 f"{folder}: speaker embeddings have {width} numbers, the talker takes {hidden}"
             )
+        codebooks, groups = speech.config.codebooks, config.talker.code_groups
+        if codebooks != groups:
+            raise CheckpointError(
+                f"{tokenizer}: encoder_valid_num_quantizers should be {groups}, found {codebooks}"
+            )
         return cls(speaker, speech, config.family, place)
 
     def encode(

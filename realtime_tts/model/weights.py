@@ -23,6 +23,7 @@ from realtime_tts.errors import CheckpointError
 FLOAT_TYPES = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16}
 _POINTER = b"version https://git-lfs.github.com/"
 _SHOWN = 8  # problems listed in a message
+_MOST_ZEROS = 1 << 28  # numbers, in place of tensors that do not fit
 
 
 class Weights:
@@ -42,6 +43,7 @@ class Weights:
         self._files: dict[str, Any] = {}  # tensor name -> open file
         self._untaken: set[str] = set()
         self._problems: list[str] = []
+        self._zeros = 0  # numbers
 
     def __enter__(self) -> Weights:
         try:
@@ -70,17 +72,14 @@ class Weights:
         self._untaken.discard(name)
         file = self._files.get(name)
         if file is None:
-            self._problems.append(f"{name}: missing, expected {list(shape)}")
-            return torch.zeros(shape, dtype=self._dtype, device=self.device)
+            return self._instead(f"{name}: missing, expected {list(shape)}", shape)
         view = file.get_slice(name)
         found, stored = list(view.get_shape()), view.get_dtype()
         if found != list(shape):
-            self._problems.append(f"{name}: expected shape {list(shape)}, found {found}")
-            return torch.zeros(shape, dtype=self._dtype, device=self.device)
+            return self._instead(f"{name}: expected shape {list(shape)}, found {found}", shape)
         if stored not in FLOAT_TYPES:
             expected = ", ".join(FLOAT_TYPES)
-            self._problems.append(f"{name}: expected dtype {expected}, found {stored}")
-            return torch.zeros(shape, dtype=self._dtype, device=self.device)
+            return self._instead(f"{name}: expected dtype {expected}, found {stored}", shape)
         tensor: Tensor = file.get_tensor(name)
         dtype = FLOAT_TYPES[stored] if keep_dtype else self._dtype
         # A copy, because the file is mapped: the first use must not wait for the disk.
@@ -92,12 +91,24 @@ class Weights:
 
     def finish(self) -> None:
         """Raise CheckpointError if any tensor was missing, misshaped or never asked for."""
-        problems = self._problems + [f"{name}: unexpected" for name in sorted(self._untaken)]
-        if not problems:
-            return
+        self._problems += [f"{name}: unexpected" for name in sorted(self._untaken)]
+        if self._problems:
+            raise self._error()
+
+    def _instead(self, problem: str, shape: Sequence[int]) -> Tensor:
+        """Record a problem and return zeros of a shape; raise CheckpointError if no machine should
+        have to make them, as dimensions may be far too large, or quotients that became 0."""
+        self._problems.append(problem)
+        self._zeros += prod(shape)
+        if 0 in shape or self._zeros > _MOST_ZEROS:
+            raise self._error()
+        return torch.zeros(shape, dtype=self._dtype, device=self.device)
+
+    def _error(self) -> CheckpointError:
+        problems = self._problems
         shown = "\n  ".join(problems[:_SHOWN])
         more = f"\n  and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
-        raise CheckpointError(
+        return CheckpointError(
             f"{self._folder}: {len(problems)} tensors do not fit its config.json:\n  {shown}{more}"
         )
 
@@ -161,10 +172,11 @@ def weight_files(folder: Path) -> list[Path]:
 
 def _shards(index: Path) -> list[Path]:
     try:
-        named = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        weight_map = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
+        named = {str(name) for name in weight_map.values()}
+    except (OSError, ValueError, RecursionError, KeyError, AttributeError, TypeError) as error:
         raise CheckpointError(f"{index} is not an index of safetensors: {error!r}") from error
-    paths = [index.parent / str(name) for name in sorted(named)]
+    paths = [index.parent / name for name in sorted(named)]
     for path in paths:
         if path.suffix != ".safetensors" or path.parent != index.parent:
             raise CheckpointError(f"{index}: {path.name!r} is not a safetensors file beside it")

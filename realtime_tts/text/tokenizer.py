@@ -21,6 +21,7 @@ from realtime_tts.text.pretokens import SPLIT
 from realtime_tts.text.stable_bpe import ALPHABET, ByteVocabulary
 
 _CLASSES = ("Qwen2Tokenizer", "Qwen2TokenizerFast")
+_IDS = 1 << 32
 
 
 class Qwen2Tokenizer:
@@ -90,7 +91,7 @@ def _read(path: Path) -> str:
 def _read_json_object(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(_read(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path} is not valid JSON: {error}") from error
     if not isinstance(value, dict):
         raise CheckpointError(f"{path} must hold a JSON object, not {type(value).__name__}")
@@ -99,8 +100,14 @@ def _read_json_object(path: Path) -> dict[str, Any]:
 
 def _read_vocabulary(path: Path) -> dict[str, int]:
     vocabulary = _read_json_object(path)
-    if not all(type(index) is int and index >= 0 for index in vocabulary.values()):
-        raise CheckpointError(f"{path} must map every token to an id, an integer from 0")
+    if not all(type(index) is int and 0 <= index < _IDS for index in vocabulary.values()):
+        raise CheckpointError(
+            f"{path} must map every token to an id, an integer from 0 to {_IDS - 1}"
+        )
+    try:
+        "".join(vocabulary).encode()
+    except UnicodeEncodeError as error:
+        raise CheckpointError(f"{path} has a token that is no Unicode text: {error}") from None
     if len(set(vocabulary.values())) != len(vocabulary):
         raise CheckpointError(f"{path} gives one id to several tokens")
     missing = [char for char in ALPHABET if char not in vocabulary]

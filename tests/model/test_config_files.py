@@ -68,6 +68,11 @@ def test_generation_defaults_come_from_their_file(checkpoint_copy: Path) -> None
         ("talker_config.rope_scaling", {"rope_type": "yarn"}, "type 'yarn' is not supported"),
         ("talker_config.hidden_size", "128", "talker_config: hidden_size must be of type int"),
         ("talker_config.vocab_size", True, "vocab_size must be of type int, got True"),
+        ("talker_config.num_hidden_layers", -1, "num_hidden_layers must be more than 0 and at"),
+        ("talker_config.head_dim", 10**12, "head_dim must be .* at most 16777216, got 10{12}$"),
+        ("talker_config.rope_theta", 10**400, "rope_theta must be of type float"),
+        ("talker_config.rms_norm_eps", float("nan"), "rms_norm_eps must be more than 0 .* got nan"),
+        ("talker_config.rope_scaling", "default", "rope_scaling must be an object, got 'default'"),
         ("talker_config.code_predictor_config", None, "code_predictor_config must be an object"),
         ("talker_config.num_code_groups", 12, "num_quantizers should be 12, found 16"),
         ("talker_config.code_predictor_config.vocab_size", 99, "codebook_size should be 99"),
@@ -97,6 +102,7 @@ def test_what_cannot_run_is_refused_by_name(
         ("output_sample_rate", 16000, "supports only 24000"),
         ("decoder_config.upsample_rates", [8, 5, 4], "upsample rates should be 1920, found 640"),
         ("decoder_config.upsample_rates", "8", "must be a list of integers"),
+        ("decoder_config.upsample_rates", [-8, 5, -4, 3], "must be a list of integers, 1 to"),
         ("decoder_config.num_semantic_quantizers", 2, "num_semantic_quantizers is 2"),
     ],
 )
@@ -113,7 +119,7 @@ def test_a_folder_that_is_no_checkpoint_is_told_so(tmp_path: Path) -> None:
         read_config(tmp_path)
 
 
-@pytest.mark.parametrize("content", ["", "[1]", "{"])
+@pytest.mark.parametrize("content", ["", "[1]", "{", "[" * 100_000], ids=range(4))
 def test_a_damaged_file_is_named(content: str, checkpoint_copy: Path) -> None:
     (checkpoint_copy / "config.json").write_text(content)
     with pytest.raises(CheckpointError, match=r"config\.json"):

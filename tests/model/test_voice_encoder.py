@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -249,3 +251,13 @@ def test_a_speech_encoder_of_another_kind_is_refused(key: str, value: str, tmp_p
     )
     with pytest.raises(CheckpointError, match=key):
         read_speech_encoder(tmp_path)
+
+
+def test_an_encoder_with_other_codes_than_the_talker_is_refused(
+    parity: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(parity / "tiny-base", tmp_path / "checkpoint")
+    path = tmp_path / "checkpoint" / "speech_tokenizer" / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"encoder_valid_num_quantizers": 3}))
+    with pytest.raises(CheckpointError, match="encoder_valid_num_quantizers should be 16, found 3"):
+        VoiceEncoder.load(tmp_path / "checkpoint")

@@ -77,6 +77,31 @@ def test_all_problems_are_reported_at_once(checkpoint_copy: Path) -> None:
         load_model(checkpoint_copy)
 
 
+@pytest.mark.parametrize(
+    ("file", "section", "key", "value", "message"),
+    [
+        ("config.json", "talker_config", "text_vocab_size", 1 << 24, r"expected shape \[16777216,"),
+        (
+            "config.json",
+            "talker_config",
+            "num_hidden_layers",
+            1 << 24,
+            r"missing, .*\n  and [0-9]+ m",
+        ),
+        ("speech_tokenizer/config.json", "decoder_config", "decoder_dim", 3, r"shape \[3, 64"),
+    ],
+)
+def test_a_size_far_from_that_of_the_weights_is_refused_before_it_is_made(
+    file: str, section: str, key: str, value: int, message: str, checkpoint_copy: Path
+) -> None:
+    path = checkpoint_copy / file
+    config = json.loads(path.read_text())
+    config[section][key] = value
+    path.write_text(json.dumps(config))
+    with pytest.raises(CheckpointError, match=rf"(?s)do not fit its config.json.*{message}"):
+        load_model(checkpoint_copy)
+
+
 def test_a_codec_tensor_that_does_not_fit_is_named(checkpoint_copy: Path) -> None:
     name = "decoder.pre_conv.conv.bias"
     path = checkpoint_copy / "speech_tokenizer" / "model.safetensors"
@@ -128,11 +153,11 @@ def test_a_missing_shard_is_named(checkpoint_copy: Path) -> None:
         load_model(checkpoint_copy)
 
 
-@pytest.mark.parametrize("name", ["../elsewhere.safetensors", "model.bin"])
-def test_an_index_points_to_safetensors_beside_it_only(name: str, checkpoint_copy: Path) -> None:
+@pytest.mark.parametrize("name", ["../elsewhere.safetensors", "model.bin", 1])
+def test_an_index_points_to_safetensors_beside_it_only(name: object, checkpoint_copy: Path) -> None:
     (checkpoint_copy / "model.safetensors").unlink()
     index = checkpoint_copy / "model.safetensors.index.json"
-    index.write_text(json.dumps({"weight_map": {NORM: name}}))
+    index.write_text(json.dumps({"weight_map": {NORM: name, HEAD: "model.bin"}}))
     with pytest.raises(CheckpointError, match="not a safetensors file beside it"):
         load_model(checkpoint_copy)
 

@@ -6,7 +6,9 @@ import json
 import re
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from realtime_tts.access.account import Account
@@ -143,10 +145,10 @@ def _wanted(
 
 def _speed(query: Mapping[str, str]) -> AskedSpeed:
     asked = query.get("speed") or "1"
-    try:
-        return AskedSpeed.nearest(float(asked))
-    except ValueError:
-        raise _unknown("speed", asked, "it is a number") from None
+    with suppress(ValueError):
+        if isfinite(speed := float(asked)):
+            return AskedSpeed.nearest(speed)
+    raise _unknown("speed", asked, "it is a number")
 
 
 def _number(query: Mapping[str, str], name: str) -> int | None:

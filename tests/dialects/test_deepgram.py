@@ -200,6 +200,8 @@ async def test_formats_last_as_long_as_they_should(
         ("sample_rate=fast", "whole number"),
         ("sample_rate=" + "9" * 400, "whole number"),
         ("speed=quick", "speed"),
+        ("speed=nan", "speed"),
+        ("speed=-inf", "speed"),
         ("model=nobody", "alto"),
         ("model=nova-3%0d%0aX-Evil:%20yes", "alto"),
         ("model=%F0%9F%A6%8A", "alto"),

@@ -84,6 +84,7 @@ async def test_nothing_to_speak_is_a_little_silence(speech: Speaking) -> None:
         ({"encoding": "mp3", "bit_rate": 3}, "3"),
         ({"bit_rate": "much"}, "whole number"),
         ({"speed": "quick"}, "`speed` cannot be 'quick'"),
+        ({"speed": "nan"}, "`speed` cannot be 'nan'"),
         ({"bit_rate": "0" * 5_000}, "whole number"),
         ({"callback": "http://127.0.0.1/"}, "callback"),
         ({"text": ""}, "text"),

@@ -105,7 +105,14 @@ _Hertz = Annotated[int, Meta(ge=1, le=1_000_000, description="a whole number of 
 _BitRate = Annotated[
     int, Meta(ge=1, le=10_000_000, description="a whole number of bits per second")
 ]
-_PacketMs = Annotated[int, Meta(ge=1, le=60_000, description="a whole number of milliseconds")]
+_PacketMs = Annotated[
+    int,
+    Meta(
+        ge=1,
+        le=60_000,
+        description=f"a whole number of milliseconds from {PACKET_MS[0]} to {PACKET_MS[1]}",
+    ),
+]
 
 
 class AudioFormat(msgspec.Struct, frozen=True):

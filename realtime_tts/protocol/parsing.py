@@ -147,7 +147,8 @@ def load_json(raw: str) -> Any:
     except RecursionError:
         raise BadJson(_TOO_DEEP) from None
     except json.JSONDecodeError as error:
-        raise BadJson(f"not valid JSON: {error.msg} at character {error.pos}") from None
+        what = error.msg.removesuffix(" at")  # which some end with
+        raise BadJson(f"not valid JSON: {what} at character {error.pos}") from None
     except ValueError:  # Python's limit on the digits of an integer
         raise BadJson("not valid JSON: a number has too many digits") from None
     if raw.count("{") + raw.count("[") > MAX_LEVELS and _is_deeper(value, MAX_LEVELS):

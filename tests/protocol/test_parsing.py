@@ -35,6 +35,7 @@ BAD_ENVELOPES = [
     ("\x00", "bad_json", "Expecting value"),
     ('{"type": "text"', "bad_json", "Expecting ',' delimiter at character 15"),
     ('{"type": "text"} x', "bad_json", "Extra data"),
+    ('{"type', "bad_json", "Unterminated string starting at character 1"),
     ("[]", "bad_json", "expected a JSON object, found an array"),
     ('"text"', "bad_json", 'expected a JSON object, found "text"'),
     ('"\\ud83d"', "bad_json", 'expected a JSON object, found "\ufffd"'),
@@ -89,6 +90,11 @@ BAD_FIELDS = [
     ("session.start", '"layout": "\\ud83d"', '`layout` must be "auto", "streaming"'),
     ("session.start", '"text_filter": true', '`text_filter` must be "on" or "off", found true'),
     ("session.start", '"lead_ms": 199', "`lead_ms` must be a whole number from 200"),
+    (
+        "session.start",
+        '"audio": {"packet_ms": 0}',
+        "`audio.packet_ms` must be a whole number of milliseconds from 10 to 1000, found 0",
+    ),
     ("session.start", '"lexicons": "a"', "`lexicons` must be an array, each a string of 1 to"),
     ("session.start", '"lexicons": ["a", 3]', "`lexicons[1]` must be a string of 1 to"),
     (

@@ -15,8 +15,6 @@ import {
 /** @import * as wire from "../types/messages.js" */
 /** @import { Connection } from "./connection.js" */
 
-const NOTHING_SENT = { samples: 0, ttfa_ms: null, underruns: 0, held_ms: 0, text_chars: 0 };
-
 /** @implements {api.Turn} */
 export class Turn {
   text = "";
@@ -50,6 +48,7 @@ export class Turn {
   #failure = null;
   /** @type {RealtimeTTSError | null} */
   #refused = null;
+  #spoken = false;
   #wake = () => {};
   #wait;
 
@@ -162,9 +161,8 @@ export class Turn {
       connection.turns.set(turnId, this); // a turn that is done had left
       connection.outbox.sendNow({ type: "interrupt", turn_id: turnId, ...at });
       const report = await connection.within(this.#report.promise, "no answer");
-      const done = this.done.catch(() => {});
       if (this.over) connection.turns.delete(turnId);
-      else await connection.within(done, "no `turn.done`");
+      else await connection.within(this.done.catch(() => {}), "no `turn.done`");
       if (report) return { ...report, textRemaining: report.textRemaining + unsent };
     }
     const playedMs = at.played_ms ?? (at.played_samples ?? samplesSent) / SAMPLES_PER_MS;
@@ -182,19 +180,13 @@ export class Turn {
   #finishHere(reason) {
     if (this.over) return;
     this.#connection?.turns.delete(this.turnId);
-    this.finished({ turn_id: this.turnId, reason, ...NOTHING_SENT });
-  }
-
-  /** @param {api.TurnResult} result */
-  #finish(result) {
-    this.over = true;
-    this.#result.resolve(result);
-    this.#wake();
+    const nothing = { ttfa_ms: null, underruns: 0, held_ms: 0, text_chars: 0 };
+    this.finished({ turn_id: this.turnId, reason, samples: this.samplesReceived, ...nothing });
   }
 
   /** @param {number} samples */
   #split(samples) {
-    return split(this.text, samples, this.over && !this.#failure ? this.samplesReceived : 0);
+    return split(this.text, samples, this.#spoken ? this.samplesReceived : 0);
   }
 
   /* From the connection */
@@ -226,10 +218,9 @@ export class Turn {
 
   /** @param {RealtimeTTSError} error @param {boolean} resumes */
   lost(error, resumes) {
-    const again =
-      !this.text ||
-      (resumes && !this.#interrupting && (this.#progress.known || !this.samplesReceived));
-    if (!again || !this.#wait(this)) this.fail(new ConnectionLost(error.message, error));
+    const again = !this.text || (resumes && (this.#progress.known || !this.samplesReceived));
+    if (this.#interrupting) this.#finishHere("interrupted");
+    else if (!again || !this.#wait(this)) this.fail(new ConnectionLost(error.message, error));
     this.#report.resolve(null);
   }
 
@@ -285,9 +276,11 @@ export class Turn {
     const { reason } = message;
     if (reason === "closed" || reason === "error" || (this.#refused && reason !== "interrupted")) {
       const why = `${reason}: the server ended the turn before it was spoken`;
-      this.fail(this.#refused ?? new TurnError(why, { code: reason, retryable: true }));
+      return this.fail(this.#refused ?? new TurnError(why, { code: reason, retryable: true }));
     }
-    this.#finish({
+    this.over = true;
+    this.#spoken = reason !== "interrupted";
+    this.#result.resolve({
       turnId: message.turn_id,
       reason,
       samples: message.samples,
@@ -298,5 +291,6 @@ export class Turn {
       textChars: message.text_chars,
       moves: message.moves ?? 0,
     });
+    this.#wake();
   }
 }

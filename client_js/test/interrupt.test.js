@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ConnectionLost } from "../src/index.js";
 import {
   READY,
   collect,
@@ -127,9 +126,31 @@ test("a server that does not answer an interrupt is given up, and the client est
   const reporting = turn.interrupt();
   t.mock.timers.tick(50);
   assert.equal((await reporting).textRemaining, "a");
-  await assert.rejects(turn.done, ConnectionLost);
+  assert.equal((await turn.done).reason, "interrupted");
   assert.notEqual(socket.closedWith, null);
 });
+
+for (const [when, ...answers] of [
+  ["before the answer"],
+  ["between the report and the end", interrupted("turn-1", "One ", "two three four five.")],
+]) {
+  test(`a socket lost ${when} leaves the turn interrupted, which is no error`, async (t) => {
+    const { tts, socket } = await connect(t);
+    const turn = tts.turn();
+    turn.send("One two three four five.");
+    socket.say(started("turn-1"));
+    for (let i = 0; i < 4; i++) socket.sayAudio(4000);
+    const reporting = turn.interrupt({ playedMs: 300 });
+    await settle();
+    socket.say(...answers);
+    await settle();
+    socket.drop();
+    const { textSpoken, textRemaining } = await reporting;
+    assert.deepEqual([textSpoken, textRemaining], ["One ", "two three four five."]);
+    const { reason, samples } = await turn.done;
+    assert.deepEqual([reason, samples], ["interrupted", 8000]);
+  });
+}
 
 test("leaving the loop early interrupts the turn", async (t) => {
   const { tts, socket } = await connect(t);

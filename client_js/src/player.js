@@ -1,6 +1,6 @@
 import { Scheduled } from "./player-scheduled.js";
 import { worklet } from "./player-worklet.js";
-import { SAMPLE_RATE, deferred } from "./protocol.js";
+import { ClientError, SAMPLE_RATE, deferred } from "./protocol.js";
 
 /** @import * as api from "../types/api.js" */
 /** @import * as internal from "../types/internal.js" */
@@ -147,9 +147,9 @@ export class Player extends EventTarget {
   }
 
   async close() {
-    this.#closing.abort();
+    this.#closing.abort(new ClientError("the player is closed"));
     await this.bargeIn();
-    await this.#context?.close();
+    await this.#context?.close().catch(() => {}); // by another player, or before
   }
 
   /** @param {string} type @param {object} detail */
@@ -168,7 +168,8 @@ export class Player extends EventTarget {
     }
   }
 
-  #load() {
+  async #load() {
+    this.#closing.signal.throwIfAborted();
     return (this.#node ??= this.#make());
   }
 

@@ -216,6 +216,21 @@ test("a stall is one underrun, without a click, and then it fills further", { sk
   assert.ok(found.steepest < slope * 1.15, `a click of ${found.steepest}`);
 });
 
+test("a player that is closed plays nothing more, and says so", { skip }, async (t) => {
+  const page = await stage(t, await server());
+  const found = await page.evaluate(async () => {
+    const { Player } = await import("/client/player.js");
+    const other = new Player({ context: player.context });
+    await player.close();
+    await player.close();
+    await other.close(); // of a context that is closed
+    const turn = tts.speak("Never heard.");
+    const late = await player.play(turn).done.catch((error) => `${error}`);
+    return [late, (await turn.done).reason, player.context.state];
+  });
+  assert.deepEqual(found, ["ClientError: the player is closed", "interrupted", "closed"]);
+});
+
 test("the first click unlocks the sound; before it nothing is played", { skip }, async (t) => {
   const url = await server();
   // All by the page itself, until the click: what a test evaluates counts as a gesture.

@@ -80,8 +80,8 @@ class Observation:
 
     @classmethod
     def failed(cls, text_chars: int, code: str) -> Observation:
-        """Return the observation of a turn that never began."""
-        return cls(text_chars, Trace(asked_at=0.0), error=code)
+        """Return the observation of a turn that never began, now."""
+        return cls(text_chars, Trace(asked_at=clock()), error=code)
 
     def packet(self, data: bytes, at: float) -> None:
         """Record a packet that arrived at time `at`."""

@@ -4,6 +4,7 @@ from realtime_tts.bench.observation import (
     Observation,
     Observed,
     busy_window,
+    clock,
     merged,
     most_at_once,
     span,
@@ -41,6 +42,13 @@ def test_a_session_without_sound_has_no_part_in_the_window() -> None:
 def test_turns_that_touch_are_not_at_once() -> None:
     assert most_at_once([turn(0.0, 2.0), turn(2.0, 3.0), turn(1.0, 4.0)]) == 2
     assert most_at_once([turn(0.0)]) == 0
+
+
+def test_a_turn_that_was_refused_does_not_lengthen_the_pass() -> None:
+    begun = clock()
+    turns = [turn(begun, begun + 2), Observation.failed(5, "overloaded")]
+    assert span(turns) == pytest.approx(2.0)
+    assert span(turns[1:]) == 0.0
 
 
 def test_the_parts_of_several_processes_are_one_pass() -> None:

@@ -89,6 +89,9 @@ async def run(
                 missing += [] if level.climbs else [level.title]
                 ramp_ended |= level.climbs
                 continue
+            if not results[-1].turns:
+                notes.append(f"{level.title}: no turn began in its time: give it more --seconds")
+                missing.append(level.title)
             if level.climbs and not results[-1].sustained:
                 notes.append(f"{level.title}: {_why_not(results[-1])}; the ramp ended here")
                 ramp_ended = True

@@ -76,8 +76,8 @@ class AgentSettings:
     interrupts: float = 0.2
 
     def __post_init__(self) -> None:
-        if self.think_seconds < 0:
-            raise ConfigError(f"think seconds must not be negative, got {self.think_seconds:g}")
+        if not 0 <= self.think_seconds < inf:
+            raise ConfigError(f"think seconds are 0 or more, got {self.think_seconds:g}")
         if not 0 < self.slowest <= self.fastest:
             raise ConfigError(f"pace must rise from above 0, got {self.slowest} to {self.fastest}")
         for name, share in (("stalls", self.stalls), ("interrupts", self.interrupts)):

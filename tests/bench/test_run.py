@@ -144,6 +144,12 @@ async def test_the_open_loop_takes_a_number_of_arrivals_and_tells_its_own_latene
     assert 0 <= level["start_lag_ms"]["p50"] <= level["start_lag_ms"]["p99"]
 
 
+async def test_a_level_in_which_no_turn_began_is_incomplete(server: str) -> None:
+    settings = BenchSettings(server=server, seconds=0.1, warm_up=0, prompts=PROMPTS)
+    result = await run(settings, [Level(Mode.OPEN, rate=0.01)], silent)
+    assert result.missing == ("0.01/s",) and "no turn began" in result.notes[0]
+
+
 async def test_a_slow_answer_does_not_hold_the_next_arrival_back() -> None:
     slow = ["--engine", "fake", "--step-seconds", "0.05", "--utilisation", "9"]
     async with local_server(slow) as url:

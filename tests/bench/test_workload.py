@@ -1,7 +1,7 @@
 """Loads are pure: a seed gives the same texts, times and interrupts, whoever carries them out."""
 
 from itertools import islice
-from math import isclose
+from math import isclose, nan
 from typing import Any
 
 import pytest
@@ -113,6 +113,7 @@ def test_an_arrival_is_a_turn_at_a_time() -> None:
     "bad",
     [
         {"think_seconds": -1.0},
+        {"think_seconds": nan},
         {"slowest": 0.0},
         {"slowest": 9.0, "fastest": 8.0},
         {"stalls": 2.0},

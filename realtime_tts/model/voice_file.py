@@ -70,7 +70,7 @@ def _tensor(file: Any, name: str, dtype: torch.dtype) -> Tensor | None:
 def _extra(text: str) -> dict[str, str]:
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise VoiceError(f"its extra metadata is not JSON: {error}") from None
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
         raise VoiceError("its extra metadata is not a JSON object of strings")

@@ -82,9 +82,13 @@ def read_record(path: Path) -> VoiceRecord:
     try:
         with safe_open(path, "numpy") as file:
             metadata = file.metadata() or {}
-            shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
+            views = {name: file.get_slice(name) for name in file.keys()}
+            shapes = {name: tuple(view.get_shape()) for name, view in views.items()}
+            dtype = views[_EMBEDDING].get_dtype() if _EMBEDDING in views else "F32"
     except SafetensorError as error:
         raise CorruptVoiceError(f"not a safetensors file: {error}") from None
+    if dtype != "F32":
+        raise CorruptVoiceError(f"its {_EMBEDDING} is {dtype}, expected F32")
     return _record(path, metadata, shapes)
 
 
@@ -123,11 +127,9 @@ def read_embedding(path: Path) -> NDArray[np.float32]:
     """Read the speaker embedding [H]. Raises CorruptVoiceError, or OSError if the file is gone."""
     try:
         with safe_open(path, "numpy") as file:
-            found = np.asarray(file.get_tensor(_EMBEDDING)).astype(np.float32)
+            found = np.asarray(file.get_tensor(_EMBEDDING))
     except SafetensorError as error:
         raise CorruptVoiceError(f"not a safetensors file: {error}") from None
-    except TypeError as error:  # numpy has no bfloat16
-        raise CorruptVoiceError(f"its {_EMBEDDING} is not float32: {error}") from None
     if not np.isfinite(found).all():
         raise CorruptVoiceError(f"its {_EMBEDDING} is not finite")
     return found

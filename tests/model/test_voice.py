@@ -97,6 +97,7 @@ GOOD = {"format": FORMAT, "version": "1", "name": "anna", "model": "m"}
             "transcript",
         ),
         ({**GOOD, "extra": "{"}, {}, "not JSON"),
+        ({**GOOD, "extra": "[" * 100_000}, {}, "not JSON"),
         ({**GOOD, "extra": json.dumps({"a": 1})}, {}, "object of strings"),
     ],
 )

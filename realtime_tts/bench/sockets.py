@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator
+from http.client import HTTPException
 from typing import Any
 
 from realtime_tts.bench.observation import SAMPLE_RATE, Observation, Schedule, clock
@@ -82,7 +82,7 @@ def _read(opener: urllib.request.OpenerDirector, request: urllib.request.Request
     try:
         with opener.open(request, timeout=_HTTP_SECONDS) as answer:
             body: bytes = answer.read()
-    except (OSError, urllib.error.URLError):
+    except (OSError, HTTPException):  # the latter: it went away in the middle of its answer
         return ""
     return body.decode("utf-8", "replace")
 

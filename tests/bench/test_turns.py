@@ -1,6 +1,9 @@
 import asyncio
 
-from realtime_tts.bench.sockets import speak
+import pytest
+
+from realtime_tts.bench.settings import BenchSettings
+from realtime_tts.bench.sockets import SocketTarget, speak
 from realtime_tts.client import RealtimeTTS, Turn
 from realtime_tts.client.connection import Connection
 from realtime_tts.errors import HandshakeRefused
@@ -21,3 +24,18 @@ async def test_a_server_that_goes_before_the_first_text_is_seen_as_an_error() ->
         seen = await speak(LostClient(), [(0.0, "Hello."), (0.1, " You?")])
     assert seen.error == HandshakeRefused.code
     assert not seen.complete
+
+
+@pytest.mark.parametrize(
+    "answer", [b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\ntts_", b"nonsense\r\n\r\n"], ids=str
+)
+async def test_metrics_of_a_server_that_goes_in_the_middle_of_them_are_none(answer: bytes) -> None:
+    async def go(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        writer.close()
+
+    async with await asyncio.start_server(go, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        target = SocketTarget(BenchSettings(f"http://127.0.0.1:{port}"))
+        assert await target.metrics() == ""

@@ -136,20 +136,19 @@ export class RealtimeTTS {
     /** @type {any} */
     let error = this.#connection.lost;
     for (let ms = FIRST_WAIT_MS; ; ms *= 2) {
-      // Half by chance, so that not all come at once.
+      // Half by chance: not all at once.
       const wait = (Math.min(ms, LONGEST_WAIT_MS) * (1 + Math.random())) / 2;
       await new Promise((resolve) => {
-        this.#timer = setTimeout(resolve, Math.max(error.retryAfterMs ?? 0, wait));
+        this.#timer = setTimeout(resolve, Math.max(error.retryAfterMs, wait));
       });
       const open = this.#open({ ...this.ready.settings, type: "session.start" });
       // `apiKey` fails as the network does.
       const connection = await open.catch((cause) => {
-        error = { retryable: true, ...cause, message: cause.message, cause };
+        error = { retryable: true, retryAfterMs: 0, ...cause, message: cause.message, cause };
       });
       if (connection) return this.#reconnected(connection);
-      if (this.#closed || !error.retryable || performance.now() >= giveUpAt) {
-        return this.#giveUp(error);
-      }
+      const late = performance.now() + error.retryAfterMs >= giveUpAt;
+      if (this.#closed || !error.retryable || late) return this.#giveUp(error);
     }
   }
 

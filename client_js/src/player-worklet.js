@@ -80,13 +80,13 @@ export function worklet(scope = globalThis) {
     /** @param {Float32Array} out */
     pull(out) {
       let i = 0;
-      // Speech that waits for its text is held back no longer than a full buffer.
+      // Speech that waits for text is held back no longer than a full buffer.
       if (this.buffered) this.waited += out.length;
       const full = this.ended || Math.max(this.buffered, this.waited) >= this.need;
       if (full && this.state === "waiting") this.state = "playing";
       if (this.state === "playing") {
         for (; i < out.length && this.buffered; i++) {
-          // The rest suffices for a fade-out only.
+          // The rest suffices for a fade-out.
           const step = this.buffered > this.fade ? 1 : -1;
           this.fade = Math.min(FADE, this.fade + step);
           out[i] = (this.next() / 32_768) * (this.fade / FADE);

@@ -89,7 +89,7 @@ export class Player extends EventTarget {
     this.#workletUrl = workletUrl;
     const { signal } = this.#closing;
     const unlock = () => {
-      // What the page itself suspended later stays so.
+      // What the page suspended later stays so.
       if (!this.#unlocked || this.#interrupted) this.unlock().catch(() => {}); // play() rejects
     };
     for (const gesture of ["click", "keydown", "touchend"]) {
@@ -149,7 +149,7 @@ export class Player extends EventTarget {
   async close() {
     this.#closing.abort(new ClientError("the player is closed"));
     await this.bargeIn();
-    await this.#context?.close().catch(() => {}); // by another player, or before
+    await this.#context?.close().catch(() => {}); // it was closed
   }
 
   /** @param {string} type @param {object} detail */

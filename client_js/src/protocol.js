@@ -91,7 +91,7 @@ export function deferred() {
 }
 
 export const SAMPLES_PER_MS = SAMPLE_RATE / 1000;
-// In most scripts fewer, so that rather too much counts as heard.
+// In most scripts fewer: rather too much counts as heard.
 const CHARACTERS_PER_SAMPLE = 15 / SAMPLE_RATE;
 
 /** @param {api.Played} position @returns {wire.Position} */

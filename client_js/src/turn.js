@@ -48,7 +48,7 @@ export class Turn {
   #failure = null;
   /** @type {RealtimeTTSError | null} */
   #refused = null;
-  #spoken = false;
+  #spoken = 0; // samples
   #wake = () => {};
   #wait;
 
@@ -186,7 +186,7 @@ export class Turn {
 
   /** @param {number} samples */
   #split(samples) {
-    return split(this.text, samples, this.#spoken ? this.samplesReceived : 0);
+    return split(this.text, samples, this.#spoken);
   }
 
   /* From the connection */
@@ -279,7 +279,7 @@ export class Turn {
       return this.fail(this.#refused ?? new TurnError(why, { code: reason, retryable: true }));
     }
     this.over = true;
-    this.#spoken = reason !== "interrupted";
+    if (reason !== "interrupted") this.#spoken = this.samplesReceived;
     this.#result.resolve({
       turnId: message.turn_id,
       reason,

@@ -243,6 +243,19 @@ test("a server that says when to come back is believed", async (t) => {
   assert.ok(await nextSocket(t, 200));
 });
 
+test("a server that says to come back too late is given up at once", async (t) => {
+  const { tts, socket } = await timed(t, { giveUpAfterMs: 20_000 });
+  socket.drop();
+  const turn = tts.speak("a");
+  const full = await nextSocket(t, 300);
+  const tomorrow = { fatal: true, retryable: true, retry_after_ms: 86_400_000 };
+  full.say(failed("quota_exceeded", tomorrow));
+  full.drop(1013);
+  await settle();
+  assert.ok(turn.over);
+  await assert.rejects(turn.done, /quota_exceeded/);
+});
+
 for (const [why, lose, options] of [
   ["the server refused the client", (socket) => socket.drop(1008), {}],
   [

@@ -164,7 +164,7 @@ def draw(points: Sequence[Point], path: Path) -> None:
     right.set(ylabel="TTFA p95, ms (dashed)", ylim=(0, None))
     left.grid(alpha=0.3)
     left.legend(loc="lower left")
-    figure.savefig(path, dpi=130)
+    figure.savefig(path, format="png", dpi=130)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

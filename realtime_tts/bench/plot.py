@@ -61,7 +61,7 @@ def _figure(
         if axes.get_legend_handles_labels()[0]:
             axes.legend(frameon=False, fontsize=8)
     figure.tight_layout(rect=(0.0, bottom, 1.0, top))
-    figure.savefig(path)
+    figure.savefig(path, format="png")  # whatever its name ends with
     pyplot.close(figure)
 
 

@@ -104,8 +104,9 @@ def test_the_picture_of_growth_can_be_drawn_again_from_the_results(
     assert [sessions for sessions, _, _ in found.ttfa] == [1, 2, 4, 5]
     assert [rows for rows, _ in found.steps][:2] == [1, 2]
     both = [str(folder / "s.json")] * 2
-    assert main(["bench", "--compare", *both, "--png", str(folder / "c.png")]) == 0
-    assert (folder / "c.png").read_bytes().startswith(b"\x89PNG")
+    for name in ("c.png", "picture", "c.1.7B"):
+        assert main(["bench", "--compare", *both, "--png", str(folder / name)]) == 0
+        assert (folder / name).read_bytes().startswith(b"\x89PNG")
     (folder / "no.json").write_text("{}", encoding="utf-8")
     wrong = ["bench", "--compare", str(folder / "no.json"), "--png", str(folder / "c.png")]
     assert main(wrong) == 2

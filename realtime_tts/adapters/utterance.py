@@ -41,7 +41,7 @@ class Playback:
 
     def give(self, seconds: float, now: float) -> None:
         """Note that sound goes to the framework, which plays it behind what it has."""
-        free_at = self._listener.free_at
+        free_at = max(self._listener.free_at, self._ends_at)  # the former is 0 after a drop
         if self.seconds:
             self.gaps += max(0.0, now - free_at)
         self.seconds += seconds

@@ -47,6 +47,18 @@ def test_what_was_dropped_keeps_nobody_waiting() -> None:
     assert heard(after, 11.5) == [0.5]
 
 
+def test_the_drop_of_another_utterance_is_no_gap() -> None:
+    listener = Listener()
+    first, second = Playback(listener), Playback(listener)
+    first.give(1.0, now=10.0)
+    second.give(2.0, now=10.1)
+    listener.drop()  # of the first; the second is not to be interrupted
+    second.give(1.0, now=10.5)
+    second.give(1.0, now=14.5)
+    assert second.gaps == 0.5
+    assert heard(second, 15.0) == [3.5]
+
+
 def test_a_framework_that_begins_later_has_played_less() -> None:
     playback = Playback(Listener())
     playback.give(1.0, now=10.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from hashlib import blake2b
@@ -33,9 +34,13 @@ def find_checkpoint(source: str | Path, progress: Progress = ignore_progress) ->
 
     A folder of that name wins. Raises CheckpointError.
     """
-    name, folder = str(source), Path(source).expanduser()
-    if name and folder.is_dir():  # an empty name would be the present folder
-        return folder
+    name = str(source)
+    folder = Path(os.path.expanduser(source))  # as it is if there is no such home
+    try:
+        if name and folder.is_dir():  # an empty name would be the present folder
+            return folder
+    except OSError as error:
+        raise CheckpointError(f"{name!r} cannot be opened: {error.strerror}") from None
     if not _HUB_ID.fullmatch(name):
         raise CheckpointError(f"{name!r} is neither a folder nor a Hub id like 'Qwen/Qwen3-TTS'")
     from realtime_tts.hub import download  # 0.15 s, which a folder does without

@@ -21,7 +21,10 @@ def test_a_folder_is_taken_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert find_checkpoint(str(tmp_path)) == tmp_path
 
 
-@pytest.mark.parametrize("source", ["", "demo", "/no/such/folder", "a/b/c", "./here", "a/b c"])
+@pytest.mark.parametrize(
+    "source",
+    ["", "demo", "/no/such/folder", "a/b/c", "./here", "a/b c", "~no such user/model"],
+)
 def test_what_is_neither_folder_nor_hub_id_is_refused(
     source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -29,6 +32,11 @@ def test_what_is_neither_folder_nor_hub_id_is_refused(
     monkeypatch.setattr(DOWNLOAD, None)
     with pytest.raises(CheckpointError, match="neither a folder nor a Hub id"):
         find_checkpoint(source)
+
+
+def test_what_cannot_be_a_file_is_refused() -> None:
+    with pytest.raises(CheckpointError, match="cannot be opened: File name too long"):
+        find_checkpoint("x" * 5_000)
 
 
 def test_a_hub_id_is_downloaded_with_progress(

@@ -65,10 +65,15 @@ class Row:
         return self.prompt + self.frames
 
 
+_SHORT_PROMPT = 64
+"""Positions of a prompt with a short text, as for warming up."""
+
+
 class ModelEngine(Engine):
     """The half of `Engine` that computes nothing.
 
-    The constructor raises CheckpointError for a tokenizer that is not the model's.
+    The constructor raises CheckpointError for a tokenizer that is not the model's, and for more
+    frames than fit into an utterance.
     """
 
     def __init__(
@@ -97,6 +102,12 @@ class ModelEngine(Engine):
         self._slots = slots
         self._positions = model.config.talker.transformer.max_positions
         """The most positions that one utterance may have."""
+        if self._max_frames + _SHORT_PROMPT > self._positions:
+            raise CheckpointError(
+                f"{model.folder}: {self._max_frames} frames and a prompt do not fit into the "
+                f"{self._positions} positions that an utterance may have (max_position_embeddings "
+                "of config.json): give fewer --max-frames"
+            )
         self._row_buckets: tuple[int, ...] = ()
         """See `EngineInfo.row_buckets`."""
 

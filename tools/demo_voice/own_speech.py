@@ -120,10 +120,10 @@ class Speaker:
 
     def _fill(self) -> None:
         while self._link is not None and len(self._speaking) < self._sessions:
-            left = self._again.pop() if self._again else (next(self._texts, None), 0)
-            if left[0] is None:
+            text, attempt = self._again.pop() if self._again else (next(self._texts, None), 0)
+            if text is None:
                 return
-            self._link.submit(*self._open(left[0], left[1]))
+            self._link.submit(*self._open(text, attempt))
 
     def _open(self, text: Text, attempt: int) -> list[Command]:
         self._opened += 1

@@ -25,9 +25,9 @@ Text = tuple[str, ...]
 
 @dataclass(slots=True, eq=False)
 class Utterance:
-    """`ids`: the text's tokens; `words`: which of its words each of them lies in. `reason`: how
-    it ended; `failure`: why the engine did not speak it. `pcm`, `codes`
-    and `tokens` as in `engine.link.Audio`."""
+    """`ids`: the text's tokens; `words`: which of its words each of them lies in. `reason`: how it
+    ended; `failure`: why the engine did not speak it. `pcm`, `codes` and `tokens` as in
+    `engine.link.Audio`."""
 
     text: Text
     attempt: int
@@ -99,7 +99,7 @@ def coded(kept: Sequence[Kept]) -> CodedShard:
 
 
 def _labels(utterance: Utterance, right: Sequence[bool]) -> np.ndarray:
-    """[frames] uint8"""
+    """[frames] uint8: whether a frame shall be learnt."""
     labels = np.full(len(utterance.spoken_words()), UNKNOWN, np.uint8)
     for part, well in zip(np.split(labels, utterance.cuts()), right, strict=True):
         part[:] = UNKNOWN if well else UNLEARNT

@@ -77,7 +77,10 @@ async def body_of(request: Request) -> bytes:
 
 def conversation(body: bytes) -> list[dict[str, str]]:
     """Return the messages in a request. Raises ValueError, which says what was expected."""
-    sent = json.loads(body)
+    try:
+        sent = json.loads(body)
+    except RecursionError:
+        raise ValueError("the conversation is nested too deeply") from None
     messages = sent.get("messages") if isinstance(sent, dict) else None
     if not isinstance(messages, list) or not messages:
         raise ValueError('expected {"messages": [...]} with at least one message')

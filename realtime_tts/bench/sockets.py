@@ -42,7 +42,7 @@ class SocketTarget:
             "url": url,
             "server": ready.server,
             "model": ready.model,
-            "random_weights": bool(json.loads(info).get("random_weights")) if info else None,
+            "random_weights": _random_weights(info),
             "voice": ready.settings.voice,
             "lead_ms": ready.settings.lead_ms,
         }
@@ -76,6 +76,14 @@ class SocketTarget:
         url = http_url(self._settings.server, path)
         opener = http_opener(url, trust_for(url, self._settings.tls_ca))
         return await asyncio.to_thread(_read, opener, urllib.request.Request(url, headers=headers))
+
+
+def _random_weights(info: str) -> bool | None:
+    """Return what the server says of itself; None if something else answers, such as a proxy."""
+    try:
+        return bool(json.loads(info)["random_weights"])
+    except (ValueError, TypeError, KeyError):
+        return None
 
 
 def _read(opener: urllib.request.OpenerDirector, request: urllib.request.Request) -> str:

@@ -69,7 +69,7 @@ def log_line(line: str) -> dict[str, object]:
     """Return what may be shown of a line of the log; nothing of one that is not a JSON object."""
     try:
         said = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     if not isinstance(said, dict):
         return {}

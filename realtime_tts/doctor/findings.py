@@ -135,7 +135,7 @@ def disk(what: str, folder: Path, least: float) -> Finding:
 
     `least`: GiB that should be free.
     """
-    there = next(one for one in (folder, *folder.parents) if one.exists())
+    there = next(one for one in (folder, *folder.parents) if os.path.exists(one))
     free = shutil.disk_usage(there).free / _GIB
     text = f"{free:.1f} GiB free for {what} in {folder}"
     if not os.access(there, os.W_OK):
@@ -152,7 +152,8 @@ def _port(host: str, port: int) -> Finding:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
-        except OSError as error:
-            text = f"{host}:{port} cannot be used: {error.strerror}"
+        except (OSError, OverflowError) as error:
+            why = error.strerror if isinstance(error, OSError) else "a port is between 0 and 65535"
+            text = f"{host}:{port} cannot be used: {why}"
             return Finding("port", Verdict.WARNING, text, "end what listens there, or --port")
     return Finding("port", Verdict.OK, f"{host}:{port} is free")

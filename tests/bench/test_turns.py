@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from realtime_tts.bench.settings import BenchSettings
-from realtime_tts.bench.sockets import SocketTarget, speak
+from realtime_tts.bench.sockets import SocketTarget, _random_weights, speak
 from realtime_tts.client import RealtimeTTS, Turn
 from realtime_tts.client.connection import Connection
 from realtime_tts.errors import HandshakeRefused
@@ -39,3 +39,18 @@ async def test_metrics_of_a_server_that_goes_in_the_middle_of_them_are_none(answ
         port = server.sockets[0].getsockname()[1]
         target = SocketTarget(BenchSettings(f"http://127.0.0.1:{port}"))
         assert await target.metrics() == ""
+
+
+@pytest.mark.parametrize(
+    ("said", "known"),
+    [
+        ('{"random_weights": true}', True),
+        ('{"random_weights": false}', False),
+        ("<html>Sign in</html>", None),
+        ("[]", None),
+        ("{}", None),
+        ("", None),
+    ],
+)
+def test_what_answers_in_the_place_of_the_server_ends_no_run(said: str, known: bool | None) -> None:
+    assert _random_weights(said) is known

@@ -25,6 +25,8 @@ def test_a_port_that_is_taken_is_told_and_a_free_one_is_not() -> None:
         taken = one("port", port=port)
     assert taken.verdict == Verdict.WARNING and f"127.0.0.1:{port}" in taken.text
     assert one("port", port=port).verdict == Verdict.OK
+    none = one("port", port=70_000)
+    assert none.verdict == Verdict.WARNING and "65535" in none.text
 
 
 def test_the_machine_names_as_many_cores_as_this_process_may_use() -> None:
@@ -37,6 +39,7 @@ def test_a_disk_is_judged_where_the_folder_will_be(tmp_path: Path) -> None:
     full = disk("voices", folder, 1e9)
     assert full.verdict == Verdict.WARNING and str(folder) in full.text
     assert not folder.exists()
+    assert disk("voices", tmp_path / ("long" * 100), 0.0).verdict == Verdict.OK, "nor can it be"
 
 
 def test_a_missing_package_of_the_server_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

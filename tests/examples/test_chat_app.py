@@ -100,7 +100,15 @@ async def test_an_error_of_the_model_reaches_the_page_in_words(
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"[]", b"{}", b'{"messages": []}', b'{"messages": [{"role": "system", "content": "x"}]}'],
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b"[" * 100_000,
+        b'{"messages": []}',
+        b'{"messages": [{"role": "system", "content": "x"}]}',
+    ],
+    ids=lambda body: body[:30],
 )
 async def test_a_request_that_is_none_is_refused(
     serve: Any, stand_in: Any, speech: Speaking, body: bytes

@@ -22,6 +22,7 @@ def websocket_url(server: str) -> str:
     try:
         parts = urlsplit(text)
         host, _port = parts.hostname, parts.port
+        (host or "").encode("idna")  # as Python does before it looks a name up
     except ValueError as error:
         raise _refused(server) from error
     scheme = _SCHEMES.get(parts.scheme.lower())

@@ -20,7 +20,9 @@ def test_every_way_to_write_an_address_becomes_one_websocket_url(server: str, ur
     assert websocket_url(server) == url
 
 
-@pytest.mark.parametrize("server", ["", "ftp://host", "ws://", "http://host:notaport", "ws://[::1"])
+@pytest.mark.parametrize(
+    "server", ["", "ftp://host", "ws://", "http://host:notaport", "ws://[::1", "ws://a..b:1"]
+)
 def test_an_unusable_address_is_refused_with_an_example(server: str) -> None:
     with pytest.raises(ConfigError, match=r"such as ws://127\.0\.0\.1:8000"):
         websocket_url(server)

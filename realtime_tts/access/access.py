@@ -44,7 +44,6 @@ class Access:
         """Gives the connections that are open at this front."""
         self.on_revoked: Callable[[KeyAccount], None] = lambda account: None
         """Called for a key that is no longer valid, to end what it has open."""
-        self._config = config
         self._clock = clock
         self._file = KeyFile(Path(config.keys))
         self._accounts: dict[str, KeyAccount] = {}

@@ -89,11 +89,6 @@ class TimeScale:
     def place(self) -> Place:
         return Place(self._given, self._next)
 
-    @property
-    def came(self) -> int:
-        """Samples of the input received so far."""
-        return self._received
-
     def push(self, pcm: bytes) -> bytes:
         """Take more of the input; return the output that is ready, maybe nothing."""
         self._take(pcm)

@@ -73,11 +73,6 @@ class Ingress:
         """How often HAProxy was started."""
 
     @property
-    def members(self) -> tuple[Member, ...]:
-        """The servers that sessions may go to."""
-        return tuple(self._of)
-
-    @property
     def pid(self) -> int | None:
         """The process id of HAProxy, while it runs."""
         return None if self._process is None else self._process.pid

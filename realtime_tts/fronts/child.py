@@ -76,11 +76,6 @@ class FrontChild:
         return made
 
     @property
-    def pid(self) -> int:
-        """The front's process id."""
-        return self._child.pid
-
-    @property
     def load(self) -> int:
         """Number of sockets that the front has, or will have once it receives them."""
         return self._handed_over - self._row.received + self._row.sockets

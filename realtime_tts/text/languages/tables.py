@@ -1,7 +1,7 @@
 """Reads a language's tables, which are written in short, and composes numbers of several words.
 
-One text has many nouns, abbreviations or fractions, separated by "|". An entry of the first two is
-what is written, a space, and what is said: "km kilometre|kg kilogram".
+One text has many nouns or abbreviations, separated by "|". An entry is what is written, a space,
+and what is said: "km kilometre|kg kilogram".
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ def by_powers(
 
 SPACES = " \u00a0\u202f"
 """Spaces inside numbers and abbreviations; a line does not break at two of them."""
-_FRACTIONS = ((1, 2), (1, 3), (2, 3), (1, 4), (3, 4), (1, 5), (1, 8))
 
 
 def plural_s(words: str, gender: str = "m") -> Noun:
@@ -78,11 +77,6 @@ def abbreviations(
             (short, *(short.replace(".", f".{s}") for s in SPACES)) if spaced else (short,)
         )
     }
-
-
-def fractions(text: str) -> dict[tuple[int, int], str]:
-    """Return the words for 1/2, 1/3, 2/3, 1/4, 3/4, 1/5 and 1/8."""
-    return dict(zip(_FRACTIONS, text.split("|"), strict=True))
 
 
 def numbered(names: Sequence[str]) -> dict[str, int]:

@@ -7,11 +7,10 @@ is also shown how the speaker talks (in-context cloning). `voice_file.py` stores
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-import torch
 from torch import Tensor
 
 from realtime_tts.errors import VoiceError
@@ -65,23 +64,3 @@ class VoiceLookup(Protocol):
         long as the voice is the same, because what an engine prepares for a voice is cached by
         identity.
         """
-
-
-def blend(voices: Sequence[Voice], weights: Sequence[float]) -> Tensor:
-    """Return the weighted mean of some voices' embeddings, float32 [H]; weights are scaled to sum
-    to 1.
-
-    Raises VoiceError if the voices do not belong together or the weights are invalid.
-    """
-    if not voices or len(voices) != len(weights):
-        raise VoiceError(f"{len(voices)} voices need as many weights, got {len(weights)}")
-    kinds = {(voice.model, len(voice.embedding)) for voice in voices}
-    if len(kinds) > 1:
-        shown = ", ".join(f"{voice.name} ({voice.model})" for voice in voices)
-        raise VoiceError(f"voices of different checkpoints cannot be blended: {shown}")
-    shares = torch.tensor(weights, dtype=torch.float64)
-    total = shares.sum()
-    if not bool((shares >= 0).all()) or not 0 < float(total) < float("inf"):
-        raise VoiceError(f"weights must not be negative and not all be zero, got {list(weights)}")
-    embeddings = torch.stack([voice.embedding.double().cpu() for voice in voices])
-    return ((shares / total) @ embeddings).float()

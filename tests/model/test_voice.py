@@ -1,4 +1,4 @@
-"""Voices: what they must have, how they are stored, what lies between two of them."""
+"""Voices: what they must have, and how they are stored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import save_file
 
 from realtime_tts.errors import VoiceError
-from realtime_tts.model.voice import Voice, blend
+from realtime_tts.model.voice import Voice
 from realtime_tts.model.voice_file import load_voice
 from realtime_tts.voices.file import FORMAT, MOST_BYTES
 from tests.model.voices import save_voice
@@ -146,23 +146,3 @@ def test_what_is_not_a_file_is_refused(tmp_path: Path) -> None:
 def test_what_is_no_voice_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(VoiceError, match=message):
         anna(**changes)
-
-
-def test_a_blend_is_the_weighted_mean() -> None:
-    bert = anna(name="bert", embedding=torch.ones(128))
-    found = blend([anna(), bert], [1, 3])
-    torch.testing.assert_close(found, 0.25 * anna().embedding + 0.75)
-    assert found.dtype == torch.float32
-    torch.testing.assert_close(blend([anna(), bert], [0, 7]), bert.embedding)
-
-
-@pytest.mark.parametrize("weights", [[0, 0], [1, -1], [1], [1, float("nan")], [1, float("inf")]])
-def test_weights_that_are_none_are_refused(weights: list[float]) -> None:
-    with pytest.raises(VoiceError, match="weights"):
-        blend([anna(), anna()], weights)
-
-
-def test_voices_of_different_checkpoints_are_not_blended() -> None:
-    other = anna(name="bert", model="qwen3-tts-12hz-0b6")
-    with pytest.raises(VoiceError, match=r"anna \(.*1b7\), bert \(.*0b6\)"):
-        blend([anna(), other], [1, 1])

@@ -15,6 +15,7 @@ from realtime_tts.client.trust import http_opener
 from realtime_tts.errors import ConfigError, RealtimeTTSError
 
 _POLL_SECONDS = 0.1
+_READY_SECONDS = 300.0
 _STOP_SECONDS = 10.0
 
 
@@ -25,7 +26,6 @@ class ServerDidNotStart(RealtimeTTSError, code="server_did_not_start"):
 @contextlib.asynccontextmanager
 async def local_server(
     arguments: Sequence[str] = (),
-    ready_within: float = 300.0,
     *,
     environment: Mapping[str, str] | None = None,
     log: Path | None = None,
@@ -54,23 +54,21 @@ async def local_server(
                 start_new_session=True,  # so that Ctrl-C stops this process, which stops the server
             )
         try:
-            await _until_ready(process, port, log, ready_within)
+            await _until_ready(process, port, log)
             yield f"ws://127.0.0.1:{port}"
         finally:
             await _stop(process)
 
 
-async def _until_ready(
-    process: asyncio.subprocess.Process, port: int, log: Path, patience: float
-) -> None:
+async def _until_ready(process: asyncio.subprocess.Process, port: int, log: Path) -> None:
     try:
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(_READY_SECONDS):
             while await asyncio.to_thread(http_status, port, "/readyz") != 200:
                 if process.returncode is not None:
                     raise ServerDidNotStart(f"the server ended while starting:\n{_tail(log)}")
                 await asyncio.sleep(_POLL_SECONDS)
     except TimeoutError:
-        message = f"the server was not ready within {patience:g} s:\n{_tail(log)}"
+        message = f"the server was not ready within {_READY_SECONDS:g} s:\n{_tail(log)}"
         raise ServerDidNotStart(message) from None
 
 

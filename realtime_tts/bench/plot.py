@@ -31,7 +31,7 @@ def save_plot(result: BenchResult, path: Path) -> None:
     title = "Streaming speech under load"
     if result.server["random_weights"]:
         title += " (random weights: speech is noise)"
-    with _figure(path, 2, 2, (11, 8.4), 0.03, 0.98) as (figure, grid):
+    with _figure(path, 2, (11, 8.4), 0.03, 0.98) as (figure, grid):
         for axes, draw in zip(grid.flat, (_first_audio, _keeping_up, _amount, _steps), strict=True):
             draw(axes, levels)
         for axes in grid.flat[:3]:
@@ -43,16 +43,16 @@ def save_plot(result: BenchResult, path: Path) -> None:
 
 @contextlib.contextmanager
 def _figure(
-    path: Path, rows: int, columns: int, size: tuple[float, float], bottom: float, top: float
+    path: Path, rows: int, size: tuple[float, float], bottom: float, top: float
 ) -> Iterator[tuple[Any, Any]]:
-    """Yield a figure and its axes, and write it to `path` at the end; the axes are between `bottom`
-    and `top`, which go from 0 to 1."""
+    """Yield a figure and its axes, two in a row, and write it to `path` at the end; the axes are
+    between `bottom` and `top`, which go from 0 to 1."""
     import matplotlib
 
     matplotlib.use("Agg")  # no window, also where there is a display
     from matplotlib import pyplot
 
-    figure, grid = pyplot.subplots(rows, columns, figsize=size, dpi=150, facecolor="white")
+    figure, grid = pyplot.subplots(rows, 2, figsize=size, dpi=150, facecolor="white")
     yield figure, grid
     for axes in grid.flat:
         axes.grid(axis="y", color=_GRID, linewidth=0.8)
@@ -198,7 +198,7 @@ def save_growth(found: Sequence[Growth], path: Path) -> None:
     together = all(one.mode == Mode.BURST for one in found)
     noise = "random weights: speech is noise; " if any(one.random_weights for one in found) else ""
     places = "; ".join(dict.fromkeys(one.machine for one in found))
-    with _figure(path, 1, 2, (10, 4.4), 0.04, 1.0) as (figure, (first_audio, steps)):
+    with _figure(path, 1, (10, 4.4), 0.04, 1.0) as (figure, (first_audio, steps)):
         for color, one in zip(cycle(_COLORS), found, strict=False):
             sessions, low, high = zip(*one.ttfa, strict=True) if one.ttfa else ((), (), ())
             _percentiles(first_audio, sessions, low, high, color, one.name)

@@ -43,9 +43,9 @@ class DataParallelEngines:
     It is ready once all of them have been, and then as long as one of them is.
     """
 
-    def __init__(self, links: Sequence[EngineLink], policy: MovePolicy | None = None) -> None:
+    def __init__(self, links: Sequence[EngineLink]) -> None:
         assert links, "there is at least one engine"
-        self._policy = policy or MovePolicy()
+        self._policy = MovePolicy()
         self._links = tuple(links)
         self._open = [0] * len(links)  # utterances that have not ended, by engine
         self._engine_of: dict[str, int] = {}

@@ -51,9 +51,9 @@ class Failover:
     `patience`: seconds that a turn waits for an engine before it fails with its first failure.
     """
 
-    def __init__(self, link: EngineLink, patience: float, policy: MovePolicy | None = None) -> None:
+    def __init__(self, link: EngineLink, patience: float) -> None:
         self._link, self._patience = link, patience
-        self._policy = policy or MovePolicy()
+        self._policy = MovePolicy()
         self._open: dict[str, OpenUtterance] = {}
         self._renamed: dict[str, str] = {}
         """Original utterance ids, by the id that the current engine knows them by."""

@@ -155,7 +155,7 @@ class Section:
         return {name.lower(): value for name, value in self.section(key)._values.items()}
 
 
-def _transformer(section: Section, hidden_key: str = "hidden_size") -> TransformerConfig:
+def _transformer(section: Section) -> TransformerConfig:
     section.expect("hidden_act", "silu")
     section.expect_unset("attention_bias")
     section.expect_unset("use_sliding_window")
@@ -170,7 +170,7 @@ def _transformer(section: Section, hidden_key: str = "hidden_size") -> Transform
         )
     return TransformerConfig(
         layers=section.positive("num_hidden_layers", int),
-        hidden=section.positive(hidden_key, int),
+        hidden=section.positive("hidden_size", int),
         heads=section.positive("num_attention_heads", int),
         kv_heads=section.positive("num_key_value_heads", int),
         head_dim=section.positive("head_dim", int),

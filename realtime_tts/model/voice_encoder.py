@@ -33,19 +33,17 @@ _QUIET = 1e-4
 class VoiceEncoder:
     """Speaker and speech encoder, in float32. Use from one thread at a time."""
 
-    def __init__(
-        self, speaker: SpeakerEncoder, speech: SpeechEncoder, family: str, device: torch.device
-    ) -> None:
+    def __init__(self, speaker: SpeakerEncoder, speech: SpeechEncoder, family: str) -> None:
         self.family = family
-        self._speaker, self._speech, self._device = speaker, speech, device
+        self._speaker, self._speech = speaker, speech
 
     @classmethod
-    def load(cls, folder: Path, device: str | torch.device = "cpu") -> Self:
+    def load(cls, folder: Path) -> Self:
         """Load the encoders from a Base checkpoint's folder; the other parts are not read.
 
         Raises CheckpointError.
         """
-        config, place = read_config(folder), torch.device(device)
+        config, place = read_config(folder), torch.device("cpu")
         if config.variant is not Variant.BASE:
             raise CheckpointError(
                 f"{folder} is a {config.variant} checkpoint, which has no speaker encoder: voices "
@@ -70,7 +68,7 @@ class VoiceEncoder:
             raise CheckpointError(
                 f"{tokenizer}: encoder_valid_num_quantizers should be {groups}, found {codebooks}"
             )
-        return cls(speaker, speech, config.family, place)
+        return cls(speaker, speech, config.family)
 
     def encode(
         self,
@@ -91,15 +89,15 @@ class VoiceEncoder:
         """
         _check(samples, sample_rate, silence)
         at_rate = resampled(samples.astype(np.float32, copy=False), sample_rate)
-        sound = torch.from_numpy(np.ascontiguousarray(at_rate)).to(self._device)
+        sound = torch.from_numpy(np.ascontiguousarray(at_rate))
         said = (transcript or "").strip() or None
         codes = None
         if said is not None:
             quiet = sound.new_zeros(round(silence * SAMPLE_RATE))
-            codes = self._speech.encode(torch.cat((sound, quiet))).cpu()
+            codes = self._speech.encode(torch.cat((sound, quiet)))
         return Voice(
             name=name,
-            embedding=self._speaker.embed(sound).cpu(),
+            embedding=self._speaker.embed(sound),
             codes=codes,
             transcript=said,
             model=self.family,

@@ -8,7 +8,7 @@ from pathlib import Path
 from tools.demo_voice.cleaning import compared, sentences_of
 from tools.demo_voice.recognise import read_texts
 
-FOLDER = Path(__file__).parent
+_FOLDER = Path(__file__).parent
 FILES = (
     "held_out.txt",
     "held_out_harder.txt",
@@ -20,9 +20,9 @@ FILES = (
 _RUN = 5  # consecutive words in common make a training text too like an evaluation text
 
 
-def evaluation_texts(folder: Path = FOLDER) -> list[str]:
+def evaluation_texts() -> list[str]:
     """Every text of the evaluation files as it is written, without the spoken column."""
-    return [line.split("\t")[0] for name in FILES for line in read_texts(folder / name)]
+    return [line.split("\t")[0] for name in FILES for line in read_texts(_FOLDER / name)]
 
 
 class Guard:

@@ -36,9 +36,9 @@ CONFIG: dict[str, Any] = {
 """`encoder_config` of speech_tokenizer/config.json, without its `codebook_size`."""
 
 
-def encoder_tensors(config: Mapping[str, Any], seed: int = 0) -> dict[str, Tensor]:
+def encoder_tensors(config: Mapping[str, Any]) -> dict[str, Tensor]:
     """Every `encoder.*` tensor of a `config` like CONFIG with a `codebook_size`, in float32."""
-    random = torch.Generator().manual_seed(seed)
+    random = torch.Generator().manual_seed(0)
     tensors = {}
     for name, shape in _shapes(config):
         if name.endswith(("initialized", "cluster_usage", "layernorm.weight")):

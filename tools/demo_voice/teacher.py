@@ -87,10 +87,8 @@ class Teacher:
         self._styles = {name: _blend(styles, blend).to(device) for name, blend in VOICES.items()}
 
     @torch.no_grad()
-    def speak(
-        self, readings: Sequence[Reading], voice: str, *, at_once: float = 120.0
-    ) -> Iterator[tuple[Reading, Speech]]:
-        """Every reading, in another order: by length, `at_once` seconds of speech at a time."""
+    def speak(self, readings: Sequence[Reading], voice: str) -> Iterator[tuple[Reading, Speech]]:
+        """Every reading, in another order: by length, two minutes of speech at a time."""
         planned: list[_Sentence] = []
         ordered = sorted(readings, key=lambda reading: len(reading.phones))
         for start in range(0, len(ordered), 64):
@@ -98,7 +96,7 @@ class Teacher:
         planned.sort(key=lambda sentence: int(sentence.durations.sum()))
         while planned:
             longest = int(planned[-1].durations.sum()) * _UNIT_SAMPLES / SAMPLE_RATE
-            rows = max(1, int(at_once / longest))
+            rows = max(1, int(120 / longest))
             yield from self._sound(planned[-rows:])
             del planned[-rows:]
 

@@ -121,13 +121,13 @@ def _ways(
         yield best[row - 1][column - 2]
 
 
-def interval(results: Sequence[WordErrors], share: float = 0.95) -> tuple[float, float]:
-    """Bounds of the pooled rate, by drawing as many sentences again and again (bootstrap)."""
+def interval(results: Sequence[WordErrors]) -> tuple[float, float]:
+    """95 % bounds of the pooled rate, by drawing as many sentences again and again (bootstrap)."""
     if not results:
         return 0.0, 0.0
     random, draws = Random(1), 1000
     rates = sorted(pooled(random.choices(results, k=len(results))).rate for _ in range(draws))
-    outside = round((1 - share) / 2 * draws)
+    outside = round(0.025 * draws)
     return rates[outside], rates[-1 - outside]
 
 

@@ -6,7 +6,6 @@ import random
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -19,8 +18,6 @@ from realtime_tts.metrics import Metrics
 from realtime_tts.server.run import RunningServer, running
 from realtime_tts.voices.library import VoiceLibrary
 from tts_scheduler import SchedulerConfig
-
-PARITY = Path(__file__).parents[1] / "data" / "parity"
 
 Serve = Callable[..., AbstractAsyncContextManager[RunningServer]]
 

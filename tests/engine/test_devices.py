@@ -25,7 +25,6 @@ from realtime_tts.engine.devices import (
 from realtime_tts.engine.torch_setup import chosen_dtype, prepare_torch
 from realtime_tts.errors import ConfigError
 
-GIB = 2**30
 H200 = Gpu("NVIDIA H200", (9, 0), 141 * 10**9)
 A100 = Gpu("NVIDIA A100", (8, 0), 80 * 10**9)
 T4 = Gpu("Tesla T4", (7, 5), 16 * 10**9)

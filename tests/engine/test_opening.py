@@ -10,8 +10,6 @@ from realtime_tts.engine.opening import PrefixCache
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import ConfigError
 
-GIB = 2**30
-
 
 def kv(length: int) -> Tensor:
     return torch.zeros(1, 2, 1, length, 4)

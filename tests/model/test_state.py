@@ -11,8 +11,6 @@ import torch
 from realtime_tts.model import SpeechModel, state
 from realtime_tts.model.state import KVCache
 
-CPU = torch.device("cpu")
-
 
 def held(cache: KVCache) -> int:
     """Bytes of memory."""

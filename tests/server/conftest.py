@@ -113,22 +113,6 @@ class RawPeer:
                 return True
         return False
 
-    async def reset_seen(self, seconds: float) -> bool:
-        """The same without reading: whether the kernel learns of an end by the peer."""
-        deadline = self._loop.time() + seconds
-        while self._loop.time() < deadline:
-            if self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
-                return True
-            try:
-                await self.send(b"")
-                info = self.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)
-            except OSError:
-                return True
-            if info[0] != 1:  # TCP_ESTABLISHED
-                return True
-            await asyncio.sleep(0.02)
-        return False
-
     def abort(self) -> None:
         """Vanish with a reset."""
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

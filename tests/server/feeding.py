@@ -46,8 +46,6 @@ class Row:
     ids: list[int] = field(default_factory=list)
     finished: bool = False
     frames: int = 0
-    began_at: float = 0.0
-
     needs: int = 2
 
     def can_go_on(self, now: float) -> bool:
@@ -94,7 +92,6 @@ class Feeding:
         self.first_at = inf
         self.ended_at = inf
         """When the listener has heard all."""
-        self.sounds: list[tuple[float, float]] = []  # when it was made, when it has been heard
         self.now = 0.0
         self.info = msgspec.structs.replace(FakeEngine().info, safe_tokens=safe_tokens)
         self.reaction, self.paces = Reaction(), SpeechRates()

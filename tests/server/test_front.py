@@ -16,8 +16,6 @@ from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
 from realtime_tts.server.connection import Connection
 from tests.server.conftest import Eventually, Speaking
 
-ORIGIN = "http://127.0.0.1"
-
 
 async def get(server: Any, path: str) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body of a GET."""

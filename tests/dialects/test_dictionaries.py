@@ -14,13 +14,12 @@ import httpx2
 import pytest
 
 from realtime_tts.config import ServerConfig
-from realtime_tts.engine.link import Append
 from realtime_tts.lexicons.pls import read_pls, write_pls
 from realtime_tts.text.lexicon import Entry
-from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.voices.library import VoiceLibrary
 from tests.dialects.cartesian import RAW, VOICE, cartesian
 from tests.dialects.elevens import eleven
+from tests.server.commands import said_since
 from tests.server.conftest import Speaking, Speech
 
 ELEVEN = "/v1/pronunciation-dictionaries"
@@ -33,10 +32,8 @@ class Server:
         self.speech, self.http, self.commands = speech, http, speech.spy_on_commands()
 
     def said(self) -> str:
-        """The text that the engine was given since the last call: a token is a byte."""
-        ids = sum((c.ids for c in self.commands if isinstance(c, Append)), [])
-        self.commands.clear()
-        return "".join(ALPHABET[id] for id in ids).replace("Ġ", " ")
+        """The text that the engine was given since the last call."""
+        return said_since(self.commands)
 
     async def rules(self, name: str, *rules: dict[str, Any]) -> httpx2.Response:
         body = {"name": name, "rules": list(rules)}

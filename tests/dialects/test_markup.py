@@ -7,21 +7,16 @@ from typing import Any
 import httpx2
 import pytest
 
-from realtime_tts.engine.link import Append, Open
 from tests.dialects import cartesian, elevens
+from tests.server.commands import utterances
 from tests.server.conftest import Speaking
 
 FRAME = 3_840  # bytes of speech for a token of one byte
 
 
-def utterances(commands: list[Any]) -> list[tuple[str, str | None, str | None]]:
-    """Text, voice and instructions of each; a token is a byte."""
-    specs = {c.id: c.spec for c in commands if isinstance(c, Open)}
-    texts = dict.fromkeys(specs, b"")
-    for command in commands:
-        if isinstance(command, Append):
-            texts[command.id] += bytes(command.ids)
-    return [(texts[name].decode(), s.voice, s.instructions) for name, s in specs.items()]
+def told(commands: list[Any]) -> list[tuple[str, str | None, str | None]]:
+    """Text, voice and instructions of each utterance."""
+    return [(text, spec.voice, spec.instructions) for text, spec in utterances(commands)]
 
 
 ELEVENLABS = (
@@ -40,7 +35,7 @@ async def test_tags_of_elevenlabs(speech: Speaking, size: int) -> None:
         await client.send(text="")
         messages = await client.until("isFinal")
     manner = "Speak in this manner: excited."
-    said = utterances(commands)
+    said = told(commands)
     assert said == [("Well, maddy", "alto", manner), ("hi.", "alto", manner)]
     sound = elevens.sound_of(messages)
     assert len(sound) == len("Well, maddyhi.") * FRAME + 48_000, "and a second of silence"
@@ -61,7 +56,7 @@ async def test_tags_of_cartesia(speech: Speaking, size: int) -> None:
             await client.say(CARTESIA[start : start + size], continue_=True)
         await client.say("", continue_=False, add_timestamps=True)
         messages = await client.until("done")
-    assert [(text, manner) for text, _, manner in utterances(commands)] == [
+    assert [(text, manner) for text, _, manner in told(commands)] == [
         ("Go.", "Speak in this manner: angry."),
         ("My code is A 1,", "Speak in this manner: angry."),
         ("yes.", "Speak in this manner: angry."),
@@ -90,7 +85,7 @@ async def test_tags_are_unspoken_over_every_api(
         commands: list[Any] = server.spy_on_commands()
         answer = await client.post(path, json=body)
         assert answer.status_code == 200, answer.text
-    said = [(spoken.strip(), voice) for spoken, voice, _ in utterances(commands)]
+    said = [(spoken.strip(), voice) for spoken, voice, _ in told(commands)]
     assert said == [("Hi &", "alto"), ("bye", "bass")]
 
 
@@ -115,4 +110,4 @@ async def test_the_emotion_of_a_request_to_cartesia(
             generation_config={"emotion": asked},
         )
         await client.until("done")
-    assert utterances(commands) == [("Go.", "bass", manner)]
+    assert told(commands) == [("Go.", "bass", manner)]

@@ -15,7 +15,7 @@ from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig, Faults
 from realtime_tts.engine.link import Append, Finish, Open, Played
 from realtime_tts.server.connection import Connection
-from realtime_tts.text.stable_bpe import ALPHABET, to_alphabet
+from tests.server.commands import said_since
 from tests.server.conftest import Connecting, Speaking
 from tts_scheduler import SchedulerConfig
 
@@ -162,8 +162,7 @@ async def test_text_in_a_script_of_no_language_of_the_voice_is_a_warning_and_not
         (warning,) = [m for m in messages if isinstance(m, dict) and m["type"] == "warning"]
         assert warning["code"] == "unspeakable_script"
         assert "Cyrillic, Chinese" in warning["message"]
-        ids = [id for command in commands if isinstance(command, Append) for id in command.ids]
-        assert ids == byte_ids("Say or to them.")
+        assert said_since(commands) == "Say or to them."
 
 
 async def test_an_interrupted_turn_says_which_text_it_left_out(speech: Speaking) -> None:
@@ -183,12 +182,7 @@ async def test_what_comes_before_the_first_word_is_spoken_with_it(speech: Speaki
             await talker.send("text", text=piece)
         await talker.send("turn.end")
         await talker.until("turn.done")
-        ids = [id for command in commands if isinstance(command, Append) for id in command.ids]
-        assert ids == byte_ids("... and so.")
-
-
-def byte_ids(text: str) -> list[int]:
-    return [ALPHABET.index(char) for char in to_alphabet(text)]
+        assert said_since(commands) == "... and so."
 
 
 async def test_what_the_client_says_reaches_the_engine(speech: Speaking) -> None:
@@ -204,7 +198,7 @@ async def test_what_the_client_says_reaches_the_engine(speech: Speaking) -> None
         assert isinstance(opened, Open)
         assert (opened.lead_cap, opened.spec.voice, opened.spec.seed) == (0.5, "alto", 5)
         id = opened.id
-        assert commands[1:] == [Append(id, byte_ids("chrysanthemum")), Finish(id), Played(id, 0.02)]
+        assert commands[1:] == [Append(id, [*b"chrysanthemum"]), Finish(id), Played(id, 0.02)]
 
 
 async def test_the_engine_knows_when_the_listener_is_free(speech: Speaking) -> None:

@@ -17,7 +17,6 @@ import httpx2
 import pytest
 
 from realtime_tts.config import ServerConfig
-from realtime_tts.engine.link import Append
 from realtime_tts.lexicons import library
 from realtime_tts.lexicons.errors import NoLexicons
 from realtime_tts.lexicons.file import read_entries
@@ -27,9 +26,9 @@ from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.front import Front
 from realtime_tts.text.lexicon import Entry, WordList
-from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.voices.library import VoiceLibrary
 from tests.server.asking import client_of, refusal
+from tests.server.commands import said_since
 from tests.server.conftest import Speaking, Speech
 from tests.server.talking import Talker
 
@@ -56,10 +55,8 @@ class Lexicons:
         return dict(answer.json())
 
     def said(self) -> str:
-        """The text that the engine was given since the last call: a token is a byte."""
-        ids = sum((c.ids for c in self.commands if isinstance(c, Append)), [])
-        self.commands.clear()
-        return "".join(ALPHABET[id] for id in ids).replace("Ġ", " ")
+        """The text that the engine was given since the last call."""
+        return said_since(self.commands)
 
     async def speak(self, talker: Talker, *deltas: str, turn_id: str | None = None) -> str:
         turn_id = turn_id or secrets.token_hex(4)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig
-from realtime_tts.engine.link import Append, Open
+from tests.server.commands import utterances
 from tests.server.conftest import Speaking
 
 POLYGLOT = FakeEngineConfig(frames_per_token=1, languages=("auto", "english", "german"))
@@ -28,16 +28,6 @@ async def turn(server: Any, text: str, size: int, query: str = "") -> tuple[list
             await talker.send("text", turn_id="a", text=text[start : start + size])
         await talker.send("turn.end", turn_id="a")
         return await talker.until("turn.done"), commands
-
-
-def utterances(commands: list[Any]) -> list[tuple[str, Any]]:
-    """The text of each, and how it was to be spoken: in this server a token is a byte."""
-    specs = {c.id: c.spec for c in commands if isinstance(c, Open)}
-    texts = dict.fromkeys(specs, b"")
-    for command in commands:
-        if isinstance(command, Append):
-            texts[command.id] += bytes(command.ids)
-    return [(texts[name].decode(), spec) for name, spec in specs.items()]
 
 
 DIALOGUE = (

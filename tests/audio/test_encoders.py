@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import struct
 
 import numpy as np
@@ -16,6 +15,7 @@ from realtime_tts.audio.encoders import Encoder, available
 from realtime_tts.audio.formats import ENCODINGS, audio_format, parse_format
 from realtime_tts.audio.pcm import from_s16le, to_s16le
 from realtime_tts.errors import RequestError
+from tests.audio.decoding import decoded, pitch
 from tests.properties import examples
 
 RATE = 24_000
@@ -57,21 +57,6 @@ def stream(name: str, pcm: bytes) -> list[bytes]:
     encoder = made(name)
     packets = [pcm[at : at + 2 * PACKET] for at in range(0, len(pcm), 2 * PACKET)]
     return [*(encoder.encode(packet) for packet in packets), encoder.finish()]
-
-
-def decoded(data: bytes) -> tuple[np.ndarray, int]:
-    av = pytest.importorskip("av")
-    with av.open(io.BytesIO(data)) as container:
-        rate = container.streams.audio[0].rate
-        resampler = av.AudioResampler(format="s16", layout="mono", rate=rate)
-        frames = [out for frame in container.decode(audio=0) for out in resampler.resample(frame)]
-    return np.concatenate([frame.to_ndarray().ravel() for frame in frames]), rate
-
-
-def pitch(samples: np.ndarray, rate: int) -> float:
-    """The strongest frequency, in hertz."""
-    spectrum = np.abs(np.fft.rfft(samples * np.hanning(len(samples))))
-    return float(np.argmax(spectrum) * rate / len(samples))
 
 
 def anonymous(name: str, data: bytes) -> bytes:

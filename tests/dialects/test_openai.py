@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import io
 import json
 import time
 from typing import Any
@@ -17,24 +16,11 @@ from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import VOICES, Faults
 from realtime_tts.engine.link import Open
 from realtime_tts.errors import RequestError
+from tests.audio.decoding import decoded, pitch
 from tests.dialects.asking import LONG, SECONDS, SLOW, TEXT, client, openai, speech_of
 from tests.server.conftest import Connecting, Speaking
 
 KEY = "sk-a-key-of-ours"
-
-
-def pitch(samples: np.ndarray, rate: int) -> float:
-    spectrum = np.abs(np.fft.rfft(samples * np.hanning(len(samples))))
-    return float(np.argmax(spectrum) * rate / len(samples))
-
-
-def decoded(data: bytes) -> tuple[np.ndarray, int]:
-    av = pytest.importorskip("av")
-    with av.open(io.BytesIO(data)) as container:
-        rate = container.streams.audio[0].rate
-        resampler = av.AudioResampler(format="s16", layout="mono", rate=rate)
-        frames = [out for frame in container.decode(audio=0) for out in resampler.resample(frame)]
-    return np.concatenate([frame.to_ndarray().ravel() for frame in frames]), rate
 
 
 # Formats.

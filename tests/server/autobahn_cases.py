@@ -10,8 +10,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from tests.server.autobahn_utf8 import GREEK, SEQUENCES
+from tests.server.conftest import frame_bytes
 
 CONT, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
 NORMAL, PROTOCOL_ERROR, INVALID_DATA, TOO_BIG = 1000, 1002, 1007, 1009
@@ -38,19 +40,7 @@ class Case:
     has_closed: bool = False
 
 
-def frame(opcode: int, payload: bytes = b"", *, fin: bool = True, rsv: int = 0) -> bytes:
-    """As a client sends it, masked."""
-    mask = b"\x37\xfa\x21\x3d"
-    head = bytes([(0x80 if fin else 0) | rsv << 4 | opcode])
-    if len(payload) < 126:
-        head += bytes([0x80 | len(payload)])
-    elif len(payload) < 65_536:
-        head += bytes([0xFE]) + struct.pack("!H", len(payload))
-    else:
-        head += bytes([0xFF]) + struct.pack("!Q", len(payload))
-    key = int.from_bytes((mask * (len(payload) // 4 + 1))[: len(payload)], "big")
-    masked = (int.from_bytes(payload, "big") ^ key).to_bytes(len(payload), "big")
-    return head + mask + masked
+frame = partial(frame_bytes, mask=b"\x37\xfa\x21\x3d")
 
 
 def fragments(opcode: int, *parts: bytes) -> tuple[bytes, ...]:

@@ -134,15 +134,20 @@ class RawPeer:
         return data
 
 
-def frame_bytes(opcode: int, payload: bytes = b"", *, fin: bool = True) -> bytes:
-    head = bytes([(0x80 if fin else 0) | opcode])
+def frame_bytes(
+    opcode: int, payload: bytes = b"", *, fin: bool = True, rsv: int = 0, mask: bytes = bytes(4)
+) -> bytes:
+    """As a client sends it, masked."""
+    head = bytes([(0x80 if fin else 0) | rsv << 4 | opcode])
     if len(payload) < 126:
         head += bytes([0x80 | len(payload)])
     elif len(payload) < 65_536:
         head += bytes([0xFE]) + struct.pack("!H", len(payload))
     else:
         head += bytes([0xFF]) + struct.pack("!Q", len(payload))
-    return head + bytes(4) + payload
+    key = int.from_bytes((mask * (len(payload) // 4 + 1))[: len(payload)], "big")
+    masked = (int.from_bytes(payload, "big") ^ key).to_bytes(len(payload), "big")
+    return head + mask + masked
 
 
 @dataclass

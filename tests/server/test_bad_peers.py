@@ -15,7 +15,7 @@ import websockets
 from realtime_tts.config import LimitsConfig, ServerConfig, SocketConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.server.http import GuardedHttp
-from tests.server.conftest import Connecting, Eventually, Speaking
+from tests.server.conftest import Connecting, Eventually, Speaking, frame_bytes
 
 TEXT, BINARY, CLOSE = 0x1, 0x2, 0x8
 LONG_TURN = '{"type":"text","text":"%s","end":true}' % ("x" * 600)  # 48 s of tone
@@ -236,11 +236,6 @@ async def test_of_a_crowd_that_connects_at_once_few_are_let_in_before_others_hav
         assert max(accepted.values()) <= 4
         for one in crowd:
             one.close()
-
-
-def frame_bytes(opcode: int, payload: bytes) -> bytes:
-    assert len(payload) < 126
-    return bytes([0x80 | opcode, 0x80 | len(payload), 0, 0, 0, 0]) + payload
 
 
 async def test_a_socket_that_is_killed_in_a_frame_leaves_nothing(

@@ -117,7 +117,7 @@ class _Attention(nn.Module):
         return attended
 
 
-class _SwiGLU(nn.Module):
+class SwiGLU(nn.Module):
     def __init__(self, hidden: int, wide: int):
         super().__init__()
         self.gate_proj = nn.Linear(hidden, wide, bias=False)
@@ -137,7 +137,7 @@ class _Layer(nn.Module):
         self.self_attn = _Attention(size)
         self.self_attn_layer_scale = _Scale(hidden, size.layer_scale)
         self.post_attention_layernorm = nn.RMSNorm(hidden, epsilon)
-        self.mlp = _SwiGLU(hidden, size.intermediate_size)
+        self.mlp = SwiGLU(hidden, size.intermediate_size)
         self.mlp_layer_scale = _Scale(hidden, size.layer_scale)
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor, mask: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ from tools.demo_voice.codec_model import Codec
 from tools.demo_voice.listener import Listener, listening_losses, pitch_loss
 from tools.demo_voice.phonetics import PHONES
 from tools.demo_voice.quantizer import start_codebooks
-from tools.demo_voice.recording import Losses, Recorder, Step, adamw, resume, update
+from tools.demo_voice.recording import Losses, Recorder, Step, adamw, mixed, resume, update
 from tools.demo_voice.settings import CODEC
 from tools.demo_voice.speech import Shard
 from tools.demo_voice.teacher import LABEL_SAMPLES, SAMPLE_RATE
@@ -172,7 +172,7 @@ class CodecTrainer:
         tone = pitch_loss(high, pitch)
         true, made = self._target(samples), self._speak(quantized.vectors)
         mel = self.distance(made, true)
-        with self._mixed():
+        with mixed(self.device):
             learns, heard, apart = listening_losses(self.listener, true, made, labels, pitch)
         codes = 0.1 * quantized.loss + 0.5 * phone + 0.3 * tone
         told: Losses = {
@@ -194,7 +194,7 @@ class CodecTrainer:
     def listening_step(self) -> Losses:
         """The listener alone, on what the teacher said."""
         samples, labels, pitch = self.pool.batch(self.rows, self.frames)
-        with self._mixed():
+        with mixed(self.device):
             told, high, _ = self.listener(samples)
             learns = F.cross_entropy(told.flatten(0, 1).float(), labels.flatten())
             learns = learns + pitch_loss(high, pitch)
@@ -212,7 +212,7 @@ class CodecTrainer:
         true, made = self._target(samples), self._speak(self._final(samples))
         told = self._judge(true, made)
         mel = self.distance(made, true)
-        with self._mixed():
+        with mixed(self.device):
             _, heard, apart = listening_losses(self.listener, true, made, labels, pitch)
         told |= {"mel": mel, "heard": heard, "apart": apart}
         update(self._alone, _of_sound(told))
@@ -221,11 +221,11 @@ class CodecTrainer:
 
     def _judge(self, true: Tensor, made: Tensor) -> Losses:
         """The discriminator learns; what it says of the decoder then."""
-        with self._mixed():
+        with mixed(self.device):
             judged = discriminator_loss(self.judge(true), self.judge(made.detach()))
         update(self._judging, judged)
         self.judge.requires_grad_(False)
-        with self._mixed():
+        with mixed(self.device):
             fool, match = generator_losses(self.judge(true), self.judge(made))
         self.judge.requires_grad_(True)
         return {"judge": judged, "fool": fool, "match": match}
@@ -238,7 +238,7 @@ class CodecTrainer:
         return vectors
 
     def _vectors(self, samples: Tensor) -> tuple[Tensor, Tensor]:
-        with self._mixed():
+        with mixed(self.device):
             said, sound = self.codec.encoder(samples)
         inner = slice(_MARGIN, -_MARGIN)
         return said[..., inner].contiguous(), sound[..., inner].contiguous()
@@ -254,17 +254,9 @@ class CodecTrainer:
         return samples[:, edge:-edge]
 
     def _speak(self, vectors: Tensor) -> Tensor:
-        with self._mixed():
+        with mixed(self.device):
             made: Tensor = self._decode(vectors)
         return made.float()
-
-    def _mixed(self) -> torch.autocast:
-        return torch.autocast(
-            self.device.type,
-            torch.bfloat16,
-            enabled=self.device.type == "cuda",
-            cache_enabled=False,  # a cast kept from one recording would be stale in another
-        )
 
 
 def _of_sound(told: Losses) -> Tensor:

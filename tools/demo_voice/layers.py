@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.attention.varlen import varlen_attn
 
-from tools.demo_voice.codec_model import rotate
+from tools.demo_voice.codec_model import SwiGLU, rotate
 from tools.demo_voice.settings import StackSize
 
 _CAUSAL: dict[str, Any] = (
@@ -103,26 +103,13 @@ class _Attention(nn.Module):
         return self.o_proj(_attend(q, k, v, sight).flatten(2)), q, k
 
 
-class _SwiGLU(nn.Module):
-    def __init__(self, size: StackSize):
-        super().__init__()
-        hidden, wide = size.hidden_size, size.intermediate_size
-        self.gate_proj = nn.Linear(hidden, wide, bias=False)
-        self.up_proj = nn.Linear(hidden, wide, bias=False)
-        self.down_proj = nn.Linear(wide, hidden, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
-        return y
-
-
 class Layer(nn.Module):
     def __init__(self, size: StackSize, dropout: float = 0.0):
         super().__init__()
         self.input_layernorm = nn.RMSNorm(size.hidden_size, size.rms_norm_eps)
         self.self_attn = _Attention(size)
         self.post_attention_layernorm = nn.RMSNorm(size.hidden_size, size.rms_norm_eps)
-        self.mlp = _SwiGLU(size)
+        self.mlp = SwiGLU(size.hidden_size, size.intermediate_size)
         self.dropout = dropout
 
     def forward(

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from tools.demo_voice.listener import pitch_loss
 from tools.demo_voice.phonetics import PHONES
-from tools.demo_voice.recording import Losses, Recorder, adamw, resume, update
+from tools.demo_voice.recording import Losses, Recorder, adamw, mixed, resume, update
 from tools.demo_voice.settings import CODEBOOK_SIZE, CODEBOOKS, EOS, PREDICTOR, TALKER
 from tools.demo_voice.voice_data import Batch, corrupted
 from tools.demo_voice.voice_model import Rows, Voice, pointer_loss
@@ -117,7 +117,7 @@ class Trainer:
         count = max(1, len(batch.target) // 4)
         some = batch.first_rows(count)
         self.voice.eval()
-        with self._mixed():
+        with mixed(self.device):
             hidden, _ = self.voice(some.rows)
             likely = (2 * self.voice.first_logits(hidden)[..., :CODEBOOK_SIZE].float()).softmax(-1)
             # A draw, as `torch.multinomial` makes it, which asks the host about its arguments.
@@ -134,17 +134,9 @@ class Trainer:
         codes[:count] = torch.where(swap, heard, some.rows.codes)
         return batch.rows._replace(codes=codes)
 
-    def _mixed(self) -> torch.autocast:
-        return torch.autocast(
-            self.device.type,
-            torch.bfloat16,
-            enabled=self.device.type == "cuda",
-            cache_enabled=False,  # a cast kept from one recording would be stale in another
-        )
-
     def losses(self, batch: Batch, rows: Rows) -> Losses:
         """All losses and some accuracies, as tensors on the device."""
-        with self._mixed():
+        with mixed(self.device):
             hidden, pointer = self.voice(rows)
             logits = self.voice.first_logits(hidden)
             spoken = self.voice.phone_head(hidden).unflatten(-1, (-1, len(PHONES)))

@@ -99,11 +99,6 @@ def _sums(rows: list[dict[str, Any]]) -> Counts:
     return {
         "turns": sum(row["turns"] for row in rows),
         "characters": sum(row["characters"] for row in rows),
-        "audio_seconds": _rounded(sum(row["audio_seconds"] for row in rows)),
+        "audio_seconds": round(sum(row["audio_seconds"] for row in rows), 3),
         "refusals": sum(row["refusals"] for row in rows),
     }
-
-
-def _rounded(value: float) -> float:
-    """Round seconds to a thousandth."""
-    return round(value, 3)

@@ -66,3 +66,21 @@ async def settled(value: Callable[[], object], looks: int = 5) -> None:
             await asyncio.sleep(0.005)
             now = value()
             last, same = now, same + 1 if now == last else 0
+
+
+class Passes:
+    """Counts the passes of the event loop in a `with` block: what happens at one count, nobody else
+    had a turn in between."""
+
+    count = 0
+
+    def __enter__(self) -> None:
+        self._task = asyncio.create_task(self._tick())
+
+    def __exit__(self, *_: object) -> None:
+        self._task.cancel()
+
+    async def _tick(self) -> None:
+        while True:
+            self.count += 1
+            await asyncio.sleep(0)

@@ -16,6 +16,7 @@ from realtime_tts.config import LimitsConfig, ServerConfig, SocketConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.server.http import GuardedHttp
 from tests.server.conftest import Connecting, Eventually, Speaking, frame_bytes
+from tests.waiting import Passes
 
 TEXT, BINARY, CLOSE = 0x1, 0x2, 0x8
 LONG_TURN = '{"type":"text","text":"%s","end":true}' % ("x" * 600)  # 48 s of tone
@@ -188,23 +189,16 @@ async def test_a_burst_of_messages_lets_others_run_in_between(
         burst = await peer(server.port)
         await burst.upgrade("/v1/tts")
         (session,) = server.sessions
-        receive, turns, ticks = session.receive, [], 0
+        receive, turns, passes = session.receive, [], Passes()
 
         def spy(raw: str, now: float) -> Any:
-            turns.append(ticks)
+            turns.append(passes.count)
             return receive(raw, now)
 
-        async def tick() -> None:
-            nonlocal ticks
-            while True:
-                ticks += 1
-                await asyncio.sleep(0)
-
         session.receive = spy
-        ticker = asyncio.create_task(tick())
-        await burst.send(frame_bytes(TEXT, b'{"type":"flush"}') * 600)
-        await eventually(lambda: len(turns) == 600)
-        ticker.cancel()
+        with passes:
+            await burst.send(frame_bytes(TEXT, b'{"type":"flush"}') * 600)
+            await eventually(lambda: len(turns) == 600)
         assert max(turns.count(turn) for turn in set(turns)) == 1
 
 
@@ -212,27 +206,20 @@ async def test_of_a_crowd_that_connects_at_once_few_are_let_in_before_others_hav
     speech: Speaking, eventually: Eventually, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     accepted: Counter[int] = Counter()
-    ticks = 0
+    passes = Passes()
     made = GuardedHttp.connection_made
 
     def count(self: GuardedHttp, transport: asyncio.BaseTransport) -> None:
-        accepted[ticks] += 1
+        accepted[passes.count] += 1
         made(self, transport)
-
-    async def tick() -> None:
-        nonlocal ticks
-        while True:
-            ticks += 1
-            await asyncio.sleep(0)
 
     monkeypatch.setattr(GuardedHttp, "connection_made", count)
     async with speech() as server:
         # The kernel takes them all, though this test keeps the server from its loop meanwhile.
         address = ("127.0.0.1", server.port)
         crowd = [socket.create_connection(address, timeout=0.5) for _ in range(200)]
-        ticker = asyncio.create_task(tick())
-        await eventually(lambda: accepted.total() == len(crowd))
-        ticker.cancel()
+        with passes:
+            await eventually(lambda: accepted.total() == len(crowd))
         assert max(accepted.values()) <= 4
         for one in crowd:
             one.close()

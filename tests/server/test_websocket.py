@@ -13,7 +13,7 @@ from realtime_tts.config import SocketConfig
 from realtime_tts.server.guarded import ABORT_EXTENSION
 from realtime_tts.server.websocket import GuardedWebSocket
 from tests.server.conftest import AimAt, Connecting, Eventually, frame_bytes
-from tests.waiting import settled
+from tests.waiting import Passes, settled
 
 MS = 0.001
 FAST = SocketConfig(
@@ -169,26 +169,19 @@ async def test_of_a_flood_of_tiny_frames_little_is_looked_at_before_others_have_
     """A read of asyncio's takes 256 KB, which are 43,000 frames and held the loop for 0.2 s."""
     monkeypatch.setattr("realtime_tts.server.time_slices.SLICE_SECONDS", 0.0)
     looked_at: Counter[int] = Counter()
-    ticks = 0
+    passes = Passes()
 
     def count(self: GuardedWebSocket, event: Any) -> None:
-        looked_at[ticks] += 1
-
-    async def tick() -> None:
-        nonlocal ticks
-        while True:
-            ticks += 1
-            await asyncio.sleep(0)
+        looked_at[passes.count] += 1
 
     monkeypatch.setattr(GuardedWebSocket, "handle_pong", count)
     app = App()
     async with aim_at(app, FAST) as server:
         flooder = await peer(server.port)
         await flooder.upgrade()
-        ticker = asyncio.create_task(tick())
-        await flooder.send(frame_bytes(PONG) * 40_000 + frame_bytes(TEXT, b"over"))
-        await eventually(lambda: app.received, seconds=20)
-        ticker.cancel()
+        with passes:
+            await flooder.send(frame_bytes(PONG) * 40_000 + frame_bytes(TEXT, b"over"))
+            await eventually(lambda: app.received, seconds=20)
         assert (looked_at.total(), app.received[0]["text"]) == (40_000, "over")
         assert max(looked_at.values()) <= 1_024 // len(frame_bytes(PONG)) + 1
 

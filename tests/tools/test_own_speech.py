@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from realtime_tts import demo_voice
+from realtime_tts.engine.made_codes import unpacked
 from realtime_tts.errors import EngineError
 from tests.when_used import WhenUsed
 from tools.demo_voice.codes import CodedShard
@@ -50,12 +51,13 @@ class Ears:
 def test_what_was_understood_is_kept_and_can_be_learnt(tmp_path: Path) -> None:
     ears = Ears()
     speaker = Speaker(demo_voice.folder(), TEXTS, 3, CPU)
-    asyncio.run(keep(speaker, cast(Judge, ears), Shelf(tmp_path, "speech-own-0"), seconds=60))
+    shelf = Shelf(tmp_path, "speech-own-0", leave_out=1)
+    asyncio.run(keep(speaker, cast(Judge, ears), shelf, seconds=60))
     assert [one.reason for one in ears.heard] == ["complete"] * 4
     assert sorted(one.attempt for one in ears.heard if one.text == TEXTS[0]) == [0, 1], "said again"
     held = CodedShard.load(tmp_path / "speech-own-0-0000.npz")
     said = [one for one in ears.heard if one.text != TEXTS[0]]
-    assert [len(one.samples) // 1920 for one in said] == held.entries[:, 3].tolist()
+    assert [len(one.samples) // 1920 - 1 for one in said] == held.entries[:, 3].tolist()
     assert [one.voice for one in said] == held.entries[:, 2].tolist()
     assert {*held.entries[:, 2].tolist()} <= {*range(len(VOICE_NAMES))}
     for one, (frame, token, _, frames, tokens) in zip(said, held.entries.tolist(), strict=True):
@@ -63,6 +65,8 @@ def test_what_was_understood_is_kept_and_can_be_learnt(tmp_path: Path) -> None:
         words = held.words[frame : frame + frames]
         assert {*words[words >= 0].tolist()} == {*range(len(" ".join(one.text).split()))}
         _check_learnt(one, words, held.phones[frame : frame + frames])
+        codes = unpacked(bytes(one.codes), 16)
+        assert np.array_equal(held.codes[frame : frame + frames], codes[1:])
     _learn(held)
 
 

@@ -44,8 +44,9 @@ from tools.demo_voice.speech import ENDS, LENGTHS, VOICE_NAMES
 from tools.demo_voice.student import StudentSettings
 from tools.demo_voice.utterance import Kept, Text, Utterance, coded
 
-_ON_GPU: dict[str, Any] = {"kind": "process", "dtype": "bfloat16", "gpu_memory": "60%"}
-"""Of the engine: it needs the interpreter as much as the judge does, who also needs memory."""
+_ON_GPU: dict[str, Any] = {"kind": "process", "dtype": "bfloat16", "gpu_memory": "30%"}
+"""Of the engine: it needs the interpreter as much as the judge does. One process uses two fifths of
+a GPU, so two share it, and their judges need memory as well."""
 _SESSIONS = {"cuda": 256, "cpu": 24}
 _TEMPERATURES = (0.3, 0.5)
 """Of the first try, and of the second."""
@@ -165,8 +166,10 @@ class Speaker:
 class Shelf:
     """A folder of shards, named `name`-0000 and so on."""
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, leave_out: int = 0) -> None:
+        """`leave_out`: as in `coded`."""
         self._folder, self._name, self._number = folder, name, 0
+        self._leave_out = leave_out
         self._kept: list[Kept] = []
 
     def put(self, kept: Sequence[Kept]) -> None:
@@ -179,7 +182,7 @@ class Shelf:
         """Write what no shard holds yet."""
         if self._kept:
             path = self._folder / f"{self._name}-{self._number:04d}.npz"
-            coded(self._kept).save(path)
+            coded(self._kept, self._leave_out).save(path)
             self._number, self._kept = self._number + 1, []
 
 
@@ -222,6 +225,9 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=4.0)
     parser.add_argument("--part", type=int, default=0)
     parser.add_argument("--parts", type=int, default=1, help="processes, which share the sentences")
+    parser.add_argument(
+        "--leave-out", type=int, default=0, metavar="N", help="silent frames of every beginning"
+    )
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
@@ -229,7 +235,7 @@ def main() -> None:
     said = texts(map(spelled_out, lines), given.part)
     device = torch.device(given.device)
     speaker = Speaker(given.checkpoint, said, given.part, device)
-    shelf = Shelf(given.out, f"speech-own-{given.part}")
+    shelf = Shelf(given.out, f"speech-own-{given.part}", given.leave_out)
     asyncio.run(keep(speaker, Judge(device), shelf, 60 * given.minutes))
 
 

@@ -86,6 +86,12 @@ class Recording:
         return resampled
 
 
+def in_silence(recording: Recording) -> NDArray[np.float64]:
+    """[N] in [-1, 1] at `SAMPLE_RATE`, with silence before and behind: a word that begins in the
+    first moment of a recording is often misheard, and listeners hear silence before it, too."""
+    return np.pad(recording.resampled(SAMPLE_RATE), round(_PADDING_SECONDS * SAMPLE_RATE))
+
+
 @dataclass(frozen=True, slots=True)
 class TimedWord:
     """A word that was heard; seconds from the beginning of the recording."""
@@ -138,13 +144,10 @@ class Recogniser:
         return found
 
     def _listen(self, recording: Recording) -> None:
-        silence = np.zeros(round(_PADDING_SECONDS * SAMPLE_RATE), np.int16)
-        samples = np.rint(recording.resampled(SAMPLE_RATE) * 32767)
+        samples = np.rint(in_silence(recording) * 32767)
         speech = np.clip(samples, -32768, 32767).astype(np.int16)
         self._decoder.start_utt()
-        self._decoder.process_raw(
-            np.concatenate([silence, speech, silence]).tobytes(), no_search=False, full_utt=True
-        )
+        self._decoder.process_raw(speech.tobytes(), no_search=False, full_utt=True)
         self._decoder.end_utt()
 
 

@@ -78,20 +78,23 @@ Kept = tuple[Utterance, list[bool]]
 """An utterance, and which of its sentences shall be learnt."""
 
 
-def coded(kept: Sequence[Kept]) -> CodedShard:
-    """A shard without phones and pitch, which nobody knows; the aligning heads tell the words."""
+def coded(kept: Sequence[Kept], leave_out: int = 0) -> CodedShard:
+    """A shard without phones and pitch, which nobody knows; the aligning heads tell the words.
+    `leave_out`: frames at the beginning of every utterance that are not in it."""
     utterances = [one for one, _ in kept]
-    codes = [unpacked(bytes(one.codes), CODEBOOKS).astype(np.uint8) for one in utterances]
+    codes = [
+        unpacked(bytes(one.codes), CODEBOOKS)[leave_out:].astype(np.uint8) for one in utterances
+    ]
     frames = np.array([len(part) for part in codes])
     counts = np.array([len(one.ids) for one in utterances])
     voices = np.array([one.voice for one in utterances])
     begins = (np.cumsum(frames) - frames, np.cumsum(counts) - counts)
-    labels = np.concatenate([_labels(*one) for one in kept])
+    labels = np.concatenate([_labels(*one)[leave_out:] for one in kept])
     return CodedShard(
         codes=np.concatenate(codes),
         phones=np.repeat(labels[:, None], PHONE_LABELS, 1),
         pitch=np.full((len(labels), PHONE_LABELS), -1, np.float16),
-        words=np.concatenate([one.spoken_words() for one in utterances]),
+        words=np.concatenate([one.spoken_words()[leave_out:] for one in utterances]),
         tokens=np.concatenate([np.array(one.ids, np.int16) for one in utterances]),
         token_words=np.concatenate([np.array(one.words, np.int16) for one in utterances]),
         entries=np.stack((*begins, voices, frames, counts), 1).astype(np.int32),

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tools.demo_voice.recognise import SAMPLE_RATE, Recording
+from tools.demo_voice.recognise import Recording, in_silence
 from tools.demo_voice.words import WordErrors, word_errors
 
 NAME = "whisper-tiny.en"
@@ -45,7 +45,7 @@ class Whisper:
         """The text heard, of any length. Greedy where it is sure: the same speech, the same text,
         whatever came before."""
         parts, _ = self._model.transcribe(
-            recording.resampled(SAMPLE_RATE).astype("float32"),
+            in_silence(recording).astype("float32"),
             language="en",
             beam_size=self._beam,
             temperature=0.0,

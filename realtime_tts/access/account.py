@@ -91,6 +91,10 @@ class Account:
         """Return whether it may speak with `voice`; None is the checkpoint's only voice."""
         return True
 
+    def known(self, voice: str | None) -> str | None:
+        """Return a voice that its clients may know of: None in place of one that is not theirs."""
+        return voice if self.may_use(voice) else None
+
     def may_register(self, voice: str) -> bool:
         """Return whether it may register and delete a voice of this name."""
         return matches(self.registers, voice)

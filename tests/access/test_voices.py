@@ -117,6 +117,28 @@ async def test_a_session_names_no_voice_of_others(server: Any, shown: dict[str, 
     assert not [name for name in OTHERS if name in error["message"]], error
 
 
+@pytest.mark.parametrize(
+    "path", ["/v1/voices", "/v2/voices", "/voices", "/v1/audio/voices", "/v1/models"]
+)
+async def test_a_list_names_no_voice_of_others(
+    server: Any, shown: dict[str, str], path: str
+) -> None:
+    async with httpx2.AsyncClient(base_url=server.running.url, headers=shown) as client:
+        answer = await client.get(path)
+    assert answer.status_code == 200, answer.text
+    assert not [name for name in OTHERS if name in answer.text], answer.text
+
+
+@pytest.mark.parametrize("path", ["/api-ws/v1/realtime", "/v1/speak", "/v2/speak"])
+async def test_a_greeting_names_no_voice_of_others(
+    server: Any, shown: dict[str, str], path: str
+) -> None:
+    url = f"ws://127.0.0.1:{server.port}{path}"
+    async with websockets.connect(url, additional_headers=shown) as socket:
+        said = str(await socket.recv())
+    assert not [name for name in OTHERS if name in said], said
+
+
 @pytest.mark.parametrize("voice", ["alloy", "ash", "ballad", "coral", "echo", "shimmer"])
 async def test_a_foreign_voice_is_spoken_by_one_of_the_key_s(
     server: Any, shown: dict[str, str], voice: str

@@ -91,14 +91,19 @@ class Account:
         """Return whether it may speak with `voice`; None is the checkpoint's only voice."""
         return True
 
+    def known(self, voice: str | None) -> str | None:
+        """Return a voice that its clients may know of: None in place of one that is not theirs."""
+        return voice if self.may_use(voice) else None
+
     def may_register(self, voice: str) -> bool:
         """Return whether it may register and delete a voice of this name."""
         return matches(self.registers, voice)
 
-    def check_voice(self, voice: str | None) -> None:
-        """Raise VoiceNotAllowed for a voice that this account may not use."""
+    def check_voice(self, voice: str | None, default: str | None = None) -> None:
+        """Raise VoiceNotAllowed for a voice that this account may not use. See
+        `voice_not_allowed`."""
         if not self.may_use(voice):
-            raise VoiceNotAllowed(voice_not_allowed(voice).message)
+            raise VoiceNotAllowed(voice_not_allowed(voice, default).message)
 
     def spoke(self, turns: int, samples: int, chars: int) -> None:
         """Add a finished turn to the usage: `samples` sent and `chars` received here.
@@ -193,10 +198,12 @@ class KeyAccount(Account):
         return TurnFailure(LIMIT_REACHED, f"{message}; {wait}", True, wait_ms)
 
 
-def voice_not_allowed(voice: str | None) -> TurnFailure:
-    """Return the failure of a turn with a voice that the key may not use."""
-    message = f"this key may not use the voice {voice or 'of the checkpoint'}"
-    return TurnFailure(VoiceNotAllowed.code, message)
+def voice_not_allowed(voice: str | None, default: str | None) -> TurnFailure:
+    """Return the failure of a turn with a voice that the key may not use. It does not name the
+    `default` one, which the client need not know."""
+    unnamed = voice in (None, default)
+    what = "default voice: name one of its own" if unnamed else f"voice {voice}"
+    return TurnFailure(VoiceNotAllowed.code, f"this key may not use the {what}")
 
 
 def revoked() -> TurnFailure:

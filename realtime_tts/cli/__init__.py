@@ -26,7 +26,7 @@ _COMMANDS = {
     "say": "speak a text: play it, or write it to a file",
     "voices": "list the voices and languages of a server, or delete a registered voice",
     "lexicons": "store, list or delete pronunciations on a server",
-    "keys": "create, list, change or revoke the keys of a server's customers",
+    "keys": "create, list, rotate or revoke the keys of a server's customers",
     "clone": "register a voice from a recording",
     "random-checkpoint": "write a model with random weights, to try cloning with",
     "detect": "find the mark of synthetic speech in a recording",

@@ -82,7 +82,9 @@ def _add_rights(create: argparse.ArgumentParser) -> None:
         help="of a full server, beside the shares of others (default: 1)",
     )
     create.add_argument(
-        "--admin", action="store_true", help="it may see all usage, metrics and load"
+        "--admin",
+        action="store_true",
+        help="it may see all usage, metrics and load, and change lexicons",
     )
 
 

@@ -197,7 +197,7 @@ class DashScopeSocket(SingleVoiceSocket):
             "id": f"sess_{self.name}",
             "object": "realtime.session",
             "model": self._model,
-            "voice": chosen or self.front.info.default_voice or "",
+            "voice": chosen or self.account.known(self.front.info.default_voice) or "",
             "mode": wishes.mode,
             "language_type": wishes.language_type,
             "response_format": wishes.response_format,

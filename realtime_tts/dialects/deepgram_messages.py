@@ -140,7 +140,8 @@ def _wanted(
         language=language,
         speed=speed.given,
     )
-    return Wanted(named or settings.voice or front.info.model, settings, speed.warning)
+    told = named or account.known(settings.voice) or front.info.model
+    return Wanted(told, settings, speed.warning)
 
 
 def _speed(query: Mapping[str, str]) -> AskedSpeed:

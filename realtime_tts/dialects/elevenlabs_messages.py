@@ -228,7 +228,8 @@ def close_code(failure: TurnFailure) -> CloseCode:
     status = API.of_failure(failure).status
     if status == 500:
         return CloseCode.INTERNAL
-    return CloseCode.TRY_AGAIN if failure.retryable or status == 429 else CloseCode.POLICY
+    waits = failure.retryable or (status == 429 and failure.code != "rate_limited")
+    return CloseCode.TRY_AGAIN if waits else CloseCode.POLICY
 
 
 def reason_to_close(failure: TurnFailure) -> str:

@@ -27,6 +27,7 @@ from realtime_tts.protocol.messages import (
     Message,
     Played,
     ServerMessage,
+    SessionStart,
 )
 from realtime_tts.protocol.settings import Limits
 
@@ -104,7 +105,7 @@ def decode_client_message(raw: str | bytes, max_bytes: int = Limits().max_messag
         raise TooLarge(f"expected at most {max_bytes} bytes, found {size}; send it in pieces")
     fields = load_object(raw)
     struct = _struct_for(fields, CLIENT_MESSAGES)
-    message = convert(fields, struct)
+    message = convert(_given(fields, struct), struct)
     if isinstance(message, Played) and message.played_ms is message.played_samples is None:
         raise BadMessage("played: expected played_ms or played_samples, found neither")
     return Decoded(message, tuple(islice(_unknown_fields(fields, struct), IGNORED_NAMED)))
@@ -221,6 +222,14 @@ def _struct_for(fields: Mapping[str, Any], known: Mapping[str, type[S]]) -> type
     if kind not in known:
         raise UnknownType(f"unknown type {_show(kind)}; known are {', '.join(known)}")
     return known[kind]
+
+
+def _given(fields: dict[str, Any], struct: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the fields without those that are null, which only in `session.start` mean more than
+    being left out."""
+    if struct is SessionStart or None not in fields.values():
+        return fields
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 _WHERE = re.compile(r" - at `\$\.(?P<path>[^`]*)`\Z")

@@ -340,5 +340,5 @@ class Connection(ServedSocket):
 
 def _check(front: Front, account: Account, settings: SessionSettings) -> None:
     """Raise RequestError for settings that this server cannot do, or this account may not use."""
-    account.check_voice(settings.voice)
+    account.check_voice(settings.voice, front.info.default_voice)
     front.check_speech(settings)

@@ -322,7 +322,7 @@ class Front:
         ledger.check_capacity()
         settings = self.check_speech(settings)
         if not account.may_use(settings.voice):
-            raise voice_not_allowed(settings.voice)
+            raise voice_not_allowed(settings.voice, self.info.default_voice)
         if self.tracer is not None and "trace" not in options:
             options["trace"] = reporter.segments(settings.traceparent, self.model_of(settings))
         return Speech(name, settings, self.engine, delivery, self.max_outbox(), ledger, **options)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from realtime_tts.access.account import UNAUTHORIZED
+from realtime_tts.access.account import LIMIT_REACHED, UNAUTHORIZED
 from realtime_tts.lexicons import errors as lexicons
 from realtime_tts.lexicons.request import LexiconBody
 from realtime_tts.protocol.messages import ErrorMessage
@@ -14,6 +14,7 @@ from realtime_tts.server.auth import TOO_MANY_REQUESTS
 from realtime_tts.server.lexicons import LEXICONS_PATH, Lexicon, LexiconList, WholeLexicon
 from realtime_tts.server.load import Load
 from realtime_tts.server.openapi import JSON, TEXT, Answer, ErrorCase, Operation, Parameter, refused
+from realtime_tts.server.refusals import GOING_AWAY
 from realtime_tts.server.tokens import DEFAULT_SECONDS, LONGEST_SECONDS, TOKEN_PATH, Token
 from realtime_tts.server.usage import DAYS, MOST_DAYS, USAGE_PATH, AllUsage, KeyUsage
 from realtime_tts.server.voices import NotReadyError, Voice, VoiceList
@@ -27,6 +28,12 @@ GATE = (
 )
 """The cases in which the gate refuses a request."""
 
+_NO_SESSION = (
+    ErrorCase(429, LIMIT_REACHED, "The key has as many sessions as it may have at once."),
+    ErrorCase(503, "too_many_sessions", "There is no room for another session now."),
+    ErrorCase(503, "not_ready", "Loading, or no engine could speak."),
+    ErrorCase(503, GOING_AWAY, "The server is shutting down."),
+)
 _ADMIN = ErrorCase(403, "admin_only", "For the server's own keys, and for keys with `admin`.")
 _BAD_REQUEST = ErrorCase(400, "bad_request", "A parameter is out of range.")
 _PLAIN = {TEXT: {"type": "string"}}
@@ -299,7 +306,7 @@ _OPERATION = [
             101: Answer("The upgrade to a WebSocket"),
             426: Answer("No upgrade was asked for", _PLAIN),
         }
-        | refused(ErrorMessage, *GATE),
+        | refused(ErrorMessage, *GATE, *_NO_SESSION),
     ),
     _file("page", "/", "The demo page", "text/html"),
     _file("openapi", OPENAPI_PATH, "This document", JSON, "object"),

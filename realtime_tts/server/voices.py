@@ -117,7 +117,7 @@ async def _list(front: Front, request: Request) -> Response:
         "random_weights": info.random_weights,
         "voices": list(dict.fromkeys(voice["id"] for voice in details)),
         "details": details,
-        "default_voice": info.default_voice,
+        "default_voice": account.known(info.default_voice),
         "languages": info.languages,
         "sample_rate": info.sample_rate,
     }

@@ -70,6 +70,34 @@ async def test_an_error_over_a_socket_names_no_voice_of_others(
     assert not [name for name in OTHERS if name in said], said
 
 
+UNNAMED = [
+    ("/v1/audio/speech", {"input": "Hi.", "response_format": "pcm"}),
+    ("/tts/bytes", {"transcript": "Hi."}),
+    ("/v1/speak?encoding=linear16", {"text": "Hi."}),
+]
+
+
+@pytest.mark.parametrize(("path", "body"), UNNAMED)
+async def test_who_names_no_voice_does_not_learn_the_default_one_of_others(
+    server: Any, shown: dict[str, str], path: str, body: dict[str, Any]
+) -> None:
+    async with httpx2.AsyncClient(base_url=server.running.url, headers=shown) as client:
+        answer = await client.post(path, json=body)
+    assert answer.status_code == 403 and "default voice" in answer.text
+    assert not [name for name in OTHERS if name in answer.text], answer.text
+
+
+async def test_a_session_that_names_no_voice_does_not_learn_the_default_one_of_others(
+    server: Any, shown: dict[str, str]
+) -> None:
+    async with websockets.connect(server.running.websocket_url, additional_headers=shown) as socket:
+        said = str(await socket.recv())
+        await socket.wait_closed()
+    assert "bad_settings" in said and "default voice" in said
+    reason = socket.close_reason or ""
+    assert not [name for name in OTHERS if name in said + reason], said
+
+
 @pytest.mark.parametrize("path", ["/v1/speak?model=xyz", "/v2/speak?model=xyz"])
 async def test_a_refused_handshake_names_no_voice_of_others(
     server: Any, shown: dict[str, str], path: str
@@ -87,6 +115,28 @@ async def test_a_session_names_no_voice_of_others(server: Any, shown: dict[str, 
         error = await talker.next()
     assert error["type"] == "error" and "xyz" in error["message"]
     assert not [name for name in OTHERS if name in error["message"]], error
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/voices", "/v2/voices", "/voices", "/v1/audio/voices", "/v1/models"]
+)
+async def test_a_list_names_no_voice_of_others(
+    server: Any, shown: dict[str, str], path: str
+) -> None:
+    async with httpx2.AsyncClient(base_url=server.running.url, headers=shown) as client:
+        answer = await client.get(path)
+    assert answer.status_code == 200, answer.text
+    assert not [name for name in OTHERS if name in answer.text], answer.text
+
+
+@pytest.mark.parametrize("path", ["/api-ws/v1/realtime", "/v1/speak", "/v2/speak"])
+async def test_a_greeting_names_no_voice_of_others(
+    server: Any, shown: dict[str, str], path: str
+) -> None:
+    url = f"ws://127.0.0.1:{server.port}{path}"
+    async with websockets.connect(url, additional_headers=shown) as socket:
+        said = str(await socket.recv())
+    assert not [name for name in OTHERS if name in said], said
 
 
 @pytest.mark.parametrize("voice", ["alloy", "ash", "ballad", "coral", "echo", "shimmer"])

@@ -159,6 +159,19 @@ async def test_what_is_wrong_is_said(speech: Speaking, fields: dict[str, Any], n
         await server.settled()
 
 
+@pytest.mark.parametrize("multi", [False, True])
+async def test_the_error_of_a_flood_has_the_code_of_the_close(
+    speech: Speaking, multi: bool
+) -> None:
+    config = ServerConfig(port=0, limits=LimitsConfig(messages_per_second=1, message_burst=5))
+    async with speech(config) as server, eleven(server, multi=multi) as client:
+        for _ in range(6):
+            await client.send(text=" ")
+        (error,) = await client.rest()
+        assert (error["error"], error["code"]) == ("rate_limit_exceeded", 1008)
+        assert client.socket.close_code == 1008
+
+
 @pytest.mark.parametrize("raw", ["", "[]", "{", '"a"', "{" * 5_000, b"\x00", '{"text": 1e999}'])
 async def test_garbage(speech: Speaking, raw: Any) -> None:
     async with speech() as server, eleven(server, multi=False) as client:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
+import websockets
 from starlette.routing import Match, Route
 
-from realtime_tts.config import AccessConfig, ServerConfig
+from realtime_tts.config import AccessConfig, LimitsConfig, ServerConfig
 from realtime_tts.server.openapi_dialects import ELSEWHERE
 from realtime_tts.server.openapi_native import DOCS_PATH, OPENAPI_PATH
 from realtime_tts.server.openapi_page import openapi
@@ -137,6 +139,17 @@ async def test_real_answers_are_as_described(speech: Speaking, keys: Keys, tmp_p
             await Checked(stranger)("GET", path)
         for path in ("/livez", "/readyz", "/health", OPENAPI_PATH, DOCS_PATH, "/"):
             await Checked(stranger)("GET", path)
+
+
+async def test_what_refuses_a_websocket_is_described(speech: Speaking) -> None:
+    described = PATHS["/v1/tts"]["get"]["responses"]
+    config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
+    async with speech(config=config) as server, server.talk():
+        with pytest.raises(websockets.InvalidStatus) as refused:
+            await websockets.connect(server.running.websocket_url)
+    response = refused.value.response
+    code = json.loads(response.body)["code"]
+    assert f"`{code}`" in described[str(response.status_code)]["description"]
 
 
 async def test_the_page_shows_everything_and_needs_no_other_host(speech: Speaking) -> None:

@@ -167,6 +167,8 @@ class CapturedEngine(ModelEngine):
 
     def _launch(self, plan: StepPlan) -> _QueuedStep:
         queued = _QueuedStep(StepOutput(), StepSound(self._steps, self._rows))
+        for prefill in plan.prefills:  # at once: `close` clears them, even if the step fails
+            self._rows[prefill.id].slot = prefill.slot
         self._move_pages(plan)
         openings = [o for prefill in plan.prefills if (o := self._opening(prefill, queued.output))]
         openings.sort(key=lambda opening: opening.talks)

@@ -24,6 +24,7 @@ TEXTS = [
     "One **bold** word 🙂 and [a link](https://an.example/of/some/length) in between. " * 3,
     "It costs $3.50, and that is 42 in all.\n\n- a list\n- of two  ",
     '[excited] Well, <voice name="bass">no <spell>A1</spell></voice> *sighs* <b>yes</b>.</p>',
+    'Low <prosody volume="soft">is the tide.</prosody> <volume ratio="2"/>And it turns at noon.',
     "Hi.",
 ]
 

@@ -200,8 +200,11 @@ class CapturedEngine(ModelEngine):
             store.copy_prefix([back.slot], self.swapped.pop(back.id))
 
     def _opening(self, plan: Prefill, output: StepOutput) -> Opening | None:
-        """Return how a row begins, or None, with the reason in `output`, if it cannot."""
+        """Return how a row begins, or None, with the reason in `output`, if it does not."""
         row = self._rows[plan.id]
+        if self._is_over(plan.id):
+            output.ended[plan.id] = "max_length"
+            return None
         try:
             opening = Opening.of(plan.id, row, plan.layout, self._prompts)
             self._check_length(row, opening.positions)

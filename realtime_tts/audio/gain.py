@@ -19,15 +19,18 @@ class Gain:
     """The stage that changes the volume. Feed with `push`, then `finish` once; `change` sets the
     factor of later sound.
 
-    Pieces give what the whole gives, bit for bit. Until sound is made louder, all of it passes
-    without delay; from then on peaks are limited, and `limiter.HELD_SAMPLES` may wait.
+    Pieces give what the whole gives, bit for bit. A factor that is set before the first sample
+    holds from there; later ones are reached in a ramp, or a click would be heard. Until sound is
+    made louder, all of it passes without delay; from then on peaks are limited, and
+    `limiter.HELD_SAMPLES` may wait.
     """
 
     def __init__(self) -> None:
-        self.last = 1.0
-        """The factor of the last change."""
+        self.last: float | None = None
+        """The factor of the last change, if there was any."""
         self._received = 0  # samples
         self._from, self._to, self._changed_at = 1.0, 1.0, -_RAMP
+        self._changed = False
         self._changes: list[tuple[int, float]] = []  # changes still to come, by their sample
         self._limiter: Limiter | None = None
 
@@ -45,7 +48,7 @@ class Gain:
             size = (at - self._received) * BYTES_PER_SAMPLE
             out.append(self._scaled(pcm[:size]))
             pcm = pcm[size:]
-            self._from, self._to, self._changed_at = self._to, factor, at
+            self._turn(at, factor)
             if factor > 1.0 and self._limiter is None:
                 self._limiter = Limiter(HIGHEST_PEAK)
         out.append(self._scaled(pcm))
@@ -54,6 +57,14 @@ class Gain:
     def finish(self) -> bytes:
         """Return the rest."""
         return b"" if self._limiter is None else to_s16le(self._limiter.finish())
+
+    def _turn(self, at: int, factor: float) -> None:
+        """Let a change take effect at the sample that comes next."""
+        if at == 0 and not self._changed:  # nothing was heard at another volume
+            self._to = factor
+        elif factor != self._to:
+            self._from, self._to, self._changed_at = self._to, factor, at
+        self._changed = True
 
     def _scaled(self, pcm: bytes) -> bytes:
         """Scale sound that has no change of the factor in it."""

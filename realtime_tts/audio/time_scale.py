@@ -99,8 +99,9 @@ class TimeScale:
         return _pcm(blocks)
 
     def finish(self) -> bytes:
-        """Return the rest: its last sample is the input's last."""
-        length = self._speed.played(self._received) - self._given
+        """Return the rest: its last sample is the input's last. None is left of an input that ends
+        before the place that its output went on from."""
+        length = max(0, self._speed.played(self._received) - self._given)
         start = self._received - length
         self._given, tail = self._given + length, self._at(start, length).copy()
         fade = min(_BLOCK, length)

@@ -167,6 +167,8 @@ class CapturedEngine(ModelEngine):
 
     def _launch(self, plan: StepPlan) -> _QueuedStep:
         queued = _QueuedStep(StepOutput(), StepSound(self._steps, self._rows))
+        for prefill in plan.prefills:  # at once: `close` clears them, even if the step fails
+            self._rows[prefill.id].slot = prefill.slot
         self._move_pages(plan)
         openings = [o for prefill in plan.prefills if (o := self._opening(prefill, queued.output))]
         openings.sort(key=lambda opening: opening.talks)
@@ -198,8 +200,11 @@ class CapturedEngine(ModelEngine):
             store.copy_prefix([back.slot], self.swapped.pop(back.id))
 
     def _opening(self, plan: Prefill, output: StepOutput) -> Opening | None:
-        """Return how a row begins, or None, with the reason in `output`, if it cannot."""
+        """Return how a row begins, or None, with the reason in `output`, if it does not."""
         row = self._rows[plan.id]
+        if self._is_over(plan.id):
+            output.ended[plan.id] = "max_length"
+            return None
         try:
             opening = Opening.of(plan.id, row, plan.layout, self._prompts)
             self._check_length(row, opening.positions)

@@ -30,7 +30,7 @@ TEXT = "guard_text"
 
 @dataclass(frozen=True, slots=True)
 class GuardConfig:
-    """Limits of the guards; `enabled=False` switches all of them off.
+    """Limits of the guards; `enabled=False` switches all of them off. Silence is counted anyway.
 
     The budget is `budget_base + budget_per_token * text tokens` frames. Speech takes about three
     frames a token, digits up to five; eight leaves room for slow delivery.
@@ -145,9 +145,9 @@ class Guards:
 
     def silence(self, trailing: int, length: int) -> str | None:
         """Take `length` samples that left the codec, the last `trailing` of which are inaudible."""
+        self._silent_samples = trailing + (self._silent_samples if trailing == length else 0)
         if not self._config.enabled:
             return None
-        self._silent_samples = trailing + (self._silent_samples if trailing == length else 0)
         # While text is still being fed (one token a frame) silence is a pause, not an end.
         if self._silent_samples < self._silence_limit or not self.text_finished:
             return None
@@ -180,15 +180,14 @@ class Watch:
         guards'. `blocks`: the sound of the step."""
         ended = dict(output.ended)
         guards = self.guards
-        if not self._config.enabled:
-            return ended
-        for id, code in output.frames.items():
-            if (reason := guards[id].frame(code)) is not None:
-                self._note(ended, id, reason)
-        for id, token in output.tokens.items():
-            if (reason := guards[id].token(token)) is not None:
-                self._note(ended, id, reason)
-        for block in blocks:
+        if self._config.enabled:
+            for id, code in output.frames.items():
+                if (reason := guards[id].frame(code)) is not None:
+                    self._note(ended, id, reason)
+            for id, token in output.tokens.items():
+                if (reason := guards[id].token(token)) is not None:
+                    self._note(ended, id, reason)
+        for block in blocks:  # in any case: the times of words need to know what is silent
             length = block.samples.shape[1]
             trailing = trailing_silence(block.samples, self._config)
             for id, silent in zip(block.ids, trailing, strict=True):

@@ -47,7 +47,10 @@ class MemoryBudget:
             if not 0 < share <= 1:
                 raise ConfigError(f"a share of memory is above 0 and at most all; got {text!r}")
             return cls(share=share)
-        return cls(size=int(number * _UNITS[unit]))
+        size = int(number * _UNITS[unit])
+        if size == 0:
+            raise ConfigError(f"memory is at least a byte; got {text!r}")
+        return cls(size=size)
 
     def bytes_of(self, total: int) -> int:
         """Return the budget in bytes on a GPU of `total` bytes. Raises ConfigError for less."""

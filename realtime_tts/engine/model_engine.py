@@ -196,6 +196,11 @@ class ModelEngine(Engine):
         row.eos_fed = True
         return control.tts_eos
 
+    def _is_over(self, utterance_id: str) -> bool:
+        """Return whether an utterance has as many frames as it may have, before its prefill: then
+        another engine made them all."""
+        return self._rows[utterance_id].frames >= self._max_frames
+
     def _check_length(self, row: Row, prompt: int) -> None:
         """Raise RequestError if `prompt` positions and the frames do not fit into an utterance."""
         positions = self._positions

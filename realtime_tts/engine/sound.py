@@ -128,7 +128,8 @@ class LeadingSilence:
         return given
 
     def _of_block(self, block: SoundBlock, seconds: float) -> list[SoundBlock]:
-        held, samples, attack = self._held, block.samples, round(_ATTACK_SECONDS * self._rate)
+        held, samples = self._held, block.samples
+        attack, most = round(_ATTACK_SECONDS * self._rate), _MOST_SECONDS * self._rate
         rows = [number for number, id in enumerate(block.ids) if id in held]
         if not rows:
             return [block]
@@ -137,7 +138,8 @@ class LeadingSilence:
             id = block.ids[number]
             each = held[id]
             if onset >= 0 and each.start is None:
-                each.start = max(0, each.length + onset - attack)
+                begins = each.length + onset
+                each.start = max(0, begins - attack) if begins < most else 0
             each.parts.append(samples[number])
             each.length += samples.shape[1]
             if self._is_enough(each, seconds):

@@ -72,6 +72,9 @@ class TorchEngine(ModelEngine):
         hidden: list[Tensor] = []
         ids: list[str] = []
         for prefill in plan.prefills:
+            if self._is_over(prefill.id):
+                output.ended[prefill.id] = "max_length"
+                continue
             try:
                 hidden.append(self._prefill(prefill)[None])
             except RequestError as error:

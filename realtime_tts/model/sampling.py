@@ -25,6 +25,9 @@ from realtime_tts.model.config import ModelConfig
 from realtime_tts.sampling import PredictorSampling, Sampling
 
 _NEVER = float("-inf")
+_COLDEST = 1e-6
+"""Below this temperature a row is greedy: it draws the best code anyway, until logits divided by
+the temperature become infinite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +57,17 @@ class Limits:
         cls, rows: Sequence[Sampling | PredictorSampling], vocab: int, device: torch.device
     ) -> Limits:
         """Build the limits from the settings of each row, for a vocabulary of `vocab` codes."""
-        temperatures = [row.temperature for row in rows]
-        ks = [0 if row.temperature == 0 else min(row.top_k, vocab) for row in rows]
-        ps = [1.0 if row.temperature == 0 else row.top_p for row in rows]
-        greedy = [t == 0 for t in temperatures]
+        greedy = [row.temperature < _COLDEST for row in rows]
+        pairs = list(zip(rows, greedy, strict=True))
+        temperatures = [1.0 if best else row.temperature for row, best in pairs]
+        ks = [0 if best else min(row.top_k, vocab) for row, best in pairs]
+        ps = [1.0 if best else row.top_p for row, best in pairs]
 
         def column(values: Sequence[float], dtype: torch.dtype = torch.float32) -> Tensor:
             return torch.tensor(values, dtype=dtype, device=device).unsqueeze(1)
 
         return cls(
-            temperature=column([t or 1.0 for t in temperatures]),
+            temperature=column(temperatures),
             top_p=column(ps),
             last_k=column([max(k - 1, 0) for k in ks], torch.long),
             unlimited=column([k == 0 for k in ks], torch.bool),

@@ -92,7 +92,9 @@ class PagePlanner:
     def start(self, prefill: Prefill) -> bool:
         """Reserve pages for a prompt. Returns False if too few are left for the rows on air and for
         its own beginning."""
-        needed = self._kv.size.pages_for(prefill.positions + self._ahead_frames)
+        size = self._kv.size
+        longest = prefill.positions - prefill.spoken + size.max_frames
+        needed = size.pages_for(min(prefill.positions + self._ahead_frames, longest))
         if self._ahead < 0:
             self._ahead = self._pages_ahead()
         if self.available < needed + self._ahead:
@@ -103,7 +105,7 @@ class PagePlanner:
                 return False
             self._swap_out(victims)
             self._ahead = 0
-        wanted = self._kv.size.pages_for(prefill.positions)
+        wanted = size.pages_for(prefill.positions)
         self._reserve(prefill.id, prefill.slot, 0, wanted)
         self._ahead += needed - wanted
         return True

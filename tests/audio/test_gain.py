@@ -46,8 +46,16 @@ def test_what_would_be_too_loud_is_limited() -> None:
 
 
 def test_a_volume_of_nothing_is_silence() -> None:
-    made = spoken(plain(), (0.0, voice(1, -20)))
-    assert not any(made[2 * RATE // 200 :])
+    assert not any(spoken(plain(), (0.0, voice(1, -20))))
+
+
+def test_a_stream_that_goes_on_begins_at_the_volume_where_it_stood() -> None:
+    pcm = voice(1, -20)
+    half = len(pcm) // 2
+    whole = spoken(plain(), (0.5, pcm))
+    assert whole == spoken(plain(), (0.5, pcm[:half])) + spoken(plain(), (0.5, pcm[half:]))
+    turned = spoken(plain(), (1.0, pcm), (0.5, pcm))
+    assert turned == pcm + spoken(plain(), (1.0, b""), (0.5, pcm)), "in a ramp, from its volume"
 
 
 def test_no_click_where_the_volume_changes() -> None:

@@ -171,3 +171,16 @@ def test_an_output_is_gone_on_with_where_it_stood(frames: int, more: int, speed:
     pieces = [second.push(pcm[at:][:FRAME].tobytes()) for at in range(begins, len(pcm), FRAME)]
     rest = b"".join([*pieces, second.finish()])
     assert before + rest == at_speed(pcm, speed).tobytes()
+
+
+@pytest.mark.parametrize("speed", SPEEDS)
+@pytest.mark.parametrize("more", [0, 240, TimeScale.HISTORY])
+def test_an_input_that_ends_before_its_place_has_no_rest(speed: float, more: int) -> None:
+    """As where an engine fails before it has made the speech again that was played elsewhere."""
+    pcm = voice(0.8)
+    first = TimeScale(Speed(speed))
+    first.push(pcm.tobytes())
+    begins = first.place.next - TimeScale.HISTORY
+    second = TimeScale(Speed(speed), first.place, begins)
+    given = second.push(pcm[begins : begins + more].tobytes())
+    assert len(given + second.finish()) < 2 * LOOKAHEAD

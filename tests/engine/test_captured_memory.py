@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from unittest.mock import Mock
 
 import pytest
 
 from realtime_tts.engine import captured_engine
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.engine.opening import Opening
 from realtime_tts.model import SpeechModel
 from realtime_tts.model.paged_cache import PagedKVCache
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
@@ -123,6 +125,32 @@ def test_who_leaves_while_swapped_out_leaves_nothing_behind(
     assert any(plan.swap_outs for plan in plans)
     assert not each.swapped and each.store.positions == 112
     same_speech(plenty, rows)
+
+
+def test_a_start_that_fails_takes_no_pages_with_it(
+    model: SpeechModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first of two rows that begin together fails: as when a GPU has no memory for a moment."""
+    each = engine(model, 128)
+
+    def start(*ids: str) -> StepPlan:
+        for id in ids:
+            each.open(id, UtteranceSpec())
+            each.append(id, [7, 8, 9])
+        rows = [(id, slot) for slot, id in enumerate(ids)]
+        return StepPlan(
+            tuple(Prefill(id, slot, 9, 3, Layout.STREAMING) for id, slot in rows),
+            reservations=tuple(
+                Reservation(id, slot, 0, (2 * slot + 1, 2 * slot + 2)) for id, slot in rows
+            ),
+        )
+
+    with monkeypatch.context() as patch, pytest.raises(MemoryError):
+        patch.setattr(Opening, "begin", Mock(side_effect=MemoryError))
+        each.step(start("a", "b"))
+    for id in ("a", "b"):
+        each.close(id)
+    assert each.step(start("c", "d")).frames.keys() == {"c", "d"}
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])

@@ -8,7 +8,9 @@ where it arises: in what the talker says next.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,26 +19,29 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from realtime_tts.engine.captured_engine import CapturedEngine
-from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.engine.interface import BlockSamples, StepOutput, UtteranceSpec
 from realtime_tts.engine.made_codes import unpacked
+from realtime_tts.engine.model_engine import ModelEngine
+from realtime_tts.engine.sound import all_sound
+from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.engine.warm_up import ScriptedPages
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.engine.speaking import PARITY, step_of
 from tests.model.light import light_model
-from tts_scheduler import Layout, Prefill
+from tts_scheduler import CodecRun, Layout, Prefill, StepPlan
 
 TEXT = [7 + number % 80 for number in range(30)]
 FRAMES = 34
+FOLDER = PARITY / "tiny-custom_voice"
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def engine(device: str, dtype: torch.dtype) -> CapturedEngine:
-    folder = PARITY / "tiny-custom_voice"
-    model = light_model(folder, device=device, dtype=dtype)
+    model = light_model(FOLDER, device=device, dtype=dtype)
     generation = replace(model.config.generation, min_frames=10**6)
     model.config = replace(model.config, generation=generation)
-    tokenizer = Qwen2Tokenizer.from_folder(folder)
+    tokenizer = Qwen2Tokenizer.from_folder(FOLDER)
     return CapturedEngine(
         model, tokenizer, name="tiny", slots=2, max_frames=FRAMES + 2, kv_positions=1_024
     )
@@ -85,3 +90,36 @@ def test_the_talker_says_the_same_behind_frames_of_another_engine(
         assert difference <= most < float((before - wanted).norm() / wanted.norm())
         if device == "cpu" or dtype == torch.float32:
             assert np.array_equal(again, codes[spoken : spoken + len(again)])
+
+
+@pytest.mark.parametrize("captures", [False, True])
+def test_no_frame_follows_as_many_as_a_turn_may_have(captures: bool) -> None:
+    """As where a socket is lost behind the last sound, before its client heard of the end."""
+    model, tokenizer = light_model(FOLDER), Qwen2Tokenizer.from_folder(FOLDER)
+    make: Callable[..., ModelEngine] = TorchEngine
+    if captures:
+        make = partial(CapturedEngine, kv_positions=1_024)
+    made = make(model, tokenizer, name="tiny", slots=2, max_frames=5)
+    for id, frames in (("whole", 5), ("nearly", 4)):
+        codes = np.ones((frames, made.info.codes_per_frame), np.int16)
+        made.open(id, UtteranceSpec(layout="streaming"), codes)
+        made.append(id, TEXT)
+    length = made.prompt_tokens(UtteranceSpec())
+    plan = StepPlan(
+        (
+            Prefill("whole", 0, length, 1, Layout.STREAMING, 5),
+            Prefill("nearly", 1, length, 1, Layout.STREAMING, 4),
+        ),
+        codec=(CodecRun("whole", 0, 1), CodecRun("nearly", 1, 1)),
+    )
+    output = made.step(ScriptedPages(2, made.kv_cache).added_to(plan))
+    assert output.frames.keys() == {"nearly"}
+    assert output.ended == {"whole": "max_length", "nearly": "max_length"}
+    assert {id: samples.shape for id, samples in _sound(output)} == {
+        "nearly": (made.info.samples_per_frame,)
+    }
+
+
+def _sound(output: StepOutput) -> Iterator[tuple[str, BlockSamples]]:
+    for block in all_sound(output):
+        yield from zip(block.ids, block.samples, strict=True)

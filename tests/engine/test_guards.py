@@ -8,9 +8,11 @@ from realtime_tts.engine.guards import (
     TEXT,
     GuardConfig,
     Guards,
+    Watch,
     trailing_silence,
 )
-from realtime_tts.engine.interface import Samples
+from realtime_tts.engine.interface import Samples, StepOutput
+from realtime_tts.engine.sound import all_sound
 
 RATE = 24_000
 FRAME = 1_920
@@ -80,6 +82,17 @@ def test_silence_while_text_is_still_fed_is_a_pause(tokens: int, finished: bool)
 def test_guards_can_be_switched_off() -> None:
     guard = guards(tokens=0, enabled=False, silence_seconds=0.01, budget_base=1)
     assert all(guard.frame(7) is None and heard(guard, QUIET) is None for _ in range(100))
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_what_is_silent_is_known_with_and_without_guards(enabled: bool) -> None:
+    """The times of words end where speech falls silent."""
+    watch = Watch(GuardConfig(enabled=enabled), RATE)
+    watch.begin("a")
+    for number, samples in enumerate([SPEECH, QUIET, QUIET], 1):
+        output = StepOutput(frames={"a": number}, samples={"a": samples})
+        assert watch.reasons(output, all_sound(output)) == {}
+    assert watch.guards["a"].silent_samples == 2 * FRAME
 
 
 def test_a_guard_goes_on_where_that_of_another_engine_was() -> None:

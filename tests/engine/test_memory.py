@@ -109,7 +109,9 @@ def test_a_budget_is_a_size_or_a_share_of_the_gpu(text: str, size: int) -> None:
     assert MemoryBudget.parse(text).bytes_of(100 * GIB) == size
 
 
-@pytest.mark.parametrize("text", ["", "much", "-3GiB", "40 parsecs", "0", "120%", "3 GiB or so"])
+@pytest.mark.parametrize(
+    "text", ["", "much", "-3GiB", "40 parsecs", "0", "0GiB", "0%", "120%", "3 GiB or so"]
+)
 def test_what_is_no_budget_is_refused(text: str) -> None:
     with pytest.raises(ConfigError):
         MemoryBudget.parse(text)

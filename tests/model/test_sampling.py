@@ -67,6 +67,12 @@ def test_top_p_keeps_the_fewest_that_reach_it() -> None:
     assert shares(logits, top_p=0.01) == [0, 1, 0, 0]
 
 
+@pytest.mark.parametrize("temperature", [1e-3, 1e-9, 1e-38, 5e-324])
+def test_the_colder_the_surer_is_the_best_code(temperature: float) -> None:
+    assert set(draws([20.0, 22.0, -5.0, 21.0], temperature, 0, 1.0)) == {1}
+    assert set(draws([20.0, 22.0, -5.0, 21.0], temperature, 3, 0.9)) == {1}
+
+
 def test_temperature_zero_is_the_best_code_whatever_the_height() -> None:
     assert set(draws([0.1, 0.3, 0.2], 0.0, 1, 0.5)) == {1}
 

@@ -16,6 +16,7 @@ from tts_scheduler import (
     Queued,
     Refused,
     Reservation,
+    Spoken,
     StepPlan,
 )
 from tts_scheduler.admission import peak_pages
@@ -206,6 +207,22 @@ def test_a_start_leaves_two_seconds_of_memory_to_those_on_air(rig_of: MakeRig) -
         rig.open("b", 300, prompt_tokens=4, layout=Layout.STREAMING)
         rig.steps(1)
         assert set(rig.frames) == started, pages
+
+
+@pytest.mark.parametrize("frames", [10, 40, 55, 60])
+def test_a_turn_that_another_engine_spoke_starts_wherever_it_fits_to_its_end(
+    rig_of: MakeRig, frames: int
+) -> None:
+    """It needs no memory for frames beyond the most that a turn has."""
+    rig = rig_of(5)  # 80 positions, for a prompt of 20 at most
+    spoken, layout = Spoken(frames, frames * 1_920), Layout.STREAMING
+    free_at = rig.now + 1.0
+    rig.scheduler.open(
+        "a", prompt_tokens=9, now=rig.now, layout=layout, listener_free_at=free_at, spoken=spoken
+    )
+    rig.scheduler.append("a", 80, rig.now)
+    plan = rig.plan()
+    assert plan is not None and [prefill.spoken for prefill in plan.prefills] == [frames]
 
 
 def test_a_start_waits_for_rows_that_lack_memory_themselves(rig_of: MakeRig) -> None:

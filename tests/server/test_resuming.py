@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from realtime_tts.engine.fake import FakeEngineConfig
+from realtime_tts.engine.fake import FakeEngineConfig, Faults
 from realtime_tts.server.resumption import Position
 from tests.server.conftest import Speaking
 from tests.server.resuming import Kept, hear, spoken, whole
@@ -24,6 +24,7 @@ TEXTS = [
     "One **bold** word 🙂 and [a link](https://an.example/of/some/length) in between. " * 3,
     "It costs $3.50, and that is 42 in all.\n\n- a list\n- of two  ",
     '[excited] Well, <voice name="bass">no <spell>A1</spell></voice> *sighs* <b>yes</b>.</p>',
+    'Low <prosody volume="soft">is the tide.</prosody> <volume ratio="2"/>And it turns at noon.',
     "Hi.",
 ]
 
@@ -99,6 +100,29 @@ async def test_without_being_asked_for_no_state_is_sent(speech: Speaking) -> Non
     async with speech() as server:
         kept = await spoken(partial(server.talk, "?lead_ms=30000"), whole("The tide is in."))
     assert (kept.state, kept.told) == ("", [])
+
+
+@pytest.mark.parametrize("speed", [1, 1.25])
+async def test_a_row_that_fails_before_it_is_where_it_was_ends_its_turn_alone(
+    speech: Speaking, speed: float
+) -> None:
+    faults, kept = Faults(), Kept("a")
+    async with speech(faults=faults) as server:
+        async with server.talk(f"{ON}&speed={speed}") as talker:
+            await talker.send("text", turn_id="a", text=TEXTS[0], end=True)
+            await hear(talker, kept, 6)
+        faults.numerics = _Everybody()
+        kept.next = None
+        async with server.talk(f"{ON}&speed={speed}") as talker:
+            for message in [*kept.resume(), {"turn_id": "a", **whole(TEXTS[0])[0]}]:
+                await talker.socket.send(json.dumps(message))
+            *_, error = await talker.until("error")
+            assert (error["code"], error["fatal"]) == ("numerics", False)
+
+
+class _Everybody(set[str]):
+    def __contains__(self, id: object) -> bool:
+        return True
 
 
 async def half(server: Any, text: str) -> Kept:

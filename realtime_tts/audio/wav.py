@@ -8,7 +8,7 @@ from realtime_tts.audio.formats import SYNTHETIC, AudioFormat
 
 _TAGS = {"pcm_s16le": 1, "pcm_f32le": 3, "pcm_alaw": 6, "pcm_mulaw": 7}
 _UNKNOWN = 0xFFFFFFFF
-_LONGEST = _UNKNOWN - 128  # leaves room for the header
+_LONGEST = _UNKNOWN - 256  # leaves room for the header, and for what stands behind the samples
 
 
 def _info(comment: str) -> bytes:

@@ -98,7 +98,7 @@ class DeepgramSocket(SpeechSocket):
 
     def segment_done(self, context: SpeechContext, segment: Segment) -> Messages:
         if segment.reason != "complete":
-            text = f"speech was cut at its longest ({segment.reason}); flush more often"
+            text = f"speech ended early ({segment.reason}); flush more often"
             self.say(messages.warning("SPEECH_CUT_SHORT", text))
         return ()
 

@@ -3,7 +3,7 @@ import struct
 import pytest
 
 from realtime_tts.audio.formats import audio_format
-from realtime_tts.audio.wav import wav_header
+from realtime_tts.audio.wav import WAV_END, wav_header
 
 
 @pytest.mark.parametrize("encoding", ["pcm_s16le", "pcm_f32le", "pcm_mulaw", "pcm_alaw"])
@@ -19,3 +19,7 @@ def test_a_header_has_one_length_and_counts_what_follows(encoding: str) -> None:
 def test_more_than_a_header_can_say_lasts_until_the_end() -> None:
     wav = audio_format(container="wav")
     assert wav_header(wav, 5 << 30) == wav_header(wav)
+    behind = len(WAV_END)
+    for size in range((1 << 32) - 400, 1 << 32, 2):  # either both lengths, or neither
+        header = wav_header(wav, size, behind)
+        assert (header[4:8] == b"\xff" * 4) == (header[-4:] == b"\xff" * 4), size

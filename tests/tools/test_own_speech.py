@@ -51,13 +51,12 @@ class Ears:
 def test_what_was_understood_is_kept_and_can_be_learnt(tmp_path: Path) -> None:
     ears = Ears()
     speaker = Speaker(demo_voice.folder(), TEXTS, 3, CPU)
-    shelf = Shelf(tmp_path, "speech-own-0", leave_out=1)
-    asyncio.run(keep(speaker, cast(Judge, ears), shelf, seconds=60))
+    asyncio.run(keep(speaker, cast(Judge, ears), Shelf(tmp_path, "speech-own-0"), seconds=60))
     assert [one.reason for one in ears.heard] == ["complete"] * 4
     assert sorted(one.attempt for one in ears.heard if one.text == TEXTS[0]) == [0, 1], "said again"
     held = CodedShard.load(tmp_path / "speech-own-0-0000.npz")
     said = [one for one in ears.heard if one.text != TEXTS[0]]
-    assert [len(one.samples) // 1920 - 1 for one in said] == held.entries[:, 3].tolist()
+    assert [len(one.samples) // 1920 for one in said] == held.entries[:, 3].tolist()
     assert [one.voice for one in said] == held.entries[:, 2].tolist()
     assert {*held.entries[:, 2].tolist()} <= {*range(len(VOICE_NAMES))}
     for one, (frame, token, _, frames, tokens) in zip(said, held.entries.tolist(), strict=True):
@@ -65,9 +64,24 @@ def test_what_was_understood_is_kept_and_can_be_learnt(tmp_path: Path) -> None:
         words = held.words[frame : frame + frames]
         assert {*words[words >= 0].tolist()} == {*range(len(" ".join(one.text).split()))}
         _check_learnt(one, words, held.phones[frame : frame + frames])
-        codes = unpacked(bytes(one.codes), 16)
-        assert np.array_equal(held.codes[frame : frame + frames], codes[1:])
+        assert np.array_equal(held.codes[frame : frame + frames], unpacked(bytes(one.codes), 16))
     _learn(held)
+
+
+def test_the_beginning_of_an_utterance_can_be_left_out(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, "speech", leave_out=1)
+    codes = np.arange(4 * 16).reshape(4, 16)
+    for text in ("Well then.", "Yes indeed."):
+        one = Utterance((text,), 0, [5, 6], [0, 1])
+        one.pcm += bytes(4 * 1920 * 2)
+        one.codes += codes.astype("<i2").tobytes()
+        one.tokens += np.array([-1, 0, 1, 1], "<i2").tobytes()
+        shelf.put([(one, [True])])
+    shelf.store()
+    held = CodedShard.load(tmp_path / "speech-0000.npz")
+    assert held.entries[:, [0, 1, 3, 4]].tolist() == [[0, 0, 3, 2], [3, 2, 3, 2]]
+    assert held.codes.tolist() == [*codes[1:].tolist()] * 2
+    assert held.words.tolist() == [0, 1, 1] * 2 and len(held.phones) == len(held.pitch) == 6
 
 
 def _check_learnt(utterance: Utterance, words: np.ndarray, phones: np.ndarray) -> None:

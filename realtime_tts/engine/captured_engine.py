@@ -212,7 +212,7 @@ class CapturedEngine(ModelEngine):
             output.failed[plan.id] = RowError(error.code, str(error))
             self.store.clear(plan.slot)
             return None
-        opening.begin(plan.slot, self._prompts)
+        opening.begin(self._prompts)
         if is_wide(opening.row.spec.sampling):
             self._wide.add(plan.id)
         return opening

@@ -76,7 +76,7 @@ class Opening:
         row = self.row
         return Start(row.slot, row.prompt, row.spec.sampling, row.spec.seed)
 
-    def begin(self, slot: int, prompts: PromptBuilder) -> None:
+    def begin(self, prompts: PromptBuilder) -> None:
         """Move the row to the position after its prompt, once it has a slot and pages."""
         row = self.row
         if _codes(self.prefix) is not None:
@@ -88,7 +88,7 @@ class Opening:
             row.fed, row.eos_fed = min(self.length, len(row.ids)), self.length > len(row.ids)
         elif self.layout is Layout.FULL_TEXT:
             row.fed, row.eos_fed = len(row.ids), True
-        row.slot, row.prompt = slot, self.positions - 1
+        row.prompt = self.positions - 1
         row.text_first = prompts.text_position(self.prefix)
 
 

@@ -125,10 +125,10 @@ async def speak(
                 await turn.played(heard / SAMPLE_RATE * 1000)
         if not paced:  # else this turn's audio would still count as unheard in the next turn
             await turn.played(turn.samples_received / SAMPLE_RATE * 1000)
+        if len(tasks) > 1:
+            await tasks[1]  # of a turn that is cut off, the result comes after the last packet
         seen.result = turn.result
         seen.layout, seen.words = turn.layout, turn.words
-        if len(tasks) > 1:
-            await tasks[1]
     except RealtimeTTSError as error:
         seen.error = (
             error.server_code if isinstance(error, TurnError | OverloadedError) else error.code

@@ -15,6 +15,7 @@ from realtime_tts.bench.deltas import DeltaKind, DeltaTiming
 from realtime_tts.bench.local_server import ServerDidNotStart, http_status, local_server
 from realtime_tts.bench.run import run
 from realtime_tts.bench.settings import AgentSettings, BenchSettings, Level, Mode
+from realtime_tts.bench.sockets import SocketTarget, speak
 from realtime_tts.cli import main
 from realtime_tts.errors import RequestError
 
@@ -167,6 +168,13 @@ async def test_agents_think_stall_and_interrupt(server: str) -> None:
     check(level)
     assert level["turns"] == 12 and level["failed"] == 0
     assert 0 < level["interrupted"] < 12
+
+
+async def test_a_turn_cut_off_on_air_has_the_servers_result(server: str) -> None:
+    async with SocketTarget(BenchSettings(server=server)).client() as tts:
+        seen = await speak(tts, [(0.0, "This is much to hear. " * 40)], cut_after=0.05)
+    assert seen.last_byte_seconds is not None  # it was on air
+    assert seen.result is not None and seen.result.reason == "interrupted"
 
 
 async def test_whole_texts_use_the_full_text_layout_and_repeat_with_a_seed(server: str) -> None:

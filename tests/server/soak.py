@@ -172,6 +172,7 @@ class Heard:
     underruns_of_held_turns: int = 0
     late_bytes: int = 0
     vanished: int = 0
+    turned_away: int = 0
     ttfa_ms: list[float] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -190,15 +191,26 @@ class Client:
     async def run(self) -> None:
         await asyncio.sleep(self._rng.random() * 2)
         while time.monotonic() < self._until:
-            async with websockets.connect(self._url, compression=None) as socket:
-                await socket.recv()
-                while time.monotonic() < self._until:
-                    await self._turn(socket)
-                    if self._rng.random() < 0.03:
-                        self._heard.vanished += 1
-                        socket.transport.abort()
-                        break
-                    await asyncio.sleep(self._rng.random())
+            try:
+                async with websockets.connect(self._url, compression=None) as socket:
+                    await socket.recv()
+                    await self._turns_on(socket)
+            except websockets.InvalidStatus as refusal:
+                body = json.loads(refusal.response.body or b"{}")
+                if body.get("code") != "too_many_sessions":
+                    raise
+                self._heard.turned_away += 1  # no turn would be free: the scheduler's right
+                await asyncio.sleep(body["retry_after_ms"] / 1_000)
+
+    async def _turns_on(self, socket: websockets.ClientConnection) -> None:
+        """One turn after the other, until the time is up or the client vanishes."""
+        while time.monotonic() < self._until:
+            await self._turn(socket)
+            if self._rng.random() < 0.03:
+                self._heard.vanished += 1
+                socket.transport.abort()
+                return
+            await asyncio.sleep(self._rng.random())
 
     async def _turn(self, socket: websockets.ClientConnection) -> None:
         self._turns += 1
@@ -318,6 +330,7 @@ def report(
         "turns": dict(heard.reasons),
         "vanished": heard.vanished,
         "refused": len(heard.refusals),
+        "turned_away": heard.turned_away,
         "problems": heard.problems[:10],
         "underruns": heard.underruns,
         "underruns_of_held_turns": heard.underruns_of_held_turns,

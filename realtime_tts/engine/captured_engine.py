@@ -31,7 +31,7 @@ from realtime_tts.engine.interface import (
     RowError,
     StepOutput,
 )
-from realtime_tts.engine.made_codes import packed
+from realtime_tts.engine.made_codes import packed, packed_number
 from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.opening import Opening, PrefixCache
 from realtime_tts.engine.spoken_as import no_voices
@@ -306,7 +306,7 @@ class CapturedEngine(ModelEngine):
         row = self._rows[id]
         row.frames += 1
         if self._aligned:
-            row.token = output.tokens[id] = token
+            row.token, output.tokens[id] = token, packed_number(token)
         output.frames[id], output.codes[id] = int(codes[0]), packed(codes)
         if row.frames >= self._max_frames:
             output.ended[id] = "max_length"

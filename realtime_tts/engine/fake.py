@@ -25,7 +25,7 @@ from realtime_tts.engine.interface import (
     check_spec,
     no_voice,
 )
-from realtime_tts.engine.made_codes import Codes, packed
+from realtime_tts.engine.made_codes import Codes, packed, packed_number
 from realtime_tts.sampling import Sampling
 from tts_scheduler import CodecRun, Decode, KVCacheSize, Layout, Prefill, StepPlan
 
@@ -134,6 +134,9 @@ class FakeEngine:
     def text_needed(self, spec: UtteranceSpec) -> int:
         return 1
 
+    def silent_start(self, spec: UtteranceSpec) -> int:
+        return 0
+
     def open(self, utterance_id: str, spec: UtteranceSpec, spoken: Codes | None = None) -> None:
         voice = (spec.voice or _DEFAULT_VOICE).lower()
         # A registered voice has a tone of its own, too: between 700 and 999 Hz.
@@ -183,7 +186,7 @@ class FakeEngine:
         output.codes[id] = packed((first + _BOOKS) % 2_048)
         if self.config.aligned:
             token = (row.frames - 1) // self.config.frames_per_token
-            output.tokens[id] = min(token, max(0, row.tokens - 1))
+            output.tokens[id] = packed_number(min(token, max(0, row.tokens - 1)))
 
     def _run_codec(self, id: str, frames: int, output: StepOutput) -> None:
         row = self._rows[id]

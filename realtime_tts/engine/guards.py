@@ -20,6 +20,7 @@ import numpy as np
 
 from realtime_tts.audio.pcm import FULL_SCALE
 from realtime_tts.engine.interface import BlockSamples, SoundBlock, StepOutput
+from realtime_tts.engine.made_codes import last_number
 from realtime_tts.text.progress import Progress
 
 BUDGET = "guard_budget"
@@ -184,8 +185,8 @@ class Watch:
             for id, code in output.frames.items():
                 if (reason := guards[id].frame(code)) is not None:
                     self._note(ended, id, reason)
-            for id, token in output.tokens.items():
-                if (reason := guards[id].token(token)) is not None:
+            for id, tokens in output.tokens.items():
+                if (reason := guards[id].token(last_number(tokens))) is not None:
                     self._note(ended, id, reason)
         for block in blocks:  # in any case: the times of words need to know what is silent
             length = block.samples.shape[1]

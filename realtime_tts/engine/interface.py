@@ -152,18 +152,18 @@ class StepOutput:
     """What one engine step made, by utterance id.
 
     `frames`: first code of the frame made in this step (for the repetition guard), for every
-    planned row that did not end or fail. `codes`: all codes of the same frames, as
-    `made_codes.packed`. `tokens`: the text token that each of these frames speaks, where the
-    checkpoint has alignment heads; they are read frame by frame and may go back. `samples`: float32
-    in [-1, 1], the samples that left the codec in this step; `blocks` holds many rows at a time,
-    which costs the host a fraction. An id is in one of the two, once. `ended`: rows whose speech is
-    over, with the reason (`complete` or `max_length`); all their pending frames went through the
+    planned row that did not end or fail. `codes`: all codes of the same frames, and of a silent
+    start before them, as `made_codes.packed`. `tokens`: the text token that each of these frames
+    speaks, packed too, where the checkpoint has alignment heads; they may go back. `samples`:
+    float32 in [-1, 1], the samples that left the codec in this step; `blocks` holds many rows at a
+    time, which costs the host a fraction. An id is in one of them, once. `ended`: rows whose speech
+    is over, with the reason (`complete` or `max_length`); all their pending frames went through the
     codec. `failed`: rows that ended with an error of their own; their pending frames are dropped.
     """
 
     frames: dict[str, int] = field(default_factory=dict)
     codes: dict[str, bytes] = field(default_factory=dict)
-    tokens: dict[str, int] = field(default_factory=dict)
+    tokens: dict[str, bytes] = field(default_factory=dict)
     samples: dict[str, Samples] = field(default_factory=dict)
     blocks: list[SoundBlock] = field(default_factory=list)
     ended: dict[str, str] = field(default_factory=dict)
@@ -206,6 +206,12 @@ class Engine(Protocol):
 
         It is 1, except for a voice cloned in context: there a value of 0 or less, -n, means that
         frame 0 and n further frames still carry the reference's own text.
+        """
+
+    def silent_start(self, spec: UtteranceSpec) -> int:
+        """Return how many first frames need not be made, because they are always the same silence.
+
+        A `Prefill` says whether they are part of it; their sound comes with that of the next frame.
         """
 
     def open(self, utterance_id: str, spec: UtteranceSpec, spoken: Codes | None = None) -> None:

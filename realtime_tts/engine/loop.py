@@ -32,7 +32,7 @@ from realtime_tts.engine.link import (
     Started,
     Waits,
 )
-from realtime_tts.engine.made_codes import Codes, MadeCodes, packed_number, unpacked
+from realtime_tts.engine.made_codes import Codes, MadeCodes, unpacked
 from realtime_tts.engine.pending import PendingCommands
 from realtime_tts.engine.pulse import LoopObserver, Pulse
 from realtime_tts.engine.sound import LeadingSilence, all_sound, pcm_rows, sample_counts
@@ -179,6 +179,7 @@ class EngineLoop:
                 listener_free_at=now + command.listener_free_after,
                 lead_cap=command.lead_cap,
                 text_needed=self.engine.text_needed(spec),
+                silent_start=self.engine.silent_start(spec),
                 continues=command.continues,
                 spoken=_counted(command.spoken, codes),
                 speed=spec.speed,
@@ -277,9 +278,7 @@ class EngineLoop:
         heard = self._silence.cut_from(blocks, ended, seconds)
         decoded = sample_counts(blocks)
         self._codes.step(output.codes, decoded)
-        self._tokens.step(
-            {id: packed_number(token) for id, token in output.tokens.items()}, decoded
-        )
+        self._tokens.step(output.tokens, decoded)
         result = StepResult(
             seconds=seconds,
             frames=frozenset(output.frames),

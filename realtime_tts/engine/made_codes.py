@@ -27,6 +27,11 @@ def packed_number(number: int) -> bytes:
     return number.to_bytes(_NUMBER.itemsize, "little", signed=True)
 
 
+def last_number(data: bytes) -> int:
+    """Return the last number that was packed."""
+    return int.from_bytes(data[-_NUMBER.itemsize :], "little", signed=True)
+
+
 def unpacked(data: bytes, groups: int) -> Codes:
     """Return the numbers [frames, groups] that `packed` has packed."""
     return np.frombuffer(data, _NUMBER).reshape(-1, groups)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from realtime_tts.checkpoint import fingerprint
@@ -29,7 +30,8 @@ class Row:
 
     `frames` were made, the first `sounded` of them have been through the codec. `slot` is -1 until
     its prefill; `prompt` positions come before that of frame 0. `spoken` [frames, 16]: frames that
-    another engine made, kept until the prefill. The text's own tokens are at position `text_first`
+    another engine made, kept until the prefill. `unheard`: samples of a silent start, until they
+    leave with those of the next frame. The text's own tokens are at position `text_first`
     and following, and in `ids` from `text_from` on, after those of a transcript. `token`: the token
     that was spoken last.
     """
@@ -45,6 +47,7 @@ class Row:
     frames: int = 0
     sounded: int = 0
     spoken: Tensor | None = None
+    unheard: NDArray[np.float32] | None = None
     text_first: int = 0
     text_from: int = 0
     token: int = 0
@@ -167,6 +170,9 @@ class ModelEngine(Engine):
 
     def text_needed(self, spec: UtteranceSpec) -> int:
         return self._prompts.text_needed(self._spoken_as.prompt_spec(spec))
+
+    def silent_start(self, spec: UtteranceSpec) -> int:
+        return 0
 
     def open(self, utterance_id: str, spec: UtteranceSpec, spoken: Codes | None = None) -> None:
         assert utterance_id not in self._rows, f"utterance {utterance_id!r} is open already"

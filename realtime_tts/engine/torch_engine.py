@@ -10,17 +10,25 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from realtime_tts.engine.interface import MeasuredStep, Progress, RowError, StepOutput
-from realtime_tts.engine.made_codes import packed
+from realtime_tts.engine.interface import (
+    MeasuredStep,
+    Progress,
+    RowError,
+    StepOutput,
+    UtteranceSpec,
+)
+from realtime_tts.engine.made_codes import packed, packed_number
 from realtime_tts.engine.model_engine import ModelEngine, Row
 from realtime_tts.engine.spoken_as import no_voices
 from realtime_tts.engine.warm_up import warm_up
 from realtime_tts.errors import NumericsError, RequestError
 from realtime_tts.model import ReferenceSound, SpeechModel, VoiceLookup
 from realtime_tts.model.alignment import AlignmentHeads, RowAlignment
+from realtime_tts.model.silent_start import SilentStart
 from realtime_tts.sampling import checked
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import CodecRun, Decode, Prefill, StepPlan
@@ -54,6 +62,12 @@ class TorchEngine(ModelEngine):
         """Codes [16] of each utterance's pending frames."""
         shape = model.config.talker.transformer
         self._heads = AlignmentHeads(model.config.alignment_heads, shape)
+        self._silent_start = SilentStart(model.config.silent_start, model.codec)
+
+    def silent_start(self, spec: UtteranceSpec) -> int:
+        known = len(self._silent_start)
+        trimmed, cloned = spec.trim_silence == "on", self._spoken_as.prompt_spec(spec).reference
+        return known if trimmed and cloned is None and known < self._max_frames else 0
 
     def warm_up(self, progress: Progress) -> list[MeasuredStep]:
         # On a GPU, libraries choose and load their kernels when they first see a size.
@@ -76,7 +90,7 @@ class TorchEngine(ModelEngine):
                 output.ended[prefill.id] = "max_length"
                 continue
             try:
-                hidden.append(self._prefill(prefill)[None])
+                hidden.append(self._prefill(prefill, output)[None])
             except RequestError as error:
                 output.failed[prefill.id] = RowError(error.code, str(error))
             else:
@@ -91,8 +105,8 @@ class TorchEngine(ModelEngine):
 
     # The stages of a step.
 
-    def _prefill(self, plan: Prefill) -> Tensor:
-        """Run a row's prompt and first text; return the hidden state [H] for frame 0."""
+    def _prefill(self, plan: Prefill, output: StepOutput) -> Tensor:
+        """Run a row's prompt and first text; return the hidden state [H] for its first frame."""
         row = self._rows[plan.id]
         layout, sampling = plan.layout.value, checked(row.spec.sampling)
         prompt = self._prompts.prompt(row.prompt_spec, row.ids, layout, finished=row.finished)
@@ -104,8 +118,28 @@ class TorchEngine(ModelEngine):
         self._state.begin(plan.slot, sampling, row.spec.seed)
         self._references.begin(plan.slot, row.prompt_spec.reference, row.spoken)
         hidden = self._model.talker.prefill(prompt.inputs, plan.slot, self._state.kv)
+        if plan.silent_start:
+            return self._start_silently(row, plan.id, output)
         spoken, row.spoken = row.spoken, None
         return hidden if spoken is None else self._replay(row, spoken)
+
+    def _start_silently(self, row: Row, id: str, output: StepOutput) -> Tensor:
+        """Run the silent start behind the prompt, as if its frames had just been made; return the
+        hidden state [H] that the next frame is made from."""
+        start = self._silent_start
+        start.begin(row.slot, self._state.codec)
+        self._state.sampling.resume(row.slot, start.codes[:, 0])
+        row.frames = row.sounded = len(start)
+        row.unheard = start.samples
+        output.codes[id] = packed(start.codes.short().cpu().numpy())
+        tokens = b""
+        for embedding in self._prompts.frames(start.codes):
+            tokens += packed_number(row.token)
+            text = self._prompts.text([self._next_text_id(row)])
+            hidden = self._talk(embedding[None] + text, [row])[0]
+        if self._heads:
+            output.tokens[id] = tokens
+        return hidden
 
     def _replay(self, row: Row, spoken: Tensor) -> Tensor:
         """Run frames that another engine made [k, 16] behind the prompt; return the hidden state
@@ -156,9 +190,9 @@ class TorchEngine(ModelEngine):
                 row.frames += 1
                 self._codes[id].append(frame.codes[index])
                 output.frames[id] = int(codes[index, 0])
-                output.codes[id] = packed(codes[index])
+                output.codes[id] = output.codes.get(id, b"") + packed(codes[index])
                 if self._heads:
-                    output.tokens[id] = row.token
+                    output.tokens[id] = output.tokens.get(id, b"") + packed_number(row.token)
                 if row.frames >= self._max_frames:
                     output.ended[id] = "max_length"
 
@@ -177,5 +211,8 @@ class TorchEngine(ModelEngine):
             samples = self._model.codec.decode(codes, slots, self._state.codec).cpu().numpy()
             for id, row_samples in zip(ids, samples, strict=True):
                 del self._codes[id][:frames]
-                self._rows[id].sounded += frames
+                row = self._rows[id]
+                row.sounded += frames
+                if row.unheard is not None:
+                    row_samples, row.unheard = np.concatenate((row.unheard, row_samples)), None
                 output.samples[id] = row_samples

@@ -135,6 +135,8 @@ class ModelConfig:
     alignment_heads: tuple[tuple[int, int], ...] = ()
     """Layer and query head of the talker's heads that attend to the text being spoken; empty if
     none are known (`alignment.py`)."""
+    silent_start: tuple[tuple[int, ...], ...] = ()
+    """Codes of the frames of silence that it makes before every text (`silent_start.py`)."""
     random_weights: bool = False
     """Whether it is untrained: its speech is noise, and whatever shows it has to say so."""
 

@@ -50,17 +50,19 @@ def read_config(folder: Path) -> ModelConfig:
         )
     section = root.section("talker_config")
     talker = _talker(section)
+    codec = _codec(Section.read(folder / "speech_tokenizer" / "config.json"))
     config = ModelConfig(
         variant=Variant(variant),
         size=root.get("tts_model_size", str),
         talker=talker,
         predictor=_predictor(section.section("code_predictor_config")),
-        codec=_codec(Section.read(folder / "speech_tokenizer" / "config.json")),
+        codec=codec,
         text=_text_ids(root, talker.text_vocab),
         generation=_generation(folder / "generation_config.json"),
         text_normalization=root.get("text_normalization", bool, False),
         safe_positions=root.positive("safe_positions", int, SAFE_POSITIONS),
         alignment_heads=_alignment_heads(root, talker.transformer),
+        silent_start=_silent_start(root, talker.code_groups, codec.codebook_size),
         random_weights=root.get("random_weights", bool, False),
     )
     _check_agreement(config, folder)
@@ -246,6 +248,25 @@ def _alignment_heads(root: Section, talker: TransformerConfig) -> tuple[tuple[in
             f"{pairs!r}: correct it, or leave the field out"
         )
     return tuple((layer, head) for layer, head in given)
+
+
+def _silent_start(root: Section, groups: int, codebook: int) -> tuple[tuple[int, ...], ...]:
+    """Read our own field `silent_start`, which the official package ignores."""
+    frames = root.optional("silent_start")
+    if frames is None:
+        return ()
+    given = frames if isinstance(frames, list) else [frames]
+    if not all(
+        isinstance(frame, list)
+        and len(frame) == groups
+        and all(type(code) is int and 0 <= code < codebook for code in frame)
+        for frame in given
+    ):
+        raise CheckpointError(
+            f"{root.path}: silent_start must be a list of frames, each with {groups} codes below "
+            f"{codebook}, got {frames!r}: correct it, or leave the field out"
+        )
+    return tuple(tuple(frame) for frame in given)
 
 
 def _generation(path: Path) -> GenerationDefaults:

@@ -75,7 +75,8 @@ def write_random_checkpoint(folder: Path) -> None:
 def _config(demo: dict[str, Any]) -> dict[str, Any]:
     """Return the demo voice's config.json changed to a Base checkpoint's. It has a family of its
     own, so that its voices are never taken for those of a release."""
-    config = {name: value for name, value in demo.items() if name != "alignment_heads"}
+    trained = "alignment_heads", "silent_start"
+    config = {name: value for name, value in demo.items() if name not in trained}
     talker = config["talker_config"] | {"num_hidden_layers": _LAYERS}
     talker |= {"spk_id": {}, "spk_is_dialect": {}}
     return config | {

@@ -223,7 +223,7 @@ class BatchBuilder:
         entered = []
         for row, slot in zip(starts, free_slots[: config.max_prefills], strict=False):
             prefill = _prefill(row, slot)
-            tokens = row.prompt_tokens + prefill.text_tokens + prefill.spoken
+            tokens = row.prompt_tokens + prefill.text_tokens + prefill.frames
             seconds = costs.prefill_row + costs.prefill_token * tokens
             seconds += costs.codec_frame
             seconds += 0.0 if self._prefills else costs.prefill
@@ -253,7 +253,7 @@ class BatchBuilder:
         """Plan the first codec runs of rows that start now; each row makes later steps longer."""
         pace += (self._costs.row + self._costs.codec_frame) * len(entered)
         for row, prefill in zip(entered, self._prefills, strict=True):
-            has_next = row.finished or row.frames + 1 < row.text_tokens
+            has_next = row.finished or prefill.frames + 1 < row.text_tokens
             frames = codec_run(row, 1, has_next, self._now, pace, self._config)
             if frames:
                 self._codec.append(CodecRun(row.id, prefill.slot, frames))
@@ -296,4 +296,7 @@ def _prefill(row: Utterance, slot: int) -> Prefill:
     """Return how the row starts now: in the full-text layout if all of its text is known."""
     full = row.finished and row.layout is not Layout.STREAMING
     tokens, layout = (row.received, Layout.FULL_TEXT) if full else (1, Layout.STREAMING)
-    return Prefill(row.id, slot, row.prompt_tokens, tokens, layout, row.frames)
+    # Known frames take their text, too; without that, they are made like others as it comes.
+    has_text = row.finished or row.text_tokens > row.silent_start
+    silent_start = row.silent_start if has_text and not row.frames else 0
+    return Prefill(row.id, slot, row.prompt_tokens, tokens, layout, row.frames, silent_start)

@@ -93,7 +93,7 @@ class PagePlanner:
         """Reserve pages for a prompt. Returns False if too few are left for the rows on air and for
         its own beginning."""
         size = self._kv.size
-        longest = prefill.positions - prefill.spoken + size.max_frames
+        longest = prefill.prompt + size.max_frames
         needed = size.pages_for(min(prefill.positions + self._ahead_frames, longest))
         if self._ahead < 0:
             self._ahead = self._pages_ahead()

@@ -34,8 +34,8 @@ class Prefill(NamedTuple):
     """First pass over the prompt of an utterance; makes frame 0 and takes `slot`.
 
     `text_tokens` go into this pass: all of them in FULL_TEXT, one in STREAMING. `layout` is never
-    AUTO. `spoken` frames were made by another engine: they go into this pass with their text, and
-    the frame after them is made.
+    AUTO. `spoken` frames were made by another engine, and the first `silent_start` frames are known
+    without being made: they go into this pass with their text, and the frame after them is made.
     """
 
     id: str
@@ -44,11 +44,22 @@ class Prefill(NamedTuple):
     text_tokens: int
     layout: Layout
     spoken: int = 0
+    silent_start: int = 0
+
+    @property
+    def frames(self) -> int:
+        """Number of frames that are not made, and go into the pass."""
+        return self.spoken + self.silent_start
+
+    @property
+    def prompt(self) -> int:
+        """The most positions of the KV cache that the prompt takes."""
+        return prompt_positions(self.prompt_tokens, self.text_tokens)
 
     @property
     def positions(self) -> int:
         """The most positions of the KV cache that the pass takes."""
-        return prompt_positions(self.prompt_tokens, self.text_tokens) + self.spoken
+        return self.prompt + self.frames
 
 
 class Decode(NamedTuple):

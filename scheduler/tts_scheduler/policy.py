@@ -21,6 +21,10 @@ Key = Callable[[Utterance, float], float]
 MEMORY_AHEAD = 2.0
 """Seconds of speech, of everyone on air, for which a start has to leave free memory."""
 
+SILENT_WAIT = 0.02
+"""Seconds that a start waits, for each frame of a silent start, for text that lets them go into its
+prefill. It is about what they take to make on a CPU: so it is at most twice that too late."""
+
 PREEMPT_AHEAD = 0.5
 """Seconds before its playback deadline at which a row may preempt: time for the copies, and for the
 frames of a packet.
@@ -104,15 +108,18 @@ def is_text_late(row: Utterance, config: SchedulerConfig) -> bool:
 def start_at(row: Utterance, config: SchedulerConfig) -> float:
     """Return from when a waiting utterance may be prefilled; infinite while text is missing.
 
-    It starts with `min_start_tokens`, when its text is finished, or when it has waited long enough
-    for more. While its listener is still far from the end of the previous turn, it rests.
+    It starts with `min_start_tokens` and text for its silent start, when its text is finished, or
+    when it has waited long enough for more. While its listener is still far from the end of the
+    previous turn, it rests.
     """
     first_text_at = row.first_text_at
     if first_text_at is None or (row.layout is Layout.FULL_TEXT and not row.finished):
         return inf
     at = first_text_at
-    if not (row.finished or row.text_tokens >= row.min_start_tokens):
+    if not row.finished and row.text_tokens < row.min_start_tokens:
         at += config.max_start_wait
+    elif not row.finished and row.text_tokens <= row.silent_start:
+        at += min(config.max_start_wait, SILENT_WAIT * row.silent_start)
     free_at = row.listener_free_at
     return at if free_at is None else max(at, free_at - row.lead_cap)
 

@@ -74,7 +74,7 @@ class RequestTable:
         self.speaking[row.id] = row
         self.free_slots.remove(prefill.slot)
         row.move(Phase.SPEAKING)
-        row.slot, row.prompt_positions = prefill.slot, prefill.positions - prefill.spoken
+        row.slot, row.prompt_positions = prefill.slot, prefill.prompt
 
     def move_pages(self, plan: StepPlan) -> None:
         """Apply the swaps and reservations of a plan that was done, except for ended utterances."""

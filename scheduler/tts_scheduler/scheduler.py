@@ -61,6 +61,7 @@ class Scheduler:
         lead_cap: float | None = None,
         min_start_tokens: int | None = None,
         text_needed: int = 1,
+        silent_start: int = 0,
         continues: bool = False,
         spoken: Spoken | None = None,
         speed: float = 1.0,
@@ -69,12 +70,10 @@ class Scheduler:
     ) -> Admission:
         """Take a new utterance, described as in `Utterance`. A refused one is not recorded.
 
-        `lead_cap` and `min_start_tokens` replace the config's; a cap below the reserve counts as
-        the reserve. `spoken`: by another engine; `listener_free_at` is then when the listener will
-        have heard that. `lookahead`: samples held back until more come (`Playback`). `payer`: the
-        turn's account, and that account's share. Raises ValueError for an id in use, DoesNotFit for
-        a prompt that would not fit into the engine's memory even if nothing else used it.
-        """
+        `lead_cap` and `min_start_tokens` replace the config's; the reserve is the least cap.
+        `spoken`: by another engine; `listener_free_at` is then when the listener will have heard
+        that. `lookahead`: samples held back until more come (`Playback`). `payer`: account and
+        share. Raises ValueError for an id in use, DoesNotFit for a prompt beyond all memory."""
         if id in self._requests.utterances:
             raise ValueError(f"utterance {id!r} is open already: an id names one utterance")
         self._requests.check_memory(prompt_positions(prompt_tokens, 1))
@@ -94,6 +93,7 @@ class Scheduler:
             listener_free_at=listener_free_at,
             playback=playback,
             text_needed=text_needed,
+            silent_start=silent_start,
             continues=continues,
             speed=speed,
             account=payer[0],
@@ -300,7 +300,7 @@ class Scheduler:
             return
         self._requests.begin(row, prefill)
         row.layout, row.served = prefill.layout, self._steps
-        row.frames, row.codec_pending = prefill.spoken + 1, 1
+        row.frames, row.codec_pending = prefill.frames + 1, 1
 
     def _count(self, plan: StepPlan, result: StepResult) -> None:
         """Count the frames that were made, and those that the codec has decoded."""

@@ -71,10 +71,11 @@ class Utterance:
 
     `prompt_tokens`: length of its prompt without text. `listener_free_at`: until then the listener
     still hears the previous turn. `text_needed`: text tokens that the prompt takes with frame 0, if
-    there are that many; at 0 and less, 1 - `text_needed` frames need no text. `continues`: it
-    continues a turn that was spoken in part, so it goes before all new ones and never times out.
-    `share`: of a full machine, for its `account` among others. A queued turn of an account that has
-    its share may be ended for another account's turn (`Scheduler.expire`).
+    there are that many; at 0 and less, 1 - `text_needed` frames need no text. `silent_start`: how
+    many first frames need not be made, if there is text for them. `continues`: it continues a turn
+    that was spoken in part, so it goes before all new ones and never times out. `share`: of a full
+    machine, for its `account` among others. A queued turn of an account that has its share may be
+    ended for another account's turn (`Scheduler.expire`).
 
     `text_tokens` counts frames that have their text: `received`, less what goes into the prompt
     beyond the token of frame 0.
@@ -90,6 +91,7 @@ class Utterance:
     listener_free_at: float | None
     playback: Playback
     text_needed: int = 1
+    silent_start: int = 0
     continues: bool = False
     speed: float = 1.0  # seconds of speech that its listener hears in one second
     account: str = ""

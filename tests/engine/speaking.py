@@ -16,6 +16,7 @@ from realtime_tts.engine.interface import (
     StepOutput,
     UtteranceSpec,
 )
+from realtime_tts.engine.made_codes import unpacked
 from realtime_tts.engine.sound import all_sound
 from realtime_tts.engine.warm_up import ScriptedPages
 from realtime_tts.sampling import PredictorSampling, Sampling
@@ -207,7 +208,7 @@ def note(engine: Engine, output: StepOutput, live: Sequence[Utterance]) -> None:
         id = utterance.id
         if id in output.frames:
             utterance.codes.append(output.frames[id])
-            utterance.tokens += [output.tokens[id]] if id in output.tokens else []
+            utterance.tokens += unpacked(output.tokens.get(id, b""), 1)[:, 0].tolist()
             utterance.frames += 1
         if id in sound:
             utterance.pieces.append(sound[id])

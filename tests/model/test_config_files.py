@@ -146,5 +146,21 @@ def test_alignment_heads_that_the_talker_does_not_have_are_refused(
     assert "leave the field out" in str(error.value)
 
 
+def test_a_silent_start_is_read_and_may_be_left_out(checkpoint_copy: Path) -> None:
+    config = read_config(checkpoint_copy)
+    assert config.silent_start == ()
+    frames = [[code] * config.talker.code_groups for code in (0, config.codec.codebook_size - 1)]
+    add(checkpoint_copy, "silent_start", frames)
+    assert read_config(checkpoint_copy).silent_start == tuple(map(tuple, frames))
+
+
+@pytest.mark.parametrize("wrong", [[[1]], [[0] * 15 + [10**6]], [[-1] * 16], [0] * 16, "x", {}])
+def test_a_silent_start_that_is_none_is_refused(checkpoint_copy: Path, wrong: Any) -> None:
+    add(checkpoint_copy, "silent_start", wrong)
+    with pytest.raises(CheckpointError, match=r"silent_start must be a list of frames") as error:
+        read_config(checkpoint_copy)
+    assert "leave the field out" in str(error.value)
+
+
 def add(folder: Path, key: str, value: Any) -> None:
     edit(folder / "config.json", key, value)

@@ -90,6 +90,7 @@ def snapshot(scheduler: Scheduler) -> object:
 class Known:
     """What the test itself knows about an utterance."""
 
+    silent_start: int = 0
     text: int = 0
     finished: bool = False
     frames: int = 0
@@ -122,6 +123,7 @@ class World(RuleBasedStateMachine):
         layout=st.sampled_from(Layout),
         listener=st.sampled_from([None, -1.0, 0.5, 4.0]),
         lead_cap=st.sampled_from([None, 0.1, 0.8]),
+        silent_start=st.sampled_from([0, 0, 2]),
     )
     def open(
         self,
@@ -130,6 +132,7 @@ class World(RuleBasedStateMachine):
         layout: Layout,
         listener: float | None,
         lead_cap: float | None,
+        silent_start: int,
     ) -> None:
         id = f"u{self.opened}"
         self.opened += 1
@@ -141,6 +144,7 @@ class World(RuleBasedStateMachine):
                 layout=layout,
                 listener_free_at=None if listener is None else self.now + listener,
                 lead_cap=lead_cap,
+                silent_start=silent_start,
             )
         except DoesNotFit:
             assert self.memory is not None
@@ -150,7 +154,7 @@ class World(RuleBasedStateMachine):
         if not isinstance(answer, Admitted | Queued):
             self.ends[id] += 1
             return
-        self.live[id] = Known()
+        self.live[id] = Known(silent_start)
         if self._append(id, text) and finish:
             self._finish(id)
 
@@ -246,6 +250,9 @@ class World(RuleBasedStateMachine):
             full = prefill.layout is Layout.FULL_TEXT
             assert prefill.text_tokens == (known.text if full else 1)
             assert known.finished or not full
+            has_text = known.finished or known.text > known.silent_start
+            assert prefill.silent_start == (known.silent_start if has_text else 0)
+            known.frames = prefill.silent_start
             known.slot = prefill.slot
         for decode in plan.decodes:
             known = self.live[decode.id]

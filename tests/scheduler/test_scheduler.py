@@ -18,6 +18,7 @@ from tts_scheduler import (
     StepCosts,
     StepResult,
 )
+from tts_scheduler.policy import SILENT_WAIT, start_at
 
 MakeRig = Callable[..., Any]
 
@@ -619,6 +620,39 @@ def test_speech_goes_on_behind_what_another_engine_has_spoken() -> None:
     assert stats.sent_seconds == pytest.approx((23_040 - 512 + 2_048) / 24_000)
     plan = scheduler.plan(5.1)
     assert plan is not None and plan.decodes == (Decode("a", 0, 13),)
+
+
+def test_a_start_waits_a_moment_for_the_text_of_its_silence() -> None:
+    scheduler = Scheduler(SchedulerConfig(slots=4))
+    for id, silent, text in (("a", 2, 2), ("b", 2, 3), ("c", 0, 2), ("d", 2, 1)):
+        scheduler.open(id, prompt_tokens=10, now=5.0, silent_start=silent)
+        scheduler.append(id, text, 5.0)
+    waiting = scheduler._requests.waiting
+    times = [start_at(waiting[id], scheduler.config) - 5.0 for id in "abcd"]
+    assert times == pytest.approx([2 * SILENT_WAIT, 0.0, 0.0, scheduler.config.max_start_wait])
+
+
+@pytest.mark.parametrize(
+    ("text", "finished", "known"), [(3, False, 2), (1, True, 2), (2, False, 0)], ids=str
+)
+def test_silence_that_is_known_goes_into_the_prefill_with_its_text(
+    text: int, finished: bool, known: int
+) -> None:
+    scheduler = Scheduler(SchedulerConfig(slots=2, max_start_wait=0.0))
+    scheduler.open("a", prompt_tokens=10, now=5.0, layout=Layout.STREAMING, silent_start=2)
+    scheduler.append("a", text, 5.0)
+    if finished:
+        scheduler.finish("a", 5.0)
+    plan = scheduler.plan(5.0)
+    assert plan is not None and not plan.resumes  # its time is learned from
+    assert plan.prefills == (Prefill("a", 0, 10, 1, Layout.STREAMING, 0, known),)
+    assert plan.prefills[0].positions == 10 + 1 + 2 + known
+    assert [run.frames for run in plan.codec] == [1]  # nothing else is to go through the codec
+    scheduler.commit(plan, StepResult(0.1, frozenset({"a"}), {"a": (known + 1) * 1_920}), 5.1)
+    assert scheduler.stats("a").frames == known + 1
+    plan = scheduler.plan(5.1)
+    waits = known + 1 >= text and not finished
+    assert (plan is None) if waits else (plan is not None and plan.decodes[0].frame == known + 1)
 
 
 def test_speech_that_waits_for_text_waits_after_a_move_as_well() -> None:

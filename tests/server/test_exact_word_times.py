@@ -10,6 +10,7 @@ import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.interface import StepOutput
+from realtime_tts.engine.made_codes import last_number, packed_number
 from tests.server.conftest import Speaking
 from tests.server.test_word_times import AT_ONCE, ON, assert_in_time, joined, only, words_in
 
@@ -75,7 +76,8 @@ async def test_words_that_were_left_out_are_the_turns_reason_and_counted(
         def stuck(id: str, output: StepOutput) -> None:
             make_frame(id, output)
             if id in output.tokens:
-                output.tokens[id] = min(output.tokens[id], TEXT.index("coming"))
+                token = min(last_number(output.tokens[id]), TEXT.index("coming"))
+                output.tokens[id] = packed_number(token)
 
         monkeypatch.setattr(server.engine, "_make_frame", stuck)
         await talker.send("text", text=TEXT, end=True)

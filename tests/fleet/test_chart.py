@@ -32,6 +32,8 @@ EVERYTHING = {
     "gpus": "2",
 }
 
+NO_LIMITS = {"resources.requests": "null", "resources.limits": "null"}
+
 pytestmark = [
     pytest.mark.skipif(not HELM, reason="Helm is missing: python tools/helm.py"),
     pytest.mark.skipif(bool(LACKING), reason=f"{LACKING} are missing: make test-fleet has them"),
@@ -64,7 +66,9 @@ def pods(document: dict[str, Any]) -> list[dict[str, Any]]:
     return [spec["template"]] if "template" in spec else []
 
 
-@pytest.mark.parametrize("values", [{}, EVERYTHING], ids=["defaults", "everything"])
+@pytest.mark.parametrize(
+    "values", [{}, EVERYTHING, NO_LIMITS], ids=["defaults", "everything", "no limits"]
+)
 @pytest.mark.parametrize("mode", ["deployment", "ray"])
 def test_every_resource_is_valid(mode: str, values: dict[str, str]) -> None:
     import kubernetes_validate

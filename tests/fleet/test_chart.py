@@ -130,6 +130,15 @@ def test_pods_that_are_selected_have_the_labels() -> None:
                 assert any(wanted <= found.items() for found in labels), document["metadata"]
 
 
+def test_the_alerts_know_the_servers_by_their_job() -> None:
+    documents = rendered("deployment")
+    monitor = one(documents, "ServiceMonitor", "speech-servers")["spec"]
+    servers = one(documents, "Service", "speech-servers")["metadata"]["labels"]
+    assert monitor["selector"]["matchLabels"].items() <= servers.items()
+    job = servers[monitor["jobLabel"]]
+    assert f'up{{job="{job}"}}' in (CHART.parents[1] / "prometheus/alerts.yml").read_text("utf-8")
+
+
 def told() -> dict[str, Any]:
     """What KubeRay hands on to Ray Serve."""
     import yaml

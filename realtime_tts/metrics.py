@@ -43,7 +43,10 @@ class Page(NamedTuple):
 
 def page_of_registry(registry: CollectorRegistry, accept: str) -> Page:
     """Return the registry's page in the newest format among the media types accepted."""
-    encode, content_type = choose_encoder(accept)
+    try:
+        encode, content_type = choose_encoder(accept)
+    except TypeError:  # a version that is no number: as if nothing was asked for
+        encode, content_type = choose_encoder("")
     return Page(encode(registry), content_type)
 
 

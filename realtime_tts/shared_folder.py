@@ -15,14 +15,14 @@ _SETTLED_SECONDS = 2.0
 
 def unfinished_in(folder: Path) -> Path:
     """Choose where to write a file before it is linked. Makes the folder, and removes files that a
-    server left unfinished when it died. Raises OSError."""
+    server left unfinished when it died, as far as this one may. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.glob(_UNFINISHED + "*"):
         try:
             if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
                 path.unlink()
-        except FileNotFoundError:
-            continue  # another server removes them, too
+        except OSError:
+            continue  # another server removes them, too, or is the only one that may
     return folder / f"{_UNFINISHED}{secrets.token_hex(8)}"
 
 

@@ -6,6 +6,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from realtime_tts import checkpoint, demo_voice
@@ -98,12 +99,14 @@ def test_only_what_a_checkpoint_needs_is_downloaded() -> None:
         assert not wanted(path), path
 
 
-@pytest.mark.parametrize("why", ["offline", "disk full"])
+@pytest.mark.parametrize("why", ["offline", "disk full", "the proxy wants a password"])
 def test_a_download_that_fails_says_why(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from huggingface_hub.errors import LocalEntryNotFoundError  # collecting does without
 
+    kinds = {"offline": LocalEntryNotFoundError, "disk full": OSError}
+
     def download(*args: Any, **kwargs: Any) -> str:
-        raise LocalEntryNotFoundError(why) if why == "offline" else OSError(why)
+        raise kinds.get(why, httpx2.ProxyError)(why)
 
     monkeypatch.setattr(DOWNLOAD, download)
     with pytest.raises(CheckpointError, match=f"could not be downloaded from the Hub: {why}"):

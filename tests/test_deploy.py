@@ -73,6 +73,17 @@ def test_the_dockerfile_has_no_warning_of_hadolint() -> None:
     assert done.returncode == 0, done.stdout
 
 
+def test_all_that_the_unit_keeps_is_in_folders_that_it_may_write() -> None:
+    unit = (DEPLOY / "realtime-tts.service").read_text("utf-8")
+    kinds = re.findall(r"^(State|Cache)Directory=realtime-tts$", unit, re.MULTILINE)
+    assert kinds == ["State", "Cache"]
+    lines = re.findall(r"^Environment=(.*)$", unit, re.MULTILINE)
+    kept = dict(each.split("=") for line in lines for each in line.split())
+    assert kept.keys() == {"HF_HOME", "XDG_DATA_HOME", "HOME"}
+    for folder in kept.values():
+        assert re.match(r"/var/(lib|cache)/realtime-tts(/|$)", folder), folder
+
+
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
 def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path) -> None:
     unit = tmp_path / "realtime-tts.service"

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pytest
 from prometheus_client.openmetrics.parser import (
     text_string_to_metric_families as openmetrics_families,
 )
@@ -110,8 +111,12 @@ def test_openmetrics_is_what_its_own_parser_takes_with_units_and_examples() -> N
     assert found["tts_engine"].type == "info"
 
 
-def test_who_does_not_ask_for_openmetrics_gets_the_older_format() -> None:
-    page = Metrics().render("text/plain;version=0.0.4")
+@pytest.mark.parametrize(
+    "accept",
+    ["", "text/plain;version=0.0.4", "application/openmetrics-text; version=x", ";,="],
+)
+def test_who_does_not_ask_for_openmetrics_gets_the_older_format(accept: str) -> None:
+    page = Metrics().render(accept)
     assert page.content_type.startswith("text/plain") and b"# EOF" not in page.text
 
 

@@ -61,6 +61,8 @@ class Account:
     """Whether the account may see and change what all customers share."""
     registers: tuple[str, ...] = ("*",)
     """Patterns of the voices that the account may register and delete."""
+    ended = False
+    """Whether the account's key has been revoked since it was shown."""
 
     def session(self, held: int = 0) -> TurnFailure | None:
         """Return why this account may not have another session, or None if it may.
@@ -138,7 +140,6 @@ class KeyAccount(Account):
         """Take over `key`, the stored key, which has changed."""
         self.key = key
         self.ended = False
-        """Whether open connections have been notified that the key is no longer valid."""
         self.id, self.is_admin, self.payer = key.id, key.admin, (key.id, key.share)
         self.registers = key.register
 

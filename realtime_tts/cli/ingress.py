@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import logging
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 
 from realtime_tts.background import repeat
@@ -143,10 +144,9 @@ async def _serve(
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, ended.set)
         print(f"HAProxy takes clients at {config.bind}", flush=True)
-        following = asyncio.create_task(_follow(ingress, file)) if file else None
+        following = asyncio.create_task(_follow(ingress, members, file))
         await ended.wait()
-        if following is not None:
-            following.cancel()
+        following.cancel()
     finally:
         for number in (signal.SIGTERM, signal.SIGINT):  # a second one ends us at once
             loop.remove_signal_handler(number)
@@ -154,14 +154,16 @@ async def _serve(
     return 0
 
 
-async def _follow(ingress: Ingress, file: Path) -> None:
-    """Take members over from the file when it changes, unless it cannot be read."""
+async def _follow(ingress: Ingress, members: Sequence[Member], file: Path | None) -> None:
+    """Name the members again and again, for those that could not join. Take them over from the file
+    when it changes, if there is one, unless it cannot be read."""
     reported = ""
 
     async def look() -> None:
         nonlocal reported
         try:
-            await ingress.change(await asyncio.to_thread(read_members, file))
+            named = members if file is None else await asyncio.to_thread(read_members, file)
+            await ingress.change(named)
             reported = ""
         except ConfigError as error:
             if str(error) != reported:

@@ -33,7 +33,8 @@ class UtteranceSpec(msgspec.Struct, frozen=True):
     one and ignores it. `seed` makes an utterance reproducible. `layout` is one of
     `tts_scheduler.Layout`. `trim_silence`: "on" leaves out the silence before the first sound.
     `speed`: seconds of speech that the listener hears in one second; the engine makes the same
-    speech at any speed.
+    speech at any speed. `begun`: it continues a turn that was heard in part, whose registered voice
+    may have been deleted since.
     """
 
     model: str | None = None
@@ -45,6 +46,7 @@ class UtteranceSpec(msgspec.Struct, frozen=True):
     layout: str = "auto"
     trim_silence: str = "off"
     speed: float = 1.0
+    begun: bool = False
 
 
 CLONING_VARIANTS = ("base", "fake")
@@ -248,7 +250,7 @@ def check_spec(
     more, checks again when the turn opens.
     """
     voice = spec.voice
-    there = voice is not None and registered(voice.lower())
+    there = voice is not None and (spec.begun or registered(voice.lower()))
     if voice and voice.lower() not in info.voices and not (info.clones and there):
         if there:
             raise RequestError(

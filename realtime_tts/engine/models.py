@@ -32,6 +32,8 @@ class Models(DataParallelEngines):
         super().__init__(tuple(links.values()))
         self._names = tuple(links)
         self._family_of = family_of
+        self._families: dict[str, str] = {}
+        """Families of the voices named so far, for turns whose voice is deleted meanwhile."""
 
     @property
     def info(self) -> EngineInfo:
@@ -85,7 +87,10 @@ class Models(DataParallelEngines):
                 return number
         family = self._family_of(voice)
         if family is None:
+            family = self._families.get(voice)
+        if family is None:
             return 0
+        self._families[voice] = family
         bases = [number for number, info in enumerate(infos) if info.clones]
         same = [number for number in bases if infos[number].voice_family == family]
         return next(iter(same + bases), 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
@@ -22,7 +23,7 @@ from realtime_tts.model import (
 from realtime_tts.model.config import ModelConfig
 
 _KEPT = 64
-"""Number of voices whose tokenised transcripts are cached."""
+"""Number of voices that are kept with their tokenised transcripts, also when they are deleted."""
 
 
 def no_voices(name: str, /) -> Voice | None:
@@ -49,6 +50,7 @@ class SpokenAs:
         self._of_voice: Callable[[Voice], Reference] = lru_cache(_KEPT)(
             lambda voice: to_reference(voice, config, encode)
         )
+        self._last: OrderedDict[str, Voice] = OrderedDict()  # by name, the last one used at the end
         self._lock = threading.Lock()
         hidden = config.talker.transformer.hidden
         self._empty_reference = Reference(torch.zeros(hidden))
@@ -77,7 +79,7 @@ class SpokenAs:
         reference = None
         speaker = spec.voice or self.default_voice
         if self._config.variant is Variant.BASE:
-            reference, speaker = self._reference(spec.voice), None
+            reference, speaker = self._reference(spec.voice, spec.begun), None
         elif spec.voice and spec.voice.lower() not in self._config.speakers:
             self._refuse_cloned(spec.voice)
         return PromptSpec(
@@ -87,10 +89,10 @@ class SpokenAs:
             reference=reference,
         )
 
-    def _reference(self, name: str | None) -> Reference:
+    def _reference(self, name: str | None, begun: bool) -> Reference:
         if not name:
             return self._empty_reference
-        voice = self._voices(name.lower())
+        voice = self._known(name.lower(), begun)
         if voice is None:
             raise RequestError(
                 f"unknown voice {name!r}: no voice of that name was cloned. A base checkpoint "
@@ -98,6 +100,18 @@ class SpokenAs:
             )
         with self._lock:
             return self._of_voice(voice)
+
+    def _known(self, name: str, begun: bool) -> Voice | None:
+        """Return the voice of this name; for a turn that has begun, also one that was deleted."""
+        voice = self._voices(name)
+        with self._lock:
+            if voice is None:
+                return self._last.get(name) if begun else None
+            self._last[name] = voice
+            self._last.move_to_end(name)
+            if len(self._last) > _KEPT:
+                self._last.popitem(last=False)
+        return voice
 
     def _refuse_cloned(self, name: str) -> None:
         voice = self._voices(name.lower())

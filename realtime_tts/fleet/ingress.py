@@ -62,6 +62,7 @@ class Ingress:
         self._folder = Path(tempfile.mkdtemp(prefix="realtime-tts-ingress-"))  # mode 0700
         self._slots: list[Member | None] = [None] * config.slots
         self._of: dict[Member, int] = {}  # slots, from 1 on, of members as they were named
+        self._unknown: set[Member] = set()  # whose hosts could not be resolved, as the log says
         self._first = tuple(members)
         self._process: asyncio.subprocess.Process | None = None
         self._keeping: asyncio.Task[None] | None = None
@@ -90,8 +91,9 @@ class Ingress:
 
     async def change(self, members: Sequence[Member]) -> None:
         """Make these the members from now on. Open sessions are not affected. New members join
-        before others leave, as far as slots are free, so that clients always find one. A host that
-        cannot be resolved is logged, and is no member until it is named again.
+        before others leave, as far as slots are free, so that clients always find one. A member
+        whose host cannot be resolved, or of which HAProxy cannot be told, is logged, and is none
+        until it is named again.
 
         Raises ConfigError for more than there are slots, and where DNS names the members.
         """
@@ -113,32 +115,46 @@ class Ingress:
                 await self._join(member)
 
     async def _leave(self, member: Member) -> None:
-        slot = self._of.pop(member)
-        self._slots[slot - 1] = None
+        slot = self._free(member)
         event(log, logging.INFO, "fleet.left", member=str(member), slot=slot)
         await self._apply(self.api.leave(slot))
+
+    def _free(self, member: Member) -> int:
+        """Free the slot of a member, and return it."""
+        slot = self._of.pop(member)
+        self._slots[slot - 1] = None
+        return slot
 
     async def _join(self, member: Member) -> None:
         try:
             address = await asyncio.to_thread(member.address)
         except OSError as error:
-            event(log, logging.ERROR, "fleet.unknown_host", member=str(member), why=str(error))
+            if member not in self._unknown:
+                event(log, logging.ERROR, "fleet.unknown_host", member=str(member), why=str(error))
+            self._unknown.add(member)
             return
+        self._unknown.discard(member)
         slot = self._slots.index(None) + 1
         resolved = replace(member, host=address)
         self._of[member], self._slots[slot - 1] = slot, resolved
         event(log, logging.INFO, "fleet.joined", member=str(member), slot=slot)
-        await self._apply(self.api.join(slot, resolved))
+        if not await self._apply(self.api.join(slot, resolved)):
+            self._free(member)
 
-    async def _apply(self, change: Coroutine[Any, Any, None]) -> None:
-        """Have HAProxy make a change, if it runs; otherwise its next start reads the change."""
+    async def _apply(self, change: Coroutine[Any, Any, None]) -> bool:
+        """Have HAProxy make a change, if it runs; otherwise its next start reads the change. Return
+        False if it runs and has not made it."""
         if self._process is None:
             change.close()
-            return
+            return True
         try:
             await change
-        except (OSError, TimeoutError, RuntimeRefused) as error:
+        except (TimeoutError, RuntimeRefused) as error:
             event(log, logging.ERROR, "haproxy.not_told", why=str(error) or "it does not answer")
+            return False
+        except OSError as error:
+            event(log, logging.ERROR, "haproxy.not_told", why=str(error))
+        return True
 
     # HAProxy.
 

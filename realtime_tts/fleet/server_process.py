@@ -40,6 +40,10 @@ class ServerFailed(RealtimeTTSError):
     """The server has ended, does not answer, or must be replaced by its own account."""
 
 
+class ServerSilent(ServerFailed):
+    """The server does not answer, perhaps not yet."""
+
+
 class ServerProcess:
     """One server at `member`, on one event loop. Made by `start`."""
 
@@ -71,9 +75,10 @@ class ServerProcess:
         return self._process.pid
 
     async def until_ready(self) -> None:
-        """Wait until the server takes turns. Raises ServerFailed if it ends before."""
+        """Wait until the server takes turns. Raises ServerFailed if it ends before, or does not
+        take the key."""
         while True:
-            with contextlib.suppress(ServerFailed):
+            with contextlib.suppress(ServerSilent):
                 if (await self.load()).ready:
                     return
             self._check_runs()
@@ -83,7 +88,8 @@ class ServerProcess:
         """Return the load that the server reports. Raises ServerFailed if it does not answer."""
         status, body = await asyncio.to_thread(self._get, "/v1/load")
         if status != 200:
-            raise ServerFailed(
+            refused = ServerFailed if status in (401, 403) else ServerSilent
+            raise refused(
                 f"the server answers {status} to /v1/load; is its key in {_KEYS[0]} here, too?"
             )
         return msgspec.json.decode(body, type=Load)
@@ -124,7 +130,7 @@ class ServerProcess:
             answer = there.getresponse()
             return answer.status, answer.read()
         except (OSError, http.client.HTTPException) as error:
-            raise ServerFailed(f"the server does not answer: {error}") from error
+            raise ServerSilent(f"the server does not answer: {error}") from error
         finally:
             there.close()
 

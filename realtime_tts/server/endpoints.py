@@ -9,10 +9,12 @@ from typing import Any, TypeVar
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from realtime_tts.access.account import UNAUTHORIZED, revoked
 from realtime_tts.errors import RequestError
 from realtime_tts.lexicons.errors import LexiconError
 from realtime_tts.logs import event
 from realtime_tts.protocol.parsing import load_object
+from realtime_tts.server.auth import account_of
 from realtime_tts.server.denials import error_response
 from realtime_tts.server.front import Front
 from realtime_tts.voices.errors import VoiceRequestError
@@ -31,6 +33,10 @@ class BodyTooLarge(RequestError):
 
     def __init__(self, most: int) -> None:
         super().__init__(f"the body must have at most {most} bytes")
+
+
+class KeyEnded(RequestError, code=UNAUTHORIZED):
+    """The request's key was revoked while its body came."""
 
 
 async def read_body(request: Request, most: int) -> bytes:
@@ -53,7 +59,7 @@ async def read_upload(
     request: Request, most: int, too_large: Callable[[int | None], Exception]
 ) -> list[bytes]:
     """Return the body in pieces. As soon as the body has, or claims, more than `most` bytes, raises
-    what `too_large` makes of its size (None if that is not known)."""
+    what `too_large` makes of its size (None if that is not known). Raises KeyEnded, too."""
     claimed = request.headers.get("content-length", "")
     if claimed.isdecimal() and int(claimed) > most:
         raise too_large(int(claimed))
@@ -63,6 +69,8 @@ async def read_upload(
         if size > most:
             raise too_large(None)
         pieces.append(piece)
+    if account_of(request.scope).ended:
+        raise KeyEnded(revoked().message)
     return pieces
 
 
@@ -89,6 +97,8 @@ def answered(name: str, handler: Handler[Front]) -> Endpoint:
             return error_response(
                 error.status, code, str(error), wait, fatal=False, retryable=again
             )
+        except KeyEnded as error:
+            return error_response(401, error.code, str(error), fatal=False)
         except ClientDisconnect:
             return Response(status_code=400)  # nobody reads it
 

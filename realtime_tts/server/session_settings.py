@@ -44,7 +44,7 @@ def number_language(settings: SessionSettings, info: EngineInfo) -> Language | N
     return language_for(settings.language if named or len(names) != 1 else names[0])
 
 
-_OF_SPEC = UtteranceSpec.__struct_fields__
+_OF_SPEC = tuple(name for name in UtteranceSpec.__struct_fields__ if name != "begun")
 _given = attrgetter(*_OF_SPEC)
 
 

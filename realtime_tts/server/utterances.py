@@ -214,8 +214,9 @@ class Utterances:
         if self._waits_since is not None:
             self._held_before += now - self._waits_since
             self._held_seconds, self._waits_since = self._held_before, None
-        seed = (self._spec.seed + self._text.number) % 2**63
-        spec, spoken = self._text.directed(msgspec.structs.replace(self._spec, seed=seed)), None
+        begun, seed = self.listener.made > 0, (self._spec.seed + self._text.number) % 2**63
+        spec = msgspec.structs.replace(self._spec, seed=seed, begun=begun)
+        spec, spoken = self._text.directed(spec), None
         if self._resumption is not None:
             spec, spoken = self._resumption.in_layout(spec), self._resumption.spoken
             self._resumption = None
@@ -226,7 +227,7 @@ class Utterances:
             spec,
             listener_free_after=max(0.0, self.listener.dry_at(now) - now),
             lead_cap=self._lead_cap.seconds(self.listener.playback, now),
-            continues=self.listener.made > 0,
+            continues=begun,
             spoken=spoken,
             payer=self._account.payer,
         )

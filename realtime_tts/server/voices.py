@@ -168,7 +168,9 @@ async def _create(front: Front, request: Request) -> Response:
     if kind == "multipart/form-data":
         async with library.place() as worker:
             body = await read_upload(request, MAX_BODY_BYTES, _too_large)
-            record = await library.clone(worker, body, content_type, info.voices, account.registers)
+            record = await library.clone(
+                worker, body, content_type, info.voices, lambda: account.registers
+            )
     elif kind == "application/json":
         body = await read_upload(request, MAX_JSON_BYTES, _too_large_json)
         asked, embedding = parse_embedding(b"".join(body))

@@ -16,7 +16,7 @@ from typing import Any
 from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, Status, StatusCode
@@ -48,12 +48,8 @@ class Tracer:
         for name in _TALKS:
             logging.getLogger(name).setLevel(logging.CRITICAL)
         own = {"service.name": _SERVICE, "service.version": __version__, **(attributes or {})}
-        named = (
-            {}
-            if os.environ.get("OTEL_SERVICE_NAME") is None
-            else {"service.name": os.environ["OTEL_SERVICE_NAME"]}
-        )
-        resource = Resource(own).merge(Resource.create(named)) if named else Resource.create(own)
+        # Once more over our own: what the environment says wins.
+        resource = Resource.create(own).merge(OTELResourceDetector().detect())
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         self._processor = BatchSpanProcessor(_Counted(OTLPSpanExporter(), dropped))
         self._provider.add_span_processor(self._processor)

@@ -26,8 +26,11 @@ _FORMATS = {"WAV", "WAVEX", "RF64", "FLAC", "OGG", "MP3"}
 _BLOCK = 16_384
 _COMPLETE = 0.98
 """Share of the header's number of samples that must exist; encoders round and pad a little."""
-_UNKNOWN_SIZES = (0, 0x7FFFFFFF, 0xFFFFFFFF)
-"""Sizes in the header of a WAV that was written into a pipe, where the length is unknown."""
+_UNKNOWN_SIZE = 0x7FFF0000
+"""Size from which on that in the header of a WAV means one that was written into a pipe, where the
+length is unknown: SoX says 0x7FFFF000, arecord 0x80000000, FFmpeg 0xFFFFFFFF."""
+_UNKNOWN_LENGTH = (1 << 63) - 1
+"""What libsndfile says for a FLAC that was written into a pipe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +45,19 @@ class Recording:
         return len(self.samples) / self.sample_rate
 
 
+class _Stream(soundfile.SoundFile):  # type: ignore[misc]
+    """A recording that is read from its beginning to its end. After each block, SoundFile seeks to
+    where it is, which fails where the length is unknown."""
+
+    def seekable(self) -> bool:
+        return False
+
+
 def decode(data: bytes) -> Recording:
     """Decode WAV, FLAC, OGG or MP3. Raises BadAudio, or UnsupportedMedia for anything else."""
     _check_kind(data)
     try:
-        with soundfile.SoundFile(io.BytesIO(data)) as file:
+        with _Stream(io.BytesIO(data)) as file:
             _check_header(file)
             samples, promised = _read(file), file.frames
             rate = file.samplerate
@@ -115,7 +126,7 @@ def _read(file: soundfile.SoundFile) -> NDArray[np.float32]:
 
 
 def _check_whole(data: bytes, count: int, promised: int) -> None:
-    cut = count < promised * _COMPLETE
+    cut = promised != _UNKNOWN_LENGTH and count < promised * _COMPLETE
     if data[:4] == b"RIFF":
         cut = cut or _wav_is_cut(data)
     elif data[:4] == b"OggS":
@@ -131,7 +142,7 @@ def _wav_is_cut(data: bytes) -> bool:
     while position + 8 <= len(data):
         name, size = struct.unpack_from("<4sI", data, position)
         if name == b"data":
-            return size not in _UNKNOWN_SIZES and position + 8 + size > len(data)
+            return size in range(_UNKNOWN_SIZE) and position + 8 + size > len(data)
         position += 8 + size + size % 2
     return True
 

@@ -100,7 +100,7 @@ def parse_embedding(body: bytes) -> tuple[EmbeddingBody, NDArray[np.float32]]:
     """Parse a JSON body; return it and its embedding [H]. Raises BadVoiceRequest."""
     try:
         asked = msgspec.json.decode(body, type=EmbeddingBody)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadVoiceRequest(
             f"expected JSON with `name` and `embedding` (and `language`, `model`): {error}"
         ) from None

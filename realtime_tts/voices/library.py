@@ -67,17 +67,18 @@ class VoiceLibrary:
         body: Sequence[bytes],
         content_type: str,
         reserved: Collection[str],
-        allowed: tuple[str, ...] = ("*",),
+        allowed: Callable[[], tuple[str, ...]] = lambda: ("*",),
     ) -> VoiceRecord:
         """Make a voice from the pieces of a form, with the worker that `place` gave.
 
-        `reserved`: names that are taken; `allowed`: patterns of the names that the client may use.
+        `reserved`: names that are taken; `allowed` returns patterns of the names that the client
+        may use now. They are asked again at the end, since encoding may take minutes.
         """
         async with self._unfinished() as path:
             folder = str(self.registry.folder)
-            job = wire.Job(content_type, folder, str(path), tuple(reserved), allowed)
+            job = wire.Job(content_type, folder, str(path), tuple(reserved), allowed())
             await worker.make(job, body)
-            return await asyncio.to_thread(self._add, path, allowed)
+            return await asyncio.to_thread(self._add, path, allowed())
 
     async def register(
         self,

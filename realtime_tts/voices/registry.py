@@ -7,6 +7,7 @@ the index is made again when the folder has changed.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import logging
 import os
@@ -148,11 +149,14 @@ class Registry:
 
     def _publish(self, unfinished: Path, name: str, over: bool = False) -> None:
         """Make a finished file appear under `name` in one step. `over`: replace a file that has
-        the name. Raises FileExistsError without `over`, OSError."""
-        if over:
-            os.replace(unfinished, self.folder / name)
+        the name, if it is corrupt. Raises FileExistsError, OSError."""
+        place = self.folder / name
+        if not over:
+            link(unfinished, place)
+        elif _read(place) is None:
+            os.replace(unfinished, place)
         else:
-            link(unfinished, self.folder / name)
+            raise FileExistsError(errno.EEXIST, "there is another voice's file in its place")
 
     def _remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from realtime_tts.errors import ConfigError
 from realtime_tts.logs import event
+from realtime_tts.shared_folder import write
 from realtime_tts.voices.errors import CannotStore
 from realtime_tts.voices.file import SUFFIX
 from realtime_tts.voices.registry import Registry
@@ -125,14 +126,16 @@ class StoredRegistry(Registry):
         self.folder.mkdir(parents=True, exist_ok=True)
         # Listed under the lock, so that an older listing never undoes a newer one.
         with _locked(self.folder / _LOCK):
-            if time.time() - _modified(self.folder / _UPDATED) < again_after:
+            # Not if it was in the future: a clock was set, or that of a file server is ahead.
+            if 0 <= time.time() - _modified(self.folder / _UPDATED) < again_after:
                 return
             wanted = {_copy(name, of): name for name, of in self.store.versions().items()}
             there = {path.name for path in self.folder.glob("*" + SUFFIX)}
             missing = {wanted[copy]: copy for copy in wanted.keys() - there}
             new = self.folder / _NEW
             for name, data in self.store.read(missing):
-                new.write_bytes(data)
+                new.unlink(missing_ok=True)  # of a fetch that was cut off
+                write(new, data)  # a copy is never fetched again: it has to survive a power cut
                 new.rename(self.folder / missing[name])
             for copy in there - wanted.keys():
                 (self.folder / copy).unlink(missing_ok=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -10,8 +12,9 @@ from realtime_tts.config import AccessConfig, ServerConfig
 from realtime_tts.voices.encoding import WorkerLimits
 from tests.access.conftest import Keys
 from tests.server.asking import refusal
-from tests.server.asking_voices import WAV, voice_server
+from tests.server.asking_voices import EMBEDDING, WAV, voice_server
 from tests.server.conftest import Connecting
+from tests.waiting import until
 
 NOT_ALLOWED = 403, "voice_not_allowed"
 
@@ -54,3 +57,31 @@ async def test_a_name_that_is_not_for_the_key_is_refused_before_it_is_encoded(
         refusal(await voices.give(name), *NOT_ALLOWED)
         assert (await voices.clone("acme-anna")).status_code == 201
         refusal(await voices.http.delete(f"/v1/voices/{name}"), *NOT_ALLOWED)
+
+
+@pytest.mark.parametrize("kind", ["recording", "embedding"])
+async def test_a_voice_whose_key_is_revoked_while_its_body_comes_is_not_registered(
+    keys: Keys, tmp_path: Path, kind: str
+) -> None:
+    secret, other = keys.create("acme", register=("*",)), keys.create("other")
+    async with voice_server(tmp_path, config=config(keys)) as voices:
+        if kind == "recording":
+            asked = voices.http.build_request(
+                "POST", "/v1/voices", data={"name": "anna"}, files={"audio": ("reference", WAV)}
+            )
+            content_type, whole = asked.headers["content-type"], asked.read()
+        else:
+            content_type = "application/json"
+            whole = json.dumps({"name": "anna", "embedding": EMBEDDING}).encode()
+
+        async def body() -> AsyncIterator[bytes]:
+            yield whole[:100]
+            keys.revoke("acme")
+            await until(lambda: voices.speech.access.account_of(secret.encode()) is None)
+            yield whole[100:]
+
+        shown = {"Authorization": f"Bearer {secret}", "Content-Type": content_type}
+        answer = await voices.http.post("/v1/voices", content=body(), headers=shown)
+        assert "no longer valid" in refusal(answer, 401, "unauthorized")
+        voices.http.headers["Authorization"] = f"Bearer {other}"
+        assert "anna" not in await voices.ids()

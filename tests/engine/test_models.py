@@ -110,6 +110,17 @@ def test_a_turn_goes_where_its_model_or_its_voice_is(spec: UtteranceSpec, model:
     ]
 
 
+def test_a_turn_whose_voice_is_deleted_goes_on_where_it_was() -> None:
+    families = {"anna": "1b7"}
+    link = Models(
+        {"custom": Noted("custom", ("ava",), "custom_voice"), "large": Noted("large", (), "base")},
+        families.get,
+    )
+    link.check(UtteranceSpec(voice="Anna"))
+    del families["anna"]
+    assert link.info_for(UtteranceSpec(voice="Anna", begun=True)).model == "large"
+
+
 def test_a_model_that_is_not_loaded_is_refused_with_those_that_are() -> None:
     link, _ = three()
     with pytest.raises(RequestError, match="unknown model 'huge'.*custom, small, large"):

@@ -63,3 +63,16 @@ def test_a_base_checkpoint_warms_up_without_any_voice(captured: bool) -> None:
     layouts = (Layout.STREAMING, Layout.FULL_TEXT)
     begun = [(plan.rows, plan.prefills[0].layout) for plan in starts]
     assert begun == [(rows, layout) for rows in (1, 2, 4, 8) for layout in layouts]
+
+
+def test_a_turn_that_has_begun_goes_on_with_a_voice_that_was_deleted() -> None:
+    voices = {"anna": voice_of("xvec_st")}
+    found = engine(voices)
+    before = found.prompt_tokens(UtteranceSpec(voice="anna"))
+    del voices["anna"]
+    begun = UtteranceSpec(voice="Anna", begun=True)
+    found.check(begun)
+    assert found.prompt_tokens(begun) == before
+    for spec in (UtteranceSpec(voice="anna"), UtteranceSpec(voice="ben", begun=True)):
+        with pytest.raises(RequestError, match="unknown voice"):
+            found.check(spec)

@@ -32,6 +32,8 @@ EVERYTHING = {
     "gpus": "2",
 }
 
+NO_LIMITS = {"resources.requests": "null", "resources.limits": "null"}
+
 pytestmark = [
     pytest.mark.skipif(not HELM, reason="Helm is missing: python tools/helm.py"),
     pytest.mark.skipif(bool(LACKING), reason=f"{LACKING} are missing: make test-fleet has them"),
@@ -64,7 +66,9 @@ def pods(document: dict[str, Any]) -> list[dict[str, Any]]:
     return [spec["template"]] if "template" in spec else []
 
 
-@pytest.mark.parametrize("values", [{}, EVERYTHING], ids=["defaults", "everything"])
+@pytest.mark.parametrize(
+    "values", [{}, EVERYTHING, NO_LIMITS], ids=["defaults", "everything", "no limits"]
+)
 @pytest.mark.parametrize("mode", ["deployment", "ray"])
 def test_every_resource_is_valid(mode: str, values: dict[str, str]) -> None:
     import kubernetes_validate
@@ -124,6 +128,15 @@ def test_pods_that_are_selected_have_the_labels() -> None:
                 selector = document["spec"]["selector"]
                 wanted = selector.get("matchLabels", selector).items()
                 assert any(wanted <= found.items() for found in labels), document["metadata"]
+
+
+def test_the_alerts_know_the_servers_by_their_job() -> None:
+    documents = rendered("deployment")
+    monitor = one(documents, "ServiceMonitor", "speech-servers")["spec"]
+    servers = one(documents, "Service", "speech-servers")["metadata"]["labels"]
+    assert monitor["selector"]["matchLabels"].items() <= servers.items()
+    job = servers[monitor["jobLabel"]]
+    assert f'up{{job="{job}"}}' in (CHART.parents[1] / "prometheus/alerts.yml").read_text("utf-8")
 
 
 def told() -> dict[str, Any]:

@@ -89,6 +89,17 @@ async def test_a_server_that_cannot_start_says_so() -> None:
         await one.until_ready()
 
 
+async def test_a_server_whose_key_is_not_known_here_is_not_waited_for() -> None:
+    one = await ServerProcess.start("127.0.0.1", PORTS, [*FAKE, "--api-key", "a-secret-key"])
+    try:
+        with pytest.raises(
+            ServerFailed, match="401 to /v1/load; is its key in REALTIME_TTS_API_KEYS"
+        ):
+            await asyncio.wait_for(one.until_ready(), 30)
+    finally:
+        one.kill()
+
+
 def test_ports_that_are_taken_are_left_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

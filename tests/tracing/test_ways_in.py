@@ -25,6 +25,7 @@ from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.errors import ConfigError
 from realtime_tts.server.checks import check_tracing
 from realtime_tts.server.run import running
+from realtime_tts.tracing.tracer import Tracer
 from tests.engine.test_failover_processes import processes
 from tests.fronts.running import serving, sessions
 from tests.server.conftest import Speaking, byte_tokenizer
@@ -175,6 +176,28 @@ async def test_variables_say_what_the_service_is_called(
     resource = collector.turns[0].resource
     assert resource["service.name"] == "voices"
     assert resource["deployment.environment.name"] == "staging"
+
+
+@pytest.mark.parametrize(
+    ("service", "attributes", "name"),
+    [
+        (None, "service.name=voices", "voices"),
+        ("", "service.name=voices", "voices"),
+        ("voices", "service.name=others", "voices"),
+        ("", "", "realtime-tts"),
+    ],
+)
+def test_every_way_to_name_the_service_is_heeded(
+    monkeypatch: pytest.MonkeyPatch, service: str | None, attributes: str, name: str
+) -> None:
+    if service is not None:
+        monkeypatch.setenv("OTEL_SERVICE_NAME", service)
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", attributes)
+    tracer = Tracer(lambda spans: None, {"front": 1})
+    found = tracer._provider.resource.attributes
+    tracer.close()
+    assert found["service.name"] == name
+    assert found["front"] == 1 and found["telemetry.sdk.language"] == "python"
 
 
 def test_a_protocol_that_is_not_spoken_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from realtime_tts.voices.errors import (
     CannotStore,
     EncoderBusy,
     EncoderFailed,
+    NotAllowed,
     VoiceExists,
 )
 from realtime_tts.voices.file import VoiceRecord
@@ -57,13 +58,19 @@ async def library(tmp_path: Path) -> AsyncIterator[Made]:
 
 
 async def clone(
-    library: VoiceLibrary, name: str = "anna", text: str = "", audio: bytes | None = None
+    library: VoiceLibrary,
+    name: str = "anna",
+    text: str = "",
+    audio: bytes | None = None,
+    allowed: Iterable[str] = (),
 ) -> VoiceRecord:
+    """`allowed`: the pattern at each time that it is asked for; by default always all names."""
+    patterns = iter(allowed)
     files = {"audio": ("ref", recordings.encoded(recordings.voice()) if audio is None else audio)}
     request = httpx2.Request("POST", "http://x", data={"name": name, "text": text}, files=files)
     body, kind = request.read(), request.headers["content-type"]
     async with library.place() as worker:
-        return await library.clone(worker, [body], kind, ("alto",))
+        return await library.clone(worker, [body], kind, ("alto",), lambda: (next(patterns, "*"),))
 
 
 def workers(tmp_path: Path) -> list[str]:
@@ -166,6 +173,15 @@ async def test_a_checkpoint_that_is_missing_or_never_loads_is_said(library: Made
         await clone(library(makers.missing))
     with pytest.raises(EncoderFailed, match="could not load"):
         await clone(library(makers.endless, load=0.3))
+
+
+async def test_a_key_that_ends_while_its_recording_is_encoded_registers_nothing(
+    library: Made, tmp_path: Path
+) -> None:
+    one = library()
+    with pytest.raises(NotAllowed, match="named 'anna'"):
+        await clone(one, allowed=["anna", "nothing"])
+    assert len(workers(tmp_path)) == 1 and not one.registry.has("anna")
 
 
 async def test_jobs_wait_for_each_other_and_places_are_few(library: Made) -> None:

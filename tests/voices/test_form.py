@@ -118,6 +118,7 @@ def test_an_embedding_is_a_list_of_finite_numbers() -> None:
         b'{"name": "anna", "embedding": [[1]]}',
         b'{"name": "../a", "embedding": [1]}',
         b'{"name": "anna", "embedding": [1], "codes": []}',
+        b'{"name": "anna", "embedding": [1], "language": "\xff"}',
         json.dumps({"name": "anna", "embedding": [0.5] * 8193}).encode(),
         b'{"name": "anna", "embedding": ' + b"[" * 50_000,
     ],

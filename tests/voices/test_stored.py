@@ -4,8 +4,10 @@ be down. Against fsspec's own store in memory, and where there is one, a real S3
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +172,28 @@ def test_a_fetch_that_was_cut_off_is_made_again(
             other.update()
     assert other.voices() == []
     assert ids(other) == ["anna"]
+
+
+def test_a_copy_that_has_its_name_is_on_the_disk(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = machine("one"), machine("other")
+    add(one, "anna")
+    written: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda file: written.append(os.fstat(file).st_ino))
+    assert ids(other) == ["anna"]
+    assert written == [other.get("anna").path.stat().st_ino]
+
+
+def test_a_clock_that_was_ahead_holds_up_no_update(machine: Machine) -> None:
+    one, other = machine("one"), machine("other")
+    assert ids(other) == []
+    later = time.time() + 3600
+    os.utime(other.folder / ".updated", (later, later))
+    add(other, "anna")
+    os.utime(other.folder / ".updated", (later, later))
+    add(one, "ben")
+    assert ids(other) == ["anna", "ben"]
 
 
 def test_processes_of_a_machine_ask_for_all(

@@ -54,3 +54,10 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if .Values.voices.existingClaim }}{{ $flags = concat $flags (list "--voices-dir" "/voices") }}{{ end -}}
 {{- toJson $flags -}}
 {{- end }}
+
+{{/* With the GPUs, also where the operator has taken all other limits out. */}}
+{{- define "tts.limits" -}}
+{{- $limits := deepCopy (.Values.resources.limits | default dict) -}}
+{{- if .Values.gpus }}{{ $limits = set $limits .Values.gpuResource .Values.gpus }}{{ end -}}
+{{- toYaml $limits -}}
+{{- end }}

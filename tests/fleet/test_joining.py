@@ -1,0 +1,77 @@
+"""Members that cannot join at once: their name is not known yet, or HAProxy does not answer."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from dataclasses import replace
+
+import pytest
+
+from realtime_tts.cli import ingress as command
+from realtime_tts.fleet.haproxy import IngressConfig
+from realtime_tts.fleet.ingress import running as ingress_running
+from realtime_tts.fleet.members import Member
+from realtime_tts.fleet.runtime import RuntimeApi
+from tests.fleet.running import free_port, member, server, until_ready
+from tests.waiting import until
+
+
+async def test_a_member_whose_name_is_not_known_at_the_start_joins_when_it_is(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = 0
+
+    def address(one: Member) -> str:
+        nonlocal asked
+        asked += 1
+        if asked < 4:
+            raise OSError("Name or service not known")
+        return "127.0.0.1"
+
+    monkeypatch.setattr(Member, "address", address)
+    monkeypatch.setattr(command, "_LOOK_SECONDS", 0.05)
+    async with server(4) as one:
+        named = (replace(member(one), host="tts-1"),)
+        config = IngressConfig(bind=f"127.0.0.1:{free_port()}", slots=4)
+        async with ingress_running(config, named) as ingress:
+            following = asyncio.create_task(command._follow(ingress, named, None))
+            with caplog.at_level(logging.ERROR):
+                await until_ready(ingress, 1)
+            following.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await following
+    assert [record.message for record in caplog.records] == ["fleet.unknown_host"]
+
+
+async def test_a_member_that_haproxy_was_not_told_of_joins_when_it_is_named_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with server(4) as one:
+        config = IngressConfig(bind=f"127.0.0.1:{free_port()}", slots=1)
+        async with ingress_running(config) as ingress:
+            with monkeypatch.context() as busy:
+
+                async def too_late(api: RuntimeApi, command: str) -> str:
+                    raise TimeoutError
+
+                busy.setattr(RuntimeApi, "ask", too_late)
+                await ingress.change([member(one)])
+            await ingress.change([member(one)])
+            await until_ready(ingress, 1)
+
+
+async def test_a_haproxy_that_has_just_ended_reads_the_change_at_its_next_start() -> None:
+    async with server(4) as one:
+        config = IngressConfig(bind=f"127.0.0.1:{free_port()}", slots=1)
+        async with ingress_running(config) as ingress:
+            process = ingress._process
+            assert process is not None
+            process.kill()
+            await process.wait()
+            await ingress.change([member(one)])
+            await until(lambda: ingress.starts == 2)
+            async with ingress._changing:  # which the start holds until HAProxy answers
+                pass
+            await until_ready(ingress, 1)

@@ -52,6 +52,53 @@ test("the demo page", { skip }, async (t) => {
     await until(page, "done");
   });
 
+  await t.test("goes on with what is typed while a long text is still spoken", async (t) => {
+    const hurry = () => {
+      const { setTimeout } = globalThis;
+      globalThis.setTimeout = (act, ms, ...rest) => {
+        const rests = ms === 8000;
+        if (rests) globalThis.rested = (globalThis.rested ?? 0) + 1;
+        return setTimeout(act, rests ? 50 : ms, ...rest);
+      };
+    };
+    const page = await visit(t, url, { hash: "#type", before: (page) => page.addInitScript(hurry) });
+    await met(page);
+    await page.fill("#typed", LONG);
+    await page.waitForFunction(() => document.querySelector("#transcript .heard"));
+    const before = await page.evaluate(() => globalThis.rested);
+    await page.waitForFunction((before) => globalThis.rested > before + 2, before);
+    await page.focus("#typed");
+    await page.keyboard.press("Control+End");
+    await page.keyboard.type("And more. ");
+    await page.waitForFunction((all) => document.querySelector("#transcript").textContent === all, `${LONG}And more. `);
+    assert.match(await state(page), /^(speaking|held)$/);
+  });
+
+  await t.test("speaks what is typed while it is being interrupted", async (t) => {
+    let arrive;
+    const arrived = new Promise((resolve) => (arrive = resolve));
+    const before = (page) =>
+      page.routeWebSocket(/\/v1\/tts/, (socket) => {
+        let way = Promise.resolve();
+        socket.connectToServer().onMessage((message) => {
+          if (String(message).includes("turn.interrupted")) way = arrived;
+          void way.then(() => socket.send(message));
+        });
+      });
+    const page = await visit(t, url, { hash: "#type", before });
+    await met(page);
+    await page.fill("#typed", LONG);
+    await page.waitForFunction(() => document.querySelector("#transcript .heard"));
+    await page.keyboard.press("Escape");
+    await until(page, "interrupted");
+    await page.focus("#typed");
+    await page.keyboard.press("Control+End");
+    await page.keyboard.type("Wait. ");
+    arrive();
+    await page.waitForFunction(() => document.querySelector("#transcript .heard")?.textContent.startsWith("Wait"));
+    assert.equal(await page.textContent("#transcript"), "Wait. ");
+  });
+
   await t.test("plays what was typed again, and what is typed next by itself", async (t) => {
     const page = await visit(t, url, { hash: "#type" });
     await met(page);

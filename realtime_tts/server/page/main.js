@@ -229,6 +229,7 @@ function picture(now) {
 const choose = tabs(/** @type {HTMLElement} */ (document.querySelector("[role=tablist]")), (name) => {
   if ((name === "several") !== (tab === "several")) interrupt(); // one stage at a time
   if (name !== tab) clearTimeout(retry);
+  if (name === "several") several.open();
   tab = name;
   byId("one").hidden = name === "several";
   byId("several").hidden = name !== "several";

@@ -7,6 +7,16 @@ import { does, figure, interrupted, met, more, state, stream, until, visit, word
 
 const LONG = "The tide is coming in, slowly but surely, and all the boats are afloat again. ".repeat(3);
 
+/** Runs in the page: once it `hurries`, no key for eight seconds is none for 50 ms. */
+const hurry = () => {
+  const { setTimeout } = globalThis;
+  globalThis.setTimeout = (act, ms, ...rest) => {
+    const soon = ms === 8000 && globalThis.hurries;
+    if (soon) globalThis.hurries += 1;
+    return setTimeout(act, soon ? 50 : ms, ...rest);
+  };
+};
+
 test("the demo page", { skip }, async (t) => {
   const url = await server();
 
@@ -31,10 +41,6 @@ test("the demo page", { skip }, async (t) => {
   });
 
   await t.test("sends no unfinished word, takes none back, and keeps no place for who types no more", async (t) => {
-    const hurry = () => {
-      const { setTimeout } = globalThis;
-      globalThis.setTimeout = (act, ms, ...rest) => setTimeout(act, ms === 8000 && globalThis.hurries ? 50 : ms, ...rest);
-    };
     const page = await visit(t, url, { hash: "#type", before: (page) => page.addInitScript(hurry) });
     await met(page);
     await page.click("#typed");
@@ -47,29 +53,23 @@ test("the demo page", { skip }, async (t) => {
     await page.keyboard.type("wards. ");
     await page.waitForFunction(() => document.querySelector("#transcript").textContent === "One wards. ");
     assert.equal(await page.inputValue("#typed"), "Onwards. ");
-    await page.evaluate(() => (globalThis.hurries = true));
+    await page.evaluate(() => (globalThis.hurries = 1));
     await page.keyboard.press("Space"); // the last key for long
     await until(page, "done");
   });
 
   await t.test("goes on with what is typed while a long text is still spoken", async (t) => {
-    const hurry = () => {
-      const { setTimeout } = globalThis;
-      globalThis.setTimeout = (act, ms, ...rest) => {
-        const rests = ms === 8000;
-        if (rests) globalThis.rested = (globalThis.rested ?? 0) + 1;
-        return setTimeout(act, rests ? 50 : ms, ...rest);
-      };
-    };
     const page = await visit(t, url, { hash: "#type", before: (page) => page.addInitScript(hurry) });
     await met(page);
     await page.fill("#typed", LONG);
     await page.waitForFunction(() => document.querySelector("#transcript .heard"));
-    const before = await page.evaluate(() => globalThis.rested);
-    await page.waitForFunction((before) => globalThis.rested > before + 2, before);
+    await page.evaluate(() => (globalThis.hurries = 1));
     await page.focus("#typed");
     await page.keyboard.press("Control+End");
-    await page.keyboard.type("And more. ");
+    await page.keyboard.type("And "); // the last key for long
+    await page.waitForFunction(() => globalThis.hurries > 6);
+    await page.evaluate(() => (globalThis.hurries = 0));
+    await page.keyboard.type("more. ");
     await page.waitForFunction((all) => document.querySelector("#transcript").textContent === all, `${LONG}And more. `);
     assert.match(await state(page), /^(speaking|held)$/);
   });
@@ -146,8 +146,12 @@ test("the demo page", { skip }, async (t) => {
     await page.keyboard.press("Escape");
     await interrupted(page);
     await page.evaluate(() => document.activeElement.blur());
-    await page.keyboard.press("Space");
+    await page.keyboard.down("Space");
     await until(page, "speaking");
+    await page.keyboard.down("Space"); // it is held, and repeats
+    await page.keyboard.up("Space");
+    await page.evaluate(() => new Promise(requestAnimationFrame));
+    assert.match(await state(page), /^(speaking|held)$/);
     await page.keyboard.press("Space");
     await interrupted(page);
   });
@@ -185,8 +189,10 @@ test("the demo page", { skip }, async (t) => {
   });
 
   await t.test("speaks with several voices at once, a row each", async (t) => {
-    const page = await visit(t, url, { hash: "#several" });
+    const page = await visit(t, url);
     await met(page);
+    assert.equal(await page.locator("#several li").count(), 0, "no loudspeaker is asked for in vain");
+    await page.click("#tab-several");
     await page.fill("#rows", "4");
     const rows = page.locator("#several li");
     assert.equal(await rows.count(), 4);

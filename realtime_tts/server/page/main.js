@@ -181,8 +181,9 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") settle();
   if (!space && !(event.key === "Escape" && speaking())) return;
   event.preventDefault();
+  if (event.repeat) return; // of a key that began to speak, and is still held
   if (speaking()) interrupt();
-  else if (!event.repeat && !playButton.disabled) play();
+  else if (!playButton.disabled) play();
 });
 
 /* Taking it away. */

@@ -201,7 +201,7 @@ export class Player extends EventTarget {
         port.postMessage({ id, samples: buffer }, [buffer]);
       }
       const { reason } = await turn.done;
-      if (reason === "interrupted") await this.#clear(id); // by other means than bargeIn()
+      if (reason === "interrupted") await this.#clear(id); // not by bargeIn()
     } catch {
       // Plays what was received; `done` rejects.
     }
@@ -212,7 +212,7 @@ export class Player extends EventTarget {
   async #clear(id) {
     const playback = this.#playbacks.get(id);
     if (!playback) return 0;
-    const node = this.#node && (await this.#node);
+    const node = await this.#node?.catch(() => null);
     const played = await new Promise((resolve) => {
       playback.cleared = resolve;
       node?.port.postMessage({ id, clear: true });

@@ -23,6 +23,8 @@ test("the demo page, for everybody", { skip }, async (t) => {
       const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
       const dark = ground.match(/\d+/g).every((part) => part < 60);
       assert.equal(dark, theme === "dark", ground);
+      const painted = await page.evaluate(async () => (await import("/page/timeline.js")).colours());
+      for (const [name, colour] of Object.entries(painted)) assert.ok(colour, `the charts lack --${name}`);
       assert.deepEqual(page.errors, []);
     });
   }

@@ -46,6 +46,8 @@ function tone() {
 async function own(t, url) {
   const page = await visit(t, url);
   await met(page);
+  await page.click("#tab-several"); // its rows are there before the voices
+  await page.click("#tab-speak");
   await more(page, "own");
 
   await page.click("#own-record");
@@ -97,6 +99,8 @@ async function own(t, url) {
   await says(page, "annaben is deleted");
   const left = await page.$$eval("#voice option", (all) => all.map(({ value }) => value));
   assert.deepEqual(left.slice(-2), ["anna", "ben"]);
+  const ofRow = await page.$$eval("#several li:first-child option", (all) => all.map(({ value }) => value));
+  assert.deepEqual(ofRow, left);
   // What the browser itself says of the refusal is all there is.
   assert.deepEqual(page.errors.filter((error) => !/status of 409/.test(error)), []);
 }

@@ -181,8 +181,9 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") settle();
   if (!space && !(event.key === "Escape" && speaking())) return;
   event.preventDefault();
+  if (event.repeat) return; // of a key that began to speak, and is still held
   if (speaking()) interrupt();
-  else if (!event.repeat && !playButton.disabled) play();
+  else if (!playButton.disabled) play();
 });
 
 /* Taking it away. */
@@ -229,6 +230,7 @@ function picture(now) {
 const choose = tabs(/** @type {HTMLElement} */ (document.querySelector("[role=tablist]")), (name) => {
   if ((name === "several") !== (tab === "several")) interrupt(); // one stage at a time
   if (name !== tab) clearTimeout(retry);
+  if (name === "several") several.open();
   tab = name;
   byId("one").hidden = name === "several";
   byId("several").hidden = name !== "several";

@@ -122,6 +122,7 @@ export class Several {
   /** @type {string[]} */
   #voices = [];
   #known = false;
+  #open = false;
   #count;
   #colours = colours();
   #failed;
@@ -143,7 +144,19 @@ export class Several {
   voices(voices) {
     this.#known = true;
     this.#voices = voices;
+    for (const row of this.rows) fill(row.voice, voices, this.#voice(row.number));
     this.#fit();
+  }
+
+  /** Make the rows, now that they are looked at: each has a way of its own to the loudspeaker. */
+  open() {
+    this.#open = true;
+    this.#fit();
+  }
+
+  /** @param {number} number of a row */
+  #voice(number) {
+    return this.#voices[number % (this.#voices.length || 1)] ?? "";
   }
 
   recolour() {
@@ -192,10 +205,9 @@ export class Several {
       void row?.speaker.close();
       row?.item.remove();
     }
-    while (this.rows.length < this.#count() && this.#known) {
+    while (this.rows.length < this.#count() && this.#known && this.#open) {
       const number = this.rows.length;
-      const voice = this.#voices[number % (this.#voices.length || 1)] ?? "";
-      const row = new Row(this.#server, number, this.#voices, voice);
+      const row = new Row(this.#server, number, this.#voices, this.#voice(number));
       this.rows.push(row);
       this.#list.append(row.item);
     }

@@ -54,6 +54,10 @@ export class Speech extends EventTarget {
     this.#turn?.send(delta);
   }
 
+  flush() {
+    this.#turn?.flush();
+  }
+
   end() {
     if (!this.textOpen) return;
     this.textOpen = false;

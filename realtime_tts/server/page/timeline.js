@@ -7,14 +7,13 @@ const LEAST_LEAD = 1; // seconds that the lane has room for, whatever is there
 const LEAST_PEAK = 0.1;
 const FONT = "11px system-ui, sans-serif";
 
-/** @typedef {Record<"ink" | "soft" | "line" | "accent" | "wash" | "held" | "wrong", string>} Colours */
+/** @typedef {Record<"soft" | "line" | "accent" | "wash" | "held" | "wrong", string>} Colours */
 
 /** @returns {Colours} the theme's */
 export function colours() {
   const style = getComputedStyle(document.documentElement);
   const named = (/** @type {string} */ name) => style.getPropertyValue(`--${name}`).trim();
   return {
-    ink: named("ink"),
     soft: named("soft"),
     line: named("line"),
     accent: named("accent"),

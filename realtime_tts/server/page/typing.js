@@ -8,6 +8,8 @@ import { TypedText } from "./typed.js";
 const TAKEN_BACK = "What was sent cannot be taken back; what you type now follows it.";
 /** Without a key for so long, the turn is ended: nobody is kept waiting for its place. */
 const IDLE_MS = 8_000;
+/** Without sound for so long, all the text has been spoken. */
+const QUIET_MS = 2_000;
 
 /**
  * @param {() => Speech} speak begins a speech
@@ -24,13 +26,23 @@ export function typing(speak) {
 
   /** @param {boolean} all the unfinished word, too */
   function send(all) {
-    if (speech && (speech.over || !speech.textOpen)) speech = null; // what is new is another turn's
+    // What is new is another turn's. One that is being interrupted takes no text any more.
+    if (speech?.stop.signal.aborted || !speech?.textOpen) speech = null;
     const before = typed.sent.length;
     const { delta, changed } = typed.take(field.value, { all });
     say(note, changed && speech ? TAKEN_BACK : "");
     if (delta.trim() || speech) begin(before).send(delta);
     clearTimeout(idle);
-    idle = window.setTimeout(() => speech?.end(), IDLE_MS);
+    idle = window.setTimeout(rest, IDLE_MS);
+  }
+
+  /** No key came for long. */
+  function rest() {
+    const heardAt = speech?.trace.lastPacketAt ?? -Infinity;
+    if (performance.now() - heardAt > QUIET_MS) return speech?.end();
+    // It still says what was pasted: what is typed now follows that, so the server is to wait, too.
+    speech?.flush();
+    idle = window.setTimeout(rest, IDLE_MS);
   }
 
   /** The speech that takes the text behind so many characters of the field. @param {number} before */

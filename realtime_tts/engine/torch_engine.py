@@ -66,8 +66,9 @@ class TorchEngine(ModelEngine):
 
     def silent_start(self, spec: UtteranceSpec) -> int:
         known = len(self._silent_start)
-        trimmed, cloned = spec.trim_silence == "on", self._spoken_as.prompt_spec(spec).reference
-        return known if trimmed and cloned is None and known < self._max_frames else 0
+        if spec.trim_silence != "on" or not 0 < known < self._max_frames:
+            return 0
+        return known if self._spoken_as.prompt_spec(spec).reference is None else 0
 
     def warm_up(self, progress: Progress) -> list[MeasuredStep]:
         # On a GPU, libraries choose and load their kernels when they first see a size.

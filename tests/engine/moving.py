@@ -36,6 +36,11 @@ SCHEDULING = SchedulerConfig(
 """Everybody may come in, and speaks as fast as the machine can."""
 
 
+def turn_of(name: str) -> str:
+    """The id of an utterance that has another name wherever it goes on (`OpenUtterance.name`)."""
+    return name.partition("~")[0]
+
+
 class LosingLink:
     """An `EngineLink` over two, which loses an utterance at its n-th events of sound.
 
@@ -65,7 +70,7 @@ class LosingLink:
     def submit(self, *commands: Command) -> None:
         for command in commands:
             if isinstance(command, Open):
-                self._owner[command.id] = self._next.get(command.id, 0)
+                self._owner[command.id] = self._next.get(turn_of(command.id), 0)
         for number, link in enumerate(self._links):
             group = [each for each in commands if self._owner.get(each.id) == number]
             if group:
@@ -99,14 +104,15 @@ class LosingLink:
             self._deliver(told)
 
     def _told(self, event: Event, number: int) -> Event:
-        id, cuts = event.id, self._cuts.get(event.id, [])
+        id, turn = event.id, turn_of(event.id)
+        cuts = self._cuts.get(turn, [])
         if not (isinstance(event, Audio) and cuts):
             return event
-        self._heard[id] = self._heard.get(id, 0) + 1
-        if self._heard[id] <= cuts[0]:
+        self._heard[turn] = self._heard.get(turn, 0) + 1
+        if self._heard[turn] <= cuts[0]:
             return event
-        del cuts[0], self._heard[id], self._owner[id]
-        self._next[id] = (number + 1) % len(self._links)
+        del cuts[0], self._heard[turn], self._owner[id]
+        self._next[turn] = (number + 1) % len(self._links)
         self._left.add((id, number))
         self._links[number].submit(Cancel(id))
         return Failed(id, "engine_restarted", "lost, by the test", retryable=True)

@@ -89,7 +89,7 @@ async def speaking(
 
 async def test_turns_outlive_their_engine() -> None:
     """As long, and with the same report, as where nobody kills it."""
-    text = "A sentence that goes on and on, and on. "
+    text = "A sentence that goes on and on, and on. " * 2  # longer than all take to begin
     async with serving(lead_cap=60.0) as (server, _), contextlib.AsyncExitStack() as stack:
         (turn,) = await speaking(await connected(server, stack, 1), text)
         undisturbed = (await turn)[-1]

@@ -98,6 +98,7 @@ async def test_a_server_whose_key_is_not_known_here_is_not_waited_for() -> None:
             await asyncio.wait_for(one.until_ready(), 30)
     finally:
         one.kill()
+        await one.drain()
 
 
 def test_ports_that_are_taken_are_left_out() -> None:

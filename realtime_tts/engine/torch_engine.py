@@ -26,7 +26,7 @@ from realtime_tts.engine.model_engine import ModelEngine, Row
 from realtime_tts.engine.spoken_as import no_voices
 from realtime_tts.engine.warm_up import warm_up
 from realtime_tts.errors import NumericsError, RequestError
-from realtime_tts.model import ReferenceSound, SpeechModel, VoiceLookup
+from realtime_tts.model import ReferenceSound, SpeechModel, Variant, VoiceLookup
 from realtime_tts.model.alignment import AlignmentHeads, RowAlignment
 from realtime_tts.model.silent_start import SilentStart
 from realtime_tts.sampling import checked
@@ -62,13 +62,12 @@ class TorchEngine(ModelEngine):
         """Codes [16] of each utterance's pending frames."""
         shape = model.config.talker.transformer
         self._heads = AlignmentHeads(model.config.alignment_heads, shape)
-        self._silent_start = SilentStart(model.config.silent_start, model.codec)
+        clones = model.config.variant is Variant.BASE  # a clone begins with its reference's sound
+        self._silent_start = SilentStart(() if clones else model.config.silent_start, model.codec)
 
     def silent_start(self, spec: UtteranceSpec) -> int:
         known = len(self._silent_start)
-        if spec.trim_silence != "on" or not 0 < known < self._max_frames:
-            return 0
-        return known if self._spoken_as.prompt_spec(spec).reference is None else 0
+        return known if spec.trim_silence == "on" and known < self._max_frames else 0
 
     def warm_up(self, progress: Progress) -> list[MeasuredStep]:
         # On a GPU, libraries choose and load their kernels when they first see a size.

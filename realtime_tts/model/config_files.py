@@ -233,21 +233,14 @@ def _alignment_heads(root: Section, talker: TransformerConfig) -> tuple[tuple[in
     pairs = root.optional("alignment_heads")
     if pairs is None:
         return ()
-    given = pairs if isinstance(pairs, list) else [pairs]
-    if not all(
-        isinstance(pair, list)
-        and len(pair) == 2
-        and all(type(number) is int for number in pair)
-        and 0 <= pair[0] < talker.layers
-        and 0 <= pair[1] < talker.heads
-        for pair in given
-    ) or len({tuple(pair) for pair in given}) < len(given):
+    limits = talker.layers, talker.heads
+    if not _all_below(limits, pairs) or len(set(map(tuple, pairs))) < len(pairs):
         raise CheckpointError(
             f"{root.path}: alignment_heads must be a list of different pairs [layer, head], layers "
             f"0 to {talker.layers - 1} and heads 0 to {talker.heads - 1} of the talker, got "
             f"{pairs!r}: correct it, or leave the field out"
         )
-    return tuple((layer, head) for layer, head in given)
+    return tuple((layer, head) for layer, head in pairs)
 
 
 def _silent_start(root: Section, groups: int, codebook: int) -> tuple[tuple[int, ...], ...]:
@@ -255,18 +248,23 @@ def _silent_start(root: Section, groups: int, codebook: int) -> tuple[tuple[int,
     frames = root.optional("silent_start")
     if frames is None:
         return ()
-    given = frames if isinstance(frames, list) else [frames]
-    if not all(
-        isinstance(frame, list)
-        and len(frame) == groups
-        and all(type(code) is int and 0 <= code < codebook for code in frame)
-        for frame in given
-    ):
+    if not _all_below((codebook,) * groups, frames):
         raise CheckpointError(
             f"{root.path}: silent_start must be a list of frames, each with {groups} codes below "
             f"{codebook}, got {frames!r}: correct it, or leave the field out"
         )
-    return tuple(tuple(frame) for frame in given)
+    return tuple(map(tuple, frames))
+
+
+def _all_below(limits: Sequence[int], rows: object) -> bool:
+    """Return whether this is a list of lists, each with an integer in [0, limit) per limit."""
+    return isinstance(rows, list) and all(
+        isinstance(row, list)
+        and len(row) == len(limits)
+        and all(type(number) is int for number in row)
+        and all(0 <= number < limit for number, limit in zip(row, limits, strict=True))
+        for row in rows
+    )
 
 
 def _generation(path: Path) -> GenerationDefaults:

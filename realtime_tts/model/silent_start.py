@@ -8,42 +8,32 @@ are computed once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from realtime_tts.model.codec_state import CodecState
-
-
-class Codec(Protocol):
-    """A codec decoder that carries the state of its streams."""
-
-    @property
-    def device(self) -> torch.device: ...
-
-    def new_state(self, slots: int) -> CodecState: ...
-
-    def decode(self, codes: Tensor, slots: list[int], state: CodecState) -> Tensor: ...
+from realtime_tts.model.codec_state import StreamState
+from realtime_tts.model.codec_step import SlotCodec
 
 
 class SilentStart:
     """The first frames: `codes` [frames, 16] int64, and their `samples` float32."""
 
     @torch.inference_mode()
-    def __init__(self, codes: Sequence[Sequence[int]], codec: Codec) -> None:
+    def __init__(self, codes: Sequence[Sequence[int]], codec: SlotCodec[Any]) -> None:
         self.codes = torch.tensor(codes, dtype=torch.long, device=codec.device)
-        state = codec.new_state(1)
+        state = codec.new_slot_state(1)
+        slots = torch.zeros(1, dtype=torch.long, device=codec.device)
         # One at a time, as they are when they are made: the samples are the same, bit for bit.
-        sound = [codec.decode(frame[None, None], [0], state)[0].cpu() for frame in self.codes]
+        sound = [codec.decode(frame[None, None], slots, state)[0].cpu() for frame in self.codes]
         self.samples: NDArray[np.float32] = np.concatenate([np.zeros(0, np.float32), *sound])
         self._after = state.save(0)
 
     def __len__(self) -> int:
         return len(self.codes)
 
-    def begin(self, slot: int, state: CodecState) -> None:
+    def begin(self, slot: int, state: StreamState) -> None:
         """Let the codec continue in `slot` as if it had decoded these frames."""
         state.restore(slot, self._after)

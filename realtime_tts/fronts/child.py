@@ -39,11 +39,9 @@ class FrontChild:
         self.serial = spec.serial
         self.listening = False
         self.ready = False
-        self.silence = 0.0
-        """Seconds since the front's event loop last moved, as the parent counts them."""
         self._row = row
         self._beats = 0
-        self._handed_over = 0
+        self._silence = 0.0
         self._child = child
         self._channel = channel
         self._on_message = on_message
@@ -78,13 +76,18 @@ class FrontChild:
     @property
     def load(self) -> int:
         """Number of sockets that the front has, or will have once it receives them."""
-        return self._handed_over - self._row.received + self._row.sockets
+        return self._row.sockets
+
+    @property
+    def silence(self) -> float:
+        """Seconds since the front's event loop last moved, as the parent counts them."""
+        return 0.0 if self._row.beats != self._beats else self._silence
 
     def take(self, accepted: socket.socket) -> bool:
         """Hand an accepted socket over; return whether that worked."""
         if not hand_over(self._channel, accepted):
             return False
-        self._handed_over += 1
+        self._row.hand_over()
         return True
 
     def send(self, message: wire.Down) -> None:
@@ -96,7 +99,7 @@ class FrontChild:
     def tick(self, seconds: float) -> None:
         """Update `silence`: the parent has run for `seconds` more since the last call."""
         beats = self._row.beats
-        self.silence = 0.0 if beats != self._beats else self.silence + seconds
+        self._silence = 0.0 if beats != self._beats else self._silence + seconds
         self._beats = beats
 
     async def ended(self) -> str:

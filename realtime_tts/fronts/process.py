@@ -65,7 +65,6 @@ class FrontProcess:
         self._sockets.setblocking(False)
         self._row = Occupancy(spec.occupancy, spec.fronts).row(spec.number)
         self._received = 0
-        self._beginning: set[asyncio.Task[None]] = set()
         link, self._engines = shared_links(spec.engines)
         self._found: dict[int, Addresses] = {}
         self._pages = Asks[Parent, Page]()
@@ -115,8 +114,7 @@ class FrontProcess:
 
     def _beat(self) -> None:
         """Report that the event loop moves, and how full this front is, again and again."""
-        sockets = len(self._beginning) + len(self._server.server_state.connections)
-        self._row.beat(self._received, sockets)
+        self._row.beat(self._received - self._server.sockets)
         self._front.tell_others()
         self._loop.call_later(_BEAT_SECONDS, self._beat)
 
@@ -190,14 +188,12 @@ class FrontProcess:
                 self._loop.remove_reader(self._sockets)
                 return
             except SocketLost:
-                self._received += 1  # it is not on its way any more: the parent counts the others
+                self._received += 1  # it counts as closed
                 return
             if accepted is None:
                 return
             self._received += 1
-            task = asyncio.create_task(self._server.take(accepted))
-            self._beginning.add(task)
-            task.add_done_callback(self._beginning.discard)
+            self._server.take(accepted)
 
 
 def share_of_addresses(config: ServerConfig, fronts: int) -> ServerConfig:

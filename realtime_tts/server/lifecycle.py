@@ -58,6 +58,7 @@ class DrainingServer(uvicorn.Server):
         self._handle_signals = handle_signals
         self._drain_deadline: float | None = None
         self._ended_at: float | None = None
+        self._beginning: dict[asyncio.Protocol, asyncio.Task[None]] = {}
         front.reloads.add(self)
         if certificate is not None:
             front.reloads.add(certificate)
@@ -122,8 +123,17 @@ class DrainingServer(uvicorn.Server):
             self.servers.append(server)
         self.started = True
 
-    async def take(self, accepted: socket.socket) -> None:
+    @property
+    def sockets(self) -> int:
+        """Open connections, with those that `take` has been given and that have not begun yet."""
+        return len(self.server_state.connections | self._beginning.keys())
+
+    def take(self, accepted: socket.socket) -> None:
         """Serve a connection that another process has accepted."""
+        protocol = self._protocol()
+        self._beginning[protocol] = asyncio.create_task(self._begin(protocol, accepted))
+
+    async def _begin(self, protocol: asyncio.Protocol, accepted: socket.socket) -> None:
         tls: dict[str, Any] = {}
         if self._tls is not None:
             timeouts = self._front.config.socket
@@ -134,9 +144,11 @@ class DrainingServer(uvicorn.Server):
             }
         loop = asyncio.get_running_loop()
         try:
-            await loop.connect_accepted_socket(self._protocol, accepted, **tls)
+            await loop.connect_accepted_socket(lambda: protocol, accepted, **tls)
         except OSError as error:  # it is gone, or its handshake failed
             event(log, logging.DEBUG, "socket.not_begun", why=str(error))
+        finally:
+            del self._beginning[protocol]
 
     def _protocol(self) -> asyncio.Protocol:
         """Return what uvicorn makes for an accepted connection."""

@@ -1,9 +1,9 @@
 """How full every front is: a table in memory that all processes of a server share.
 
-Each front writes one row, and all read every row. No lock is needed: a row holds numbers of eight
-bytes, each written in one piece. A front counts a session of its own before it lets other tasks
-run, so fronts that admit at the very same moment can exceed a limit by one session each, and by no
-more; others still count a session for a tenth of a second after its end.
+Each front has one row, and all read every row. No lock is needed: a row holds numbers of eight
+bytes, each written in one piece and by one process. A front counts a session of its own before it
+lets other tasks run, so fronts that admit at the very same moment can exceed a limit by one session
+each, and by no more; others still count a session for a tenth of a second after its end.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import tempfile
 
 _FIELDS = 8
 """Numbers in a row, so that each row has a cache line of its own."""
-_RECEIVED, _SOCKETS, _SESSIONS, _UNAUTHENTICATED, _BEATS = range(5)
+_HANDED_OVER, _CLOSED, _SESSIONS, _UNAUTHENTICATED, _BEATS = range(5)
 
 
 class Occupancy:
@@ -50,21 +50,16 @@ class Occupancy:
 
 
 class FrontRow:
-    """The row that one front writes, and its view of the others."""
+    """The row of one front, and its view of the others."""
 
     def __init__(self, numbers: memoryview, index: int) -> None:
         self._numbers = numbers
         self._first = index * _FIELDS
 
     @property
-    def received(self) -> int:
-        """Sockets that the front has been given so far."""
-        return self._own(_RECEIVED)
-
-    @property
     def sockets(self) -> int:
-        """Sockets of this front that are open."""
-        return self._own(_SOCKETS)
+        """Sockets that the front has, or will have once it receives them."""
+        return self._own(_HANDED_OVER) - self._own(_CLOSED)
 
     @property
     def beats(self) -> int:
@@ -86,10 +81,13 @@ class FrontRow:
         self._write(_SESSIONS, sessions)
         self._write(_UNAUTHENTICATED, unauthenticated)
 
-    def beat(self, received: int, sockets: int) -> None:
-        """Count a heartbeat; note how many sockets the front has received and has open."""
-        self._write(_SOCKETS, sockets)
-        self._write(_RECEIVED, received)
+    def hand_over(self) -> None:
+        """Count a socket that the parent process hands over: the one number that it writes."""
+        self._write(_HANDED_OVER, self._own(_HANDED_OVER) + 1)
+
+    def beat(self, closed: int) -> None:
+        """Count a heartbeat; note how many of the front's sockets are closed by now."""
+        self._write(_CLOSED, closed)
         self._write(_BEATS, self.beats + 1)
 
     def clear(self) -> None:

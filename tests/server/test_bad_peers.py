@@ -47,6 +47,21 @@ async def test_a_client_that_stops_reading_is_dropped_and_delays_nobody(
         await server.settled()
 
 
+async def test_a_socket_that_was_accepted_elsewhere_counts_once_at_every_moment(
+    speech: Speaking, eventually: Eventually
+) -> None:
+    async with speech() as server:
+        taker = server.running.server
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            client = socket.create_connection(listener.getsockname())
+            taker.take(listener.accept()[0])
+        for _ in range(10):
+            assert taker.sockets == 1
+            await asyncio.sleep(0)
+        client.close()
+        await eventually(lambda: not taker.sockets)
+
+
 async def test_a_client_that_reads_a_trickle_is_dropped_when_too_much_waits(
     speech: Speaking, peer: Connecting
 ) -> None:

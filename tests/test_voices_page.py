@@ -10,8 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from realtime_tts.bench.local_server import local_server
 from tests.voices import recordings
 
@@ -35,7 +33,6 @@ def script(url: str) -> str:
     return "\n".join(lines).replace("127.0.0.1:8000", url.removeprefix("ws://"))
 
 
-@pytest.mark.timeout(180)
 async def test_the_page_s_examples_run_from_the_first_to_the_last(tmp_path: Path) -> None:
     (tmp_path / "ref.wav").write_bytes(recordings.encoded(recordings.voice()))
     folder = str(tmp_path / "voices")

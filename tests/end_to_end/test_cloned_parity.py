@@ -82,7 +82,6 @@ async def spoken(server: RunningServer, deltas: Sequence[str], **options: Any) -
     return np.frombuffer(pcm, "<i2")
 
 
-@pytest.mark.timeout(180)
 async def test_a_voice_cloned_from_a_wav_speaks_streamed_text_in_both_modes(
     server: RunningServer, stored: dict[str, Any], pieces: Pieces
 ) -> None:
@@ -108,7 +107,6 @@ async def test_a_voice_cloned_from_a_wav_speaks_streamed_text_in_both_modes(
         assert np.abs(pcm - wanted).max() <= 0.5 + 1e-4 * FULL_SCALE, name
 
 
-@pytest.mark.timeout(180)
 async def test_cloned_voices_differ_and_stay_what_they_are(
     server: RunningServer, pieces: Pieces
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 
-import pytest
 import soundfile
 
 from realtime_tts import RealtimeTTS
@@ -20,7 +19,6 @@ TEXT = (
 )
 
 
-@pytest.mark.timeout(240)
 async def test_what_the_demo_voice_says_on_a_telephone_is_found_to_be_synthetic(
     serve: Serve,
 ) -> None:

@@ -71,7 +71,6 @@ def test_every_kernel_compiles(compiling: dict[str, str]) -> None:
         env=compiling,
         capture_output=True,
         text=True,
-        timeout=110,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     wanted = {

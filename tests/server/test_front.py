@@ -129,14 +129,14 @@ async def test_an_engine_that_hangs_is_not_alive(speech: Speaking, eventually: E
 
     config = ServerConfig(port=0, engine_stall_seconds=0.2)
     async with speech(config, faults=faults) as server, server.talk() as talker:
-        assert (await get(server, "/livez"))[0] == 200
+        await eventually(lambda: says(server, "/livez", 200))
         faults.before_step = hang
         await talker.send("text", text="Hello.", end=True)
         await eventually(lambda: says(server, "/livez", 503))
         release.set()
         faults.before_step = None
         await talker.until("turn.done")
-        assert (await get(server, "/livez"))[0] == 200
+        await eventually(lambda: says(server, "/livez", 200))
 
 
 async def test_sessions_follow_from_the_slots_of_the_engine_unless_they_were_asked_for(

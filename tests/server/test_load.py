@@ -17,7 +17,6 @@ the front itself does late it does in every attempt."""
 
 
 @pytest.mark.alone
-@pytest.mark.timeout(200)
 async def test_two_hundred_sessions_hear_no_gap_of_the_fronts_and_leave_nothing_behind() -> None:
     for _ in range(ATTEMPTS):
         found = await soak()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.server.killing_servers import Found, disturbed
 
 
@@ -12,11 +10,9 @@ def assert_nothing_was_lost(found: Found) -> None:
     assert found.resumes > 0 and len(found.gaps) == found.resumes, "nobody was disturbed"
 
 
-@pytest.mark.timeout(240)
 async def test_replies_outlive_servers_that_are_killed() -> None:
     assert_nothing_was_lost(await disturbed("fake", 2, 3, seed=1))
 
 
-@pytest.mark.timeout(240)
 async def test_replies_outlive_connections_that_end() -> None:
     assert_nothing_was_lost(await disturbed("fake", 6, 3, seed=2, cut=True))

@@ -23,7 +23,6 @@ ROOT = Path(__file__).parents[2]
 ARCHIVES = ("realtime_tts_server", "realtime_tts_demo_voice")
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 RELATIVE = re.compile(r"\]\((?!https?://|#)")
-pytestmark = pytest.mark.timeout(300)
 
 
 def run(*words: str | Path, folder: Path) -> str:

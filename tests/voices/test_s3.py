@@ -54,7 +54,6 @@ def test_a_server_that_is_not_there_is_told_within_seconds(
     assert ids(registry) == []
 
 
-@pytest.mark.timeout(120)
 async def test_two_servers_share_the_voices_of_a_bucket(
     s3: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,7 +41,7 @@ def open_registry(where: Path | str) -> Registry:
     Connects to nothing yet. Raises ConfigError for any other kind of store.
     """
     text = str(where)
-    if "://" not in text:
+    if text and "://" not in text:
         return Registry(where)
     if not text.startswith("s3://") or text.rstrip("/") == "s3:":
         raise ConfigError(f"voices are kept in a folder or at s3://BUCKET/PREFIX, got {text!r}")

@@ -263,7 +263,7 @@ def test_where_voices_are_kept_is_a_folder_or_s3(
     assert isinstance(stored, StoredRegistry) and stored.voices() == []
     assert stored.folder == cache_folder("s3://bucket/voices") and tmp_path in stored.folder.parents
     assert list(tmp_path.iterdir()) == []
-    for wrong in ("gs://bucket/voices", "s3://", "https://example.com/voices"):
+    for wrong in ("", "gs://bucket/voices", "s3://", "https://example.com/voices"):
         with pytest.raises(ConfigError, match="s3://BUCKET/PREFIX"):
             check_location(wrong)
 

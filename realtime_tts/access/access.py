@@ -162,6 +162,6 @@ class Access:
                 self._revoke(account)
 
     def _revoke(self, account: KeyAccount) -> None:
-        account.ended, account.registers = True, ()
+        account.ended = True
         event(log, logging.INFO, "keys.ended", key=account.id)
         self.on_revoked(account)

@@ -61,14 +61,16 @@ class KeyFile:
         return {key.id: key for key in keys}
 
     def change(self, change: Callable[[dict[str, Key]], None]) -> None:
-        """Read the keys, let `change` modify them, and write them back, under an exclusive lock.
+        """Read the keys, let `change` modify them, and write them back, under an exclusive lock. A
+        link to the file stays one: servers that go another way to it must see the change, too.
 
         Raises ConfigError, and whatever `change` raises: then nothing is written.
         """
-        with self._alone():
-            keys = self.read()
+        file = KeyFile(self.path.resolve())
+        with file._alone():
+            keys = file.read()
             change(keys)
-            self._write(keys.values())
+            file._write(keys.values())
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:

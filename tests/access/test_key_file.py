@@ -66,6 +66,15 @@ def test_garbage_says_where_it_is_wrong_and_is_not_overwritten(
     assert path.read_bytes() == content
 
 
+def test_a_change_by_a_link_reaches_all_who_have_the_file(keys: Keys, tmp_path: Path) -> None:
+    keys.create("acme")
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "elsewhere" / "keys.json"
+    link.symlink_to(keys.path)
+    KeyFile(link).change(dict.clear)
+    assert link.is_symlink() and keys.file.read() == KeyFile(link).read() == {}
+
+
 def test_a_change_that_fails_changes_nothing(keys: Keys) -> None:
     keys.create("acme")
     before = keys.path.read_bytes()

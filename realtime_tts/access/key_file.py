@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import stat
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -90,6 +91,7 @@ class KeyFile:
             file, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
             try:
                 with os.fdopen(file, "wb") as out:  # mkstemp gave it the mode 0600
+                    self._hand_on(file)
                     out.write(data + b"\n")
                     out.flush()
                     os.fsync(out.fileno())
@@ -99,3 +101,11 @@ class KeyFile:
                 raise
         except OSError as error:
             raise ConfigError(f"{self.path} cannot be written: {error.strerror}") from None
+
+    def _hand_on(self, new: int) -> None:
+        """Give the new file the owner and the mode of the present one: the server, which may run as
+        another user, has to read that a key was revoked. Raises OSError."""
+        with contextlib.suppress(FileNotFoundError):  # it is the first
+            found = self.path.stat()
+            os.fchown(new, found.st_uid, found.st_gid)
+            os.fchmod(new, stat.S_IMODE(found.st_mode))

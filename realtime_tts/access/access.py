@@ -144,7 +144,9 @@ class Access:
 
     def _made(self, key: Key) -> KeyAccount:
         exchange = self._exchange
-        return KeyAccount(key, self.rates, self.usage, lambda: self.holders(), exchange.elsewhere)
+        made = KeyAccount(key, self.rates, self.usage, lambda: self.holders(), exchange.elsewhere)
+        made.ended = key.expired(self._clock())
+        return made
 
     def _held(self) -> dict[str, tuple[int, int]]:
         """Count the sessions and turns that each key has open at this front, by its id."""
@@ -157,11 +159,11 @@ class Access:
 
     def _end_expired(self) -> None:
         now = self._clock()
-        for account in {one.account for one in self.holders()}:
-            if isinstance(account, KeyAccount) and account.key.expired(now) and not account.ended:
+        for account in self._accounts.values():  # a request that is read holds nothing yet
+            if account.key.expired(now) and not account.ended:
                 self._revoke(account)
 
     def _revoke(self, account: KeyAccount) -> None:
-        account.ended, account.registers = True, ()
+        account.ended = True
         event(log, logging.INFO, "keys.ended", key=account.id)
         self.on_revoked(account)

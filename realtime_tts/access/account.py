@@ -59,10 +59,13 @@ class Account:
     """`id`, and the account's weight when a full server is divided among accounts."""
     is_admin = True
     """Whether the account may see and change what all customers share."""
-    registers: tuple[str, ...] = ("*",)
-    """Patterns of the voices that the account may register and delete."""
     ended = False
     """Whether the account's key has been revoked since it was shown."""
+
+    @property
+    def registers(self) -> tuple[str, ...]:
+        """Patterns of the voices that the account may register and delete."""
+        return ("*",)
 
     def session(self, held: int = 0) -> TurnFailure | None:
         """Return why this account may not have another session, or None if it may.
@@ -141,7 +144,10 @@ class KeyAccount(Account):
         self.key = key
         self.ended = False
         self.id, self.is_admin, self.payer = key.id, key.admin, (key.id, key.share)
-        self.registers = key.register
+
+    @property
+    def registers(self) -> tuple[str, ...]:
+        return () if self.ended else self.key.register
 
     def session(self, held: int = 0) -> TurnFailure | None:
         if self.ended:  # while the body of a request was read

@@ -118,13 +118,16 @@ class Exchange:
 
     def _settle(self, store: Storage | FrontsTable) -> None:
         """Add this process's new counts to the store, and take over the totals of all processes."""
-        for name, amount, seconds in self._counters.take_unshared():
-            try:
+        left = self._counters.take_unshared()
+        try:
+            while left:
+                name, amount, seconds = left[-1]
                 count, ends = store.incr(name, seconds, amount), store.get_expiry(name)
-            except BaseException:
+                left.pop()
+                self._counters.settle(name, count, ends)
+        finally:
+            for name, amount, _ in left:  # the store has failed
                 self._counters.give_back(name, amount)
-                raise
-            self._counters.settle(name, count, ends)
 
 
 def _store(url: str) -> RedisStorage:

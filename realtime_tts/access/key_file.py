@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import stat
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -61,14 +62,16 @@ class KeyFile:
         return {key.id: key for key in keys}
 
     def change(self, change: Callable[[dict[str, Key]], None]) -> None:
-        """Read the keys, let `change` modify them, and write them back, under an exclusive lock.
+        """Read the keys, let `change` modify them, and write them back, under an exclusive lock. A
+        link to the file stays one: servers that go another way to it must see the change, too.
 
         Raises ConfigError, and whatever `change` raises: then nothing is written.
         """
-        with self._alone():
-            keys = self.read()
+        file = KeyFile(self.path.resolve())
+        with file._alone():
+            keys = file.read()
             change(keys)
-            self._write(keys.values())
+            file._write(keys.values())
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -88,6 +91,7 @@ class KeyFile:
             file, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
             try:
                 with os.fdopen(file, "wb") as out:  # mkstemp gave it the mode 0600
+                    self._hand_on(file)
                     out.write(data + b"\n")
                     out.flush()
                     os.fsync(out.fileno())
@@ -97,3 +101,11 @@ class KeyFile:
                 raise
         except OSError as error:
             raise ConfigError(f"{self.path} cannot be written: {error.strerror}") from None
+
+    def _hand_on(self, new: int) -> None:
+        """Give the new file the owner and the mode of the present one: the server, which may run as
+        another user, has to read that a key was revoked. Raises OSError."""
+        with contextlib.suppress(FileNotFoundError):  # it is the first
+            found = self.path.stat()
+            os.fchown(new, found.st_uid, found.st_gid)
+            os.fchmod(new, stat.S_IMODE(found.st_mode))

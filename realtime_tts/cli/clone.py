@@ -112,7 +112,8 @@ def _here(arguments: argparse.Namespace, recording: bytes) -> dict[str, Any]:
     from realtime_tts.voices.registry import default_folder
     from realtime_tts.voices.stored import open_registry
 
-    registry = open_registry(arguments.voices_dir or default_folder())
+    where = arguments.voices_dir
+    registry = open_registry(default_folder() if where is None else where)
     registry.update()
     registry.check_free(arguments.name)
     decoded = decode(recording)

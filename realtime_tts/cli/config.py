@@ -76,6 +76,7 @@ def _check(sources: Sources) -> int:
 def _building() -> Callable[[argparse.Namespace], None]:
     """Return a function that makes all that `serve` makes of its settings before it loads."""
     from realtime_tts.engine.devices import look_up
+    from realtime_tts.server.checks import check_access, check_tracing
     from realtime_tts.server.tls import server_context
 
     machine = cache(look_up)
@@ -86,5 +87,8 @@ def _building() -> Callable[[argparse.Namespace], None]:
         config = server_config(arguments, terminal=False, tls=tls_files(arguments))
         if config.tls is not None:
             server_context(config.tls)
+        if config.access is not None:
+            check_access(config.access)
+        check_tracing(config)
 
     return build

@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import logging
 import signal
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from realtime_tts.background import repeat
@@ -78,7 +78,11 @@ def _add_haproxy(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bind", default=_DEFAULTS.bind, help="where clients connect (default: %(default)s)"
     )
-    parser.add_argument("--tls-cert", metavar="FILE", help="PEM, with its key: https and wss")
+    parser.add_argument(
+        "--tls-cert",
+        metavar="FILE",
+        help="PEM, with its key: https and wss; a change of the file takes effect within a second",
+    )
     parser.add_argument(
         "--slots",
         type=int,
@@ -155,19 +159,24 @@ async def _serve(
 
 
 async def _follow(ingress: Ingress, members: Sequence[Member], file: Path | None) -> None:
-    """Name the members again and again, for those that could not join. Take them over from the file
-    when it changes, if there is one, unless it cannot be read."""
-    reported = ""
+    """Name the members again and again, for those that could not join or whose address changes.
+    Take over what is in the members' file, if there is one, and in the certificate's, when it
+    changes, unless that cannot be."""
+    reported: dict[Callable[[], Awaitable[None]], str] = {}
+
+    async def follow_members() -> None:
+        named = members if file is None else await asyncio.to_thread(read_members, file)
+        await ingress.change(named)
 
     async def look() -> None:
-        nonlocal reported
-        try:
-            named = members if file is None else await asyncio.to_thread(read_members, file)
-            await ingress.change(named)
-            reported = ""
-        except ConfigError as error:
-            if str(error) != reported:
-                reported = str(error)
-                event(log, logging.ERROR, "fleet.members_file", why=reported)
+        for follow in (follow_members, ingress.follow_certificate):
+            why = ""
+            try:
+                await follow()
+            except ConfigError as error:
+                why = str(error)
+            if why and why != reported.get(follow):
+                event(log, logging.ERROR, "fleet.not_followed", why=why)
+            reported[follow] = why
 
-    await repeat("fleet.members", _LOOK_SECONDS, look)
+    await repeat("fleet.follow", _LOOK_SECONDS, look)

@@ -6,6 +6,7 @@ import argparse
 import re
 import time
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
 
 from msgspec import structs
@@ -117,8 +118,8 @@ def _made(arguments: argparse.Namespace) -> tuple[Key, str]:
         if most is not None and most < 1:
             flag = "--" + name.replace("_", "-")
             raise ConfigError(f"{flag} must be at least 1, got {most}; to end a key, revoke it")
-    if not arguments.share > 0:
-        raise ConfigError(f"--share must be positive, got {arguments.share:g}")
+    if not 0 < arguments.share < inf:  # JSON has no infinity
+        raise ConfigError(f"--share must be positive and finite, got {arguments.share:g}")
     key_id, now = new_id(), time.time()
     secret = new_secret(key_id)
     key = Key(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import shlex
+import signal
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -61,7 +63,9 @@ def run(arguments: argparse.Namespace) -> int:
     choice = device_choice(arguments)
     engines = engine_configs(arguments, choice)
     fronts = front_count(arguments.fronts, engines)
-    with tls_config(arguments) as tls, LoadingProgress(console) as progress:
+    with contextlib.ExitStack() as stack:
+        tls = stack.enter_context(tls_config(arguments))
+        progress = stack.enter_context(LoadingProgress(console))
 
         def build(arguments: argparse.Namespace) -> ServerConfig:
             files = tls if arguments.tls_self_signed else tls_files(arguments)
@@ -79,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
             _show_choices(where, config, engines, link)
 
         source = RunningSettings(sources, settings, build)
-        return _serve(config, engines, fronts, progress, greet, source)
+        return _serve(config, engines, fronts, progress, greet, source, stack.close)
 
 
 def _serve(
@@ -89,9 +93,10 @@ def _serve(
     progress: LoadingProgress,
     greet: Callable[[int, EngineLink], None],
     source: RunningSettings,
+    clean_up: Callable[[], None],
 ) -> int:
     """Run one front in this process, or a supervisor with a process for each front. `greet` gets
-    the port once turns can be taken."""
+    the port once turns can be taken. `clean_up` is called where nothing after this can be."""
     from realtime_tts.metrics import Metrics
 
     metrics = Metrics()
@@ -124,7 +129,7 @@ def _serve(
         metrics,
         make_voices=partial(voice_library, engines),
         on_ready=lambda port: greet(port, links[0]),
-        on_stuck=progress.close,  # a terminal keeps its cursor
+        on_stuck=clean_up,
         source=source,
         loading=lambda: stage,
     )
@@ -243,7 +248,7 @@ def tls_files(arguments: argparse.Namespace) -> TlsConfig | None:
 @contextlib.contextmanager
 def tls_config(arguments: argparse.Namespace) -> Iterator[TlsConfig | None]:
     """Yield the certificate that the flags ask for. One that is made here is deleted after the
-    block.
+    block, which ends at a SIGTERM until the server handles that.
 
     Raises ConfigError.
     """
@@ -255,8 +260,12 @@ def tls_config(arguments: argparse.Namespace) -> Iterator[TlsConfig | None]:
 
     everywhere = arguments.host in EVERYWHERE
     hosts = addresses_for_others(arguments.host) if everywhere else [arguments.host]
-    with tempfile.TemporaryDirectory(prefix="realtime-tts-tls-") as folder:
-        yield write_self_signed(Path(folder), *hosts)
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    try:
+        with tempfile.TemporaryDirectory(prefix="realtime-tts-tls-") as folder:
+            yield write_self_signed(Path(folder), *hosts)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def welcome(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from http.client import HTTPException
 from typing import Any, ClassVar
 from urllib.error import HTTPError, URLError
@@ -14,6 +13,7 @@ from realtime_tts.client.refusals import http_error
 from realtime_tts.client.trust import http_opener, key_header, trust_for
 from realtime_tts.client.unanswered import misunderstood, no_answer, unanswered
 from realtime_tts.errors import HandshakeRefused, RequestError
+from realtime_tts.protocol.parsing import ProtocolError, load_object
 from realtime_tts.version import __version__
 
 _MAX_ANSWER = 16 * 1024 * 1024
@@ -49,12 +49,10 @@ class HttpClient:
     ) -> dict[str, Any]:
         answer = self._request(method, path, body, kind)
         try:
-            found = json.loads(answer)
-        except ValueError:
-            found = None
-        if not isinstance(found, dict):
-            raise HandshakeRefused(f"{self._server} did not answer as a realtime-tts server")
-        return found
+            return load_object(answer.decode())
+        except (ProtocolError, UnicodeDecodeError):
+            text = f"{self._server} did not answer as a realtime-tts server"
+            raise HandshakeRefused(text) from None
 
     def _request(
         self, method: str, path: str, body: bytes | None = None, kind: str | None = None

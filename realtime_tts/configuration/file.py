@@ -61,7 +61,7 @@ def _text(name: str) -> str:
     try:
         if name == STANDARD_INPUT:
             return sys.stdin.read()
-        return Path(name).read_text(encoding="utf-8")
+        return Path(name).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -108,8 +108,12 @@ def check_text(text: str) -> None:
 
 
 def split(text: str) -> list[str]:
-    """Return the parts of a text that are separated by commas or are on lines of their own."""
-    return [part.strip() for part in text.replace("\n", ",").split(",") if part.strip()]
+    """Return the parts of a text that are separated by commas or are on lines of their own. Raises
+    ConfigError if there is none: who sets keys does not want a server without any."""
+    parts = [part.strip() for part in text.replace("\n", ",").split(",") if part.strip()]
+    if not parts:
+        raise ConfigError("expected texts that are separated by commas, got none")
+    return parts
 
 
 def options_of(

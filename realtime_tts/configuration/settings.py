@@ -167,7 +167,7 @@ class Reading:
         path = Path(name)
         self.files.append(path)
         try:
-            text = path.read_text(encoding="utf-8").strip()
+            text = path.read_text(encoding="utf-8-sig").strip()
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             raise ConfigError(f"cannot read {path}: {why}") from None

@@ -18,6 +18,7 @@ from realtime_tts.dialects.fields import check_length
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.protocol.messages import CloseCode
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.server.front import Front
 from realtime_tts.server.track import Segment
@@ -43,6 +44,7 @@ class ElevenLabsSocket(SpeechSocket):
     """A socket whose voice, model, language and format are those of its address."""
 
     api = messages.API
+    revoked_code = CloseCode.POLICY  # as the API's own table of errors has it
     wanted: messages.Wanted
     """What the address asks for; set by the first message of a client that is let in."""
 

@@ -29,6 +29,8 @@ class JsonSocket(ServedSocket):
 
     api: ClassVar[Api]
     """The API whose errors refuse a socket before the upgrade."""
+    revoked_code: ClassVar[CloseCode] = CloseCode.UNAUTHORIZED
+    """The close code of a socket whose key is no longer valid."""
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
@@ -102,7 +104,7 @@ class JsonSocket(ServedSocket):
         """Close the socket, because its key is no longer valid."""
         with self.contained():
             if not self.closing:
-                self.fail(why, CloseCode.UNAUTHORIZED)
+                self.fail(why, self.revoked_code)
 
     @property
     def needs_key(self) -> bool:

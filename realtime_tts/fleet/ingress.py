@@ -61,9 +61,11 @@ class Ingress:
         self._haproxy = find_haproxy() if haproxy is None else haproxy
         self._folder = Path(tempfile.mkdtemp(prefix="realtime-tts-ingress-"))  # mode 0700
         self._slots: list[Member | None] = [None] * config.slots
-        self._of: dict[Member, int] = {}  # slots, from 1 on, of members as they were named
+        self._located: dict[Member, Member] = {}  # by numeric addresses, as they were named
+        self._of: dict[Member, int] = {}  # slots, from 1 on, of members by numeric addresses
         self._unknown: set[Member] = set()  # whose hosts could not be resolved, as the log says
         self._first = tuple(members)
+        self._certificate: str | None = None  # what this HAProxy was told, since its start
         self._process: asyncio.subprocess.Process | None = None
         self._keeping: asyncio.Task[None] | None = None
         self._ending = False
@@ -90,10 +92,11 @@ class Ingress:
         self._keeping = asyncio.create_task(self._keep(), name="haproxy")
 
     async def change(self, members: Sequence[Member]) -> None:
-        """Make these the members from now on. Open sessions are not affected. New members join
-        before others leave, as far as slots are free, so that clients always find one. A member
-        whose host cannot be resolved, or of which HAProxy cannot be told, is logged, and is none
-        until it is named again.
+        """Make these the members from now on, at the addresses that their hosts have now. Open
+        sessions are not affected. New members join before others leave, as far as slots are free,
+        so that clients always find one. A member whose host cannot be resolved keeps the address
+        that it had. One that had none, or of which HAProxy cannot be told, is none until it is
+        named again. Both are logged.
 
         Raises ConfigError for more than there are slots, and where DNS names the members.
         """
@@ -101,10 +104,13 @@ class Ingress:
             raise ConfigError(
                 f"the members are the addresses of {self._config.dns}; name no others"
             )
+        named = list(dict.fromkeys(members))
+        if len(named) > self._config.slots:
+            raise ConfigError(f"{len(named)} members for {self._config.slots} slots")
         async with self._changing:
-            wanted = dict.fromkeys(members)
-            if len(wanted) > self._config.slots:
-                raise ConfigError(f"{len(wanted)} members for {self._config.slots} slots")
+            found = await asyncio.gather(*map(self._locate, named))
+            self._located = {one: at for one, at in zip(named, found, strict=True) if at}
+            wanted = dict.fromkeys(self._located.values())
             gone = [one for one in self._of if one not in wanted]
             come = [one for one in wanted if one not in self._of]
             free = self._slots.count(None)
@@ -113,6 +119,21 @@ class Ingress:
             await asyncio.gather(*(self._leave(member) for member in gone))
             for member in come[free:]:
                 await self._join(member)
+
+    async def follow_certificate(self) -> None:
+        """Have HAProxy use the certificate's file as it is now. Raises ConfigError if that cannot
+        be, and then it goes on with what it has."""
+        file = self._config.certificate
+        if file is None or self._process is None:
+            return
+        try:
+            found = await asyncio.to_thread(Path(file).read_text)
+            if found != self._certificate:
+                await self.api.replace_certificate(file, found)
+                self._certificate = found
+        except (OSError, UnicodeDecodeError, RuntimeRefused) as error:
+            why = str(error) or "HAProxy does not answer"
+            raise ConfigError(f"the certificate {file} cannot be taken over: {why}") from None
 
     async def _leave(self, member: Member) -> None:
         slot = self._free(member)
@@ -125,20 +146,27 @@ class Ingress:
         self._slots[slot - 1] = None
         return slot
 
-    async def _join(self, member: Member) -> None:
+    async def _locate(self, member: Member) -> Member | None:
+        """Return the member by a numeric address. It keeps the one that it had as long as that is
+        one of its host's, or the host cannot be resolved; None: it had none."""
+        known = self._located.get(member)
         try:
-            address = await asyncio.to_thread(member.address)
+            addresses = await asyncio.to_thread(member.addresses)
         except OSError as error:
             if member not in self._unknown:
                 event(log, logging.ERROR, "fleet.unknown_host", member=str(member), why=str(error))
             self._unknown.add(member)
-            return
+            return known
         self._unknown.discard(member)
+        if known is not None and known.host in addresses:
+            return known
+        return replace(member, host=addresses[0])
+
+    async def _join(self, member: Member) -> None:
         slot = self._slots.index(None) + 1
-        resolved = replace(member, host=address)
-        self._of[member], self._slots[slot - 1] = slot, resolved
+        self._of[member], self._slots[slot - 1] = slot, member
         event(log, logging.INFO, "fleet.joined", member=str(member), slot=slot)
-        if not await self._apply(self.api.join(slot, resolved)):
+        if not await self._apply(self.api.join(slot, member)):
             self._free(member)
 
     async def _apply(self, change: Coroutine[Any, Any, None]) -> bool:
@@ -184,6 +212,7 @@ class Ingress:
                 start_new_session=True,  # a Ctrl-C is for us
                 preexec_fn=signal_at_parents_end(signal.SIGUSR1),  # its graceful end
             )
+            self._certificate = None
             self.starts += 1
             await self._until_it_answers(self._process)
         event(log, logging.INFO, "haproxy.started", pid=self._process.pid)

@@ -20,12 +20,13 @@ class Member:
     port: int
     agent_port: int
 
-    def address(self) -> str:
-        """Return the host's numeric address, which is all that HAProxy's runtime API takes.
+    def addresses(self) -> list[str]:
+        """Return the host's numeric addresses, which are all that HAProxy's runtime API takes.
 
         Raises OSError if the name cannot be resolved.
         """
-        return str(socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)[0][4][0])
+        found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+        return [str(one[4][0]) for one in found]
 
 
 def parse_member(text: str) -> Member:

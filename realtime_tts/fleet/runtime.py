@@ -64,7 +64,18 @@ class RuntimeApi:
             for backend in BACKENDS:
                 await self._command(f"set server {backend}/s{slot} state maint")
 
-    async def _command(self, command: str) -> None:
+    async def replace_certificate(self, file: str, pem: str) -> None:
+        """Use `pem` in place of what was in this file, for connections from now on.
+
+        Raises RuntimeRefused.
+        """
+        lines = "\n".join(line for line in pem.splitlines() if line)  # an empty one is the end
+        await self._command(f"set ssl cert {file} <<\n{lines}\n", "Transaction")
+        await self._command(f"commit ssl cert {file}", "Success")
+
+    async def _command(self, command: str, done: str = "chang") -> None:
+        """Give a command, whose answer is empty or has `done` in it: "IP changed from …", "no need
+        to change"."""
         answer = await self.ask(command)
-        if answer and "chang" not in answer:  # "IP changed from …", "no need to change"
-            raise RuntimeRefused(f"HAProxy answered {answer!r} to {command!r}")
+        if answer and done not in answer:
+            raise RuntimeRefused(f"HAProxy answered {answer!r} to {command.partition('<<')[0]!r}")

@@ -19,7 +19,14 @@ from realtime_tts.sampling import Sampling
 
 Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Name = Annotated[str, Meta(min_length=1, max_length=128)]
-LeadMs = Annotated[int, Meta(ge=200, le=3_600_000)]
+LeadMs = Annotated[
+    int,
+    Meta(
+        ge=200,
+        le=3_600_000,
+        description="a whole number from 200 to the server's `max_lead_ms` (`limits` in `ready`)",
+    ),
+]
 SpeedFactor = Annotated[float, Meta(ge=SLOWEST, le=FASTEST)]
 Traceparent = Annotated[
     str,

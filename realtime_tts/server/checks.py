@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from realtime_tts.config import AccessConfig, ServerConfig
 from realtime_tts.errors import ConfigError
 from realtime_tts.extras import install
@@ -20,6 +22,10 @@ def check_tracing(config: ServerConfig) -> None:
         return
     try:
         from realtime_tts.tracing.tracer import check_environment
+
+        check_environment()
     except ImportError as error:
         raise ConfigError(f"--tracing needs OpenTelemetry: {install('tracing')}") from error
-    check_environment()
+    except ValueError as error:  # of the SDK, which has some as the names of its own arguments
+        why = re.sub(r"\bmax_\w+", lambda found: f"OTEL_BSP_{found[0].upper()}", str(error))
+        raise ConfigError(f"--tracing cannot use the OTEL_* variables: {why}") from error

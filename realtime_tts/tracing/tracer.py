@@ -159,7 +159,8 @@ def _parent(traceparent: str | None) -> Context:
 
 
 def check_environment() -> None:
-    """Raise ConfigError if the environment asks for what a `Tracer` cannot do."""
+    """Raise ConfigError if the environment asks for what a `Tracer` cannot do, and ValueError for
+    what the SDK does not take."""
     for name in _PROTOCOLS:
         asked = os.environ.get(name, "http/protobuf")
         if asked != "http/protobuf":
@@ -167,3 +168,4 @@ def check_environment() -> None:
                 f"{name} must be http/protobuf, got {asked!r}: spans are sent by OTLP over HTTP, "
                 f"mostly to port 4318"
             )
+    Tracer(lambda spans: None).close()

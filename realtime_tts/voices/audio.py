@@ -23,6 +23,8 @@ SILENT_PEAK = 1e-3
 """Peak below which a recording counts as silent: -60 dBFS."""
 
 _FORMATS = {"WAV", "WAVEX", "RF64", "FLAC", "OGG", "MP3"}
+_WAV = b"RIFF", b"RF64"
+"""How a WAV begins; the second one has 64 bits for its sizes."""
 _BLOCK = 16_384
 _COMPLETE = 0.98
 """Share of the header's number of samples that must exist; encoders round and pad a little."""
@@ -76,7 +78,7 @@ def _check_kind(data: bytes) -> None:
     see an upload."""
     if not data:
         raise BadAudio("the recording is empty: 0 bytes")
-    wav = data[:4] in (b"RIFF", b"RF64") and data[8:12] == b"WAVE"
+    wav = data[:4] in _WAV and data[8:12] == b"WAVE"
     mp3 = data[:3] == b"ID3" or (len(data) > 1 and data[0] == 0xFF and data[1] & 0xE0 == 0xE0)
     if not (wav or mp3 or data[:4] in (b"fLaC", b"OggS")):
         raise UnsupportedMedia(
@@ -127,7 +129,7 @@ def _read(file: soundfile.SoundFile) -> NDArray[np.float32]:
 
 def _check_whole(data: bytes, count: int, promised: int) -> None:
     cut = promised != _UNKNOWN_LENGTH and count < promised * _COMPLETE
-    if data[:4] == b"RIFF":
+    if data[:4] in _WAV:
         cut = cut or _wav_is_cut(data)
     elif data[:4] == b"OggS":
         last = data.rfind(b"OggS")
@@ -138,10 +140,13 @@ def _check_whole(data: bytes, count: int, promised: int) -> None:
 
 def _wav_is_cut(data: bytes) -> bool:
     """Return whether a WAV ends before its chunk of samples does, which libsndfile ignores."""
-    position = 12
+    position, large = 12, _UNKNOWN_SIZE
     while position + 8 <= len(data):
         name, size = struct.unpack_from("<4sI", data, position)
+        if name == b"ds64" and position + 24 <= len(data):
+            (large,) = struct.unpack_from("<Q", data, position + 16)
         if name == b"data":
+            size = large if data[:4] == b"RF64" else size
             return size in range(_UNKNOWN_SIZE) and position + 8 + size > len(data)
         position += 8 + size + size % 2
     return True

@@ -131,7 +131,7 @@ class Registry:
         finally:
             unfinished.unlink(missing_ok=True)
         event(log, logging.INFO, "voice.added", voice=record.id, in_context=record.in_context)
-        return self.get(record.id)
+        return self.find(record.id) or record  # nothing lists it, if a store does not answer now
 
     def delete(self, id: str) -> None:
         """Remove a voice; turns that use it continue. Raises UnknownVoice, CannotStore."""

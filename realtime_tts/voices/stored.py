@@ -41,7 +41,7 @@ def open_registry(where: Path | str) -> Registry:
     Connects to nothing yet. Raises ConfigError for any other kind of store.
     """
     text = str(where)
-    if "://" not in text:
+    if text and "://" not in text:
         return Registry(where)
     if not text.startswith("s3://") or text.rstrip("/") == "s3:":
         raise ConfigError(f"voices are kept in a folder or at s3://BUCKET/PREFIX, got {text!r}")
@@ -84,8 +84,11 @@ class StoredRegistry(Registry):
 
         While the store does not answer, the copies stay, and one log entry says so.
         """
+        self._try_to_follow(again_after=UPDATE_SECONDS / 2)
+
+    def _try_to_follow(self, again_after: float = 0.0) -> None:
         try:
-            self._follow(again_after=UPDATE_SECONDS / 2)
+            self._follow(again_after)
         except OSError as error:
             if not self._failing:
                 event(log, logging.ERROR, "voices.store_failed", why=str(error))
@@ -105,11 +108,12 @@ class StoredRegistry(Registry):
             except FileExistsError:
                 self._follow()  # fetch the other server's voice, too
                 raise
-        self._follow()
+        self._try_to_follow()  # if that fails, it is stored nevertheless
 
     def _remove(self, path: Path) -> None:
         self.store.delete(_object(path))
-        self._follow()
+        with _locked(self.folder / _LOCK):  # not while an older listing is being copied
+            path.unlink(missing_ok=True)
 
     def _cannot_store(self, error: OSError) -> CannotStore:
         event(log, logging.ERROR, "voices.not_stored", where=self.url, why=str(error))

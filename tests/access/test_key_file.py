@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -64,6 +65,28 @@ def test_garbage_says_where_it_is_wrong_and_is_not_overwritten(
     with pytest.raises(ConfigError):
         KeyFile(path).change(lambda keys: keys.clear())
     assert path.read_bytes() == content
+
+
+def test_who_could_read_the_file_can_read_it_after_a_change(keys: Keys) -> None:
+    keys.create("acme")
+    keys.path.chmod(0o640)
+    if os.geteuid() == 0:
+        os.chown(keys.path, 12_345, 12_345)
+    before = keys.path.stat()
+    keys.revoke("acme")
+    after = keys.path.stat()
+    assert after.st_ino != before.st_ino
+    assert (after.st_uid, after.st_gid) == (before.st_uid, before.st_gid)
+    assert stat.S_IMODE(after.st_mode) == 0o640
+
+
+def test_a_change_by_a_link_reaches_all_who_have_the_file(keys: Keys, tmp_path: Path) -> None:
+    keys.create("acme")
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "elsewhere" / "keys.json"
+    link.symlink_to(keys.path)
+    KeyFile(link).change(dict.clear)
+    assert link.is_symlink() and keys.file.read() == KeyFile(link).read() == {}
 
 
 def test_a_change_that_fails_changes_nothing(keys: Keys) -> None:

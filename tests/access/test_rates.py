@@ -211,6 +211,22 @@ def test_without_its_store_a_server_goes_by_its_own_counts_and_loses_none() -> N
     assert counters.take_unshared() == [("window", 5, 60)]
 
 
+def test_a_store_that_fails_in_the_middle_of_an_exchange_loses_no_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counters = Counters()
+    exchange = Exchange(counters, None)
+    exchange.fronts = FrontsTable(tmp_path / "limits.db", 1)
+    names = [f"window {number}" for number in range(4)]
+    for name in names:
+        counters.incr(name, 60, 5)
+    with monkeypatch.context() as failing:
+        failing.setattr(exchange.fronts, "incr", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            exchange.meet_fronts()
+    assert sorted(name for name, _, _ in counters.take_unshared()) == names
+
+
 def check_shared_sessions(servers: Servers) -> None:
     servers.held[0]["a"] = (3, 1)
     servers.held[1]["a"] = (2, 0)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from realtime_tts.config import AccessConfig, ServerConfig
+from realtime_tts.server.endpoints import read_upload
 from realtime_tts.voices.encoding import WorkerLimits
 from tests.access.conftest import Keys
 from tests.server.asking import refusal
@@ -59,11 +63,14 @@ async def test_a_name_that_is_not_for_the_key_is_refused_before_it_is_encoded(
         refusal(await voices.http.delete(f"/v1/voices/{name}"), *NOT_ALLOWED)
 
 
+@pytest.mark.parametrize("how", ["is revoked", "expires"])
 @pytest.mark.parametrize("kind", ["recording", "embedding"])
-async def test_a_voice_whose_key_is_revoked_while_its_body_comes_is_not_registered(
-    keys: Keys, tmp_path: Path, kind: str
+async def test_a_voice_whose_key_ends_while_its_body_comes_is_not_registered(
+    keys: Keys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, how: str
 ) -> None:
-    secret, other = keys.create("acme", register=("*",)), keys.create("other")
+    later = time.time() + 3_600
+    secret = keys.create("acme", register=("*",), expires=later)
+    other = keys.create("other")
     async with voice_server(tmp_path, config=config(keys)) as voices:
         if kind == "recording":
             asked = voices.http.build_request(
@@ -74,10 +81,24 @@ async def test_a_voice_whose_key_is_revoked_while_its_body_comes_is_not_register
             content_type = "application/json"
             whole = json.dumps({"name": "anna", "embedding": EMBEDDING}).encode()
 
+        async def read(*arguments: Any) -> list[bytes]:
+            reading.set()
+            return await read_upload(*arguments)
+
+        reading = asyncio.Event()
+        monkeypatch.setattr("realtime_tts.server.voices.read_upload", read)
+
         async def body() -> AsyncIterator[bytes]:
+            access = voices.speech.access
+            account = access.account_of(secret.encode())
+            assert account is not None
             yield whole[:100]
-            keys.revoke("acme")
-            await until(lambda: voices.speech.access.account_of(secret.encode()) is None)
+            await reading.wait()
+            if how == "expires":
+                monkeypatch.setattr(access, "_clock", lambda: later)
+            else:
+                keys.revoke("acme")
+            await until(lambda: account.ended)
             yield whole[100:]
 
         shown = {"Authorization": f"Bearer {secret}", "Content-Type": content_type}

@@ -181,6 +181,21 @@ async def test_a_socket_of_another_api_is_closed_so_too(
             assert socket.close_code == 4401
 
 
+async def test_over_elevenlabs_api_the_error_has_the_code_of_the_close(
+    speech: Speaking, keys: Keys
+) -> None:
+    secret = keys.create("acme")
+    async with speech(config=config(keys)) as server:
+        url = f"ws://127.0.0.1:{server.port}/v1/text-to-speech/alto/stream-input"
+        async with websockets.connect(url, additional_headers={"xi-api-key": secret}) as socket:
+            await socket.send(json.dumps({"text": " "}))
+            keys.revoke("acme")
+            error = json.loads(await socket.recv())
+            await socket.wait_closed()
+            assert error["error"] == "invalid_api_key"
+            assert error["code"] == socket.close_code == 1008
+
+
 async def test_a_request_whose_key_ends_while_its_body_comes_is_refused(
     speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:

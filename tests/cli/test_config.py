@@ -78,6 +78,7 @@ def test_values_that_cannot_work_are_all_told_where_they_are(
         ('[tls]\ntls-cert = "a\\u0000b"\n', "tls.tls-cert: a text may have no character NUL"),
         (f"[server]\ndrain-seconds = 1{'0' * 400}\n", "server.drain-seconds: expected a number"),
         ("[sockets]\nclose-timeout = inf\n", "sockets.close-timeout: close_timeout must be at"),
+        ('[access]\nkeys = "/"\n', "access.keys: the keys in / cannot be read"),
     ],
 )
 def test_an_odd_value_is_a_fault_and_ends_in_no_traceback(
@@ -86,6 +87,15 @@ def test_an_odd_value_is_a_fault_and_ends_in_no_traceback(
     file.write_text(text)
     assert main(["config", "--check", str(file)]) == 1
     assert capsys.readouterr().err.startswith(f"{file}: {told}")
+
+
+def test_what_turns_cannot_be_traced_with_is_a_fault(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+    file.write_text("[log]\ntracing = true\n")
+    assert main(["config", "--check", str(file)]) == 1
+    assert "log.tracing: " in capsys.readouterr().err
 
 
 def test_a_fault_of_the_environment_is_told_by_its_variable(

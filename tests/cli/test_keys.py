@@ -45,6 +45,7 @@ def test_a_key_is_printed_once_and_alone(
         (["create", "b", "--turns", "0"], "--turns must be at least 1"),
         (["create", "b", "--expires", "soon"], "2027-01-31"),
         (["create", "b", "--share", "0"], "--share must be positive"),
+        (["create", "b", "--share", "inf"], "--share must be positive"),
         (["revoke", "nobody"], "no key 'nobody'"),
         (["rotate", "nobody"], "no key 'nobody'"),
     ],

@@ -11,6 +11,7 @@ import shlex
 import socket
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
@@ -247,6 +248,32 @@ def test_the_tls_flags_go_together_and_are_looked_at_before_anything_is_loaded(
         assert status == 2, told
         assert message in told and "Traceback" not in told
         assert "is missing" not in told, "the checkpoint was looked at first"
+
+
+@pytest.mark.parametrize("loading", [False, True], ids=["at its start", "while it loads"])
+def test_a_server_that_is_ended_early_leaves_no_key_behind(tmp_path: Path, loading: bool) -> None:
+    pipe, made, writers = tmp_path / "config.json", tmp_path / "made", list[int]()
+    os.mkfifo(pipe)  # loading the checkpoint never ends
+    made.mkdir()
+
+    def has_come_far_enough() -> bool:
+        if loading:
+            with contextlib.suppress(OSError):  # nobody reads yet
+                writers.append(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+        return bool(writers if loading else list(made.iterdir()))
+
+    flags = "--tls-self-signed", "--model", str(tmp_path), "--voices-dir", str(tmp_path / "voices")
+    process = subprocess.Popen(serve_command(*flags), env=os.environ | {"TMPDIR": str(made)})
+    try:
+        while process.poll() is None and not has_come_far_enough():
+            time.sleep(0.001)
+        process.terminate()
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        for writer in writers:
+            os.close(writer)
+    assert not list(made.iterdir())
 
 
 def test_a_self_signed_server_is_trusted_by_the_commands_that_its_welcome_names() -> None:

@@ -11,6 +11,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.http11 import Request, Response
 
 from realtime_tts import RealtimeTTS
+from realtime_tts.client.voices import VoiceClient
 from realtime_tts.errors import (
     CertificateRefused,
     ConnectionLost,
@@ -132,6 +133,17 @@ async def test_a_server_that_speaks_something_else_is_named_so() -> None:
     async with tcp_server(b"220 mail.example ESMTP\r\n") as address:
         with pytest.raises(HandshakeRefused, match="did not answer as a WebSocket server"):
             await RealtimeTTS(address).connect()
+
+
+@pytest.mark.parametrize(
+    "answer", [b"<p>Hello</p>", b"[1]", b"\xff", b'{"voices": ' + b"[" * 100_000]
+)
+def test_an_answer_over_http_that_is_not_ours_is_named_so(
+    monkeypatch: pytest.MonkeyPatch, answer: bytes
+) -> None:
+    monkeypatch.setattr(VoiceClient, "_request", lambda *_: answer)
+    with pytest.raises(HandshakeRefused, match="did not answer as a realtime-tts server"):
+        VoiceClient("http://127.0.0.1:9").voices()
 
 
 async def test_another_websocket_server_is_not_mistaken_for_ours() -> None:

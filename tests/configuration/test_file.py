@@ -71,6 +71,13 @@ def test_a_file_that_cannot_be_read_is_a_fault(tmp_path: Path) -> None:
     assert "UTF-8" in read_file(str(tmp_path / "config.toml"), serve_options(), {}).faults[0]
 
 
+def test_the_mark_with_which_windows_begins_a_file_is_no_part_of_it(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("file-key\n", encoding="utf-8-sig")
+    found = keys(tmp_path, f'{{ file = "{tmp_path}/key" }}')
+    assert found.value == ["file-key"]
+    assert contents(tmp_path, "\ufeff[server]\nport = 3\n").layer["port"].value == 3
+
+
 def test_a_secret_may_be_in_a_file_or_in_the_environment(tmp_path: Path) -> None:
     (tmp_path / "keys").write_text("file-key-1\nfile-key-2\n")
     found = keys(tmp_path, f'["here-key", {{ file = "{tmp_path}/keys" }}, {{ env = "KEYS" }}]')

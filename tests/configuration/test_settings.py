@@ -80,6 +80,17 @@ def test_a_flag_hides_what_excludes_it_in_the_environment_and_in_the_file(tmp_pa
         assert (found.device, found.devices) == ("cpu", None)
 
 
+def test_keys_of_which_none_is_left_open_no_server_to_everybody(tmp_path: Path) -> None:
+    for nothing in (",", " ", ", \n,"):  # as "$ONE,$OTHER" is where neither is set
+        with pytest.raises(ConfigError, match="REALTIME_TTS_API_KEYS: .* got none"):
+            Sources([], {"REALTIME_TTS_API_KEYS": nothing}).read()
+    (tmp_path / "keys").write_text(",\n")
+    file = tmp_path / "tts.toml"
+    file.write_text(f'[access]\napi-key = [{{ file = "{tmp_path / "keys"}" }}]\n')
+    with pytest.raises(ConfigError, match=r"access.api-key: .* got none"):
+        Sources(["--config", str(file)], {}).read()
+
+
 def test_an_empty_variable_says_nothing() -> None:
     assert read([], {"REALTIME_TTS_PORT": "", "REALTIME_TTS_API_KEYS": ""}).namespace().port == 8000
 

@@ -239,7 +239,7 @@ async def test_the_command_follows_its_file_of_members_and_ends_softly(tmp_path:
             file.write_text("nonsense\n")  # is told in the log, and changes nothing
             assert process.stderr is not None
             async with asyncio.timeout(20):
-                while b"fleet.members_file" not in await process.stderr.readline():
+                while b"fleet.not_followed" not in await process.stderr.readline():
                     pass
             file.write_text(f"127.0.0.1:{second.port}/{second.agent_port}\n")
 

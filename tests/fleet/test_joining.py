@@ -23,14 +23,14 @@ async def test_a_member_whose_name_is_not_known_at_the_start_joins_when_it_is(
 ) -> None:
     asked = 0
 
-    def address(one: Member) -> str:
+    def addresses(one: Member) -> list[str]:
         nonlocal asked
         asked += 1
         if asked < 4:
             raise OSError("Name or service not known")
-        return "127.0.0.1"
+        return ["127.0.0.1"]
 
-    monkeypatch.setattr(Member, "address", address)
+    monkeypatch.setattr(Member, "addresses", addresses)
     monkeypatch.setattr(command, "_LOOK_SECONDS", 0.05)
     async with server(4) as one:
         named = (replace(member(one), host="tts-1"),)
@@ -43,6 +43,30 @@ async def test_a_member_whose_name_is_not_known_at_the_start_joins_when_it_is(
             with contextlib.suppress(asyncio.CancelledError):
                 await following
     assert [record.message for record in caplog.records] == ["fleet.unknown_host"]
+
+
+async def test_a_member_goes_where_its_name_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[str] = []
+
+    def addresses(one: Member) -> list[str]:
+        if not found:
+            raise OSError("Temporary failure in name resolution")
+        return list(found)
+
+    monkeypatch.setattr(Member, "addresses", addresses)
+    named = [Member("tts-1", 8000, 8001)]
+    config = IngressConfig(bind=f"127.0.0.1:{free_port()}", slots=1)
+    async with ingress_running(config) as ingress:
+        for has, expected in (
+            (["127.0.0.1"], "127.0.0.1"),
+            (["127.0.0.2", "127.0.0.1"], "127.0.0.1"),  # in no order: it stays where it is
+            (["127.0.0.2"], "127.0.0.2"),
+            ([], "127.0.0.2"),
+        ):
+            found[:] = has
+            await ingress.change(named)
+            line = (await ingress.api.ask("show servers state servers")).splitlines()[2]
+            assert line.split()[4] == expected, f"{has}: {line}"
 
 
 async def test_a_member_that_haproxy_was_not_told_of_joins_when_it_is_named_again(

@@ -92,6 +92,11 @@ BAD_FIELDS = [
     ("session.start", '"lead_ms": 199', "`lead_ms` must be a whole number from 200"),
     (
         "session.start",
+        '"lead_ms": 3600001',
+        "`lead_ms` must be a whole number from 200 to the",
+    ),
+    (
+        "session.start",
         '"audio": {"packet_ms": 0}',
         "`audio.packet_ms` must be a whole number of milliseconds from 10 to 1000, found 0",
     ),

@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -30,6 +31,7 @@ from tests.engine.test_failover_processes import processes
 from tests.fronts.running import serving, sessions
 from tests.server.conftest import Speaking, byte_tokenizer
 from tests.server.talking import Talker
+from tests.serving import serve_command
 from tests.tracing.collector import PARENT_ID, TRACE_ID, TRACEPARENT, Collector, collecting
 from tests.waiting import until
 
@@ -206,6 +208,31 @@ def test_a_protocol_that_is_not_spoken_is_refused(monkeypatch: pytest.MonkeyPatc
     check_tracing(ServerConfig())
     with pytest.raises(ConfigError, match="http/protobuf, got 'grpc'"):
         check_tracing(TRACED)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        (
+            "OTEL_BSP_MAX_QUEUE_SIZE",
+            "100",
+            "OTEL_BSP_MAX_EXPORT_BATCH_SIZE must be less than or equal to OTEL_BSP_MAX_QUEUE_SIZE",
+        ),
+        ("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "-1", "must be a non-negative integer but got -1"),
+    ],
+)
+def test_what_the_sdk_does_not_take_is_said_before_the_start(
+    variable: str, value: str, message: str
+) -> None:
+    done = subprocess.run(  # the SDK reads some when it is imported
+        serve_command("--engine", "fake", "--tracing"),
+        env=os.environ | {variable: value},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2, done.stderr
+    assert message in done.stderr and "Traceback" not in done.stderr
 
 
 def test_without_the_extra_the_flag_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

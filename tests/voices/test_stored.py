@@ -31,7 +31,7 @@ EMBEDDING = np.linspace(-1, 1, 64, dtype=np.float32)
 def add(registry: Registry, name: str, scale: float = 1.0) -> None:
     path = registry.unfinished()
     write_voice(path, EMBEDDING * np.float32(scale), name=name, model="fake")
-    registry.add(path)
+    assert registry.add(path).id == name
 
 
 def ids(registry: Registry) -> list[str]:
@@ -134,6 +134,23 @@ def test_a_store_that_is_down_is_told_once_and_copies_go_on(
         np.testing.assert_array_equal(registry.embedding("anna"), EMBEDDING)
     add(registry, "ben")
     assert ids(registry) == ["anna", "ben"]
+
+
+def test_what_is_stored_or_deleted_is_so_although_the_store_lists_nothing_after_it(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = machine("one"), machine("other")
+    add(one, "anna")
+
+    def down(*_: object, **__: object) -> Any:
+        raise RuntimeError("slow down")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(one.store._files, "ls", down)
+        add(one, "ben")
+        one.delete("anna")
+        assert ids(one) == []
+    assert ids(one) == ids(other) == ["ben"]
 
 
 def test_a_corrupt_object_in_a_voice_s_place_gives_way(machine: Machine, url: str) -> None:
@@ -246,7 +263,7 @@ def test_where_voices_are_kept_is_a_folder_or_s3(
     assert isinstance(stored, StoredRegistry) and stored.voices() == []
     assert stored.folder == cache_folder("s3://bucket/voices") and tmp_path in stored.folder.parents
     assert list(tmp_path.iterdir()) == []
-    for wrong in ("gs://bucket/voices", "s3://", "https://example.com/voices"):
+    for wrong in ("", "gs://bucket/voices", "s3://", "https://example.com/voices"):
         with pytest.raises(ConfigError, match="s3://BUCKET/PREFIX"):
             check_location(wrong)
 

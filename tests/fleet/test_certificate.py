@@ -1,0 +1,49 @@
+"""The ingress's certificate: it is renewed while clients are connected."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from pathlib import Path
+
+import pytest
+
+from realtime_tts.errors import ConfigError
+from realtime_tts.fleet.haproxy import IngressConfig
+from realtime_tts.fleet.ingress import running as ingress_running
+from realtime_tts.server.self_signed import write_self_signed
+from tests.fleet.running import free_port
+
+
+def made(folder: Path) -> tuple[str, str]:
+    """A new certificate: with its key, as HAProxy has it, and alone, as clients see it."""
+    folder.mkdir()
+    files = write_self_signed(folder)
+    assert files.key is not None
+    certificate = Path(files.certificate).read_text()
+    return f"{certificate}\n\n{Path(files.key).read_text()}", certificate
+
+
+async def test_a_certificate_that_is_renewed_is_shown_to_new_clients(tmp_path: Path) -> None:
+    (first, shown_first), (second, shown_second) = made(tmp_path / "1"), made(tmp_path / "2")
+    file, port = tmp_path / "both.pem", free_port()
+    file.write_text(first)
+
+    def shown() -> str:
+        return ssl.get_server_certificate(("127.0.0.1", port))
+
+    config = IngressConfig(bind=f"127.0.0.1:{port}", slots=1, certificate=str(file))
+    async with ingress_running(config) as ingress:
+        await ingress.follow_certificate()
+        assert shown() == shown_first
+        file.write_text(second[: len(second) // 2])  # as it is while somebody writes it
+        with pytest.raises(ConfigError, match=str(file)):
+            await ingress.follow_certificate()
+        assert shown() == shown_first
+        file.write_text(second)
+        await ingress.follow_certificate()
+        assert shown() == shown_second
+        os.unlink(file)
+        with pytest.raises(ConfigError, match=str(file)):
+            await ingress.follow_certificate()
+        assert shown() == shown_second

@@ -188,9 +188,8 @@ export class Player extends EventTarget {
   /** @param {AudioContext} context */
   async #worklet(context) {
     const source = new Blob([`(${worklet})()`], { type: "text/javascript" });
-    const url = this.#workletUrl ?? URL.createObjectURL(source);
-    // As a new file: browsers remember what failed.
-    await context.audioWorklet.addModule(`${url}#${Date.now()}`);
+    const given = this.#workletUrl && `${this.#workletUrl}#${Date.now()}`; // failures are cached
+    await context.audioWorklet.addModule(given ?? URL.createObjectURL(source));
     return new AudioWorkletNode(context, "realtime-tts-player", { numberOfInputs: 0 });
   }
 

@@ -111,9 +111,8 @@ export class Player extends EventTarget {
 
   get analyser() {
     if (!this.#analyser) {
-      const analyser = (this.#analyser = this.context.createAnalyser());
-      const connected = this.#load().then((node) => node.connect(analyser));
-      connected.catch(() => {}); // play() rejects
+      this.#analyser = this.context.createAnalyser();
+      this.#load().catch(() => {}); // play() rejects
     }
     return this.#analyser;
   }
@@ -170,7 +169,10 @@ export class Player extends EventTarget {
 
   async #load() {
     this.#closing.signal.throwIfAborted();
-    return (this.#node ??= this.#make());
+    return (this.#node ??= this.#make().catch((error) => {
+      this.#node = undefined;
+      throw error;
+    }));
   }
 
   async #make() {
@@ -178,6 +180,7 @@ export class Player extends EventTarget {
     const node = context.audioWorklet ? await this.#worklet(context) : new Scheduled(context);
     node.port.onmessage = (/** @type {any} */ { data }) => this.#reported(data);
     node.connect(context.destination);
+    node.connect((this.#analyser ??= context.createAnalyser()));
     context.addEventListener("statechange", () => this.#wake(), { signal: this.#closing.signal });
     return node;
   }
@@ -185,9 +188,9 @@ export class Player extends EventTarget {
   /** @param {AudioContext} context */
   async #worklet(context) {
     const source = new Blob([`(${worklet})()`], { type: "text/javascript" });
-    await context.audioWorklet.addModule(this.#workletUrl ?? URL.createObjectURL(source));
-    const options = { numberOfInputs: 0, outputChannelCount: [1] };
-    return new AudioWorkletNode(context, "realtime-tts-player", options);
+    const given = this.#workletUrl && `${this.#workletUrl}#${Date.now()}`; // failures are cached
+    await context.audioWorklet.addModule(given ?? URL.createObjectURL(source));
+    return new AudioWorkletNode(context, "realtime-tts-player", { numberOfInputs: 0 });
   }
 
   /** @param {number} id @param {Playback} playback */

@@ -280,6 +280,11 @@ class SingleVoiceSocket(SpeechSocket):
                 self.cancel(current.id)
 
     @property
+    def between_segments(self) -> bool:
+        """Whether the next text begins a segment."""
+        return self._voice is None or self._voice.ended or self._voice.speech.open is None
+
+    @property
     def voice(self) -> SpeechContext:
         """The context that takes the text. Raises TurnFailure and RequestError: see
         `open_context`."""

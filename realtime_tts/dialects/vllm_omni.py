@@ -47,6 +47,7 @@ class VllmOmniSocket(SingleVoiceSocket):
         self._config = Config()
         self._refused = False  # the last `session.config`, so it is unknown how to speak
         self._open = False  # an utterance takes text
+        self._lost = False  # its beginning was refused or failed: the rest is not spoken
         self._ended = False  # `session.close` came
         self._utterance = 0  # index of the one being spoken
         self._sentence = 0  # index of its sentence
@@ -103,11 +104,18 @@ class VllmOmniSocket(SingleVoiceSocket):
                 "the last `session.config` was refused, and its text is not spoken in another "
                 "voice or format; send one that can be taken first"
             )
-        if self._config.stream_audio:
-            self._note(self.voice.feed(text), text)
-        else:
-            self.keep(text)
         self._open = self._open or bool(text)
+        if not self._config.stream_audio:
+            self.keep(text)
+        elif not self._lost:
+            self._stream(text)
+
+    def _stream(self, text: str) -> None:
+        try:
+            self._note(self.voice.feed(text), text)
+        except TurnFailure:
+            self._lost = self.between_segments
+            raise
 
     def _note(self, segment: Segment | None, text: str) -> None:
         if segment is not None:
@@ -125,8 +133,8 @@ class VllmOmniSocket(SingleVoiceSocket):
         except TurnFailure:
             self._open = bool(self.kept)
             raise
+        self._open = self._lost = False
         self.voice.cut()
-        self._open = False
 
     def _close(self) -> None:
         """Speak what `input.done` ended, but of an open utterance only what is already spoken."""
@@ -160,6 +168,7 @@ class VllmOmniSocket(SingleVoiceSocket):
     def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
         """End each complete utterance that is lost: its client waits for that."""
         told: list[str | bytes] = []
+        self._lost = self._lost or context.speech.open is not None
         for segment in context.speech.segments:
             sentence = self._sentence_of(segment)
             if not told:

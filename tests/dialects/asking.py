@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from realtime_tts.engine.fake import FakeEngineConfig
+from realtime_tts.engine.link import Refused
 from tests.waiting import until
 from tests.when_used import WhenUsed
 
@@ -20,6 +23,15 @@ async def fail_midway(server: Any) -> None:
     """Once there is sound, every row that is speaking gives NaN at its next step."""
     await until(lambda: server.value("tts_packets_total"))
     server.engine.faults.numerics.update(server.engine._rows)
+
+
+@contextlib.contextmanager
+def full(server: Any) -> Iterator[None]:
+    """Meanwhile the engine has just said that it has no room for another turn."""
+    front = server.running.front
+    front.engine.refused(front.settings(), Refused("one", "overloaded", "no", 60.0, full=True), "")
+    yield
+    front.engine._full.clear()
 
 
 def client(server: Any, **options: Any) -> Any:

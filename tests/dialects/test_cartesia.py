@@ -14,7 +14,7 @@ from realtime_tts.dialects.cartesia import CartesiaSocket
 from realtime_tts.dialects.cartesia_messages import DEFAULT_BUFFER_DELAY_MS
 from realtime_tts.engine.fake import Faults
 from realtime_tts.server.track import STALL_SECONDS
-from tests.dialects.asking import SLOW
+from tests.dialects.asking import SLOW, full
 from tests.dialects.cartesian import FRAME, RAW, TENTH, VOICE, cartesian, sound_of
 from tests.server.conftest import Speaking
 
@@ -307,6 +307,20 @@ async def test_no_place_is_503(speech: Speaking) -> None:
         await client.until("done", "a")
 
 
+@pytest.mark.parametrize("rest", [{"continue": False}, {"cancel": True}])
+async def test_a_context_whose_first_text_is_refused_is_not_spoken_in_part(
+    speech: Speaking, rest: dict[str, Any]
+) -> None:
+    async with speech() as server, cartesian(server) as client:
+        with full(server):
+            await client.say("The beginning ", continue_=True)
+            assert (await refused(client))["status_code"] == 503
+        await client.say("and the middle ", continue_=True)
+        await client.say("and the end.", **rest)
+        await client.say("Next.", continue_=False)
+        assert len(sound_of(await client.until("done"))) == len("Next.") * FRAME
+
+
 async def test_a_failure_of_the_engine_is_an_error_of_its_context(speech: Speaking) -> None:
     faults = Faults()
     async with speech(engine=SLOW, faults=faults) as server, cartesian(server) as client:
@@ -315,8 +329,9 @@ async def test_a_failure_of_the_engine_is_an_error_of_its_context(speech: Speaki
         faults.numerics.update(server.engine._rows)
         error = await refused(client)
         assert error["context_id"] == "bad" and error["status_code"] >= 500
+        await client.say("And the rest.", "bad", continue_=False)
         await client.say("Well.", "good", continue_=False)
-        await client.until("done", "good")
+        assert {message["context_id"] for message in await client.until("done")} == {"good"}
 
 
 async def test_the_server_s_end_is_told(speech: Speaking) -> None:

@@ -21,7 +21,7 @@ from realtime_tts.dialects.vllm_omni import MAX_FRAME_BYTES, VllmOmniSocket
 from realtime_tts.engine.fake import Faults
 from realtime_tts.engine.link import Append, Finish, Open
 from realtime_tts.server.track import STALL_SECONDS
-from tests.dialects.asking import SLOW
+from tests.dialects.asking import SLOW, full
 from tests.dialects.omni import FRAME, STREAM, TENTH, omni, sound_of, told
 from tests.server.conftest import Speaking
 
@@ -394,6 +394,38 @@ async def test_no_place_is_503(speech: Speaking) -> None:
                 pass
         assert caught.value.response.status_code == 503
         assert json.loads(caught.value.response.body)["error"]["code"] == "too_many_sessions"
+
+
+async def test_an_utterance_whose_beginning_is_refused_is_not_spoken_in_part(
+    speech: Speaking,
+) -> None:
+    async with speech() as server, omni(server) as client:
+        await client.config(**STREAM)
+        with full(server):
+            await client.text("The beginning ")
+            await client.refused()
+        await client.text("and the rest.")
+        await client.done()
+        last = {"type": "session.done", "utterance_index": 0, "total_sentences": 0}
+        assert await client.until("session.done") == [last]
+        await client.text("Next.")
+        await client.done()
+        assert len(sound_of(await client.until("session.done"))) == len("Next.") * FRAME
+
+
+async def test_the_rest_of_an_utterance_that_fails_is_not_spoken(speech: Speaking) -> None:
+    faults = Faults()
+    async with speech(engine=SLOW, faults=faults) as server, omni(server) as client:
+        await client.config(**STREAM)
+        await client.text("A text that will fail in the middle. ")
+        await client.until("audio.start")
+        faults.numerics.update(server.engine._rows)
+        await client.refused()
+        await client.until("audio.done")
+        await client.text("And the rest.")
+        await client.done()
+        last = {"type": "session.done", "utterance_index": 0, "total_sentences": 1}
+        assert await client.until("session.done") == [last]
 
 
 async def test_a_failure_of_the_engine_ends_what_was_promised(speech: Speaking) -> None:

@@ -43,33 +43,6 @@ for (const [voice, rate, scheduled = false] of [
   });
 }
 
-test("where a page allows no blob:, the worklet comes from its own file", { skip }, async (t) => {
-  const url = await server();
-  const policy = "script-src 'self' 'unsafe-eval'; worker-src 'self'";
-  const page = await open(
-    t,
-    url,
-    `<meta http-equiv="Content-Security-Policy" content="${policy}">`,
-  );
-  const found = await page.evaluate(async () => {
-    const { RealtimeTTS } = await import("/client/index.js");
-    const { Player } = await import("/client/player.js");
-    const tts = await RealtimeTTS.connect(location.origin);
-    const speak = async (player) => {
-      const playback = player.play(tts.speak("One two three."));
-      const { samples } = await playback.done;
-      return samples === Math.round(playback.stats().playedSeconds * 24_000);
-    };
-    const carried = await speak(new Player()).catch(() => "refused");
-    const early = new Player();
-    early.play(tts.speak("One two three."));
-    const { textSpoken } = await early.bargeIn(); // before it is known that nothing can be played
-    await early.close();
-    return [carried, textSpoken, await speak(new Player({ workletUrl: "/client/player-worklet.js" }))];
-  });
-  assert.deepEqual(found, ["refused", "", true]);
-});
-
 test("turns are played one after the other, and the server hears how far", { skip }, async (t) => {
   const url = await server();
   const page = await stage(t, url);

@@ -106,6 +106,8 @@ function summary(speech) {
 function spokenSummary(speech) {
   const { report } = speech;
   if (!report) return speech.state === "done" ? "Done." : "";
-  const heard = report.textSpoken.trim() || "nothing";
-  return `Interrupted. Heard: ${heard}. Not heard: ${report.textRemaining.trim() || "nothing"}.`;
+  return `Interrupted. Heard: ${told(report.textSpoken)} Not heard: ${told(report.textRemaining)}`;
 }
+
+/** @param {string} text */
+const told = (text) => (text.trim() || "nothing").replace(/[\p{L}\p{N}]$/u, "$&.");

@@ -108,7 +108,7 @@ class CartesiaSocket(SpeechSocket):
             raise RequestError("`transcript`, the text to speak, is missing; it may be empty")
         try:
             self._generate(context_id, request)
-        except (TurnFailure, RequestError):
+        except TurnFailure:  # not a RequestError: each message repeats what is wrong
             if not (ends or context_id in self.contexts):
                 self._lost.append(context_id)
             raise

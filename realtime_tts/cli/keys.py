@@ -111,12 +111,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _made(arguments: argparse.Namespace) -> tuple[Key, str]:
     """Return a new key and its secret. Raises ConfigError."""
-    if not 1 <= len(arguments.name) <= 64:
-        raise ConfigError("a key's name has 1 to 64 characters")
+    name = arguments.name
+    if not (1 <= len(name) <= 64 and name.isprintable()):
+        raise ConfigError(f"a key's name has 1 to 64 characters that can be printed, got {name!r}")
     limits = {name: getattr(arguments, name) for name in _LIMITS}
-    for name, most in limits.items():
+    for limit, most in limits.items():
         if most is not None and most < 1:
-            flag = "--" + name.replace("_", "-")
+            flag = "--" + limit.replace("_", "-")
             raise ConfigError(f"{flag} must be at least 1, got {most}; to end a key, revoke it")
     if not 0 < arguments.share < inf:  # JSON has no infinity
         raise ConfigError(f"--share must be positive and finite, got {arguments.share:g}")
@@ -124,7 +125,7 @@ def _made(arguments: argparse.Namespace) -> tuple[Key, str]:
     secret = new_secret(key_id)
     key = Key(
         id=key_id,
-        name=arguments.name,
+        name=name,
         digest=digest_of(secret.encode()),
         created=round(now, 3),
         expires=None if arguments.expires is None else _when(arguments.expires, now),
@@ -145,12 +146,13 @@ def _when(text: str, now: float) -> float:
         return round(now + int(found[1]) * _SECONDS[found[2]], 3)
     try:
         when = datetime.fromisoformat(text)
-    except ValueError:
+        when = when.astimezone(UTC) if when.tzinfo else when.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         raise ConfigError(
             f"--expires must be a time such as 12h or 90d, or a date such as 2027-01-31, "
             f"got {text!r}"
         ) from None
-    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    return when.timestamp()
 
 
 def _add(keys: dict[str, Key], key: Key) -> None:

@@ -42,8 +42,10 @@ def test_a_key_is_printed_once_and_alone(
     [
         (["create", "acme"], "already"),
         (["create", ""], "1 to 64 characters"),
+        (["create", "caf\udce9"], "that can be printed"),  # an argument that is not UTF-8
         (["create", "b", "--turns", "0"], "--turns must be at least 1"),
         (["create", "b", "--expires", "soon"], "2027-01-31"),
+        (["create", "b", "--expires", "9999-12-31T23:00-12:00"], "2027-01-31"),
         (["create", "b", "--share", "0"], "--share must be positive"),
         (["create", "b", "--share", "inf"], "--share must be positive"),
         (["revoke", "nobody"], "no key 'nobody'"),

@@ -205,7 +205,7 @@ class AdmissionControl:
         """Learn from a turn that has ended, and let the queue be looked at again."""
         if row.phase is not Phase.QUEUED:
             self._turnover.note(now - row.admitted_at)
-        if row.frames:
+        if row.phase is Phase.SPEAKING:
             self._frames.note(row.frames)
             self._prompt.note(row.prompt_positions)
         accounts = self._requests.accounts

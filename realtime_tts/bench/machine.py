@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from realtime_tts.cores import usable_cores
 from realtime_tts.version import __version__
 
 COMMIT_VARIABLE = "REALTIME_TTS_COMMIT"
@@ -43,14 +44,6 @@ def cpu_model() -> str:
         if name.strip() in ("model name", "Model", "Hardware") and value.strip():
             return value.strip()
     return platform.processor() or platform.machine() or "unknown"
-
-
-def usable_cores() -> int:
-    """Return how many cores this process may use: in a container, fewer than there are."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on macOS and Windows
-        return os.cpu_count() or 1
 
 
 def commit() -> str:

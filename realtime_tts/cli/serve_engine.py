@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from realtime_tts.cli.serve_arguments import SCHEDULING
+from realtime_tts.cores import usable_cores
 from realtime_tts.errors import ConfigError
 from tts_scheduler import SchedulerConfig
 
@@ -129,8 +129,8 @@ _SLOTS_OF_A_FRONT, _CORES_OF_A_FRONT, _MOST_FRONTS = 64, 2, 8
 def front_count(
     asked: int | None, engines: Sequence[EngineConfig], cores: int | None = None
 ) -> int:
-    """Return how many processes hold the clients' sockets. `cores`: those of the machine, if not
-    given.
+    """Return how many processes hold the clients' sockets. `cores`: those that this process may
+    use, if not given.
 
     Raises ConfigError.
     """
@@ -139,7 +139,7 @@ def front_count(
             raise ConfigError(f"--fronts must be at least 1, got {asked}")
         return asked
     slots = sum(len(one.processes()) * one.scheduler.slots for one in engines)
-    cores = (os.cpu_count() or 1) if cores is None else cores
+    cores = usable_cores() if cores is None else cores
     useful = min(-(-slots // _SLOTS_OF_A_FRONT), cores // _CORES_OF_A_FRONT, _MOST_FRONTS)
     return max(1, useful)
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from realtime_tts.cores import usable_cores
 from realtime_tts.engine import cuda_probe
 
 LEAST_CAPABILITY = (8, 0)
@@ -113,6 +114,16 @@ def machine_of(probed: str, version: str) -> Machine:
         return Machine("cuda", problem=f"{problem}: install a newer driver to use the GPU")
     gpus = (Gpu(one["name"], tuple(one["capability"]), one["memory"]) for one in found["gpus"])
     return Machine("cuda", tuple(gpus))
+
+
+def usual_threads() -> int:
+    """Return the number of threads of CPU work: all cores but one, which the sockets need, and 8 at
+    most.
+
+    Where two threads of a matrix product share a core with anything else, each waits for the other,
+    and a step takes ten times as long.
+    """
+    return min(max(usable_cores() - 1, 1), 8)
 
 
 def torch_build() -> tuple[str, str]:

@@ -3,7 +3,6 @@ device, and for each checkpoint."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,6 +10,7 @@ from typing import Any
 
 from realtime_tts.engine.addresses import Addresses
 from realtime_tts.engine.data_parallel import DataParallelEngines
+from realtime_tts.engine.devices import usual_threads
 from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.interface import Progress
 from realtime_tts.engine.link import EngineLink
@@ -146,7 +146,7 @@ def _share_cores(processes: tuple[EngineConfig, ...]) -> tuple[EngineConfig, ...
     on_cpu = sum(one.device == "cpu" for one in processes)
     if on_cpu < 2:
         return processes
-    threads = max(1, ((os.cpu_count() or 1) - 1) // on_cpu)
+    threads = max(1, usual_threads() // on_cpu)
     return tuple(
         replace(one, threads=threads) if one.device == "cpu" and one.threads is None else one
         for one in processes

@@ -94,7 +94,7 @@ class EngineLoop:
 
     def stop(self, code: str = "engine_stopped", message: str = "the engine was stopped") -> None:
         """Ask the loop to end after the current step; open utterances then fail with this code."""
-        self._stopping, self._end = True, (code, message)
+        self._end, self._stopping = (code, message), True  # the loop reads them in another thread
         self.pending.put(())
 
     @property
@@ -123,7 +123,6 @@ class EngineLoop:
             end = self._end
         finally:
             self._end_all(*end)
-            self._flush_events()
 
     # One method per stage, in the order of the loop.
 
@@ -307,8 +306,7 @@ class EngineLoop:
         for id, failure in output.failed.items():
             code, retryable = failure.code, failure.code in (EngineError.code, NumericsError.code)
             self._events.append(Failed(id, code, failure.message, retryable, held(id, now)))
-        for id in (*ended, *output.failed):
-            self._forget(id)
+        self._forget(*ended, *output.failed)
 
     def _audio(self, id: str, pcm: bytes, waits: bool, now: float) -> Audio:
         silent, held = self._watch.guards[id].silent_samples, self.scheduler.held_seconds(id, now)
@@ -319,19 +317,20 @@ class EngineLoop:
             events, self._events = self._events, []
             self._publish(events)
 
-    def _forget(self, id: str) -> None:
-        self._watch.end(id)
-        self._silence.end(id)
-        self._codes.end(id)
-        self._tokens.end(id)
-        self.engine.close(id)
+    def _forget(self, *ids: str) -> None:
+        for each in (self._watch, self._silence, self._codes, self._tokens):
+            for id in ids:
+                each.end(id)
+        for id in ids:  # last: an engine that has lost its device raises
+            self.engine.close(id)
 
     def _end_all(self, code: str, message: str) -> None:
-        now = self._clock()
-        for id in list(self._watch.guards):
-            self._events.append(Failed(id, code, message, retryable=True))
+        now, left = self._clock(), list(self._watch.guards)
+        self._events.extend(Failed(id, code, message, retryable=True) for id in left)
+        self._flush_events()  # before the engine is asked for anything: it may be why the loop ends
+        for id in left:
             self.scheduler.cancel(id, now)
-            self._forget(id)
+        self._forget(*left)
 
 
 def _counted(spoken: Spoken | None, codes: Codes | None) -> SpokenFrames | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Literal
 
 from realtime_tts import demo_voice
@@ -69,8 +70,10 @@ class EngineConfig:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ConfigError(f"{name} must be positive, got {value}")
-        if self.step_seconds < 0:
-            raise ConfigError(f"step_seconds must not be negative, got {self.step_seconds}")
+        if not 0 <= self.step_seconds < inf:
+            raise ConfigError(
+                f"step_seconds must be finite and not negative, got {self.step_seconds}"
+            )
 
     def _check_random(self, size: str) -> None:
         if size not in RANDOM_SIZES:

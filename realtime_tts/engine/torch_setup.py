@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable
 
 import torch
 
-from realtime_tts.engine.devices import LEAST_CAPABILITY, too_old
+from realtime_tts.engine.devices import LEAST_CAPABILITY, too_old, usual_threads
 from realtime_tts.errors import ConfigError
 from realtime_tts.logs import event
 
@@ -36,7 +35,7 @@ def prepare_torch(device: str, threads: int | None) -> None:
         raise ConfigError(f"torch cannot use the device {device!r}: {why}") from error
     if place.type == "cuda":
         _check_capability(place)
-    torch.set_num_threads(_default_threads() if threads is None else threads)
+    torch.set_num_threads(usual_threads() if threads is None else threads)
 
 
 def _check_capability(device: torch.device) -> None:
@@ -64,14 +63,3 @@ def chosen_dtype(wanted: str, device: str, stored_dtype: Callable[[], torch.dtyp
 def name_of(dtype: torch.dtype) -> str:
     """Return the name of a precision as on the command line."""
     return str(dtype).removeprefix("torch.")
-
-
-def _default_threads() -> int:
-    """Return the number of threads of CPU work: all cores but one, which the sockets need, and 8 at
-    most.
-
-    Where two threads of a matrix product share a core with anything else, each waits for the other,
-    and a step takes ten times as long.
-    """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return min(max((cores or 1) - 1, 1), 8)

@@ -190,10 +190,10 @@ class AdmissionControl:
         requests = self._requests
         assert requests.kv is not None, "without a limit there is nothing to count"
         size, live = requests.kv.size, requests.active + 1
-        held = size.pages - len(requests.kv.free) + size.pages_for(row.full_positions)
+        held = size.pages - len(requests.kv.free) + size.pages_for(row.full_positions + row.frames)
         waiting = requests.waiting.values()
-        texts = sum(other.prompt_tokens + other.received for other in waiting)
-        held += size.pages_for(texts + len(waiting) * prompt_positions(size.page_size, 0))
+        known = sum(other.prompt_tokens + other.received + other.frames for other in waiting)
+        held += size.pages_for(known + len(waiting) * prompt_positions(size.page_size, 0))
         held += sum(
             size.pages_for(other.prompt_positions + other.frames)
             for other in requests.speaking.values()
@@ -205,7 +205,7 @@ class AdmissionControl:
         """Learn from a turn that has ended, and let the queue be looked at again."""
         if row.phase is not Phase.QUEUED:
             self._turnover.note(now - row.admitted_at)
-        if row.frames:
+        if row.phase is Phase.SPEAKING:
             self._frames.note(row.frames)
             self._prompt.note(row.prompt_positions)
         accounts = self._requests.accounts

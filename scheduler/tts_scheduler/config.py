@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from tts_scheduler.playback import PACKET_SAMPLES, SAMPLE_RATE
 
@@ -64,12 +65,16 @@ class SchedulerConfig:
         _require(queue is None or queue >= 0, "max_queue must be None or at least 0", queue)
         times = ("reserve", "yield_lead", "max_start_wait", "start_seconds", "delivery_seconds")
         for name in (*times, "queue_timeout"):
-            _require(getattr(self, name) >= 0, f"{name} must not be negative", getattr(self, name))
+            seconds = getattr(self, name)
+            _require(0 <= seconds < inf, f"{name} must be finite and not negative", seconds)
         _require(
-            self.lead_cap >= self.reserve, f"lead_cap below reserve {self.reserve}", self.lead_cap
+            self.reserve <= self.lead_cap < inf,
+            f"lead_cap must be finite and at least reserve {self.reserve}",
+            self.lead_cap,
         )
         for name in ("utilisation", "kv_utilisation"):
-            _require(getattr(self, name) > 0, f"{name} must be positive", getattr(self, name))
+            share = getattr(self, name)
+            _require(0 < share < inf, f"{name} must be finite and positive", share)
         schedule = self.codec_chunks
         _require(
             len(schedule) > 0 and min(schedule) >= 1 and list(schedule) == sorted(schedule),

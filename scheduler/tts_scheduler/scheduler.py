@@ -170,7 +170,9 @@ class Scheduler:
 
     def expire(self, now: float) -> tuple[str, ...]:
         """End utterances that queued for too long, and those that leave a full queue to an account
-        with fewer; return their ids. The caller notifies their clients."""
+        with fewer; return their ids. The caller notifies their clients. Those that were over before
+        are forgotten."""
+        self._requests.forget()
         expired = []
         while (row := self._admission.crowded_out()) is not None:
             expired.append(row.id)
@@ -202,7 +204,6 @@ class Scheduler:
         Returns the ids of those that have now used up their text.
         """
         requests = self._requests
-        requests.forget()
         self._steps += 1
         for prefill in plan.prefills:
             self._start(prefill, result)
@@ -242,7 +243,7 @@ class Scheduler:
     def stats(self, id: str, now: float | None = None) -> Stats:
         """Return a snapshot of an utterance; a hold that is not over counts up to `now`.
 
-        An utterance that is over is known until the next commit. Raises KeyError for others.
+        An utterance that is over is known until the next `expire`. Raises KeyError for others.
         """
         return self._requests.stats(id, now)
 

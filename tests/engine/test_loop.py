@@ -193,6 +193,51 @@ async def test_an_engine_that_keeps_failing_is_given_up_and_says_so() -> None:
         assert isinstance(await listener.over("d"), Refused)
 
 
+async def test_turns_end_once_when_an_engine_can_not_even_forget_them() -> None:
+    """As on a GPU that was lost: each call for a row with a slot raises."""
+    in_step, let_go = asyncio.Event(), threading.Event()
+    here = asyncio.get_running_loop()
+
+    def lose(plan: StepPlan) -> None:
+        if len(plan.ids) == 2:
+            here.call_soon_threadsafe(in_step.set)
+            let_go.wait()
+            vars(engine)["close"] = lost
+            raise OSError("the device is gone (injected)")
+
+    def lost(id: str) -> None:
+        raise OSError("the device is gone (injected)")
+
+    engine = FakeEngine(FakeEngineConfig(step_seconds=0.0), Faults(lose))
+    async with running(engine) as (link, listener):
+        both = [(Open(id, UtteranceSpec()), Append(id, [1, 2]), Finish(id)) for id in "ab"]
+        link.submit(*both[0], *both[1], Open("waits", UtteranceSpec()))
+        await in_step.wait()
+        let_go.set()
+        for id in ("a", "b", "waits"):
+            failed = await listener.over(id)
+            assert isinstance(failed, Failed) and failed.code == "engine_error", failed
+        await until(lambda: link.status().failure)
+        assert "the device is gone" in (link.status().failure or "")
+        ends = [event.id for event in listener.events if isinstance(event, Failed)]
+        assert sorted(ends) == ["a", "b", "waits"]
+
+
+def test_a_loop_that_sees_that_it_should_stop_knows_why() -> None:
+    """It looks from its own thread, at any moment of the call."""
+
+    class Seen(EngineLoop):
+        def __setattr__(self, name: str, value: object) -> None:
+            super().__setattr__(name, value)
+            if name == "_stopping" and value:
+                seen.append(self._end)
+
+    seen: list[tuple[str, str]] = []
+    engine = FakeEngine(FakeEngineConfig(step_seconds=0.0))
+    Seen(engine, Scheduler(SchedulerConfig()), lambda events: None).stop("why", "because")
+    assert seen == [("why", "because")]
+
+
 async def test_a_turn_that_cannot_be_opened_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """And what came in the same call as its commands is spoken."""
     engine = fake()

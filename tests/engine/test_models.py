@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -171,12 +172,27 @@ async def test_two_engines_speak_side_by_side() -> None:
     assert len(pcm["one"]) == len(pcm["other"]) > 0 and pcm["one"] != pcm["other"]
 
 
-def test_each_checkpoint_gets_its_link_and_its_share_of_the_cores() -> None:
+def test_each_checkpoint_gets_its_link() -> None:
     configs = [EngineConfig(), EngineConfig(model="elsewhere")]
     link = make_links(configs, Metrics(), lambda what, done, total: None)
     assert isinstance(link, Models)
     alone = make_links(configs[:1], Metrics(), lambda what, done, total: None)
     assert isinstance(alone, InProcessEngine)
+
+
+@pytest.mark.parametrize(("cores", "threads"), [(64, 4), (5, 2), (2, 1)])
+def test_checkpoints_on_one_cpu_share_the_threads_that_one_would_use(
+    monkeypatch: pytest.MonkeyPatch, cores: int, threads: int
+) -> None:
+    """Of the cores that this process may use: a container may have few of a large machine's."""
+    made: list[EngineConfig] = []
+    monkeypatch.setattr(links, "_link", lambda config, *rest: made.append(config))
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)), raising=False)
+    configs = [EngineConfig(), EngineConfig(model="b"), EngineConfig(model="c", threads=3)]
+    for alike in (configs[:2], [configs[0], configs[2]]):
+        make_links(alike, Metrics(), lambda *progress: None)
+    assert [one.threads for one in made] == [threads, threads, threads, 3]
 
 
 def test_checkpoints_on_one_gpu_share_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:

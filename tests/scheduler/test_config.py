@@ -1,4 +1,5 @@
 import dataclasses
+import math
 
 import pytest
 
@@ -25,6 +26,10 @@ from tts_scheduler import SchedulerConfig
         ("kv_utilisation", 0.0),
         ("max_queue", -1),
         ("queue_timeout", -0.5),
+        ("queue_timeout", math.inf),
+        ("lead_cap", math.inf),
+        ("utilisation", math.inf),
+        ("kv_utilisation", math.nan),
     ],
 )
 def test_a_setting_that_cannot_work_is_refused_by_name(field: str, value: object) -> None:

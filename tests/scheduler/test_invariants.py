@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, fields
+from random import Random
 
 import pytest
+from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-)
 
 from tests.properties import examples
 from tts_scheduler import (
@@ -27,6 +22,7 @@ from tts_scheduler import (
     Queued,
     Scheduler,
     SchedulerConfig,
+    Spoken,
     StepCosts,
     StepPlan,
     StepResult,
@@ -37,31 +33,30 @@ from tts_scheduler.utterance import Utterance
 
 COSTS = StepCosts(0.010, 0.004, 0.001, 0.010, 0.004, 0.0001)
 
-configs = st.builds(
-    SchedulerConfig,
-    slots=st.integers(1, 5),
-    max_rows=st.sampled_from([None, 1, 2]),
-    max_prefills=st.integers(1, 3),
-    lead_cap=st.sampled_from([0.3, 0.5, 1.0, 3.0]),
-    codec_chunks=st.sampled_from([(1, 1, 2, 4), (1,), (2, 4), (4,)]),
-    utilisation=st.sampled_from([0.3, 0.7, 5.0]),
-    max_queue=st.integers(0, 3),
-    queue_timeout=st.sampled_from([0.2, 2.0]),
-    kv_utilisation=st.sampled_from([0.5, 1.0, 100.0]),
-)
-
 MAX_FRAMES = 24
+MOVES = 120
+"""In each life: long enough that slots and pages are taken, given back and taken again."""
 
 
-def memory(pages: int, page_size: int) -> KVCacheSize:
-    return KVCacheSize(pages, page_size, pages * page_size, MAX_FRAMES)
+def config_of(random: Random) -> SchedulerConfig:
+    return SchedulerConfig(
+        slots=random.randint(1, 5),
+        max_rows=random.choice([None, 1, 2]),
+        max_prefills=random.randint(1, 3),
+        lead_cap=random.choice([0.3, 0.5, 1.0, 3.0]),
+        codec_chunks=random.choice([(1, 1, 2, 4), (1,), (2, 4), (4,)]),
+        utilisation=random.choice([0.3, 0.7, 5.0]),
+        max_queue=random.randint(0, 3),
+        queue_timeout=random.choice([0.2, 2.0]),
+        kv_utilisation=random.choice([0.5, 1.0, 100.0]),
+    )
 
 
-memories = st.one_of(
-    st.none(),
-    st.builds(memory, pages=st.integers(8, 30), page_size=st.sampled_from([8, 16])),
-)
-"""Of engines that hold one turn and a bit, up to all of them, and of one without a limit."""
+def memory_of(random: Random) -> KVCacheSize | None:
+    """Of engines that hold one turn and a bit, up to all of them, and of one without a limit."""
+    page_size = random.choice([8, 16])
+    pages, without = random.randint(40, 160) // page_size, random.random() < 0.2
+    return None if without else KVCacheSize(pages, page_size, pages * page_size, MAX_FRAMES)
 
 
 def snapshot(scheduler: Scheduler) -> object:
@@ -101,49 +96,48 @@ class Known:
     swapped: bool = False
 
 
-class World(RuleBasedStateMachine):
-    @initialize(config=configs, policy=st.sampled_from(POLICIES), kv_cache=memories)
-    def begin(self, config: SchedulerConfig, policy: object, kv_cache: KVCacheSize | None) -> None:
+class World:
+    """What a caller of the scheduler knows, and what it does: everything is drawn from `random`."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
         cost = CostModel(COSTS)
         for rows in (1, 2, 5) * 20:
             cost.observe(Load(0, 0, rows, rows), COSTS.seconds(Load(0, 0, rows, rows)))
-        self.config = config
-        self.scheduler = Scheduler(config, cost, policy, kv_cache)  # type: ignore[arg-type]
-        self.memory = kv_cache
+        self.config, self.memory = config_of(random), memory_of(random)
+        self.scheduler = Scheduler(self.config, cost, random.choice(POLICIES), self.memory)
         self.now = 50.0
         self.live: dict[str, Known] = {}
         self.opened = 0
         self.ends: Counter[str] = Counter()
 
-    # Rules --------------------------------------------------------------------------------------
+    def move(self) -> None:
+        moves = {
+            self.step: 9,
+            self.open: 3,
+            self.take_over: 1,
+            self.let_time_pass: 1,
+            self.sleep_until_the_alarm: 2,
+            self.fail_in_a_step: 0.2,
+        }
+        if self.live:
+            moves |= {self.write: 6, self.cancel: 0.5, self.report: 1}
+        (chosen,) = self.random.choices(list(moves), list(moves.values()))
+        chosen()
 
-    @rule(
-        text=st.integers(0, 6),
-        finish=st.booleans(),
-        layout=st.sampled_from(Layout),
-        listener=st.sampled_from([None, -1.0, 0.5, 4.0]),
-        lead_cap=st.sampled_from([None, 0.1, 0.8]),
-        silent_start=st.sampled_from([0, 0, 2]),
-    )
-    def open(
-        self,
-        text: int,
-        finish: bool,
-        layout: Layout,
-        listener: float | None,
-        lead_cap: float | None,
-        silent_start: int,
-    ) -> None:
-        id = f"u{self.opened}"
-        self.opened += 1
+    # Moves --------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        draw, id = self.random.choice, self._new_id()
+        listener, silent_start = draw([None, -1.0, 0.5, 4.0]), draw([0, 0, 2])
         try:
             answer = self.scheduler.open(
                 id,
                 prompt_tokens=20,
                 now=self.now,
-                layout=layout,
+                layout=draw(list(Layout)),
                 listener_free_at=None if listener is None else self.now + listener,
-                lead_cap=lead_cap,
+                lead_cap=draw([None, 0.1, 0.8]),
                 silent_start=silent_start,
             )
         except DoesNotFit:
@@ -154,39 +148,49 @@ class World(RuleBasedStateMachine):
         if not isinstance(answer, Admitted | Queued):
             self.ends[id] += 1
             return
-        self.live[id] = Known(silent_start)
-        if self._append(id, text) and finish:
-            self._finish(id)
+        self._begin(id, Known(silent_start))
 
-    @precondition(lambda self: self.live)
-    @rule(data=st.data(), text=st.integers(1, 5), finish=st.sampled_from([False, False, True]))
-    def write(self, data: st.DataObject, text: int, finish: bool) -> None:
-        id = data.draw(st.sampled_from(sorted(self.live)))
+    def take_over(self) -> None:
+        """Another engine has spoken part of it: it is queued rather than refused."""
+        id, frames = self._new_id(), self.random.choice([1, 7, MAX_FRAMES - 1])
+        try:
+            answer = self.scheduler.open(
+                id,
+                prompt_tokens=20,
+                now=self.now,
+                listener_free_at=self.now + self.random.choice([-0.1, 0.5, 4.0]),
+                continues=True,
+                spoken=Spoken(frames, frames * self.config.frame_samples),
+            )
+        except DoesNotFit:
+            self.ends[id] += 1
+            return
+        assert isinstance(answer, Admitted | Queued)
+        self._begin(id, Known(frames=frames))
+
+    def write(self) -> None:
+        id = self._somebody()
         if not self.live[id].finished:
-            if self._append(id, text) and finish:
+            if self._append(id, self.random.randint(1, 5)) and self.random.random() < 0.3:
                 self._finish(id)
 
-    @precondition(lambda self: self.live)
-    @rule(data=st.data())
-    def cancel(self, data: st.DataObject) -> None:
-        self._cancel(data.draw(st.sampled_from(sorted(self.live))))
+    def cancel(self) -> None:
+        self._cancel(self._somebody())
 
-    @precondition(lambda self: self.live)
-    @rule(data=st.data(), ahead=st.floats(0.0, 0.3))
-    def report(self, data: st.DataObject, ahead: float) -> None:
+    def report(self) -> None:
         """A listener whose clock runs a little fast."""
-        id = data.draw(st.sampled_from(sorted(self.live)))
+        id = self._somebody()
         playback = self.scheduler._requests.utterances[id].playback
         heard = playback.sent_seconds - playback.lead(self.now)
+        ahead = self.random.uniform(0.0, 0.3)
         self.scheduler.played(id, max(0.0, heard) + ahead, self.now)
 
-    @rule(seconds=st.floats(0.0, 1.0))
-    def let_time_pass(self, seconds: float) -> None:
-        self.now += seconds
+    def let_time_pass(self) -> None:
+        self.now += self.random.random()
         self._expire()
 
-    @rule(share=st.floats(0.0, 0.999))
-    def sleep_until_the_alarm(self, share: float) -> None:
+    def sleep_until_the_alarm(self) -> None:
+        self._expire()
         if self.scheduler.plan(self.now) is not None:
             assert self.scheduler.next_wake(self.now) == self.now
             return
@@ -194,18 +198,16 @@ class World(RuleBasedStateMachine):
         if wake is None:
             return
         assert wake > self.now, "an alarm that rings at once and for nothing"
-        early = self.now + share * (wake - self.now)
+        early = self.now + self.random.uniform(0.0, 0.999) * (wake - self.now)
         if early < wake:
             assert self.scheduler.plan(early) is None, "overslept"
             assert not self._can_expire(early), "overslept"
         self.now = wake
         something = self.scheduler.plan(wake) is not None or self._can_expire(wake)
-        lacking = any(row.swapped for row in self.scheduler._requests.speaking.values())
-        assert something or lacking, "woken for nothing"
+        assert something or self.memory is not None, "woken for nothing, and not for lack of pages"
         self._expire()
 
-    @rule(data=st.data(), pace=st.floats(0.5, 4.0), meanwhile=st.booleans())
-    def step(self, data: st.DataObject, pace: float, meanwhile: bool) -> None:
+    def step(self) -> None:
         before = snapshot(self.scheduler)
         plan = self.scheduler.plan(self.now)
         self.scheduler.next_wake(self.now)
@@ -222,17 +224,36 @@ class World(RuleBasedStateMachine):
             id
             for id in making
             if self.live[id].frames == MAX_FRAMES
-            or (self.live[id].finished and data.draw(st.integers(0, 9)) == 0)
+            or (self.live[id].finished and self.random.random() < 0.1)
         ]
+        pace = self.random.uniform(0.5, 4.0)
         result = self._result(plan, making, over, pace * COSTS.seconds(Load.of(plan)))
-        if meanwhile:
-            self._cancel(data.draw(st.sampled_from(sorted(self.live))))
+        self._do_something_meanwhile()
         self.now += result.seconds
         self.scheduler.commit(plan, result, self.now)
         for id in over:
             if id in self.live:
                 self._over(id)
         self._check_leads()
+
+    def fail_in_a_step(self) -> None:
+        """The engine raises: every row of the plan is over, and has made nothing."""
+        plan = self.scheduler.plan(self.now)
+        if plan is None:
+            return
+        self._check(plan)
+        self._do_something_meanwhile()
+        self.scheduler.commit(plan, StepResult(0.001, ended=plan.ids), self.now)
+        for id in sorted(plan.ids & self.live.keys()):
+            self._over(id)
+
+    def _do_something_meanwhile(self) -> None:
+        """What comes while the engine makes the step, and is handed over before its commit."""
+        (chosen,) = self.random.choices(
+            [None, self.cancel, self.write, self.open], [0.6, 0.1, 0.2, 0.1]
+        )
+        if chosen is not None and self.live:
+            chosen()
 
     # What must hold -----------------------------------------------------------------------------
 
@@ -252,7 +273,8 @@ class World(RuleBasedStateMachine):
             assert known.finished or not full
             has_text = known.finished or known.text > known.silent_start
             assert prefill.silent_start == (known.silent_start if has_text else 0)
-            known.frames = prefill.silent_start
+            assert prefill.spoken == known.frames
+            known.frames = prefill.frames
             known.slot = prefill.slot
         for decode in plan.decodes:
             known = self.live[decode.id]
@@ -294,7 +316,8 @@ class World(RuleBasedStateMachine):
             assert known.prompt + known.frames <= room, f"{id} came back without all its pages"
 
     def _check_codec(self, plan: StepPlan) -> None:
-        most = max(2, self.config.codec_chunks[-1])
+        # One more where a frame that might have waited for the next run no longer can.
+        most = max(2, self.config.codec_chunks[-1]) + 1
         making = {p.id for p in plan.prefills} | {d.id for d in plan.decodes}
         runs = {run.id: run.frames for run in plan.codec}
         assert len(runs) == len(plan.codec)
@@ -314,10 +337,7 @@ class World(RuleBasedStateMachine):
             limit = max(row.lead_cap, busy) + run
             assert row.playback.lead(self.now) <= limit + 1e-9, f"{id} is too far ahead"
 
-    @invariant()
     def every_utterance_ends_at_most_once_and_nobody_is_lost(self) -> None:
-        if not hasattr(self, "scheduler"):
-            return
         assert all(times == 1 for times in self.ends.values())
         assert set(self.live) == set(self.scheduler._requests.utterances)
         assert len(self.live) == self.scheduler.active + self.scheduler.queued
@@ -326,28 +346,22 @@ class World(RuleBasedStateMachine):
             {"": len(self.live)} if self.live else {}
         )
 
-    @invariant()
     def every_slot_has_one_owner_or_none(self) -> None:
-        if not hasattr(self, "scheduler"):
-            return
         owned = [row.slot for row in self.scheduler._requests.speaking.values()]
         assert sorted(owned + self.scheduler._requests.free_slots) == list(range(self.config.slots))
         assert sorted(owned) == sorted(k.slot for k in self.live.values() if k.slot is not None)
 
-    @invariant()
     def admitted_turns_fit_the_slots_and_the_queue_its_length(self) -> None:
-        if not hasattr(self, "scheduler"):
-            return
         assert self.scheduler.active <= self.config.slots
-        assert self.scheduler.queued <= self.config.queue_length
+        queue = self.scheduler._requests.queue
+        assert sum(not row.continues for row in queue) <= self.config.queue_length
         if not self.scheduler.queued or self.scheduler.active >= self.scheduler.time_capacity:
             return
         admission, first = self.scheduler._admission, self.scheduler._requests.queue[0]
         assert admission._memory_is_full or not admission.has_memory(first)
 
-    @invariant()
     def what_turns_hold_at_most_is_no_less_than_their_peak(self) -> None:
-        if not hasattr(self, "scheduler") or self.memory is None:
+        if self.memory is None:
             return
         admission, requests = self.scheduler._admission, self.scheduler._requests
         assert requests.kv is not None
@@ -357,29 +371,39 @@ class World(RuleBasedStateMachine):
         peak = peak_pages(rows, usual, requests.kv.size)
         assert admission.pages_at_most(new, usual) >= peak
 
-    @invariant()
     def every_page_is_free_or_known_to_be_somebodys(self) -> None:
-        if not hasattr(self, "scheduler") or self.memory is None:
+        if self.memory is None:
             return
         kv = self.scheduler._requests.kv
         assert kv is not None
         owned = [page for known in self.live.values() for page in known.pages]
         assert sorted([*owned, *kv.free]) == list(range(1, self.memory.pages + 1))
 
-    def teardown(self) -> None:
+    def end_everybody(self) -> None:
         """Whoever is left can be ended, and then nothing is left of anybody."""
-        if hasattr(self, "scheduler"):
-            for id in sorted(self.live):
-                self._cancel(id)
-            assert sorted(self.ends) == sorted(f"u{i}" for i in range(self.opened))
-            assert all(times == 1 for times in self.ends.values())
-            assert self.scheduler._requests.free_slots == list(range(self.config.slots))
-            kv = self.scheduler._requests.kv
-            assert kv is None or len(kv.free) == kv.size.pages
-            assert self.scheduler.plan(self.now) is None
-            assert self.scheduler.next_wake(self.now) is None
+        for id in sorted(self.live):
+            self._cancel(id)
+        assert sorted(self.ends) == sorted(f"u{i}" for i in range(self.opened))
+        assert all(times == 1 for times in self.ends.values())
+        assert self.scheduler._requests.free_slots == list(range(self.config.slots))
+        kv = self.scheduler._requests.kv
+        assert kv is None or len(kv.free) == kv.size.pages
+        assert self.scheduler.plan(self.now) is None
+        assert self.scheduler.next_wake(self.now) is None
 
     # Helpers ------------------------------------------------------------------------------------
+
+    def _new_id(self) -> str:
+        self.opened += 1
+        return f"u{self.opened - 1}"
+
+    def _somebody(self) -> str:
+        return self.random.choice(sorted(self.live))
+
+    def _begin(self, id: str, known: Known) -> None:
+        self.live[id] = known
+        if self._append(id, self.random.randint(0, 6)) and self.random.random() < 0.5:
+            self._finish(id)
 
     def _append(self, id: str, text: int) -> bool:
         """False: so much text can never be spoken, and the utterance is over."""
@@ -411,8 +435,8 @@ class World(RuleBasedStateMachine):
         self.ends[id] += 1
 
     def _can_expire(self, now: float) -> bool:
-        queue = self.scheduler._requests.queue
-        return bool(queue) and queue[0].opened_at + self.config.queue_timeout <= now
+        first = self.scheduler._requests.first_new
+        return first is not None and first.opened_at + self.config.queue_timeout <= now
 
     def _expire(self) -> None:
         expired = self.scheduler.expire(self.now)
@@ -431,8 +455,18 @@ class World(RuleBasedStateMachine):
         return StepResult(seconds, frozenset(making), samples, frozenset(over))
 
 
-TestWorld = World.TestCase
-TestWorld.settings = examples(80, steps=60)
+@examples(160)
+@given(seed=st.integers(0, 2**64))
+def test_what_must_hold_holds_after_every_move(seed: int) -> None:
+    world = World(Random(seed))
+    for _ in range(MOVES):
+        world.move()
+        world.every_utterance_ends_at_most_once_and_nobody_is_lost()
+        world.every_slot_has_one_owner_or_none()
+        world.admitted_turns_fit_the_slots_and_the_queue_its_length()
+        world.what_turns_hold_at_most_is_no_less_than_their_peak()
+        world.every_page_is_free_or_known_to_be_somebodys()
+    world.end_everybody()
 
 
 def test_a_plan_is_a_value() -> None:

@@ -225,6 +225,45 @@ def test_a_turn_that_another_engine_spoke_starts_wherever_it_fits_to_its_end(
     assert plan is not None and [prefill.spoken for prefill in plan.prefills] == [frames]
 
 
+def test_what_another_engine_spoke_of_turns_counts_before_they_start_here(
+    rig_of: MakeRig,
+) -> None:
+    rig = rig_of(18, max_frames=120, kv_utilisation=0.9)
+    rig.open("short", 3, finish=True, frames=8)
+    rig.steps(8)  # from now on, turns are expected to be as short
+    assert rig.ended == ["short"]
+    answers = [
+        rig.scheduler.open(
+            id,
+            prompt_tokens=20,
+            now=rig.now,
+            listener_free_at=rig.now,
+            continues=True,
+            spoken=Spoken(100, 100 * 1_920),  # 8 pages with its prompt, of 16 that may be taken
+        )
+        for id in ("one", "two")
+    ]
+    assert answers == [Admitted(), Queued()]
+
+
+def test_what_another_engine_spoke_of_a_turn_says_nothing_about_the_memory_of_turns(
+    rig_of: MakeRig,
+) -> None:
+    rig = rig_of(100, slots=64, kv_utilisation=0.9)
+    before = rig.scheduler.capacity
+    answer = rig.scheduler.open(
+        "moved",
+        prompt_tokens=200,
+        now=rig.now,
+        listener_free_at=rig.now,
+        continues=True,
+        spoken=Spoken(3, 3 * 1_920),
+    )
+    assert answer == Admitted()
+    rig.scheduler.cancel("moved", rig.now)  # before it had a slot here
+    assert rig.scheduler.capacity == before
+
+
 def test_a_start_waits_for_rows_that_lack_memory_themselves(rig_of: MakeRig) -> None:
     rig = rig_of(12)
     rig.open("h", 2, prompt_tokens=12, layout=Layout.STREAMING)

@@ -475,7 +475,7 @@ def test_a_cancel_while_the_step_is_under_way_is_passed_over(make_rig: MakeRig, 
     assert rig.scheduler.plan(rig.now + 0.01).ids == {"b"}
 
 
-def test_speech_that_ends_frees_its_slot_and_is_known_until_the_next_commit(
+def test_speech_that_ends_frees_its_slot_and_is_known_until_the_next_look_at_the_queue(
     make_rig: MakeRig,
 ) -> None:
     rig = make_rig(slots=2)
@@ -485,10 +485,18 @@ def test_speech_that_ends_frees_its_slot_and_is_known_until_the_next_commit(
     assert (stats.phase, stats.frames) == (Phase.ENDED, 4)
     assert stats.sent_seconds == pytest.approx(4 * 0.08)
     assert rig.scheduler.active == 0
-    rig.open("b", 5)
-    rig.step()
+    rig.scheduler.expire(rig.now)
     with pytest.raises(KeyError):
         rig.scheduler.stats("a")
+
+
+def test_turns_that_end_where_nobody_speaks_leave_nothing_behind(make_rig: MakeRig) -> None:
+    rig = make_rig()
+    for number in range(20):
+        rig.open(f"interrupted-{number}", 1)
+        rig.scheduler.cancel(f"interrupted-{number}", rig.now)
+        assert rig.scheduler.expire(rig.now) == () and rig.scheduler.plan(rig.now) is None
+    assert not rig.scheduler._requests._over
 
 
 def test_a_row_that_fails_at_its_prefill_ends(make_rig: MakeRig) -> None:

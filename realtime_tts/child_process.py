@@ -117,7 +117,8 @@ class ChildProcess:
         status = await self._process.wait()
         if status >= 0:
             return f"ended with status {status}"
-        return f"was ended by {signal.Signals(-status).name}"
+        named = {one.value: one.name for one in signal.Signals}  # real-time signals are not
+        return f"was ended by {named.get(-status, f'signal {-status}')}"
 
     def kill(self) -> None:
         """Kill the child, whatever it does. Idempotent."""

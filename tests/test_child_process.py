@@ -104,14 +104,16 @@ async def test_what_a_child_prints_comes_line_by_line_and_is_no_message(start: S
 
 
 async def test_the_end_of_a_child_is_told_and_messages_to_it_are_dropped(start: Start) -> None:
-    leaves, breaks, killed = [await start(output=lambda line: None) for _ in range(3)]
+    leaves, breaks, killed, other = [await start(output=lambda line: None) for _ in range(4)]
     await leaves.send(b"leave")
     await breaks.send(b"break")
     killed.kill()
+    os.kill(other.pid, signal.SIGRTMIN + 1)  # which has no name in Python
     for child, how in (
         (leaves, "ended with status 3"),
         (breaks, "ended with status 1"),
         (killed, "was ended by SIGKILL"),
+        (other, f"was ended by signal {signal.SIGRTMIN + 1}"),
     ):
         assert await child.ended() == how
         assert not child.running

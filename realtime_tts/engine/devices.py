@@ -116,14 +116,14 @@ def machine_of(probed: str, version: str) -> Machine:
     return Machine("cuda", tuple(gpus))
 
 
-def usual_threads() -> int:
-    """Return the number of threads of CPU work: all cores but one, which the sockets need, and 8 at
-    most.
+def usual_threads(engines: int = 1) -> int:
+    """Return the number of threads that each of so many engines has on a CPU: they share all cores
+    but one, which the sockets need, and none has more than 8.
 
     Where two threads of a matrix product share a core with anything else, each waits for the other,
     and a step takes ten times as long.
     """
-    return min(max(usable_cores() - 1, 1), 8)
+    return min(max((usable_cores() - 1) // engines, 1), 8)
 
 
 def torch_build() -> tuple[str, str]:

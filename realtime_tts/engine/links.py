@@ -142,11 +142,11 @@ def _share_memory(models: tuple[EngineConfig, ...]) -> tuple[EngineConfig, ...]:
 
 
 def _share_cores(processes: tuple[EngineConfig, ...]) -> tuple[EngineConfig, ...]:
-    """Give several engines on one CPU as many threads together as one alone would use."""
+    """Divide the cores among several engines on one CPU."""
     on_cpu = sum(one.device == "cpu" for one in processes)
     if on_cpu < 2:
         return processes
-    threads = max(1, usual_threads() // on_cpu)
+    threads = usual_threads(on_cpu)
     return tuple(
         replace(one, threads=threads) if one.device == "cpu" and one.threads is None else one
         for one in processes

@@ -180,8 +180,8 @@ def test_each_checkpoint_gets_its_link() -> None:
     assert isinstance(alone, InProcessEngine)
 
 
-@pytest.mark.parametrize(("cores", "threads"), [(64, 4), (5, 2), (2, 1)])
-def test_checkpoints_on_one_cpu_share_the_threads_that_one_would_use(
+@pytest.mark.parametrize(("cores", "threads"), [(64, 8), (5, 2), (2, 1)])
+def test_checkpoints_on_one_cpu_share_its_cores(
     monkeypatch: pytest.MonkeyPatch, cores: int, threads: int
 ) -> None:
     """Of the cores that this process may use: a container may have few of a large machine's."""

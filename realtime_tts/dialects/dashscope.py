@@ -7,6 +7,7 @@ until it is committed. Every response that was begun or asked for ends with `res
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from starlette.routing import BaseRoute
@@ -49,6 +50,7 @@ class DashScopeSocket(SingleVoiceSocket):
         self._asked: dict[str, Any] = {}  # what all updates asked for
         self._wishes = messages.Wishes()
         self._appended = False  # whether text came since the last commit
+        self._lost_until = 0.0  # until then, text belongs to a response that was refused or failed
         self._finished = False
         self._event_id: str | None = None  # of the client's message being handled
 
@@ -110,11 +112,21 @@ class DashScopeSocket(SingleVoiceSocket):
         self._appended = self._appended or bool(text)
 
     def _feed(self, text: str) -> None:
-        voice = self.voice
-        if text.strip():
-            whole = ends_sentence(text)
-            voice.speech.hold_for(SENTENCE_HOLD_SECONDS if whole else HOLD_SECONDS)
-        voice.feed(text)
+        now, pause = time.monotonic(), HOLD_SECONDS
+        if ends_sentence(text):
+            pause = SENTENCE_HOLD_SECONDS
+        if now < self._lost_until:
+            self._lost_until = now + pause
+            return
+        try:
+            voice = self.voice
+            if text.strip():
+                voice.speech.hold_for(pause)
+            voice.feed(text)
+        except TurnFailure:
+            if self.between_segments:
+                self._lost_until = now + pause
+            raise
 
     def _commit(self) -> None:
         if not self._appended:
@@ -126,7 +138,7 @@ class DashScopeSocket(SingleVoiceSocket):
             raise
         context = self.voice
         segment = context.cut()
-        self._appended = False
+        self._appended, self._lost_until = False, 0.0
         item_id = self._response(context, segment).item_id
         self.say(messages.event("input_text_buffer.committed", item_id=item_id))
 
@@ -141,7 +153,7 @@ class DashScopeSocket(SingleVoiceSocket):
             for segment in context.speech.segments:
                 self.say(*self._ending(context, segment, "incomplete"))
         if self._wishes.mode == "server_commit":
-            self._appended = False
+            self._appended, self._lost_until = False, 0.0
         self.cancel_all()
 
     def _finish(self) -> None:
@@ -167,6 +179,8 @@ class DashScopeSocket(SingleVoiceSocket):
 
     def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
         told = [messages.error(failure, None)]
+        if self._wishes.mode == "server_commit" and context.speech.open is not None:
+            self._lost_until = time.monotonic() + HOLD_SECONDS
         for segment in context.speech.segments:
             told += self._ending(context, segment, "failed")
         return told

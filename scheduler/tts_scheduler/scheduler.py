@@ -169,9 +169,8 @@ class Scheduler:
             row.parked = row.phase is Phase.SPEAKING and is_ahead(row, now, self.config)
 
     def expire(self, now: float) -> tuple[str, ...]:
-        """End utterances that queued for too long, and those that leave a full queue to an account
-        with fewer; return their ids. The caller notifies their clients. Those that were over before
-        are forgotten."""
+        """Forget utterances that are over. End those that queued for too long, and those that leave
+        a full queue to an account with fewer; return their ids: the caller tells their clients."""
         self._requests.forget()
         expired = []
         while (row := self._admission.crowded_out()) is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import re
 import wave
@@ -12,6 +13,7 @@ import pytest
 import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
+from realtime_tts.dialects import dashscope
 from realtime_tts.dialects.dashscope import (
     HOLD_SECONDS,
     SENTENCE_HOLD_SECONDS,
@@ -22,7 +24,7 @@ from realtime_tts.dialects.dashscope_messages import our_voice
 from realtime_tts.engine.fake import Faults
 from realtime_tts.engine.link import Open
 from realtime_tts.server.track import STALL_SECONDS
-from tests.dialects.asking import SLOW
+from tests.dialects.asking import SLOW, full
 from tests.dialects.qwen_realtime import (
     CLOSING,
     FRAME,
@@ -581,6 +583,59 @@ async def test_a_failure_of_the_engine_ends_what_was_promised(speech: Speaking) 
         await client.commit()
         seen = await client.until("response.done")
         assert seen[-1]["response"]["status"] == "completed"
+
+
+async def test_a_response_whose_beginning_is_refused_is_not_spoken_in_part(
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dashscope, "HOLD_SECONDS", 60.0)
+    async with speech() as server, qwen_realtime(server) as client:
+        await client.update(mode="server_commit")
+        with full(server):
+            await client.append("The beginning ")
+            await client.refused()
+        await client.append("and the rest.")
+        await client.commit()
+        seen = await client.until("response.done")
+        assert seen[-1]["response"]["usage"] == {"characters": 0}
+        await client.append("Next.")
+        await client.commit()
+        seen = await client.until("response.done")
+        assert seen[-1]["response"]["usage"] == {"characters": len("Next.")}
+
+
+async def test_a_pause_ends_a_response_that_was_refused(
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dashscope, "SENTENCE_HOLD_SECONDS", 0.2)
+    async with speech() as server, qwen_realtime(server) as client:
+        await client.update(mode="server_commit")
+        with full(server):
+            await client.append("The beginning ")
+            await client.refused()
+        await client.append("and the rest.")
+        await asyncio.sleep(0.3)
+        await client.append("Next.")
+        seen = await client.until("response.done")
+        assert seen[-1]["response"]["usage"] == {"characters": len("Next.")}
+
+
+async def test_the_rest_of_a_response_that_fails_is_not_spoken(
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dashscope, "HOLD_SECONDS", 60.0)
+    faults = Faults()
+    async with speech(engine=SLOW, faults=faults) as server, qwen_realtime(server) as client:
+        await client.update(mode="server_commit")
+        await client.append("A text that will fail in the middle ")
+        await client.until(DELTA)
+        faults.numerics.update(server.engine._rows)
+        await client.refused()
+        assert (await client.until("response.done"))[-1]["response"]["status"] == "failed"
+        await client.append("and the rest.")
+        await client.commit()
+        seen = await client.until("response.done")
+        assert seen[-1]["response"]["usage"] == {"characters": 0}
 
 
 async def test_the_server_s_end_is_told(speech: Speaking) -> None:

@@ -51,7 +51,7 @@ class Ears:
 def test_what_was_understood_is_kept_and_can_be_learnt(tmp_path: Path) -> None:
     ears = Ears()
     speaker = Speaker(demo_voice.folder(), TEXTS, 3, CPU)
-    asyncio.run(keep(speaker, cast(Judge, ears), Shelf(tmp_path, "speech-own-0"), seconds=60))
+    asyncio.run(keep(speaker, cast(Judge, ears), Shelf(tmp_path, "speech-own-0"), seconds=600))
     assert [one.reason for one in ears.heard] == ["complete"] * 4
     assert sorted(one.attempt for one in ears.heard if one.text == TEXTS[0]) == [0, 1], "said again"
     held = CodedShard.load(tmp_path / "speech-own-0-0000.npz")

@@ -72,7 +72,8 @@ async def test_refusals_are_retried_elsewhere_until_every_place_is_taken() -> No
         assert len(refused) == 6
         for _, answer in refused:
             assert answer.status_code == 503 and int(answer.headers["retry-after"]) >= 1
-            assert json.loads(answer.body)["code"] == "too_many_sessions"
+            # Of a server, or of HAProxy, once it has heard from each that it is full.
+            assert json.loads(answer.body)["code"] in ("too_many_sessions", "not_ready")
         assert statistics.median(taken for taken, _ in refused) < 0.05
         told = sum(
             one.front.metrics.registry.get_sample_value(

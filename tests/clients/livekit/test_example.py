@@ -26,7 +26,7 @@ async def test_a_conversation_is_spoken(server: Server, tmp_path: Path) -> None:
 
 
 async def test_a_user_who_talks_over_the_agent_silences_it(server: Server, tmp_path: Path) -> None:
-    lines, _ = await run(EXAMPLE, server.websocket_url, tmp_path / "heard.wav", "--patience", "1")
+    lines, _ = await run(EXAMPLE, server.websocket_url, tmp_path / "heard.wav", "--patience", "0.5")
     (cut,) = [line for line in lines if line.endswith(" (interrupted)")]
     said = cut.removeprefix("assistant: ").removesuffix(" (interrupted)")
     assert REPLY.format(SAID[0]).startswith(said.strip()) and len(said) < 60

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 SOAK = Path(__file__).with_name("soak.py")
-ATTEMPTS = 3
+ATTEMPTS = 6
 """A machine that stands still for a moment, as shared ones do, is not held against the front. What
 the front itself does late it does in every attempt."""
 

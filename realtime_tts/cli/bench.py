@@ -35,6 +35,8 @@ from realtime_tts.errors import ConfigError
 __all__ = ["add_arguments", "run"]
 
 _TITLE_WIDTH, _LEVEL_WIDTH, _FEEDS_WIDTH = 25, 12, 140
+_FROM_HERE = ("--connection-rate", "1000000")
+"""Of a server that is started for a run: all its clients have this machine's address."""
 _TOO_WIDE = "The table is too wide for this terminal: --markdown FILE writes it."
 
 
@@ -149,7 +151,7 @@ async def _server(arguments: argparse.Namespace, console: Console) -> AsyncItera
     async with contextlib.AsyncExitStack() as stack:
         flags = _server_flags(arguments.start or "", arguments)
         with console.status("starting a server"):
-            url = await stack.enter_async_context(local_server(flags))
+            url = await stack.enter_async_context(local_server([*_FROM_HERE, *flags]))
         yield url
 
 

@@ -146,8 +146,7 @@ class Gate:
         return self._busy("of this address")
 
     def _busy(self, whose: str) -> tuple[int, str, str]:
-        most = self._addresses.config.connections_per_second
-        why = f"more than {most:g} requests a second {whose}; the limit is --connection-rate"
+        why = f"more requests a second {whose} than --connection-rate allows"
         return 429, TOO_MANY_REQUESTS, why
 
     def _denial(self, scope: Scope) -> tuple[int, str, str] | None:

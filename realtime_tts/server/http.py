@@ -82,11 +82,10 @@ class GuardedHttp(Guarded, HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self._unwelcome and not data.startswith(_PROBES):
-            most = self.addresses.config.connections_per_second
             self._refuse_address(
                 "too_many_connections",
-                f"this address has opened more than {most:g} connections a second; keep them open, "
-                "or have the server take more (--connection-rate)",
+                "this address opens more connections a second than --connection-rate allows; keep "
+                "them open, or have the server take more",
             )
             return
         if self._in_header:

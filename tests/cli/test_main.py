@@ -1,15 +1,18 @@
+import argparse
+import contextlib
 import io
 import os
 import socket
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 import realtime_tts
-from realtime_tts.cli import bench, main
+from realtime_tts.cli import bench, main, serve
 from realtime_tts.cli.failures import ExitStatus, explain
 from realtime_tts.errors import (
     CertificateRefused,
@@ -141,6 +144,25 @@ def test_a_bench_that_nobody_watches_prints_no_progress() -> None:
     with bench._progress(Console(file=seen)) as report:
         report("1 session", 1, 2)
     assert seen.getvalue() == ""
+
+
+@pytest.mark.parametrize(("given", "rate"), [("", 1_000_000), ("--connection-rate 7", 7)])
+def test_a_server_that_a_bench_starts_takes_all_its_clients_from_one_address(
+    given: str, rate: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[str] = []
+
+    @contextlib.asynccontextmanager
+    async def server(flags: list[str]) -> AsyncIterator[str]:
+        started.extend(flags)
+        raise ConfigError("seen")
+        yield ""
+
+    monkeypatch.setattr(bench, "local_server", server)
+    assert main(["bench", f"--start={given}"]) == ExitStatus.USAGE
+    parser = argparse.ArgumentParser()
+    serve.add_arguments(parser)
+    assert parser.parse_args(started).connection_rate == rate
 
 
 def test_a_terminal_without_unicode_is_given_what_it_can_show() -> None:

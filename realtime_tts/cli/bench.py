@@ -36,7 +36,7 @@ __all__ = ["add_arguments", "run"]
 
 _TITLE_WIDTH, _LEVEL_WIDTH, _FEEDS_WIDTH = 25, 12, 140
 _FROM_HERE = ("--connection-rate", "1000000")
-"""Of a server that is started for a run: all its clients have this machine's address."""
+"""Flags of a server that is started for a run: all its clients have this machine's address."""
 _TOO_WIDE = "The table is too wide for this terminal: --markdown FILE writes it."
 
 

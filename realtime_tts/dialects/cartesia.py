@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections import deque
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -50,7 +49,6 @@ QUERY_KEYS = frozenset({"api_key", "access_token"})
 
 _FIRST_PAGED_VERSION = "2025"
 _BORN = "1970-01-01T00:00:00Z"
-_REMEMBERED = 256
 
 
 def routes(front: Front) -> list[BaseRoute]:
@@ -80,8 +78,6 @@ class CartesiaSocket(SpeechSocket):
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
         self._last_id = ""  # context of the last message, which errors are about
-        self._lost: deque[str] = deque(maxlen=_REMEMBERED)
-        """Contexts that an error ended before their last text: the rest is not spoken alone."""
 
     # From the client.
 
@@ -97,9 +93,9 @@ class CartesiaSocket(SpeechSocket):
                 )
             context_id = self._last_id = secrets.token_hex(8)
         ends = request.cancel or not request.continue_
-        if context_id in self._lost:
+        if context_id in self.lost:
             if ends:
-                self._lost.remove(context_id)
+                self.lost.remove(context_id)
             return
         if request.cancel:
             self.cancel(context_id)  # no answer: clients ignore a cancelled context
@@ -110,7 +106,7 @@ class CartesiaSocket(SpeechSocket):
             self._generate(context_id, request)
         except TurnFailure:  # not a RequestError: each message repeats what is wrong
             if not (ends or context_id in self.contexts):
-                self._lost.append(context_id)
+                self.lost.append(context_id)
             raise
 
     def received_invalid(self, problem: RequestError | ProtocolError) -> None:
@@ -160,7 +156,7 @@ class CartesiaSocket(SpeechSocket):
 
     def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
         if not context.speech.ended:
-            self._lost.append(context.id)
+            self.lost.append(context.id)
         return [_of(context, messages.error(failure, self.name))]
 
     def refusal(self, failure: TurnFailure) -> Messages:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import abc
 import json
-from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,8 +26,6 @@ from realtime_tts.text.speech_times import SpokenSpan
 
 DEFAULT_ID = "default"
 """The id of the context of messages that name none."""
-
-_REMEMBERED = 256
 
 
 @dataclass(slots=True)
@@ -193,8 +190,6 @@ class ContextsSocket(ElevenLabsSocket):
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
         self._last_id = ""  # context of the last message, which errors are about
-        self._over: deque[str] = deque(maxlen=_REMEMBERED)
-        """Contexts that failed: what still comes for them is the rest of a lost text."""
 
     # From the client.
 
@@ -214,10 +209,10 @@ class ContextsSocket(ElevenLabsSocket):
 
     def _speak(self, context_id: str, message: messages.Message) -> None:
         text = message.text or ""
-        if context_id in self._over:
+        if context_id in self.lost:
             if not text.isspace():
                 return
-            self._over.remove(context_id)  # it begins anew
+            self.lost.remove(context_id)  # it begins anew
         context = self.contexts.get(context_id)
         if context is None and not text:
             return  # it keeps the socket alive, or has nothing to flush
@@ -231,7 +226,7 @@ class ContextsSocket(ElevenLabsSocket):
             self.feed(context, message)
         except (TurnFailure, RequestError):
             if context_id not in self.contexts:
-                self._over.append(context_id)
+                self.lost.append(context_id)
                 self._last_id = context_id
             raise
 
@@ -241,8 +236,8 @@ class ContextsSocket(ElevenLabsSocket):
         The frameworks do this: they close at the end of a turn, right after such a flush, and they
         close a context at once when its listener speaks. A second close is always a barge-in.
         """
-        if context_id in self._over:
-            self._over.remove(context_id)
+        if context_id in self.lost:
+            self.lost.remove(context_id)
         context = self.contexts.get(context_id)
         if context is None:
             return
@@ -276,14 +271,14 @@ class ContextsSocket(ElevenLabsSocket):
 
     def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
         """The error is final as well: for some clients an error alone does not end a context."""
-        self._over.append(context.id)
+        self.lost.append(context.id)
         return [encoded(messages.error(failure) | {"isFinal": True}, context.id)]
 
     def received_invalid(self, problem: RequestError | ProtocolError) -> None:
         self.say(*self.refusal(TurnFailure(messages.reason_of(problem), str(problem), False)))
 
     def refusal(self, failure: TurnFailure) -> Messages:
-        final = {"isFinal": True} if self._last_id in self._over else {}
+        final = {"isFinal": True} if self._last_id in self.lost else {}
         return [encoded(messages.error(failure) | final, self._last_id)]
 
 

@@ -8,6 +8,7 @@ into calls of `SpeechContext`, and returns the messages that go back.
 from __future__ import annotations
 
 import time
+from collections import deque
 from typing import Any, ClassVar
 
 from msgspec.structs import replace
@@ -26,6 +27,7 @@ from realtime_tts.server.track import Delivery, Segment
 from realtime_tts.server.writer import Messages
 
 _KEY_SECONDS = 10.0  # within which the first message must bring the key
+_LOST = 256  # ids
 
 
 class SpeechSocket(ContextSocket):
@@ -41,6 +43,9 @@ class SpeechSocket(ContextSocket):
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
         self.contexts: dict[str, SpeechContext] = {}
+        self.lost: deque[str] = deque(maxlen=_LOST)
+        """Ids of contexts that an error ended, for APIs whose clients choose them: what still comes
+        for one is the rest of a lost text, and is not spoken alone."""
         self._opened = 0  # number of contexts opened so far
         self._draining = False
         self._last_close: tuple[int, str] | None = None  # how to close, after `finish`

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from realtime_tts.model import PromptSpec, SpeechModel, load_model
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
@@ -48,6 +49,24 @@ def model(
     export.write_voice(parts[0].state_dict(), TOKENIZER, folder)
     export.write_codec(parts[1].state_dict(), folder)
     return load_model(folder)
+
+
+def test_an_export_of_several_trainings_has_the_mean_of_their_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [tmp_path / "a.pt", tmp_path / "b.pt", tmp_path / "c.pt"]
+    for path, value in zip(paths, (1.0, 2.0, 6.0), strict=True):
+        weights = {"model.norm.weight": torch.full((4,), value), "phone_head.bias": torch.ones(2)}
+        torch.save({"voice": {}, "average": weights}, path)
+    out = tmp_path / "checkpoint"
+    words = ["export", "--voice", *map(str, paths), "--codec", str(TOKENIZER)]
+    words += ["--tokenizer", str(TOKENIZER), "--out", str(out)]
+    monkeypatch.setattr("sys.argv", words)
+    export.main()
+    stored = load_file(out / "model.safetensors")
+    assert {name: part.tolist() for name, part in stored.items()} == {
+        "talker.model.norm.weight": [3.0] * 4
+    }
 
 
 @pytest.fixture(scope="module")

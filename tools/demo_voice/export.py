@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -47,6 +48,13 @@ def write_voice(voice: dict[str, Tensor], tokenizer: Path, out: Path) -> None:
         if not name.startswith(_TRAINING_ONLY)
     }
     _save(talker, out / "model.safetensors")
+
+
+def mean(voices: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """Average the weights of trainings that began with the same ones, which is often better than
+    each of them (https://arxiv.org/abs/2203.05482)."""
+    names = voices[0]
+    return {name: torch.stack([voice[name].float() for voice in voices]).mean(0) for name in names}
 
 
 def write_codec(codec: dict[str, Tensor], out: Path, louder: float = 0.0) -> None:
@@ -225,7 +233,13 @@ _AUDIO_PREPROCESSOR: dict[str, object] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     folder = Path("build/demo_voice")
-    parser.add_argument("--voice", type=Path, default=folder / "voice.pt")
+    parser.add_argument(
+        "--voice",
+        type=Path,
+        nargs="+",
+        default=[folder / "voice.pt"],
+        help="several trainings that began with the same weights are averaged",
+    )
     parser.add_argument(
         "--codec", type=Path, default=folder / "codec.pt", help="or a checkpoint folder"
     )
@@ -235,8 +249,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.louder and given.codec.is_dir():
         parser.error(f"--louder {given.louder} is for a trained codec; {given.codec} is exported")
-    voice = torch.load(given.voice, map_location="cpu", weights_only=True)["average"]
-    write_voice(voice, given.tokenizer, given.out)
+    trained = [torch.load(path, map_location="cpu", weights_only=True) for path in given.voice]
+    write_voice(mean([state["average"] for state in trained]), given.tokenizer, given.out)
     if given.codec.is_dir():
         part = "speech_tokenizer"
         shutil.copytree(given.codec / part, given.out / part, dirs_exist_ok=True)

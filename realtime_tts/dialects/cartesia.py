@@ -93,9 +93,9 @@ class CartesiaSocket(SpeechSocket):
                 )
             context_id = self._last_id = secrets.token_hex(8)
         ends = request.cancel or not request.continue_
-        if context_id in self.lost:
+        if context_id in self.failed_ids:
             if ends:
-                self.lost.remove(context_id)
+                self.failed_ids.remove(context_id)
             return
         if request.cancel:
             self.cancel(context_id)  # no answer: clients ignore a cancelled context
@@ -106,7 +106,7 @@ class CartesiaSocket(SpeechSocket):
             self._generate(context_id, request)
         except TurnFailure:  # not a RequestError: each message repeats what is wrong
             if not (ends or context_id in self.contexts):
-                self.lost.append(context_id)
+                self.failed_ids.append(context_id)
             raise
 
     def received_invalid(self, problem: RequestError | ProtocolError) -> None:
@@ -156,7 +156,7 @@ class CartesiaSocket(SpeechSocket):
 
     def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
         if not context.speech.ended:
-            self.lost.append(context.id)
+            self.failed_ids.append(context.id)
         return [_of(context, messages.error(failure, self.name))]
 
     def refusal(self, failure: TurnFailure) -> Messages:

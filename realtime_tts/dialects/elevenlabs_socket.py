@@ -209,10 +209,10 @@ class ContextsSocket(ElevenLabsSocket):
 
     def _speak(self, context_id: str, message: messages.Message) -> None:
         text = message.text or ""
-        if context_id in self.lost:
+        if context_id in self.failed_ids:
             if not text.isspace():
                 return
-            self.lost.remove(context_id)  # it begins anew
+            self.failed_ids.remove(context_id)  # it begins anew
         context = self.contexts.get(context_id)
         if context is None and not text:
             return  # it keeps the socket alive, or has nothing to flush
@@ -226,7 +226,7 @@ class ContextsSocket(ElevenLabsSocket):
             self.feed(context, message)
         except (TurnFailure, RequestError):
             if context_id not in self.contexts:
-                self.lost.append(context_id)
+                self.failed_ids.append(context_id)
                 self._last_id = context_id
             raise
 
@@ -236,8 +236,8 @@ class ContextsSocket(ElevenLabsSocket):
         The frameworks do this: they close at the end of a turn, right after such a flush, and they
         close a context at once when its listener speaks. A second close is always a barge-in.
         """
-        if context_id in self.lost:
-            self.lost.remove(context_id)
+        if context_id in self.failed_ids:
+            self.failed_ids.remove(context_id)
         context = self.contexts.get(context_id)
         if context is None:
             return
@@ -271,14 +271,14 @@ class ContextsSocket(ElevenLabsSocket):
 
     def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
         """The error is final as well: for some clients an error alone does not end a context."""
-        self.lost.append(context.id)
+        self.failed_ids.append(context.id)
         return [encoded(messages.error(failure) | {"isFinal": True}, context.id)]
 
     def received_invalid(self, problem: RequestError | ProtocolError) -> None:
         self.say(*self.refusal(TurnFailure(messages.reason_of(problem), str(problem), False)))
 
     def refusal(self, failure: TurnFailure) -> Messages:
-        final = {"isFinal": True} if self._last_id in self.lost else {}
+        final = {"isFinal": True} if self._last_id in self.failed_ids else {}
         return [encoded(messages.error(failure) | final, self._last_id)]
 
 

@@ -43,7 +43,7 @@ class SpeechSocket(ContextSocket):
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
         self.contexts: dict[str, SpeechContext] = {}
-        self.lost: deque[str] = deque(maxlen=_LOST)
+        self.failed_ids: deque[str] = deque(maxlen=_LOST)
         """Ids of contexts that an error ended, for APIs whose clients choose them: what still comes
         for one is the rest of a lost text, and is not spoken alone."""
         self._opened = 0  # number of contexts opened so far

@@ -62,13 +62,13 @@ def spoken(engine: CapturedEngine) -> tuple[dict[str, bytes], int]:
     )
     guards = GuardConfig(enabled=False)
     loop = EngineLoop(engine, Scheduler(config, kv_cache=engine.kv_cache), publish, guards=guards)
-    thread = threading.Thread(target=loop.run)
-    thread.start()
     loop.submit(Open("held", UtteranceSpec(seed=99)), Append("held", [5] * 12))
     for number in range(TURNS - 1):
         id = f"u{number}"
         spec = UtteranceSpec(seed=number, layout="streaming")
         loop.submit(Open(id, spec), Append(id, [3, 4, number]), Finish(id))
+    thread = threading.Thread(target=loop.run)
+    thread.start()  # with all of them there: on a slow machine, one would be over before the next
     assert over.wait(60), [event for event in events if not isinstance(event, Audio)]
     loop.submit(Cancel("held"))
     loop.stop()

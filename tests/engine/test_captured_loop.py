@@ -15,6 +15,7 @@ from realtime_tts.engine.loop import EngineLoop
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.engine.speaking import PARITY
 from tests.model.light import light_model
+from tests.waiting import SECONDS
 from tts_scheduler import Scheduler, SchedulerConfig, StepPlan
 
 FRAMES = 30
@@ -69,10 +70,10 @@ def spoken(engine: CapturedEngine) -> tuple[dict[str, bytes], int]:
         loop.submit(Open(id, spec), Append(id, [3, 4, number]), Finish(id))
     thread = threading.Thread(target=loop.run)
     thread.start()  # with all of them there: on a slow machine, one would be over before the next
-    assert over.wait(60), [event for event in events if not isinstance(event, Audio)]
+    assert over.wait(SECONDS), [event for event in events if not isinstance(event, Audio)]
     loop.submit(Cancel("held"))
     loop.stop()
-    thread.join(20)
+    thread.join(SECONDS)
     assert not thread.is_alive()
     ended = {event.id: event.reason for event in events if isinstance(event, Ended)}
     assert set(ended.values()) == {"max_length"}

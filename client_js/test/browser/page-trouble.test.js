@@ -167,9 +167,9 @@ test("what the model could not say is said in words, and what it said is heard",
 });
 
 /** A chat whose server is full until `room` says that there is room. */
-async function refused(t, reply) {
+async function refused(t, reply, waitMs) {
   let room = false;
-  const before = (page) => refusing(page, () => !room, 2000);
+  const before = (page) => refusing(page, () => !room, waitMs);
   const { page, asked } = await chat(t, reply, { before });
   await page.press("#chat-say", "H");
   await page.press("#chat-say", "Enter");
@@ -178,7 +178,7 @@ async function refused(t, reply) {
 }
 
 test("a reply that could not be spoken is asked for again", { skip }, async (t) => {
-  const { page, asked, room } = await refused(t, "One moment.");
+  const { page, asked, room } = await refused(t, "One moment.", 2000);
   room();
   await until(page, "done");
   assert.deepEqual(asked, Array(2).fill([{ role: "user", content: "H" }]));
@@ -187,7 +187,7 @@ test("a reply that could not be spoken is asked for again", { skip }, async (t) 
 });
 
 test("a reply that could not be spoken is none that was heard", { skip }, async (t) => {
-  const { page, asked, room } = await refused(t, "One moment.");
+  const { page, asked, room } = await refused(t, "One moment.", 60_000);
   await page.press("#chat-say", "A"); // who says more does not wait for the last reply
   room();
   await page.waitForFunction(() => document.querySelector("#state").dataset.state !== "trouble");

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import psutil
 import pytest
 
 from realtime_tts.child_process import ChildProcess
+from tests.waiting import SECONDS, wait_until
 
 CHILD = '''
 import os, sys, time
@@ -181,8 +181,5 @@ def test_a_child_tidies_up_and_ends_whatever_its_parent_dies_of(tmp_path: Path) 
         child = psutil.Process(int(parent.stdout.readline()))
         parent.kill()
     with contextlib.suppress(psutil.NoSuchProcess):
-        child.wait(timeout=5)
-    deadline = time.monotonic() + 5
-    while not (tmp_path / "tidied").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+        child.wait(timeout=SECONDS)
+    wait_until((tmp_path / "tidied").exists)

@@ -127,7 +127,7 @@ def test_a_pipe_nobody_reads_holds_nobody_up() -> None:
         started = time.monotonic()
         for _ in range(11_000):
             handler.emit(record)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 60
         assert handler.dropped > 0
         drain = threading.Thread(target=reader.read)
         drain.start()

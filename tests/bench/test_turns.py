@@ -7,6 +7,7 @@ from realtime_tts.bench.sockets import SocketTarget, _random_weights, speak
 from realtime_tts.client import RealtimeTTS, Turn
 from realtime_tts.client.connection import Connection
 from realtime_tts.errors import HandshakeRefused
+from tests.waiting import SECONDS
 
 
 class LostClient(RealtimeTTS):
@@ -20,7 +21,7 @@ class LostClient(RealtimeTTS):
 
 
 async def test_a_server_that_goes_before_the_first_text_is_seen_as_an_error() -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SECONDS):
         seen = await speak(LostClient(), [(0.0, "Hello."), (0.1, " You?")])
     assert seen.error == HandshakeRefused.code
     assert not seen.complete

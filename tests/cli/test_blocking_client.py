@@ -18,7 +18,7 @@ import pytest
 from realtime_tts import RealtimeTTS, Speech, SyncRealtimeTTS, SyncSpeech, SyncTurn, Turn
 from realtime_tts.client.blocking import _Loop
 from realtime_tts.errors import ClientError, HandshakeRefused, RequestError
-from tests.waiting import wait_until
+from tests.waiting import SECONDS, wait_until
 
 TEXT = "The tide is coming in, and the boats are going out."
 
@@ -66,7 +66,7 @@ def test_packets_come_while_the_text_is_still_being_written(server: Any) -> None
 
     def deltas() -> Iterator[str]:
         yield "These words are known already. "
-        assert heard.wait(20), "would wait for ever if packets came only at the end"
+        assert heard.wait(SECONDS), "would wait for ever if packets came only at the end"
         yield "And these follow."
 
     with server() as tts:
@@ -84,7 +84,7 @@ def test_a_turn_is_interrupted_from_another_thread(server: Any) -> None:
         thread = threading.Thread(target=lambda: report.append(turn.interrupt(40.0)))
         thread.start()
         left = list(turn)
-        thread.join(20)
+        thread.join(SECONDS)
         assert report and report[0].played_ms == 40.0 and turn.result.reason == "interrupted"
         assert len(left) < 40 and turn.over
         assert [len(packet) for packet in tts.speak("Again.")], "the session goes on"
@@ -128,9 +128,9 @@ def test_ctrl_c_in_the_wait_for_a_packet_leaves_the_loop(server: Any, ctrl_c: No
 
     def deltas() -> Iterator[str]:
         yield TEXT
-        heard.wait(10)
+        heard.wait(SECONDS)
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-        over.wait(10)
+        over.wait(SECONDS)
 
     with server() as tts:
         speech = tts.speak(deltas())
@@ -184,9 +184,9 @@ def test_closing_ends_what_waits_in_other_threads(server: Any) -> None:
 
         thread = threading.Thread(target=listen)
         thread.start()
-        assert heard.wait(20)
+        assert heard.wait(SECONDS)
         tts.close()
-        thread.join(20)
+        thread.join(SECONDS)
         assert failures and not thread.is_alive()
         with pytest.raises(ClientError, match="closed"):
             next(turn)
@@ -216,7 +216,7 @@ def test_work_that_comes_while_the_client_closes_is_refused() -> None:
     while_closing = threading.Thread(target=late, daemon=True)
     while_closing.start()
     for thread in (closing, begun, while_closing):
-        thread.join(10)
+        thread.join(SECONDS)
         assert not thread.is_alive()
     assert [type(each) for each in failures] == [ClientError, ClientError]
 

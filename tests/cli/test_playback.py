@@ -145,7 +145,7 @@ class Device:
     def close(self) -> None: ...
 
     def write(self, _packet: bytes) -> None:
-        assert self.ended.wait(10)
+        assert self.ended.wait(60)
         raise RuntimeError(self.why)  # as PortAudio's own
 
     stop = start

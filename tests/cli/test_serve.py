@@ -187,7 +187,7 @@ def test_every_address_of_the_welcome_leads_to_the_server(host: str) -> None:
         welcome(Console(file=output), config, [EngineConfig(kind="fake")], port)
         found = re.findall(r"http://(\S+):\d+", output.getvalue())
         for address in found:
-            with socket.create_connection((address.strip("[]"), port), timeout=10):
+            with socket.create_connection((address.strip("[]"), port), timeout=60):
                 pass
     others = addresses_for_others(host) if host in EVERYWHERE else []  # none without a network
     assert [one.strip("[]") for one in found if not is_loopback(one.strip("[]"))] == others

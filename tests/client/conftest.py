@@ -21,6 +21,7 @@ from realtime_tts.protocol.messages import (
 )
 from realtime_tts.protocol.parsing import decode_client_message, encode
 from realtime_tts.protocol.settings import Limits, SessionSettings
+from tests.waiting import SECONDS
 
 M = TypeVar("M", bound=ClientMessage)
 
@@ -144,7 +145,7 @@ async def stand_in() -> AsyncIterator[StandIn]:
     server = StandIn()
     async with AsyncExitStack() as stack:
         stack.push_async_callback(server.stop)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(SECONDS):
             yield server
     for failure in server.failures:
         raise failure

@@ -248,7 +248,7 @@ async def test_trying_again_ends_when_patience_does() -> None:
     began = loop.time()
     with pytest.raises(HandshakeRefused):
         await tts.turn()
-    assert 0.1 < loop.time() - began < 3.0
+    assert 0.1 < loop.time() - began < 20
 
 
 async def test_a_wrong_key_is_not_tried_again(stand_in: StandIn) -> None:

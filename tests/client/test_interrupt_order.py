@@ -10,6 +10,7 @@ from realtime_tts.protocol.messages import ErrorMessage, Interrupt, SessionStart
 from realtime_tts.protocol.settings import Limits
 from tests.client.conftest import StandIn
 from tests.client.reports import interrupted
+from tests.waiting import SECONDS
 
 SLOW = Limits(messages_per_second=10, message_burst=2)
 """One message goes at once, and the next after 0.1 s."""
@@ -28,7 +29,7 @@ async def test_an_interrupt_does_not_overtake_the_first_text(
         await peer.done("turn-2", "interrupted")
         await peer.until_closed()
 
-    async with RealtimeTTS(await stand_in.start(script), reply_timeout=2.0) as tts:
+    async with RealtimeTTS(await stand_in.start(script), reply_timeout=SECONDS) as tts:
         first, turn = await tts.turn(), await tts.turn()
         await first.send("Good")
         sending = asyncio.create_task(turn.send("Hello."))
@@ -52,7 +53,7 @@ async def test_a_speech_stopped_before_its_first_text_left_is_over_at_once(
         await peer.send(message)
         await peer.until_closed()
 
-    async with RealtimeTTS(await stand_in.start(script), reply_timeout=2.0) as tts:
+    async with RealtimeTTS(await stand_in.start(script), reply_timeout=SECONDS) as tts:
         await (await tts.turn()).send("Good")
         speech = tts.speak("Hello.")
 
@@ -81,7 +82,7 @@ async def test_a_turn_that_waits_to_begin_is_interrupted_without_the_server(
         assert (await peer.receive(Text)).turn_id == "turn-2"
         await peer.until_closed()
 
-    async with RealtimeTTS(await stand_in.start(script), reply_timeout=2.0) as tts:
+    async with RealtimeTTS(await stand_in.start(script), reply_timeout=SECONDS) as tts:
         turn, later = await tts.turn(), await tts.turn()
         await turn._opened()
         configuring = asyncio.create_task(tts.configure(voice="bass"))

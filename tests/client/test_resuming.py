@@ -11,7 +11,7 @@ from realtime_tts.client.connection import Connection
 from realtime_tts.client.resuming import ResumeState, joined
 from realtime_tts.protocol import messages as m
 from tests.client.test_with_server import server
-from tests.waiting import until
+from tests.waiting import SECONDS, until
 
 TEXT = "The tide is coming in. Good morning to you, and to all who are with you! " * 2
 QUICK = Backoff(first=0.01, longest=0.05, give_up_after=20.0)
@@ -130,7 +130,7 @@ async def test_text_that_comes_while_a_session_gets_a_replys_settings_waits_for_
     async with (
         server() as started,
         RealtimeTTS(started.url, backoff=QUICK, word_times="on", lead_ms=30_000) as tts,
-        asyncio.timeout(10),
+        asyncio.timeout(SECONDS),
     ):
         turn = await tts.turn()
         await turn.send(TEXT[:100])
@@ -161,7 +161,7 @@ async def test_a_socket_that_is_lost_while_it_is_handed_to_a_turn_costs_no_reply
     async with (
         server() as started,
         RealtimeTTS(started.url, backoff=QUICK, lead_ms=30_000) as tts,
-        asyncio.timeout(10),
+        asyncio.timeout(SECONDS),
     ):
         turn, times = await tts.turn(), 0
         connect = turn._connect
@@ -192,7 +192,7 @@ async def test_a_server_that_answers_no_settings_costs_no_reply() -> None:
     async with (
         server() as started,
         RealtimeTTS(started.url, backoff=QUICK, lead_ms=30_000) as tts,
-        asyncio.timeout(10),
+        asyncio.timeout(SECONDS),
     ):
         turn, connection = await tts.turn(), tts._connection
         assert connection is not None

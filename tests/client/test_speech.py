@@ -10,6 +10,7 @@ from realtime_tts.errors import ClientError, ConnectionLost
 from realtime_tts.protocol.messages import Interrupt, Text, TurnEnd
 from tests.client.conftest import StandIn
 from tests.client.reports import interrupted
+from tests.waiting import SECONDS
 
 
 async def echo_script(peer: Any) -> None:
@@ -152,7 +153,7 @@ async def test_a_source_whose_own_task_was_cancelled_stops_the_speech(stand_in: 
         yield "half a sen"
         await answering
 
-    async with RealtimeTTS(await stand_in.start(echo_script)) as tts, asyncio.timeout(5):
+    async with RealtimeTTS(await stand_in.start(echo_script)) as tts, asyncio.timeout(SECONDS):
         speech = tts.speak(deltas())
         with pytest.raises(ClientError, match="the text source was cancelled"):
             async for _ in speech:

@@ -26,7 +26,7 @@ from realtime_tts.errors import (
 )
 from realtime_tts.server.run import RunningServer, running
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
-from tests.waiting import until
+from tests.waiting import SECONDS, until
 from tts_scheduler import SchedulerConfig
 
 pytestmark = pytest.mark.slow  # real servers
@@ -83,9 +83,8 @@ async def test_audio_begins_before_the_text_ends() -> None:
         yield "and the boats are going home."
 
     async with server() as started, RealtimeTTS(started.url) as tts:
-        async with asyncio.timeout(10):
-            async for _ in tts.speak(deltas()):
-                heard.set()
+        async for _ in tts.speak(deltas()):
+            heard.set()
 
 
 async def one_agent(url: str, number: int, turns: int) -> int:
@@ -122,7 +121,7 @@ async def feed(send: Callable[[str], object], end: Callable[[], object], random:
 
 
 async def test_eight_sessions_with_interrupts_at_random_points_stay_apart() -> None:
-    async with server() as started, asyncio.timeout(40):
+    async with server() as started, asyncio.timeout(120):
         agents = (one_agent(started.url, number, turns=8) for number in range(8))
         interrupted = await asyncio.gather(*agents)
         assert 10 < sum(interrupted) < 54
@@ -234,7 +233,7 @@ async def test_a_listener_who_does_not_listen_can_still_be_interrupted() -> None
         turn = await tts.turn()
         await turn.send(TEXT * 20, end=True)
         await until(lambda: turn.samples_received > 3 * 24_000)  # packets that nobody reads
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(SECONDS):
             report = await turn.interrupt(played_ms=0)
         assert report.text_remaining == TEXT * 20
 

@@ -268,7 +268,7 @@ def test_a_terminal_that_is_closed_ends_its_server(folder: Path) -> None:
         while b"config.reloaded" not in shown:
             shown += os.read(ours, 4096)
         os.close(ours)
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=60) == 0
     finally:
         process.kill()
         process.wait()

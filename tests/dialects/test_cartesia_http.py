@@ -21,12 +21,12 @@ ASKED = {"model_id": "sonic-3", "transcript": TEXT, "voice": VOICE, "output_form
 
 
 async def post(server: Any, path: str, **fields: Any) -> httpx2.Response:
-    async with httpx2.AsyncClient(base_url=server.running.url, timeout=20) as client:
+    async with httpx2.AsyncClient(base_url=server.running.url, timeout=60) as client:
         return await client.post(path, json=ASKED | fields)
 
 
 async def get(server: Any, path: str, **options: Any) -> httpx2.Response:
-    async with httpx2.AsyncClient(base_url=server.running.url, timeout=20) as client:
+    async with httpx2.AsyncClient(base_url=server.running.url, timeout=60) as client:
         return await client.get(path, **options)
 
 

@@ -23,7 +23,7 @@ PIPECAT: dict[str, Any] = {
 async def post(
     server: Any, path: str = "/v1/speak", text: Any = TEXT, headers: Any = None, **query: Any
 ) -> httpx2.Response:
-    async with httpx2.AsyncClient(base_url=server.running.url, timeout=20) as client:
+    async with httpx2.AsyncClient(base_url=server.running.url, timeout=60) as client:
         return await client.post(path, json={"text": text}, params=query, headers=headers)
 
 

@@ -63,7 +63,7 @@ def serve(speech: Speaking, tmp_path: Path) -> Serve:
         async with (
             speech(**options) as running,
             httpx2.AsyncClient(
-                base_url=running.running.url, timeout=20, trust_env=False, verify=False
+                base_url=running.running.url, timeout=60, trust_env=False, verify=False
             ) as http,
         ):
             yield Server(running, http)

@@ -164,4 +164,4 @@ async def test_a_server_with_sockets_that_wait_does_not_wait_for_its_deadline(
             for client in (one, two, three):
                 await client.rest()
                 assert client.socket.close_code == 1001
-            await until(lambda: server.running.server.should_exit, 30)
+            await until(lambda: server.running.server.should_exit)

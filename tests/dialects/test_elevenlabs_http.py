@@ -23,12 +23,12 @@ OURS = {"xi-api-key": "none"}
 
 async def post(server: Any, rest: str = "", **options: Any) -> httpx2.Response:
     asked = {"json": {"text": TEXT}, "params": {"output_format": "pcm_24000"}, **options}
-    async with httpx2.AsyncClient(base_url=server.running.url, timeout=20) as client:
+    async with httpx2.AsyncClient(base_url=server.running.url, timeout=60) as client:
         return await client.post(SPEECH + rest, **asked)
 
 
 async def get(server: Any, path: str, **options: Any) -> httpx2.Response:
-    async with httpx2.AsyncClient(base_url=server.running.url, timeout=20) as client:
+    async with httpx2.AsyncClient(base_url=server.running.url, timeout=60) as client:
         return await client.get(path, **options)
 
 

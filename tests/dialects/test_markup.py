@@ -80,7 +80,7 @@ async def test_tags_are_unspoken_over_every_api(
     body = {key: text if value == "TEXT" else value for key, value in body.items()}
     async with (
         speech() as server,
-        httpx2.AsyncClient(base_url=server.running.url, timeout=20) as client,
+        httpx2.AsyncClient(base_url=server.running.url, timeout=60) as client,
     ):
         commands: list[Any] = server.spy_on_commands()
         answer = await client.post(path, json=body)

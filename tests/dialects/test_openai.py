@@ -101,9 +101,9 @@ async def test_the_sync_client_streams_while_the_speech_is_made(speech: Speaking
 
 async def test_speech_comes_faster_than_it_plays(speech: Speaking) -> None:
     """Most clients play a file when it is complete."""
-    async with speech() as server, asyncio.timeout(8):
-        answer = await speech_of(server, LONG, response_format="pcm")
-        assert len(answer.content) == 10 * round(SECONDS * 24_000) * 2
+    async with speech() as server, asyncio.timeout(20 * SECONDS - 10):
+        answer = await speech_of(server, LONG * 2, response_format="pcm")
+        assert len(answer.content) == 20 * round(SECONDS * 24_000) * 2
 
 
 async def test_a_file_is_made_as_fast_as_the_machine_can_however_long_it_is(
@@ -116,7 +116,7 @@ async def test_a_file_is_made_as_fast_as_the_machine_can_however_long_it_is(
         text = f'{LONG}<break time="500ms"/>{LONG}'
         answer = await speech_of(server, text, response_format="pcm")
         assert len(answer.content) >= 2 * 10 * SECONDS * 48_000
-        assert time.monotonic() - began < 10, f"{20 * SECONDS:.0f} s of sound, most of it held back"
+        assert time.monotonic() - began < 30, f"{20 * SECONDS:.0f} s of sound, most of it held back"
 
 
 async def test_a_client_that_reads_slowly_is_not_run_away_from(
@@ -197,9 +197,11 @@ async def test_a_stall_in_the_middle_is_filled_with_silence(
             time.sleep(0.5)
 
     async with speech(faults=Faults(before_step=stall_once)) as server:
+        began = time.monotonic()
         answer = await speech_of(server, response_format="pcm")
-        expected = round(SECONDS * 24_000) * 2
-        assert len(answer.content) == expected + 2 * 4_800
+        took = time.monotonic() - began
+        silences, other = divmod(len(answer.content) - round(SECONDS * 24_000) * 2, 4_800)
+        assert other == 0 and 2 <= silences <= took / 0.2, "a slow machine stalls more often"
         assert bytes(4_800) in answer.content
 
 

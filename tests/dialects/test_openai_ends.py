@@ -77,7 +77,7 @@ async def test_who_hangs_up_leaves_no_encoder_open(
             async for _ in answer.iter_bytes(1_000):
                 break
         await server.settled()
-        await until(lambda: closed, 3)
+        await until(lambda: closed)
 
 
 async def test_who_hangs_up_while_waiting_for_a_slot_frees_the_place(speech: Speaking) -> None:
@@ -89,7 +89,7 @@ async def test_who_hangs_up_while_waiting_for_a_slot_frees_the_place(speech: Spe
         await until(lambda: server.running.front.sessions == 2)
         second.cancel()
         await asyncio.gather(second, return_exceptions=True)
-        await until(lambda: server.running.front.sessions == 1, 3)
+        await until(lambda: server.running.front.sessions == 1)
         assert not first.done()
         await first
         await server.settled()

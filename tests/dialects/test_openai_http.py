@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
+import threading
 from typing import Any
 
 import httpx2
@@ -13,6 +13,7 @@ import pytest
 from realtime_tts.config import LimitsConfig, ServerConfig, SocketConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from tests.server.conftest import Connecting, Eventually, Speaking
+from tests.waiting import SECONDS
 
 PATH = "/v1/audio/speech"
 GOOD = {"input": "Hi.", "response_format": "pcm"}
@@ -118,14 +119,17 @@ async def test_another_site_s_page_is_kept_out(speech: Speaking) -> None:
 
 @pytest.mark.parametrize("path", ["/v1/models", PATH])
 async def test_while_it_loads_clients_are_asked_to_wait(speech: Speaking, path: str) -> None:
+    asked = threading.Event()
+
     def slowly(progress: Any) -> FakeEngine:
-        time.sleep(0.5)
+        asked.wait(SECONDS)
         return FakeEngine()
 
     async with speech(load=slowly, wait_ready=False) as server:
         async with httpx2.AsyncClient(base_url=server.running.url) as http:
             method = "GET" if path == "/v1/models" else "POST"
             answer = await http.request(method, path, json=GOOD if method == "POST" else None)
+        asked.set()
         assert answer.status_code == 503 and answer.headers["retry-after"] == "2"
         assert error_of(answer)["code"] == "not_ready"
 

@@ -57,7 +57,7 @@ def endpoint_of(server: Any) -> PlainSpeech:
 
 
 async def post(server: Any, **fields: Any) -> httpx2.Response:
-    async with httpx2.AsyncClient(base_url=server.running.url, timeout=20) as client:
+    async with httpx2.AsyncClient(base_url=server.running.url, timeout=60) as client:
         return await client.post(PATH, json={"text": TEXT, **fields})
 
 
@@ -209,7 +209,7 @@ async def test_every_api_refuses_what_is_too_much_says_when_and_counts_it(
 ) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
     async with speech(config, engine=SLOW) as server:
-        async with httpx2.AsyncClient(base_url=server.running.url, timeout=20) as client:
+        async with httpx2.AsyncClient(base_url=server.running.url, timeout=60) as client:
             first = asyncio.create_task(client.post(**way.asked(TEXT)))
             await until(lambda: server.running.front.sessions)
             answer = await client.post(**way.asked(TEXT))
@@ -228,7 +228,7 @@ async def test_every_api_refuses_what_is_too_much_says_when_and_counts_it(
 @pytest.mark.parametrize("way", CUT, ids=path_of)
 async def test_a_failure_in_the_middle_cuts_the_answer(speech: Speaking, way: Way) -> None:
     async with speech(engine=SLOW) as server:
-        async with httpx2.AsyncClient(base_url=server.running.url, timeout=20) as client:
+        async with httpx2.AsyncClient(base_url=server.running.url, timeout=60) as client:
             asked = asyncio.create_task(client.post(**way.asked(TEXT * 20)))
             await fail_midway(server)
             with pytest.raises(httpx2.TransportError):

@@ -135,7 +135,8 @@ async def test_long_sound_comes_in_frames_that_clients_take(speech: Speaking) ->
 async def test_a_long_text_is_whole_and_made_as_fast_as_the_machine_can(speech: Speaking) -> None:
     """50 s of speech in one file: nobody who hears it as it comes is to be kept pace with."""
     text = "This is long. " * 44
-    async with speech() as server, omni(server) as client, asyncio.timeout(10):
+    config = ServerConfig(port=0, limits=LimitsConfig(max_lead_ms=3_000))
+    async with speech(config) as server, omni(server) as client, asyncio.timeout(30):
         await client.text(text)
         await client.done()
         seen = await client.until("session.done")

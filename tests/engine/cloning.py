@@ -29,6 +29,7 @@ from realtime_tts.model.voice_encoder import VoiceEncoder
 from realtime_tts.sampling import PredictorSampling, Sampling
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.model.light import GROUPS, light_model
+from tests.waiting import SECONDS
 from tts_scheduler import Scheduler, SchedulerConfig
 
 PARITY = Path(__file__).parents[1] / "data" / "parity"
@@ -161,7 +162,7 @@ def conversation(engine: ModelEngine) -> Iterator[Conversation]:
         yield talk
     finally:
         talk.loop.stop()
-        thread.join(10)
+        thread.join(SECONDS)
         assert not thread.is_alive()
 
 

@@ -15,6 +15,7 @@ from realtime_tts.engine.loop import EngineLoop
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.engine.speaking import PARITY
 from tests.model.light import light_model
+from tests.waiting import SECONDS
 from tts_scheduler import Scheduler, SchedulerConfig, StepPlan
 
 FRAMES = 30
@@ -62,17 +63,17 @@ def spoken(engine: CapturedEngine) -> tuple[dict[str, bytes], int]:
     )
     guards = GuardConfig(enabled=False)
     loop = EngineLoop(engine, Scheduler(config, kv_cache=engine.kv_cache), publish, guards=guards)
-    thread = threading.Thread(target=loop.run)
-    thread.start()
     loop.submit(Open("held", UtteranceSpec(seed=99)), Append("held", [5] * 12))
     for number in range(TURNS - 1):
         id = f"u{number}"
         spec = UtteranceSpec(seed=number, layout="streaming")
         loop.submit(Open(id, spec), Append(id, [3, 4, number]), Finish(id))
-    assert over.wait(60), [event for event in events if not isinstance(event, Audio)]
+    thread = threading.Thread(target=loop.run)
+    thread.start()  # with all of them there: on a slow machine, one would be over before the next
+    assert over.wait(SECONDS), [event for event in events if not isinstance(event, Audio)]
     loop.submit(Cancel("held"))
     loop.stop()
-    thread.join(20)
+    thread.join(SECONDS)
     assert not thread.is_alive()
     ended = {event.id: event.reason for event in events if isinstance(event, Ended)}
     assert set(ended.values()) == {"max_length"}

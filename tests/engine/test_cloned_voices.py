@@ -33,6 +33,7 @@ from tests.engine.cloning import (
     voice_of,
 )
 from tests.model.voices import save_voice
+from tests.waiting import wait_until
 
 SOME = 24
 """Frames of a turn whose text is used up before."""
@@ -117,9 +118,7 @@ def test_a_reference_in_context_waits_for_the_text_its_prompt_takes(
         time.sleep(0.3)
         assert talk.of("a") == []
         talk.loop.submit(Append("a", [5]))
-        deadline = time.monotonic() + 10
-        while not talk.of("a") and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_until(lambda: talk.of("a"))
         begun = talk.of("a")[0]
         assert isinstance(begun, Started) and (begun.id, begun.layout) == ("a", "streaming")
         talk.loop.submit(Finish("a"))

@@ -17,6 +17,7 @@ from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.engine.line import Line, Waiting
 from realtime_tts.engine.link import Cancel, Open
 from realtime_tts.engine.stream import Stream
+from tests.waiting import SECONDS
 
 READY = wire.Ready(FakeEngine().info, 16)
 
@@ -61,7 +62,7 @@ def test_what_comes_is_given_in_its_order_and_then_the_queue_is_empty(ends: Ends
     first, second = wire.Commands([Cancel("a"), Cancel("b")]), wire.Commands([Cancel("c")])
     for message in (first, wire.Stop(), second):
         ends.parent.send(wire.encode(message))
-    assert ends.downlink.get(timeout=5.0) == [*first.commands, *second.commands]
+    assert ends.downlink.get(timeout=SECONDS) == [*first.commands, *second.commands]
     assert ends.stops == 1
     with pytest.raises(queue.Empty):
         ends.downlink.get_nowait()
@@ -70,14 +71,14 @@ def test_what_comes_is_given_in_its_order_and_then_the_queue_is_empty(ends: Ends
 def test_a_front_is_greeted_and_heard_and_its_end_cancels_what_it_had_open(ends: Ends) -> None:
     front = ends.connect()
     front.send(wire.encode(wire.Commands([Open("a", UtteranceSpec()), Open("b", UtteranceSpec())])))
-    assert ends.downlink.get(timeout=5.0) == []  # it has come
+    assert ends.downlink.get(timeout=SECONDS) == []  # it has come
     (greeting,) = front.received()
     assert wire.decode_up(greeting) == READY
-    opened = [command.id for command in ends.downlink.get(timeout=5.0)]
+    opened = [command.id for command in ends.downlink.get(timeout=SECONDS)]
     front.send(wire.encode(wire.Commands([Cancel("a")])))
     front.close()
-    assert ends.downlink.get(timeout=5.0) == [Cancel(opened[0])]
-    assert ends.downlink.get(timeout=5.0) == [Cancel(opened[1])]
+    assert ends.downlink.get(timeout=SECONDS) == [Cancel(opened[0])]
+    assert ends.downlink.get(timeout=SECONDS) == [Cancel(opened[1])]
     with pytest.raises(queue.Empty):
         ends.downlink.get_nowait()
 
@@ -85,10 +86,13 @@ def test_a_front_is_greeted_and_heard_and_its_end_cancels_what_it_had_open(ends:
 def test_a_wait_ends_with_its_time_and_never_lasts_long(ends: Ends) -> None:
     """A stop comes from another thread, and cannot wake it."""
     for timeout, least, most in ((0.0004, 0.0, 0.05), (0.02, 0.015, 0.09), (60.0, 0.09, 5.0)):
-        begun = time.monotonic()
-        with pytest.raises(queue.Empty):
-            ends.downlink.get(timeout=timeout)
-        assert least <= time.monotonic() - begun < most
+        times = []
+        for _ in range(10):  # on a busy machine the thread may have to wait, too
+            begun = time.monotonic()
+            with pytest.raises(queue.Empty):
+                ends.downlink.get(timeout=timeout)
+            times.append(time.monotonic() - begun)
+        assert least <= min(times) < most
     ends.downlink.put(())
 
 

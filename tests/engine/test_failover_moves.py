@@ -118,7 +118,7 @@ async def test_an_engine_that_stops_for_a_while_loses_its_turns_and_nobody_kills
         pid, there = stopped.pid, stopped.open_utterances
         assert pid is not None and there == 3
         os.kill(pid, signal.SIGSTOP)
-        await until(lambda: sum(moves(heard, id) for id in ids) == there, 3)
+        await until(lambda: sum(moves(heard, id) for id in ids) == there)
         os.kill(pid, signal.SIGCONT)
         ends = [await heard.over(id) for id in ids]
         assert all(isinstance(end, Ended) and end.frames == 45 for end in ends), ends
@@ -142,7 +142,7 @@ async def test_a_turn_that_waits_for_text_stays_until_its_text_comes() -> None:
         await engines.looked()
         assert engines.found[-1][0].ids == ["a"] and moves(heard, "a") == 0
         link.submit(Append("a", [5, 6]))
-        await until(lambda: moves(heard, "a") == 1, 3)
+        await until(lambda: moves(heard, "a") == 1)
         await until(lambda: len(sound(heard, "a")) > made)
         link.submit(Cancel("a"))
         os.kill(owner.pid or 0, signal.SIGCONT)  # it stops sooner
@@ -189,8 +189,8 @@ async def test_turns_leave_an_engine_that_is_told_to_make_room_for_its_successor
         pid = leaving.pid
         told = time.monotonic()
         os.kill(pid or 0, signal.SIGUSR1)
-        await until(lambda: leaving.open_utterances == 0, 2)
-        await until(lambda: leaving.pid not in (None, pid) and leaving.status().ready, 20)
+        await until(lambda: leaving.open_utterances == 0)
+        await until(lambda: leaving.pid not in (None, pid) and leaving.status().ready)
         assert time.monotonic() - told < 15
         ends = [await heard.over(id) for id in ids]
         assert all(isinstance(end, Ended) and end.frames == 60 for end in ends), ends

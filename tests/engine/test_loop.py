@@ -29,7 +29,7 @@ from realtime_tts.engine.link import (
     Waits,
 )
 from realtime_tts.engine.loop import EngineLoop
-from tests.waiting import until
+from tests.waiting import SECONDS, until
 from tts_scheduler import Scheduler, SchedulerConfig, StepPlan
 
 FRAME_BYTES = 3_840
@@ -53,7 +53,7 @@ class Listener:
         return sum(len(e.pcm) for e in self.of(id) if isinstance(e, Audio)) // FRAME_BYTES
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(SECONDS):
             while not condition():
                 self._changed.clear()
                 await self._changed.wait()

@@ -36,7 +36,7 @@ async def chat(
 
     model = Model(stand_in.url, "my model")
     app = create_app(model, SpeechServer(tts, key, headers_for_the_page(model.name)))
-    async with serve(app) as url, httpx2.AsyncClient(base_url=url, timeout=20) as browser:
+    async with serve(app) as url, httpx2.AsyncClient(base_url=url, timeout=60) as browser:
         yield browser
 
 

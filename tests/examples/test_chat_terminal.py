@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.examples.conftest import Speaking
+from tests.waiting import until
 
 pytestmark = pytest.mark.skipif(
     find_spec("openai") is None, reason="the chat example needs openai: pip install -e '.[chat]'"
@@ -67,19 +68,21 @@ async def test_a_reply_is_shown_and_spoken(
     await terminal.until("Good evening.")
     assert terminal.process.stdin is not None
     terminal.process.stdin.close()
-    assert await asyncio.wait_for(terminal.process.wait(), 20) == 0
+    assert await asyncio.wait_for(terminal.process.wait(), 60) == 0
     assert (tmp_path / "chat.wav").stat().st_size > 10_000
 
 
 async def test_a_line_interrupts_and_the_model_learns_what_was_heard(
-    terminal: Terminal, stand_in: Any
+    terminal: Terminal, stand_in: Any, tmp_path: Path
 ) -> None:
     stand_in.replies = (LONG, "Yes.")
     stand_in.pace = 60
     await terminal.until("Say something")
     await terminal.type("Hello")
     await terminal.until("slowly")
-    await asyncio.sleep(1)
+    sound = tmp_path / "chat.wav"
+    await until(lambda: sound.exists() and sound.stat().st_size > 10_000)
+    await asyncio.sleep(1)  # for some of it to be heard
     await terminal.type("And now?")
     await terminal.until("[not heard: ")
     await terminal.until("Yes.")

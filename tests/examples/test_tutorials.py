@@ -181,7 +181,7 @@ async def test_speech_passes_the_proxy_while_it_is_made(
     async with (
         speech(addresses=trusted) as server,
         proxy(name, server, tmp_path) as url,
-        httpx2.AsyncClient(base_url=url, timeout=20, trust_env=False, verify=False) as http,
+        httpx2.AsyncClient(base_url=url, timeout=60, trust_env=False, verify=False) as http,
     ):
 
         async def ready() -> bool:

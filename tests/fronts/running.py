@@ -17,7 +17,7 @@ import psutil
 import websockets
 
 from realtime_tts.server.occupancy import Occupancy
-from tests.waiting import until
+from tests.waiting import SECONDS, until
 
 SERVER = """
 import sys
@@ -129,7 +129,7 @@ class Server:
 
     async def until(self, sample: str, value: float) -> None:
         """Wait until the metrics say so; a front that has just been killed may be the one asked."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(SECONDS):
             while True:
                 with contextlib.suppress(httpx2.HTTPError):
                     if await self.value(sample) == value:

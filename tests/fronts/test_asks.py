@@ -45,5 +45,5 @@ async def test_nobody_waits_for_one_that_has_ended() -> None:
         asyncio.get_running_loop().call_later(0.02, lambda: asks.ended("dead"))
         asks.answered("live", number, 1)
 
-    assert await asks.ask(["live", "dead"], send, 5.0) == ({"live": 1}, [])
-    assert time.monotonic() - begun < 2
+    assert await asks.ask(["live", "dead"], send, 60.0) == ({"live": 1}, [])
+    assert time.monotonic() - begun < 30

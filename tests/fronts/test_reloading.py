@@ -116,9 +116,10 @@ async def test_if_one_front_does_not_answer_no_front_changes(tmp_path: Path) -> 
 
 
 async def test_a_front_that_ends_meanwhile_keeps_nobody_from_the_new_settings(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its successor begins with them."""
+    monkeypatch.setattr(reloading, "_PATIENCE_SECONDS", 60.0)
     async with supervised(tmp_path) as (supervisor, fronts):
 
         def end() -> None:
@@ -127,7 +128,7 @@ async def test_a_front_that_ends_meanwhile_keeps_nobody_from_the_new_settings(
 
         fronts[1].silent_to = wire.Prepare
         fronts[0].on_prepared = end
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await supervisor.reload(NEW)
         assert [front.config for front in fronts] == [NEW, OLD, NEW]
         assert supervisor._spec.config == NEW

@@ -26,7 +26,7 @@ from realtime_tts.server.self_signed import write_self_signed
 from tests.engine.faulty import files
 from tests.fronts.running import Server, Session, in_folder, serving, sessions
 from tests.serving import serve_command
-from tests.waiting import until
+from tests.waiting import SECONDS, until
 
 LONG = "one " * 40  # eight seconds of tones
 
@@ -157,14 +157,14 @@ async def test_every_front_and_the_agent_tell_the_load_of_all(tmp_path: Path) ->
             }
             assert await agent(port) == "ready up 34%\n"
             server.process.send_signal(signal.SIGTERM)
-            await until(partial(answers, port, "drain\n"), 5)
+            await until(partial(answers, port, "drain\n"))
             for one in opened[:4]:
                 assert (await one.until("turn.done"))["reason"] == "complete"
 
 
 async def agreed_load(server: Server) -> list[Any]:
     """What six asks hear once all hear the same: engines say twice a second how they are."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(SECONDS):
         while True:
             told = [(await server.get("/v1/load")).json() for _ in range(6)]
             if all(one == told[0] and one["active"] == 4 for one in told):
@@ -229,8 +229,7 @@ async def test_sigterm_lets_turns_of_all_fronts_finish_and_leaves_nothing(tmp_pa
             assert done["reason"] == "complete" and done["samples"] == one.samples
             await one.task
             assert one.socket.close_code == 1001
-        async with asyncio.timeout(10):
-            _, errors = await server.process.communicate()
+        _, errors = await server.process.communicate()
         assert server.process.returncode == 0
         assert not any(one.is_running() for one in processes)
     assert not files(tmp_path)
@@ -262,8 +261,7 @@ async def test_a_second_signal_ends_turns_at_once() -> None:
         server.process.send_signal(signal.SIGTERM)
         for one in opened:
             assert (await one.until("turn.done"))["reason"] == "closed"
-        async with asyncio.timeout(10):
-            assert await server.process.wait() == 0
+        assert await server.process.wait() == 0
         assert time.monotonic() - begun < 5
 
 

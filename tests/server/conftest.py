@@ -32,7 +32,7 @@ from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from realtime_tts.voices.library import VoiceLibrary
 from tests.server.talking import Talker
-from tests.waiting import until
+from tests.waiting import SECONDS, until
 from tts_scheduler import SchedulerConfig
 
 TEXT, BINARY, CLOSE, PING, PONG, CONT = 0x1, 0x2, 0x8, 0x9, 0xA, 0x0
@@ -104,7 +104,7 @@ class RawPeer:
             if opcode == CLOSE:
                 return int.from_bytes(payload[:2], "big")
 
-    async def ended(self, seconds: float) -> bool:
+    async def ended(self, seconds: float = SECONDS) -> bool:
         """Whether the server ends the connection within `seconds`; reads what comes meanwhile."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -267,7 +267,7 @@ class Slices:
 
     async def first(self, count: int) -> None:
         """Until so many were taken in: by the rounds of the loop, whatever time they take."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(SECONDS):
             while len(self.seen) < count:  # noqa: ASYNC110
                 await asyncio.sleep(0)
 

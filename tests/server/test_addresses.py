@@ -15,7 +15,7 @@ from realtime_tts.errors import ConfigError
 from realtime_tts.server import addresses
 from realtime_tts.server.addresses import ClientAddresses, network_of
 from tests.server.conftest import RawPeer, Speaking
-from tests.waiting import until
+from tests.waiting import SECONDS, until
 
 KEY = "correct-horse-battery"
 OTHER = "127.0.0.2"  # another address of this machine
@@ -171,7 +171,7 @@ async def test_of_too_many_handshakes_of_an_address_the_oldest_is_dropped(speech
         heads = [await peer.head() for peer in half_open[:3]]
         assert all(b" 429 " in head for head in heads), heads
         assert not await half_open[4].ended(0.2)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(SECONDS):
             async with server.talk() as talker:
                 await talker.send("text", text="Hello.", end=True)
                 await talker.until("turn.done")

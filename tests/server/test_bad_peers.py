@@ -16,7 +16,7 @@ from realtime_tts.config import LimitsConfig, ServerConfig, SocketConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.server.http import GuardedHttp
 from tests.server.conftest import Connecting, Eventually, Speaking, frame_bytes
-from tests.waiting import Passes
+from tests.waiting import SECONDS, Passes
 
 TEXT, BINARY, CLOSE = 0x1, 0x2, 0x8
 LONG_TURN = '{"type":"text","text":"%s","end":true}' % ("x" * 600)  # 48 s of tone
@@ -29,6 +29,7 @@ async def listen(talker: Any, text: str) -> dict[str, Any]:
     return done
 
 
+@pytest.mark.alone
 async def test_a_client_that_stops_reading_is_dropped_and_delays_nobody(
     speech: Speaking, peer: Connecting, eventually: Eventually
 ) -> None:
@@ -72,7 +73,7 @@ async def test_a_client_that_reads_a_trickle_is_dropped_when_too_much_waits(
         await slow.upgrade("/v1/tts")
         # Ten queued turns of 4 s each: far more audio than may wait.
         await slow.frame(TEXT, LONG_TURN.encode())
-        async with asyncio.timeout(8):
+        async with asyncio.timeout(SECONDS):
             while not server.value("tts_slow_reader_aborts_total"):
                 await slow._receive()
                 await asyncio.sleep(0.3)
@@ -157,6 +158,7 @@ async def test_invalid_utf8_closes_with_1007_and_frees_the_row(
         await server.settled()
 
 
+@pytest.mark.alone
 async def test_a_flood_of_messages_closes_its_own_session_only(speech: Speaking) -> None:
     limits = LimitsConfig(messages_per_second=50, message_burst=100)
     async with speech(ServerConfig(port=0, limits=limits)) as server:

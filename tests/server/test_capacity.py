@@ -20,7 +20,7 @@ from realtime_tts.errors import ConfigError
 from realtime_tts.server.agent import agent_line
 from realtime_tts.server.load import Load
 from tests.server.conftest import Speaking
-from tests.waiting import until
+from tests.waiting import SECONDS, until
 from tts_scheduler import SchedulerConfig
 
 SLOTS = 4
@@ -122,7 +122,7 @@ async def test_the_agent_follows_a_server_from_its_start_to_its_end(speech: Spea
     loaded = threading.Event()
 
     def slowly(progress: Any) -> FakeEngine:
-        loaded.wait(10)
+        loaded.wait(SECONDS)
         return FakeEngine(ENGINE)
 
     config = ServerConfig(port=0, agent_port=0)

@@ -18,7 +18,7 @@ SOURCES = ROOT / "client_js" / "src"
 
 async def get(server: Any, path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
     def ask() -> tuple[int, dict[str, str], bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
         connection.request("GET", path, headers=headers)
         found = connection.getresponse()
         named = {name.lower(): value for name, value in found.getheaders()}

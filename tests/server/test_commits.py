@@ -12,7 +12,7 @@ from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.link import Finish, Open
 from tests.server.conftest import Eventually, Speaking
-from tests.waiting import settled
+from tests.waiting import SECONDS, settled
 from tts_scheduler import SchedulerConfig
 
 FRAME = 1_920
@@ -31,7 +31,7 @@ def words(messages: list[Any]) -> str:
 async def heard(talker: Any, count: int) -> list[Any]:
     """Messages until so many samples came."""
     seen: list[Any] = []
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SECONDS):
         while samples(seen) < count:
             seen.append(await talker.next())
     return seen

@@ -15,6 +15,7 @@ from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
 from realtime_tts.server.connection import Connection
 from tests.server.conftest import Eventually, Speaking
+from tests.waiting import SECONDS
 
 
 async def get(server: Any, path: str) -> tuple[int, dict[str, str], bytes]:
@@ -61,7 +62,7 @@ async def test_it_is_alive_while_it_loads_but_not_ready(
     fake = FakeEngine(FakeEngineConfig(frames_per_token=1))
 
     def load(progress: Any) -> FakeEngine:
-        loaded.wait(10)
+        loaded.wait(SECONDS)
         return fake
 
     async with speech(wait_ready=False, load=load) as server:
@@ -125,7 +126,7 @@ async def test_an_engine_that_hangs_is_not_alive(speech: Speaking, eventually: E
     faults, release = Faults(), threading.Event()
 
     def hang(plan: Any) -> None:
-        release.wait(10)
+        release.wait(SECONDS)
 
     config = ServerConfig(port=0, engine_stall_seconds=0.2)
     async with speech(config, faults=faults) as server, server.talk() as talker:
@@ -146,7 +147,7 @@ async def test_sessions_follow_from_the_slots_of_the_engine_unless_they_were_ask
     loaded = threading.Event()
 
     def load(progress: Any) -> FakeEngine:
-        loaded.wait(10)
+        loaded.wait(SECONDS)
         return FakeEngine(many)
 
     async with speech(wait_ready=False, load=load) as server:

@@ -31,6 +31,7 @@ from tests.server.asking import client_of, refusal
 from tests.server.commands import said_since
 from tests.server.conftest import Speaking, Speech
 from tests.server.talking import Talker
+from tests.waiting import SECONDS
 
 SQL = {"SQL": "sequel", "New York": "Nu Yoak"}
 PLS = (
@@ -317,7 +318,7 @@ def held_back(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     going, read = threading.Event(), library._words_of
 
     def slowly(version: Any) -> WordList:
-        assert going.wait(20)
+        assert going.wait(SECONDS)
         return read(version)
 
     monkeypatch.setattr(library, "_words_of", slowly)

@@ -20,6 +20,7 @@ from realtime_tts.engine.fake import FakeEngineConfig
 from tests.server.conftest import Speaking
 from tests.server.made_up import conversation
 from tests.server.resuming import Kept, hear, spoken, whole
+from tests.waiting import SECONDS
 
 ON = "?resume=on&lead_ms=30000"
 TEXT = 'Wait.<break time="300ms"/> Go on. The tide is coming in. It costs $2, or so: good morning!'
@@ -61,7 +62,7 @@ async def test_made_up_resumptions_are_answered_by_name_and_hurt_nobody(
         kept = [await kept_after(server, packets) for packets in (2, 3, 9)]
         for seed in range(CONVERSATIONS):
             chance = Random(f"{aligned} {seed}")
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(SECONDS):
                 found += await hold(server, conversation(chance, kept, TEXT))
             if seed % 10 == 0:
                 beside = await spoken(lambda: server.talk(ON + "&seed=5"), whole(TEXT))
@@ -81,7 +82,7 @@ async def test_a_part_that_is_cut_where_its_text_ends_is_the_last(speech: Speaki
         state = unpacked_state(kept)
         state[5], state[7] = 0, 0  # nothing was released, and a commit closed that
         kept.state = packed_state(state)
-        async with server.talk(ON) as talker, asyncio.timeout(5):
+        async with server.talk(ON) as talker, asyncio.timeout(SECONDS):
             for message in kept.resume():
                 await talker.socket.send(json.dumps(message))
             await talker.send("turn.end", turn_id="a")

@@ -19,6 +19,7 @@ from realtime_tts.server.track import Sound
 from tests.server.commands import said_since
 from tests.server.conftest import Speaking
 from tests.server.opening import open_speech
+from tests.waiting import SECONDS
 
 RATE = 24_000
 FRAME = 1_920
@@ -199,7 +200,7 @@ async def test_a_stream_without_a_session_has_pauses_too(speech: Speaking) -> No
         stream.feed('Hi.<break time="250ms"/>You.<break time="0.25s"/>')
         stream.end()
         pcm = b""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(SECONDS):
             while (given := await stream.next()) is not None:
                 pcm += given.data if isinstance(given, Sound) else b""
         assert len(pcm) // 2 == 7 * SPEECH + RATE // 2
@@ -274,6 +275,7 @@ def test_the_demo_voice_says_that_it_misreads_numbers() -> None:
     assert read_config(folder).text_normalization
 
 
+@pytest.mark.alone
 async def test_a_long_pause_outlasts_the_lead(speech: Speaking) -> None:
     async with speech() as server, server.talk("?lead_ms=200") as talker:
         await talker.send("text", text='Hi.<break time="3s"/>You.', end=True)

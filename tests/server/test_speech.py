@@ -16,7 +16,7 @@ from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.server.track import Delivery, Done, Sound
 from tests.server.conftest import Speaking
 from tests.server.opening import open_speech
-from tests.waiting import until
+from tests.waiting import SECONDS, until
 
 FRAME_BYTES = 3_840
 
@@ -28,7 +28,7 @@ def delivery(**options: Any) -> Delivery:
 async def given_by(one: Any) -> list[Any]:
     """Everything that is to come."""
     found = []
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SECONDS):
         while (what := await one.next()) is not None:
             found.append(what)
     return found
@@ -88,7 +88,7 @@ async def test_text_that_the_filter_holds_is_released_by_the_clock(speech: Speak
         one = open_speech(server)
         one.feed("Hi [")  # the beginning of a link, perhaps
         held = one.last.text_tokens
-        await until(lambda: one.last.text_tokens != held, 3)
+        await until(lambda: one.last.text_tokens != held)
         one.close()
 
 
@@ -308,7 +308,7 @@ async def test_text_that_pauses_is_spoken_to_its_end(speech: Speaking) -> None:
 
 async def until_done(one: Any) -> bytes:
     found = b""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SECONDS):
         while isinstance(what := await one.next(), Sound):
             found += what.data
     return found

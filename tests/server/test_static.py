@@ -34,7 +34,7 @@ class Answer(NamedTuple):
 
 async def get(server: Any, path: str, headers: dict[str, str] | None = None) -> Answer:
     def ask() -> Answer:
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
         connection.request("GET", path, headers=headers or {})
         found = connection.getresponse()
         named = {name.lower(): value for name, value in found.getheaders()}

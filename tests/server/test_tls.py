@@ -12,6 +12,7 @@ import stat
 import struct
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -342,10 +343,11 @@ async def test_ws_on_a_tls_port_and_wss_on_a_plain_one_end_with_a_hint(
 async def test_who_does_not_speak_tls_is_cut_off_at_once(
     speech: Speaking, peer: Callable[..., Any], config: ServerConfig, words: bytes
 ) -> None:
-    async with speech(config) as server:
+    patient = replace(config, socket=SocketConfig(handshake_timeout=120))
+    async with speech(patient) as server:
         stranger = await peer(server.port)
         await stranger.send(words)
-        assert await stranger.ended(2.0), "long before the deadline for a handshake"
+        assert await stranger.ended(), "long before the deadline for a handshake"
 
 
 async def test_who_says_nothing_is_cut_off_after_the_handshake_s_deadline(
@@ -354,7 +356,7 @@ async def test_who_says_nothing_is_cut_off_after_the_handshake_s_deadline(
     config = ServerConfig(port=0, tls=tls, socket=SocketConfig(handshake_timeout=0.3))
     async with speech(config) as server:
         silent = await peer(server.port)
-        assert await silent.ended(5.0)
+        assert await silent.ended()
 
 
 async def test_a_client_that_stops_reading_is_dropped_and_others_speak_on(

@@ -64,8 +64,7 @@ async def test_a_peer_that_stops_reading_is_dropped(aim_at: AimAt, peer: Connect
     async with aim_at(app, FAST) as server:
         slow = await peer(server.port, receive_buffer=4_096)
         await slow.upgrade()
-        async with asyncio.timeout(3):
-            await app.disconnected.wait()
+        await app.disconnected.wait()
         assert app.last_reason() == "slow_reader"
         assert server.aborts("slow_reader") == 1
         # Little was given to the kernel, so little audio is lost with the peer.
@@ -92,8 +91,7 @@ async def test_a_peer_that_answers_no_ping_is_dropped_even_with_a_full_buffer(
     async with aim_at(app, settings) as server:
         silent = await peer(server.port, receive_buffer=4_096)
         await silent.upgrade()
-        async with asyncio.timeout(3):
-            await app.disconnected.wait()
+        await app.disconnected.wait()
         assert server.aborts("ping_timeout") == 1
 
 
@@ -107,8 +105,7 @@ async def test_a_flood_of_control_frames_is_cut_off(
         await flooder.upgrade()
         for _ in range(60):
             await flooder.frame(opcode, b"x" * 100)
-        async with asyncio.timeout(3):
-            await app.disconnected.wait()
+        await app.disconnected.wait()
         assert app.last_reason() == reason
 
 
@@ -145,8 +142,7 @@ async def test_pongs_that_nobody_reads_do_not_pile_up(aim_at: AimAt, peer: Conne
         await silent.upgrade()
         await settled(lambda: app.sent)  # every buffer is full
         await silent.frame(PING)
-        async with asyncio.timeout(3):
-            await app.disconnected.wait()
+        await app.disconnected.wait()
         assert app.last_reason() == "write_buffer"
 
 
@@ -158,8 +154,7 @@ async def test_endless_fragments_are_cut_off(aim_at: AimAt, peer: Connecting) ->
         await flooder.frame(TEXT, b"", fin=False)
         for _ in range(300):
             await flooder.frame(CONT, b"", fin=False)
-        async with asyncio.timeout(3):
-            await app.disconnected.wait()
+        await app.disconnected.wait()
         assert app.last_reason() == "fragment_flood"
 
 
@@ -181,7 +176,7 @@ async def test_of_a_flood_of_tiny_frames_little_is_looked_at_before_others_have_
         await flooder.upgrade()
         with passes:
             await flooder.send(frame_bytes(PONG) * 40_000 + frame_bytes(TEXT, b"over"))
-            await eventually(lambda: app.received, seconds=20)
+            await eventually(lambda: app.received)
         assert (looked_at.total(), app.received[0]["text"]) == (40_000, "over")
         assert max(looked_at.values()) <= 1_024 // len(frame_bytes(PONG)) + 1
 
@@ -226,14 +221,14 @@ async def test_the_answer_to_a_close_is_seen_behind_a_burst_that_nobody_takes(
         await settled(protocol.queue.qsize)  # the burst waits
         await send({"type": "websocket.close", "code": 1000})
 
-    settings = SocketConfig(ping_interval=60, close_timeout=10)
+    settings = SocketConfig(ping_interval=60, close_timeout=120)
     async with aim_at(app, settings) as server:
         client = await peer(server.port)
         await client.upgrade()
         await client.send(frame_bytes(TEXT, b"hello") * 5_000)
         assert await client.close_code() == 1000
         await client.frame(CLOSE, b"\x03\xe8")
-        assert await client.ended(2)
+        assert await client.ended()
 
 
 async def test_a_few_fragments_are_one_message(aim_at: AimAt, peer: Connecting) -> None:
@@ -273,7 +268,7 @@ async def test_invalid_utf8_right_before_a_close_is_no_accident(
         await bad.upgrade()
         text = frame_bytes(TEXT, b"\xff\xfe", fin=not rest)
         await bad.send(text + rest + frame_bytes(CLOSE))
-        assert await bad.ended(2)
+        assert await bad.ended()
         await app.disconnected.wait()
         assert [message["type"] for message in app.received] == ["websocket.disconnect"]
         assert "Fatal error" not in caplog.text  # asyncio's words for an exception of ours
@@ -352,7 +347,7 @@ async def test_a_header_line_over_8_kb_is_answered_with_431(
         client = await peer(server.port)
         head = await client.upgrade(headers=f"X-Long: {'x' * 9_000}\r\n")
         assert b" 431 " in head
-        assert await client.ended(1)
+        assert await client.ended()
 
 
 async def test_a_bad_websocket_key_is_answered_with_400(aim_at: AimAt, peer: Connecting) -> None:
@@ -375,8 +370,7 @@ async def test_a_peer_that_half_closes_and_stops_reading_does_not_linger(
         await client.upgrade()
         await settled(lambda: app.sent)  # every buffer is full
         client.sock.shutdown(1)
-        async with asyncio.timeout(3):
-            await app.disconnected.wait()
+        await app.disconnected.wait()
         assert server.aborts("close_timeout") == 1
 
 
@@ -390,7 +384,7 @@ async def test_an_application_can_abort_its_socket(aim_at: AimAt, peer: Connecti
     async with aim_at(app, FAST) as server:
         client = await peer(server.port)
         await client.upgrade()
-        assert await client.ended(1)
+        assert await client.ended()
         assert server.aborts("because") == 1
 
 

@@ -88,7 +88,7 @@ def _attributes(pairs: Any) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def collecting(before: Callable[[], None] = lambda: None) -> Iterator[Collector]:
+def collecting(before: Callable[[], object] = lambda: None) -> Iterator[Collector]:
     """A collector for a block; `before` it answers, this is called."""
 
     class Handler(BaseHTTPRequestHandler):

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -113,7 +114,7 @@ async def test_every_front_traces_its_turns_and_the_sum_has_examples(
             for one in opened:
                 await one.say("Hello.")
                 await one.until("turn.done")
-        await until(lambda: len(collector.turns) == 4, 10)
+        await until(lambda: len(collector.turns) == 4)
         accept = {"accept": "application/openmetrics-text; version=1.0.0"}
         answer = await server.get("/metrics", headers=accept)
     assert {turn.resource[f"{OURS}front"] for turn in collector.turns} == {1, 2}
@@ -144,7 +145,7 @@ async def test_a_collector_that_is_away_costs_its_spans_and_one_warning(
                 await talker.send("text", text="Hello.", end=True)
                 done = (await talker.until("turn.done"))[-1]
                 assert done["reason"] == "complete"
-            await until(lambda: server.value("tts_spans_dropped_total") >= turns, 10)  # noqa: B023
+            await until(lambda: server.value("tts_spans_dropped_total") >= turns)  # noqa: B023
     found = [line for line in logged() if line["level"] in ("warning", "error")]
     assert [line["event"] for line in found] == ["tracing.spans_lost"]
 
@@ -152,7 +153,8 @@ async def test_a_collector_that_is_away_costs_its_spans_and_one_warning(
 async def test_a_collector_that_hangs_holds_nobody_up(
     speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with collecting(lambda: time.sleep(3)) as slow:
+    release = threading.Event()
+    with collecting(lambda: release.wait(90)) as slow:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", slow.endpoint)
         monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "1")
         began = time.monotonic()
@@ -162,8 +164,9 @@ async def test_a_collector_that_hangs_holds_nobody_up(
                 await talker.until("turn.done")
                 await asyncio.sleep(0.02)
             spoken = time.monotonic() - began
-        assert spoken < 3
-        assert time.monotonic() - began < spoken + 4  # the end waits two seconds
+        release.set()
+        assert spoken < 60
+        assert time.monotonic() - began < spoken + 30  # the end waits two seconds
 
 
 async def test_variables_say_what_the_service_is_called(

@@ -34,7 +34,7 @@ from realtime_tts.voices.errors import (
 from realtime_tts.voices.file import VoiceRecord
 from realtime_tts.voices.library import VoiceLibrary
 from tests.voices import makers, recordings
-from tests.waiting import until, wait_until
+from tests.waiting import SECONDS, until, wait_until
 
 Made = Callable[..., VoiceLibrary]
 
@@ -238,7 +238,7 @@ async def test_stopping_kills_the_worker_and_fails_its_job(library: Made, tmp_pa
     await one.stop()
     with pytest.raises(EncoderFailed):
         await job
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 20
     assert not psutil.pid_exists(int(workers(tmp_path)[0].split()[0]))
     with pytest.raises(EncoderFailed, match="shutting down"):
         await clone(one)
@@ -270,7 +270,7 @@ def test_the_worker_ends_whatever_its_server_dies_of_even_in_a_job(tmp_path: Pat
         worker = psutil.Process(int(workers(tmp_path)[0].split()[0]))
         server.kill()
     with contextlib.suppress(psutil.NoSuchProcess):
-        worker.wait(timeout=5)
+        worker.wait(timeout=SECONDS)
 
 
 def test_memory_is_bounded_while_a_recording_is_decoded() -> None:

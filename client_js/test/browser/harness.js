@@ -32,6 +32,7 @@ export async function open(t, url, body = "<body>", path = "/blank") {
   const profile = { ignoreHTTPSErrors: true }; // the servers sign their own certificates
   const page = await (await browser()).newPage(profile);
   t.after(() => page.context().close());
+  page.setDefaultTimeout(60_000); // long enough for a machine that is busy with other things
   const errors = [];
   const logged = [];
   page.on("pageerror", (error) => errors.push(error));
@@ -65,6 +66,9 @@ export async function stage(t, url, { settings = {}, rate, scheduled = false } =
       const ear = await globalThis.listenTo(player);
       Object.assign(globalThis, { player, tts, ear });
       globalThis.sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+      globalThis.untilHeard = async (playback, seconds) => {
+        for (let ms = 0; playback.stats().playedSeconds < seconds && ms < 60_000; ms += 20) await sleep(20);
+      };
     },
     [settings, rate, scheduled],
   );

@@ -21,8 +21,7 @@ export async function met(page) {
 }
 
 export const state = (page) => page.getAttribute("#state", "data-state");
-export const until = (page, wanted) =>
-  page.waitForSelector(`#state[data-state="${wanted}"]`, { timeout: 15_000 });
+export const until = (page, wanted) => page.waitForSelector(`#state[data-state="${wanted}"]`);
 /** Until the server has said what was heard. */
 export const interrupted = (page) =>
   page.waitForFunction(() => /^Interrupted/.test(document.querySelector("#announce").textContent));

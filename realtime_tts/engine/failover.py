@@ -274,8 +274,9 @@ class Failover:
             if utterance.failures and not self._trials.begins(utterance, now):
                 return  # it would become suspected while another one is on trial
             utterance.failures += 1
-        if utterance.lost_at is None:
-            utterance.lost_at = now
-            utterance.failure = Failed(utterance.id, "engine_restarted", _NOBODY, retryable=True)
+        utterance.lost_at = now  # it had an engine until now, also if nothing was heard from that
+        utterance.failure = utterance.failure or Failed(
+            utterance.id, "engine_restarted", _NOBODY, retryable=True
+        )
         self._link.submit(Cancel(utterance.name))
         self._go_on(utterance, now, moved=True)

@@ -30,9 +30,11 @@ from realtime_tts.engine.link import (
     Event,
     Failed,
     Open,
+    Refused,
     Started,
     Stranded,
     Waits,
+    Why,
 )
 from realtime_tts.engine.moves import MovePolicy
 from realtime_tts.engine.multiprocess import MultiprocessEngine, Supervision
@@ -239,4 +241,35 @@ async def test_an_engine_that_comes_back_takes_what_the_other_has_too_much_of(
     count = len(events)
     full.deliver([Audio(id.removesuffix("~1"), bytes(960)) for id in back.opened()])
     assert len(events) == count, "what the first engine still says concerns nobody"
+    await link.stop()
+
+
+class Leaving(Scripted):
+    """A link with turns that are to leave."""
+
+    def __init__(self, capacity: int) -> None:
+        super().__init__(capacity)
+        self.leaving: list[str] = []
+
+    def stranded(self) -> list[Stranded]:
+        ids, self.leaving = self.leaving, []
+        return [Stranded(Why.LEAVING, ids, len(ids))] if ids else []
+
+
+async def test_a_turn_that_moves_again_before_it_was_heard_waits_for_an_engine_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    skip_time(monkeypatch)
+    engine = Leaving(4)
+    link, events = Failover(engine, 30.0), list[Event]()
+    link.start(events.extend)
+    link.submit(Open("a", UtteranceSpec()))
+    engine.leaving = ["a"]
+    await until(lambda: engine.opened() == ["a", "a~1"])
+    await asyncio.sleep(60.0)  # its text has not come
+    engine.leaving = ["a~1"]
+    await until(lambda: engine.opened() == ["a", "a~1", "a~2"])
+    engine.deliver([Refused("a~2", "overloaded", "full", 1.0)])
+    await until(lambda: engine.opened() == ["a", "a~1", "a~2", "a~3"])
+    assert events == []
     await link.stop()

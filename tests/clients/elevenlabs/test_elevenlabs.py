@@ -232,7 +232,8 @@ def test_a_busy_server_says_so(busy_server: Server) -> None:
 PLS = b"""<?xml version="1.0" encoding="UTF-8"?>
 <lexicon version="1.0" xmlns="http://www.w3.org/2005/01/pronunciation-lexicon" alphabet="ipa"
     xml:lang="en-US">
-  <lexeme><grapheme>tide</grapheme><alias>tide of the morning that was coming in over the sand</alias></lexeme>
+  <lexeme><grapheme>tide</grapheme>
+    <alias>tide of the morning that was coming in over the sand</alias></lexeme>
 </lexicon>"""
 
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { server, skip } from "./harness.js";
-import { does, figure, interrupted, met, more, state, stream, until, visit, words } from "./page-visit.js";
+import { does, endless, figure, interrupted, met, more, state, stream, until, visit, words } from "./page-visit.js";
 
 const LONG = "The tide is coming in, slowly but surely, and all the boats are afloat again. ".repeat(3);
 
@@ -23,15 +23,6 @@ const silence = () => {
   EventTarget.prototype.dispatchEvent = function (event) {
     if (/^(packet|underrun)$/.test(event.type)) globalThis.silent = event.type === "underrun";
     return dispatchEvent.call(this, event);
-  };
-};
-
-/** Runs in the page: the server is never told that a text has ended, so no turn is over by itself. */
-const endless = () => {
-  const { send } = WebSocket.prototype;
-  WebSocket.prototype.send = function (message) {
-    const { end, ...rest } = JSON.parse(message);
-    if (rest.type !== "turn.end") send.call(this, JSON.stringify(rest));
   };
 };
 

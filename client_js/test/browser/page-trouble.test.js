@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { serve, server, skip } from "./harness.js";
-import { interrupted, met, state, stream, until, visit, words } from "./page-visit.js";
+import { endless, interrupted, met, state, stream, until, visit, words } from "./page-visit.js";
 
 const KEY = "correct-horse-battery";
 const LONG = "The tide is coming in, slowly but surely, and all the boats are afloat again. ".repeat(3);
@@ -74,7 +74,10 @@ test("a full server says when it is tried again, and what was typed is spoken th
   let full = true;
   const page = await visit(t, url, {
     hash: "#type",
-    before: (page) => refusing(page, () => full, 3000, "all 1 sessions are taken; try again later"),
+    before: async (page) => {
+      await page.addInitScript(endless);
+      await refusing(page, () => full, 3000, "all 1 sessions are taken; try again later");
+    },
   });
   await met(page);
   await page.click("#typed");
@@ -86,6 +89,8 @@ test("a full server says when it is tried again, and what was typed is spoken th
   full = false;
   await page.waitForFunction(() => document.querySelector("#transcript .heard"));
   assert.equal(await page.textContent("#transcript"), "What I have typed stays. And so does this word. ");
+  await page.keyboard.press("Escape");
+  await interrupted(page);
 });
 
 test("of several voices those that a full server refused are spoken later", { skip }, async (t) => {

@@ -9,6 +9,8 @@ UV := $(shell command -v uv 2> /dev/null)
 PIP := $(if $(UV),$(UV) pip install --python $(BIN)/python,$(BIN)/python -m pip install --quiet \
 	--disable-pip-version-check) --constraint constraints.txt
 
+NPM := cd client_js && REALTIME_TTS_PYTHON="$(abspath $(BIN)/python)" npm
+
 # What computes and decides without a model, a socket or a process.
 PURE := tests/audio tests/client tests/protocol tests/scheduler tests/text tests/test_config.py \
 	tests/test_imports.py tests/test_logs.py tests/test_metrics.py
@@ -22,7 +24,7 @@ CORE = $(shell $(BIN)/python -c 'import sys; \
 	print("COVERAGE_CORE=sysmon" if sys.version_info >= (3, 12) else "")')
 COVER = $(if $(CORE),--cov --cov-report=)
 
-.PHONY: serve fleet quick test test-clients test-attacks test-fleet test-supply docs lint check pure unit together alone coverage js bench soak lock sbom clean
+.PHONY: serve fleet quick test test-clients test-attacks test-fleet test-supply docs lint check pure unit together alone coverage js js-alone bench soak lock sbom clean
 
 serve: $(VENV)/.server  ## start the server with the embedded demo voice; ARGS="--port 9000" adds flags
 	$(BIN)/realtime-tts serve $(ARGS)
@@ -37,7 +39,7 @@ quick: $(VENV)/.dev  ## lint, types, import rules and the tests of the pure part
 # else runs.
 test: $(VENV)/.dev client_js/node_modules/.installed  ## everything: lint, types, import rules, Python and JavaScript tests
 	$(MAKE) --no-print-directory --jobs 2 together check js lint
-	$(MAKE) --no-print-directory alone
+	$(MAKE) --no-print-directory alone js-alone
 
 test-clients: $(VENV)/.dev  ## published clients of other APIs, each in its own environment; CLIENTS="openai" runs one
 	$(BIN)/python -m tests.clients.run $(CLIENTS)
@@ -90,8 +92,11 @@ coverage:  ## the same on any Python: before 3.12 the tests take almost twice as
 
 js: client_js/node_modules/.installed $(VENV)/.dev  ## what needs Chromium is skipped, and says so, without one
 	client_js/node_modules/.bin/tsc -p tests/page/tsconfig.json  # of the client, too
-	cd client_js && REALTIME_TTS_PYTHON="$(abspath $(BIN)/python)" npm test --silent
+	$(NPM) run test:busy --silent
 	node --test tests/page/*.test.js
+
+js-alone: client_js/node_modules/.installed $(VENV)/.dev  ## what listens to the player: sound that a busy machine is late with has a gap
+	$(NPM) run test:alone --silent
 
 bench: $(VENV)/.dev  ## the figures of the README, on this machine
 	$(BIN)/realtime-tts bench --start $(ARGS)

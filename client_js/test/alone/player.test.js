@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { open, serve, server, skip, stage } from "./harness.js";
+import { open, serve, server, skip, stage } from "../browser/harness.js";
 
 const TEXT = "The tide is coming in, slowly but surely, and the boats are all afloat.";
 const HERTZ = { soprano: 660, alto: 330 };

@@ -102,29 +102,31 @@ class CartesiaSocket(SpeechSocket):
             return
         if "transcript" not in message:
             raise RequestError("`transcript`, the text to speak, is missing; it may be empty")
+        context = self.contexts.get(context_id)
+        if context is not None and context.ended:
+            raise RequestError(
+                f"the context {context_id[:40]!r} was ended by a message without `continue`; "
+                "wait for its `done`, or take another id"
+            )
         try:
             self._generate(context_id, request)
-        except TurnFailure:  # not a RequestError: each message repeats what is wrong
-            if not (ends or context_id in self.contexts):
-                self.failed_ids.append(context_id)
+        except (TurnFailure, RequestError) as error:
+            # A wrong field opens no context: its message may come again.
+            if isinstance(error, TurnFailure) or context_id in self.contexts:
+                self.lose(context_id, goes_on=not ends)
             raise
 
     def received_invalid(self, problem: RequestError | ProtocolError) -> None:
         self.say(*self.refusal(TurnFailure(messages.code_of(problem), str(problem))))
 
     def _generate(self, context_id: str, request: messages.Generation) -> None:
-        check_length("transcript", request.transcript, self.limits.max_text_chars)
         context = self.contexts.get(context_id) or self.open_context(
             context_id,
             messages.settings_of(request, self.front, self.account),
             hold_seconds=request.hold_seconds,
             tag=_State(request.add_timestamps),
         )
-        if context.ended:
-            raise RequestError(
-                f"the context {context_id[:40]!r} was ended by a message without `continue`; "
-                "wait for its `done`, or take another id"
-            )
+        check_length("transcript", request.transcript, self.limits.max_text_chars)
         context.feed(request.transcript, whole=request.whole_units)
         if request.flush:
             context.cut()

@@ -58,10 +58,6 @@ class ContextSocket(JsonSocket):
     # Called by contexts; a dialect does not override these.
 
     @abc.abstractmethod
-    def cancel(self, context_id: str) -> bool:
-        """Silence a context at once, so that none of it is sent. Return False if there is none."""
-
-    @abc.abstractmethod
     def context_over(self, context: SpeechContext) -> None:
         """Called when the context has ended by itself."""
 
@@ -135,7 +131,7 @@ class SpeechContext:
 
         `whole`: the text is a sentence or more, and comes without the space in front of it. Raises
         RequestError if too much waits, TurnFailure for a first text in a drain and as `Speech.feed`
-        does: a context whose first text is refused is over, unless it lasts.
+        does. The dialect must leave out what follows a text that is refused.
         """
         speech, before = self.speech, self._last
         if whole and before and text and not (before.isspace() or text[0].isspace()):
@@ -153,12 +149,7 @@ class SpeechContext:
                 f"{waiting} do; send the next {len(text)} later"
             )
         self._check_segments()
-        try:
-            segment = speech.feed(text)
-        except TurnFailure:
-            if not speech.count and self._idle_seconds is not None:
-                self._socket.cancel(self.id)  # it has not begun, and nobody will end it
-            raise
+        segment = speech.feed(text)
         self._was_active()
         self._blank, self._last = False, text[-1:] or before
         return segment

@@ -140,14 +140,10 @@ class StreamSocket(ElevenLabsSocket):
         if message.text == "":
             self._end()
             return
-        context = self.contexts.get("")
-        if context is None:
-            try:
-                context = self.begin("", message)
-            except TurnFailure as failure:
-                self.fail(failure, messages.close_code(failure))
-                return
-        self.feed(context, message)
+        try:
+            self.feed(self.contexts.get("") or self.begin("", message), message)
+        except TurnFailure as failure:
+            self.fail(failure, messages.close_code(failure))
 
     def _end(self) -> None:
         self._ended = True
@@ -216,18 +212,16 @@ class ContextsSocket(ElevenLabsSocket):
         context = self.contexts.get(context_id)
         if context is None and not text:
             return  # it keeps the socket alive, or has nothing to flush
+        if context is not None and context.ended:
+            raise RequestError(
+                f"the context {context_id[:40]!r} was closed; wait for its `isFinal`, or take "
+                "another id"
+            )
         try:
-            context = context or self.begin(context_id, message)
-            if context.ended:
-                raise RequestError(
-                    f"the context {context_id[:40]!r} was closed; wait for its `isFinal`, or take "
-                    "another id"
-                )
-            self.feed(context, message)
+            self.feed(context or self.begin(context_id, message), message)
         except (TurnFailure, RequestError):
-            if context_id not in self.contexts:
-                self.failed_ids.append(context_id)
-                self._last_id = context_id
+            self.lose(context_id)
+            self._last_id = context_id
             raise
 
     def _close_context(self, context_id: str) -> None:

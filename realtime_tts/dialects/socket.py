@@ -45,7 +45,7 @@ class SpeechSocket(ContextSocket):
         self.contexts: dict[str, SpeechContext] = {}
         self.failed_ids: deque[str] = deque(maxlen=_LOST)
         """Ids of contexts that an error ended, for APIs whose clients choose them: what still comes
-        for one is the rest of a lost text, and is not spoken alone."""
+        for one is the rest of a lost text, and is not spoken without what was before it."""
         self._opened = 0  # number of contexts opened so far
         self._draining = False
         self._last_close: tuple[int, str] | None = None  # how to close, after `finish`
@@ -114,14 +114,22 @@ class SpeechSocket(ContextSocket):
         self.contexts[context_id] = context
         return context
 
-    def cancel(self, context_id: str) -> bool:
+    def cancel(self, context_id: str, reason: str = "interrupted") -> bool:
+        """Silence a context at once, so that none of it is sent. Return False if there is none."""
         context = self.contexts.pop(context_id, None)
         if context is None:
             return False
-        context.cancel()
+        context.cancel(reason)
         self._gone(context)
         self._leave_if_done()
         return True
+
+    def lose(self, context_id: str, *, goes_on: bool = True) -> None:
+        """Silence the context of a text that was refused, if it was opened. Where its text
+        `goes_on`, the rest is left out."""
+        if goes_on:
+            self.failed_ids.append(context_id)
+        self.cancel(context_id, "error")
 
     def cancel_all(self, reason: str = "interrupted") -> None:
         """Silence every context at once; none that waited for another begins meanwhile."""

@@ -6,8 +6,12 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
+from realtime_tts.access.account import FREE, LIMIT_REACHED
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.link import Refused
+from realtime_tts.protocol.effects import TurnFailure
 from tests.waiting import until
 from tests.when_used import WhenUsed
 
@@ -32,6 +36,15 @@ def full(server: Any) -> Iterator[None]:
     front.engine.refused(front.settings(), Refused("one", "overloaded", "no", 60.0, full=True), "")
     yield
     front.engine._full.clear()
+
+
+@contextlib.contextmanager
+def used_up() -> Iterator[None]:
+    """Meanwhile nobody may have more characters."""
+    why = TurnFailure(LIMIT_REACHED, "no more characters; try again in 5 s", True, 5_000)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FREE, "text", lambda chars: why)
+        yield
 
 
 def client(server: Any, **options: Any) -> Any:

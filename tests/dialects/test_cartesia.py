@@ -14,7 +14,7 @@ from realtime_tts.dialects.cartesia import CartesiaSocket
 from realtime_tts.dialects.cartesia_messages import DEFAULT_BUFFER_DELAY_MS
 from realtime_tts.engine.fake import Faults
 from realtime_tts.server.track import STALL_SECONDS
-from tests.dialects.asking import SLOW, full
+from tests.dialects.asking import SLOW, full, used_up
 from tests.dialects.cartesian import FRAME, RAW, TENTH, VOICE, cartesian, sound_of
 from tests.server.conftest import Speaking
 
@@ -319,6 +319,53 @@ async def test_a_context_whose_first_text_is_refused_is_not_spoken_in_part(
         await client.say("and the end.", **rest)
         await client.say("Next.", continue_=False)
         assert len(sound_of(await client.until("done"))) == len("Next.") * FRAME
+
+
+@pytest.mark.parametrize(("middle", "status"), [("and the middle ", 429), ("a" * 20_000, 400)])
+async def test_a_context_has_no_hole_where_a_text_was_refused(
+    speech: Speaking, middle: str, status: int
+) -> None:
+    async with speech(engine=SLOW) as server, cartesian(server) as client:
+        await client.say("The beginning ", continue_=True)
+        await client.until("chunk")
+        with used_up():
+            await client.say(middle, continue_=True)
+            error = await refused(client)
+        assert (error["context_id"], error["status_code"]) == ("one", status)
+        await client.say("and more ", continue_=True)
+        await client.say("and the end.", continue_=False)
+        await client.say("Next.", continue_=False)
+        assert len(sound_of(await client.until("done"))) == len("Next.") * FRAME
+        await server.settled_engine()
+
+
+async def test_a_first_text_that_is_too_long_leaves_no_hole(speech: Speaking) -> None:
+    async with speech() as server, cartesian(server) as client:
+        await client.say("a" * 20_000, continue_=True)
+        assert (await refused(client))["status_code"] == 400
+        await client.say("and the end.", continue_=False)
+        await client.say("Next.", continue_=False)
+        assert len(sound_of(await client.until("done"))) == len("Next.") * FRAME
+
+
+async def test_a_last_text_that_is_refused_ends_its_context(speech: Speaking) -> None:
+    async with speech(engine=SLOW) as server, cartesian(server) as client:
+        await client.say("The beginning ", continue_=True)
+        await client.until("chunk")
+        with used_up():
+            await client.say("and the end.", continue_=False)
+            await refused(client)
+        await client.say("Next.", continue_=False)
+        assert len(sound_of(await client.until("done"))) == len("Next.") * FRAME
+
+
+async def test_a_message_with_a_wrong_field_may_be_corrected(speech: Speaking) -> None:
+    async with speech() as server, cartesian(server) as client:
+        for text, more in (("One, ", True), ("two.", False)):
+            await client.say(text, continue_=more, max_buffer_delay_ms=-1)
+            assert (await refused(client))["status_code"] == 400
+            await client.say(text, continue_=more)
+        assert len(sound_of(await client.until("done"))) == len("One, two.") * FRAME
 
 
 async def test_a_failure_of_the_engine_is_an_error_of_its_context(speech: Speaking) -> None:

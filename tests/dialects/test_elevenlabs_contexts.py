@@ -8,7 +8,7 @@ import pytest
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import Faults
-from tests.dialects.asking import SLOW
+from tests.dialects.asking import SLOW, used_up
 from tests.dialects.elevens import FRAME, TENTH, Client, alignments, eleven, sound_of
 from tests.server.conftest import Speaking
 
@@ -334,6 +334,27 @@ async def test_no_place_for_a_context_loses_its_text_and_nothing_else(speech: Sp
         await client.send(text=" ", context_id="b")  # begins anew
         await client.send(text="Found.", context_id="b")
         assert len(sound_of(await client.until("audio", "b"))) > 0
+
+
+@pytest.mark.parametrize(("middle", "close"), [("and the middle ", 1013), ("a" * 20_000, 1008)])
+async def test_a_context_has_no_hole_where_a_text_was_refused(
+    speech: Speaking, middle: str, close: int
+) -> None:
+    async with speech(engine=SLOW) as server, eleven(server) as client:
+        await client.send(text=" ", context_id="a")
+        await client.send(text="The beginning ", context_id="a")
+        await client.until("audio", "a")
+        with used_up():
+            await client.send(text=middle, context_id="a")
+            error = (await client.until("error"))[-1]
+        assert (error["contextId"], error["code"], error.get("isFinal")) == ("a", close, True)
+        await client.send(text="and the end.", context_id="a", flush=True)
+        await client.send(context_id="a", close_context=True)
+        await client.send(text="Next.", context_id="a")
+        await client.send(context_id="a", flush=True)
+        await client.send(context_id="a", close_context=True)
+        assert len(sound_of(await client.until("isFinal"))) == len("Next.") * FRAME
+        await server.settled_engine()
 
 
 async def test_too_many_contexts_of_one_socket(speech: Speaking) -> None:

@@ -15,7 +15,7 @@ from realtime_tts.dialects.elevenlabs_messages import DEFAULT_FORMAT, HOLD_SECON
 from realtime_tts.dialects.elevenlabs_socket import DEFAULT_ID, ContextsSocket
 from realtime_tts.engine.fake import Faults
 from realtime_tts.server.track import STALL_SECONDS
-from tests.dialects.asking import SLOW
+from tests.dialects.asking import SLOW, used_up
 from tests.dialects.elevens import FRAME, TENTH, alignments, eleven, sound_of
 from tests.server.conftest import Speaking
 
@@ -273,6 +273,19 @@ async def test_no_place_is_503(speech: Speaking) -> None:
         assert caught.value.response.status_code == 503
         detail = json.loads(caught.value.response.body)["detail"]
         assert detail["status"] == "too_many_concurrent_requests" and detail["message"]
+
+
+async def test_a_text_that_is_refused_in_the_middle_is_the_last_word(speech: Speaking) -> None:
+    async with speech(engine=SLOW) as server:
+        async with eleven(server, multi=False) as client:
+            await client.send(text="The beginning ")
+            await client.until("audio")
+            with used_up():
+                await client.send(text="and the middle ")
+                seen = await client.rest()
+            assert seen[-1]["error"] == "too_many_concurrent_requests"
+            assert client.socket.close_code == 1013
+        await server.settled()
 
 
 async def test_a_failure_of_the_engine_is_the_last_word(speech: Speaking) -> None:

@@ -50,7 +50,7 @@ class DashScopeSocket(SingleVoiceSocket):
         self._asked: dict[str, Any] = {}  # what all updates asked for
         self._wishes = messages.Wishes()
         self._appended = False  # whether text came since the last commit
-        self._lost_until = 0.0  # until then, text belongs to a response that was refused or failed
+        self._pause_over_at = 0.0  # from then on, text does not belong to what is being skipped
         self._finished = False
         self._event_id: str | None = None  # of the client's message being handled
 
@@ -104,29 +104,16 @@ class DashScopeSocket(SingleVoiceSocket):
         )
 
     def _append(self, value: Any) -> None:
-        text = text_of(value, self.limits.max_text_chars)
-        if self._wishes.mode == "server_commit":
-            self._feed(text)
-        else:
-            self.keep(text)
+        text, now = text_of(value), time.monotonic()
+        pause = SENTENCE_HOLD_SECONDS if ends_sentence(text) else HOLD_SECONDS
+        at_once = self._wishes.mode == "server_commit"
+        if at_once and now >= self._pause_over_at and self.between_segments:
+            self.skipping = False
+        self._pause_over_at = now + pause
+        segment = self.take(text, at_once=at_once)
+        if segment is not None and text.strip():
+            self.voice.speech.hold_for(pause)
         self._appended = self._appended or bool(text)
-
-    def _feed(self, text: str) -> None:
-        now, pause = time.monotonic(), HOLD_SECONDS
-        if ends_sentence(text):
-            pause = SENTENCE_HOLD_SECONDS
-        if now < self._lost_until:
-            self._lost_until = now + pause
-            return
-        try:
-            voice = self.voice
-            if text.strip():
-                voice.speech.hold_for(pause)
-            voice.feed(text)
-        except TurnFailure:
-            if self.between_segments:
-                self._lost_until = now + pause
-            raise
 
     def _commit(self) -> None:
         if not self._appended:
@@ -134,18 +121,19 @@ class DashScopeSocket(SingleVoiceSocket):
         try:
             self.speak_kept()
         except TurnFailure:
-            self._appended = bool(self.kept)
+            if not self.kept:
+                self._appended = self.skipping = False
             raise
         context = self.voice
         segment = context.cut()
-        self._appended, self._lost_until = False, 0.0
+        self._appended = self.skipping = False
         item_id = self._response(context, segment).item_id
         self.say(messages.event("input_text_buffer.committed", item_id=item_id))
 
     def _clear(self) -> None:
         if self._wishes.mode == "commit":
             self.kept = ""
-            self._appended = False
+            self._appended = self.skipping = False
         self.say(messages.event("input_text_buffer.cleared"))
 
     def _cancel_response(self) -> None:
@@ -153,7 +141,7 @@ class DashScopeSocket(SingleVoiceSocket):
             for segment in context.speech.segments:
                 self.say(*self._ending(context, segment, "incomplete"))
         if self._wishes.mode == "server_commit":
-            self._appended, self._lost_until = False, 0.0
+            self._appended = self.skipping = False
         self.cancel_all()
 
     def _finish(self) -> None:
@@ -179,8 +167,8 @@ class DashScopeSocket(SingleVoiceSocket):
 
     def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
         told = [messages.error(failure, None)]
-        if self._wishes.mode == "server_commit" and context.speech.open is not None:
-            self._lost_until = time.monotonic() + HOLD_SECONDS
+        if context.speech.open is not None:
+            self.skipping, self._pause_over_at = True, time.monotonic() + HOLD_SECONDS
         for segment in context.speech.segments:
             told += self._ending(context, segment, "failed")
         return told

@@ -106,11 +106,10 @@ def check_length(name: str, text: str, most: int) -> None:
         raise RequestError(f"`{name}` must have at most {most} characters, it has {len(text)}")
 
 
-def text_of(value: Any, most: int) -> str:
-    """Return the `text` of a message. Raises RequestError if it is no string, or too long."""
+def text_of(value: Any) -> str:
+    """Return the `text` of a message. Raises RequestError if it is no string."""
     if not isinstance(value, str):
         raise RequestError("`text`, the text to speak, must be a string")
-    check_length("text", value, most)
     return value
 
 

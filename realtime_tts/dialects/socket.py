@@ -16,6 +16,7 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.audio.packets import FramedPackets
 from realtime_tts.dialects.context import ContextSocket, SpeechContext
+from realtime_tts.dialects.fields import check_length
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import CloseCode
@@ -260,9 +261,27 @@ class SingleVoiceSocket(SpeechSocket):
         self._chosen: SessionSettings | None = None
         self._voice: SpeechContext | None = None
         self.kept = ""  # text that the client has not committed
+        self.skipping = False
+        """Whether the rest of what is being said is left out, since some of it was refused or has
+        failed. The dialect ends that where something else begins."""
 
-    def keep(self, text: str) -> None:
-        """Keep text until the client commits it. Raises RequestError if it is too much."""
+    def take(self, text: str, *, at_once: bool) -> Segment | None:
+        """Speak text `at_once`, or keep it until the client commits it. Return the segment of what
+        is spoken, if there is one. Raises RequestError if it is too much, and as
+        `SpeechContext.feed` does: then what follows is skipped."""
+        if self.skipping:
+            return None
+        try:
+            check_length("text", text, self.limits.max_text_chars)
+            if at_once:
+                return self.voice.feed(text)
+            self._keep(text)
+        except (TurnFailure, RequestError):
+            self.skipping = True
+            raise
+        return None
+
+    def _keep(self, text: str) -> None:
         if len(self.kept) + len(text) > self.limits.max_turn_chars:
             most = self.limits.max_turn_chars
             raise RequestError(f"at most {most} characters may wait to be spoken")
@@ -285,6 +304,7 @@ class SingleVoiceSocket(SpeechSocket):
     def speak_as(self, chosen: SessionSettings) -> None:
         """Speak the text that follows with these settings."""
         self._chosen = chosen
+        self.skipping = self.skipping and bool(self.kept)  # what is kept will still be gone on with
         current, self._voice = self._voice, None
         if current is not None and current.id in self.contexts:
             if current.speaking:

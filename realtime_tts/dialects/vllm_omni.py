@@ -47,7 +47,6 @@ class VllmOmniSocket(SingleVoiceSocket):
         self._config = Config()
         self._refused = False  # the last `session.config`, so it is unknown how to speak
         self._open = False  # an utterance takes text
-        self._lost = False  # its beginning was refused or failed: the rest is not spoken
         self._ended = False  # `session.close` came
         self._utterance = 0  # index of the one being spoken
         self._sentence = 0  # index of its sentence
@@ -98,24 +97,14 @@ class VllmOmniSocket(SingleVoiceSocket):
         )
 
     def _text(self, value: Any) -> None:
-        text = text_of(value, self.limits.max_text_chars)
+        text = text_of(value)
         if self._refused:
             raise RequestError(
                 "the last `session.config` was refused, and its text is not spoken in another "
                 "voice or format; send one that can be taken first"
             )
         self._open = self._open or bool(text)
-        if not self._config.stream_audio:
-            self.keep(text)
-        elif not self._lost:
-            self._stream(text)
-
-    def _stream(self, text: str) -> None:
-        try:
-            self._note(self.voice.feed(text), text)
-        except TurnFailure:
-            self._lost = self.between_segments
-            raise
+        self._note(self.take(text, at_once=self._config.stream_audio), text)
 
     def _note(self, segment: Segment | None, text: str) -> None:
         if segment is not None:
@@ -131,9 +120,10 @@ class VllmOmniSocket(SingleVoiceSocket):
         try:
             self._note(self.speak_kept(), text)
         except TurnFailure:
-            self._open = bool(self.kept)
+            if not self.kept:
+                self._open = self.skipping = False
             raise
-        self._open = self._lost = False
+        self._open = self.skipping = False
         self.voice.cut()
 
     def _close(self) -> None:
@@ -168,7 +158,7 @@ class VllmOmniSocket(SingleVoiceSocket):
     def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
         """End each complete utterance that is lost: its client waits for that."""
         told: list[str | bytes] = []
-        self._lost = self._lost or context.speech.open is not None
+        self.skipping = self.skipping or context.speech.open is not None
         for segment in context.speech.segments:
             sentence = self._sentence_of(segment)
             if not told:

@@ -126,8 +126,9 @@ class Speech:
         self.on_change()
 
     def hold_for(self, seconds: float) -> None:
-        """End the segment of text that pauses for this time, from the next text on."""
+        """End the segment when its text pauses for this time."""
         self._hold_seconds = seconds
+        self._set_alarm()
 
     def touch(self) -> None:
         """Begin the pause after the last text anew."""

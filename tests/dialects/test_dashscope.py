@@ -6,6 +6,7 @@ import asyncio
 import io
 import re
 import wave
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from realtime_tts.dialects.dashscope_messages import our_voice
 from realtime_tts.engine.fake import Faults
 from realtime_tts.engine.link import Open
 from realtime_tts.server.track import STALL_SECONDS
-from tests.dialects.asking import SLOW, full
+from tests.dialects.asking import SLOW, full, used_up
 from tests.dialects.qwen_realtime import (
     CLOSING,
     FRAME,
@@ -602,6 +603,63 @@ async def test_a_response_whose_beginning_is_refused_is_not_spoken_in_part(
         await client.commit()
         seen = await client.until("response.done")
         assert seen[-1]["response"]["usage"] == {"characters": len("Next.")}
+
+
+@pytest.mark.parametrize("middle", ["and the middle ", "a" * 20_000])
+async def test_a_response_has_no_hole_where_a_text_was_refused(
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch, middle: str
+) -> None:
+    monkeypatch.setattr(dashscope, "HOLD_SECONDS", 60.0)
+    async with speech() as server, qwen_realtime(server) as client:
+        await client.append("The beginning ")
+        await client.until(DELTA)
+        with used_up():
+            await client.append(middle)
+            await client.refused()
+        await client.append("and more ", "and the end.")
+        await client.commit()
+        for text in ("The beginning ", "Next."):
+            seen = await client.until("response.done")
+            assert seen[-1]["response"]["usage"] == {"characters": len(text)}
+            await client.append("Next.")
+            await client.commit()
+
+
+async def test_text_that_waits_has_no_hole_where_one_was_too_much(speech: Speaking) -> None:
+    limits = LimitsConfig(max_text_chars=30, max_turn_chars=30)
+    async with speech(ServerConfig(port=0, limits=limits)) as server:
+        async with qwen_realtime(server) as client:
+            await client.update(mode="commit")
+            for finish in (client.commit, partial(client.send, "input_text_buffer.clear")):
+                await client.append("The beginning ", "and the middle, too much, ")
+                await client.refused()
+                await client.append("and the end.")
+                await finish()
+            await client.append("Next.")
+            await client.commit()
+            for text in ("The beginning ", "Next."):
+                seen = await client.until("response.done")
+                assert seen[-1]["response"]["usage"] == {"characters": len(text)}
+
+
+async def test_text_after_a_response_that_was_refused_in_the_middle_waits_for_its_end(
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the response waits behind another, its text may pause for longer."""
+    monkeypatch.setattr(dashscope, "HOLD_SECONDS", 0.1)
+    async with speech(engine=SLOW) as server, qwen_realtime(server) as client:
+        await client.append("A text that takes its time. " * 3)
+        await client.commit()
+        await client.append("The beginning ")
+        with used_up():
+            await client.append("and the middle ")
+            await client.refused()
+        await asyncio.sleep(0.2)
+        await client.append("and the end.")
+        await client.commit()
+        await client.until("response.done")
+        seen = await client.until("response.done")
+        assert seen[-1]["response"]["usage"] == {"characters": len("The beginning ")}
 
 
 async def test_a_pause_ends_a_response_that_was_refused(

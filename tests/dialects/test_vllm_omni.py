@@ -21,7 +21,7 @@ from realtime_tts.dialects.vllm_omni import MAX_FRAME_BYTES, VllmOmniSocket
 from realtime_tts.engine.fake import Faults
 from realtime_tts.engine.link import Append, Finish, Open
 from realtime_tts.server.track import STALL_SECONDS
-from tests.dialects.asking import SLOW, full
+from tests.dialects.asking import SLOW, full, used_up
 from tests.dialects.omni import FRAME, STREAM, TENTH, omni, sound_of, told
 from tests.server.conftest import Speaking
 
@@ -409,6 +409,41 @@ async def test_an_utterance_whose_beginning_is_refused_is_not_spoken_in_part(
         await client.done()
         last = {"type": "session.done", "utterance_index": 0, "total_sentences": 0}
         assert await client.until("session.done") == [last]
+        await client.text("Next.")
+        await client.done()
+        assert len(sound_of(await client.until("session.done"))) == len("Next.") * FRAME
+
+
+@pytest.mark.parametrize("middle", ["and the middle ", "a" * 20_000])
+async def test_an_utterance_has_no_hole_where_a_text_was_refused(
+    speech: Speaking, middle: str
+) -> None:
+    async with speech() as server, omni(server) as client:
+        await client.config(**STREAM)
+        await client.text("The beginning ")
+        seen = await client.until("audio.start")
+        with used_up():
+            await client.text(middle)
+            seen += await client.until("error")
+        await client.text("and more ", "and the end.")
+        await client.done()
+        seen += await client.until("session.done")
+        assert len(sound_of(seen)) == len("The beginning ") * FRAME
+        await client.text("Next.")
+        await client.done()
+        assert len(sound_of(await client.until("session.done"))) == len("Next.") * FRAME
+
+
+async def test_text_that_waits_has_no_hole_where_one_was_too_much(speech: Speaking) -> None:
+    limits = LimitsConfig(max_text_chars=30, max_turn_chars=30)
+    async with speech(ServerConfig(port=0, limits=limits)) as server, omni(server) as client:
+        await client.config(response_format="pcm")
+        await client.text("The beginning ", "and the middle, too much, ")
+        await client.refused()
+        await client.text("and the end.")
+        await client.done()
+        seen = await client.until("session.done")
+        assert len(sound_of(seen)) == len("The beginning ") * FRAME
         await client.text("Next.")
         await client.done()
         assert len(sound_of(await client.until("session.done"))) == len("Next.") * FRAME

@@ -146,7 +146,7 @@ class SpeechContext:
         if waiting + len(text) > self._max_chars:
             raise RequestError(
                 f"at most {self._max_chars} characters may wait to be spoken, and "
-                f"{waiting} do; send the next {len(text)} later"
+                f"{waiting} do, so {len(text)} more are too many; send text less far ahead"
             )
         self._check_segments()
         segment = speech.feed(text)

@@ -662,6 +662,33 @@ async def test_text_after_a_response_that_was_refused_in_the_middle_waits_for_it
         assert seen[-1]["response"]["usage"] == {"characters": len("The beginning ")}
 
 
+@pytest.mark.parametrize("mode", ["server_commit", "commit"])
+async def test_an_update_ends_a_response_that_was_refused(speech: Speaking, mode: str) -> None:
+    async with speech() as server, qwen_realtime(server) as client:
+        with full(server):
+            await client.append("The beginning ")
+            await client.refused()
+        await client.update(mode=mode)
+        await client.append("Next.")
+        await client.commit()
+        seen = await client.until("response.done")
+        assert seen[-1]["response"]["usage"] == {"characters": len("Next.")}
+
+
+async def test_text_that_waits_has_no_hole_after_an_update(speech: Speaking) -> None:
+    limits = LimitsConfig(max_text_chars=30, max_turn_chars=30)
+    async with speech(ServerConfig(port=0, limits=limits)) as server:
+        async with qwen_realtime(server) as client:
+            await client.update(mode="commit")
+            await client.append("The beginning ", "and the middle, too much, ")
+            await client.refused()
+            await client.update(voice="bass")
+            await client.append("and the end.")
+            await client.commit()
+            seen = await client.until("response.done")
+            assert seen[-1]["response"]["usage"] == {"characters": len("The beginning ")}
+
+
 async def test_a_pause_ends_a_response_that_was_refused(
     speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:

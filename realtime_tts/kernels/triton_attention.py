@@ -65,17 +65,24 @@ def decode_attention(
         num_stages=3,
     )
     if splits > 1:
-        _combine[(rows, heads)](
-            sums,
-            peaks,
-            out,
-            HEADS=heads,
-            DIM=dim,
-            SPLITS=splits,
-            BLOCK=triton.next_power_of_2(dim),
-            num_warps=1,
-        )
+        _write_mean(sums, peaks, out)
     return out
+
+
+def _write_mean(sums: Tensor, peaks: Tensor, out: Tensor) -> None:
+    """Write to out [B, heads * D] float what the splits, sums [B, heads, splits, D] and peaks
+    [B, heads, splits] float32, are together."""
+    rows, heads, splits, dim = sums.shape
+    _combine[(rows, heads)](
+        sums,
+        peaks,
+        out,
+        HEADS=heads,
+        DIM=dim,
+        SPLITS=splits,
+        BLOCK=triton.next_power_of_2(dim),
+        num_warps=1,
+    )
 
 
 def prompt_attention(
@@ -142,45 +149,48 @@ def _check(query: Tensor, pages: Tensor, heads: int, kv_heads: int) -> None:
 
 
 @triton.jit
-def _attend_block(
+def _attend(
     query,
-    pages,
-    table,
-    first,
+    cache,
+    start,
     last,
     limit,
-    peak,
-    total,
-    acc,
     scale,
-    head,
-    page_stride,
-    page_size,
     KEYS: tl.constexpr,
     DIM: tl.constexpr,
     BLOCK: tl.constexpr,
     STEPS: tl.constexpr,
 ):
-    """Add the positions [first, first + STEPS), those below `last`; query row i sees those below
-    limit[i]. `peak`, `total` [ROWS] and `acc` [ROWS, BLOCK] are the running softmax."""
+    """Attend with query [ROWS, BLOCK] to the positions [start, last) of `cache`: pages, the slot's
+    table, the key head, the stride and the size of a page. Row i sees positions below limit[i].
+
+    Return the mean of the values [ROWS, BLOCK], and the softmax's peak and sum [ROWS], all float32.
+    """
+    pages, table, head, page_stride, page_size = cache
     at = tl.arange(0, BLOCK)[None, :]
-    position = first + tl.arange(0, STEPS)
-    exists = position < last
-    page = tl.load(table + position // page_size, mask=exists, other=0).to(tl.int64)
-    place = page * page_stride + (head * page_size + position % page_size) * DIM
-    mask = exists[:, None] & (at < DIM)
-    key = tl.load(pages + place[:, None] + at, mask=mask, other=0.0)
-    scores = tl.dot(query, tl.trans(key), input_precision="ieee") * scale
-    scores = tl.where(position[None, :] < limit[:, None], scores, float("-inf"))
-    new_peak = tl.maximum(peak, tl.max(scores, 1))
-    weights = tl.exp2(scores - new_peak[:, None])
-    fading = tl.exp2(peak - new_peak)
-    values = pages + KEYS * page_size * DIM  # of a page: they follow its keys
-    value = tl.load(values + place[:, None] + at, mask=mask, other=0.0)
-    total = total * fading + tl.sum(weights, 1)
-    acc = acc * fading[:, None]
-    acc += tl.dot(weights.to(value.dtype), value, input_precision="ieee")
-    return new_peak, total, acc
+    peak = tl.full([query.shape[0]], float("-inf"), tl.float32)
+    total = tl.zeros([query.shape[0]], tl.float32)
+    acc = tl.zeros([query.shape[0], BLOCK], tl.float32)
+    for first in range(start, last, STEPS):
+        position = first + tl.arange(0, STEPS)
+        exists = position < last
+        page = tl.load(table + position // page_size, mask=exists, other=0).to(tl.int64)
+        place = page * page_stride + (head * page_size + position % page_size) * DIM
+        mask = exists[:, None] & (at < DIM)
+        key = tl.load(pages + place[:, None] + at, mask=mask, other=0.0)
+        scores = tl.dot(query, tl.trans(key), input_precision="ieee") * scale
+        scores = tl.where(position[None, :] < limit[:, None], scores, float("-inf"))
+        new_peak = tl.maximum(peak, tl.max(scores, 1))
+        weights = tl.exp2(scores - new_peak[:, None])
+        fading = tl.exp2(peak - new_peak)
+        values = pages + KEYS * page_size * DIM  # of a page: they follow its keys
+        value = tl.load(values + place[:, None] + at, mask=mask, other=0.0)
+        total = total * fading + tl.sum(weights, 1)
+        acc = acc * fading[:, None]
+        acc += tl.dot(weights.to(value.dtype), value, input_precision="ieee")
+        peak = new_peak
+    # Without positions, the sum is 0 and so is the result.
+    return acc / tl.where(total > 0, total, 1.0)[:, None], peak, total
 
 
 @triton.jit
@@ -222,38 +232,15 @@ def _decode(
     mask = (member < GROUP) & (at < DIM)
     source = queries + row * row_stride + (head * GROUP + member) * head_stride + at
     query = tl.load(source, mask=mask, other=0.0)
-    peak = tl.full([ROWS], float("-inf"), tl.float32)
-    total = tl.zeros([ROWS], tl.float32)
-    acc = tl.zeros([ROWS, BLOCK], tl.float32)
     limit = tl.zeros([ROWS], tl.int32) + last
-    for first in range(start, last, STEPS):
-        peak, total, acc = _attend_block(
-            query,
-            pages,
-            table,
-            first,
-            last,
-            limit,
-            peak,
-            total,
-            acc,
-            scale,
-            head,
-            page_stride,
-            page_size,
-            KEYS,
-            DIM,
-            BLOCK,
-            STEPS,
-        )
-    # Without positions, the sum is 0 and so is the result.
-    acc = acc / tl.where(total > 0, total, 1.0)[:, None]
+    cache = pages, table, head, page_stride, page_size
+    mean, peak, total = _attend(query, cache, start, last, limit, scale, KEYS, DIM, BLOCK, STEPS)
     out = (row * KEYS + head) * GROUP + member
     if SPLITS == 1:
-        tl.store(sums + out * DIM + at, acc.to(sums.dtype.element_ty), mask=mask)
+        tl.store(sums + out * DIM + at, mean.to(sums.dtype.element_ty), mask=mask)
     else:
         out = out * SPLITS + split
-        tl.store(sums + out * DIM + at, acc, mask=mask)
+        tl.store(sums + out * DIM + at, mean, mask=mask)
         weight = peak + tl.log2(tl.where(total > 0, total, 1.0))  # -inf without positions
         tl.store(peaks + out, weight[:, None], mask=member < GROUP)
 
@@ -321,29 +308,8 @@ def _prompt(
         source = queries + place * query_stride + head * head_stride + at
         query = tl.load(source, mask=mask, other=0.0)
         last = start + tl.minimum(length, first_step + QUERIES)
-        peak = tl.full([QUERIES], float("-inf"), tl.float32)
-        total = tl.zeros([QUERIES], tl.float32)
-        acc = tl.zeros([QUERIES, BLOCK], tl.float32)
-        for first in range(0, last, STEPS):
-            peak, total, acc = _attend_block(
-                query,
-                pages,
-                table,
-                first,
-                last,
-                tl.minimum(start + step + 1, last),
-                peak,
-                total,
-                acc,
-                scale,
-                head // GROUP,
-                page_stride,
-                page_size,
-                KEYS,
-                DIM,
-                BLOCK,
-                STEPS,
-            )
-        acc = acc / tl.where(total > 0, total, 1.0)[:, None]
+        limit = tl.minimum(start + step + 1, last)
+        cache = pages, table, head // GROUP, page_stride, page_size
+        mean, _, _ = _attend(query, cache, 0, last, limit, scale, KEYS, DIM, BLOCK, STEPS)
         target = out + (place * (KEYS * GROUP) + head) * DIM + at
-        tl.store(target, acc.to(out.dtype.element_ty), mask=mask)
+        tl.store(target, mean.to(out.dtype.element_ty), mask=mask)

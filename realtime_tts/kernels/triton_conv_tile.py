@@ -1,12 +1,16 @@
 """What the kernels of `triton_snake_conv.py` share: the sums of a tile, the steps that become the
-next call's past, and the writing of a finished tile."""
+next call's past, and the writing of a finished tile.
+
+A `tile` is the row and the step of its outputs, which of them are known (each [BLOCK_T]), and their
+columns [BLOCK_N]; the row may also be one for all.
+"""
 
 from __future__ import annotations
 
 import triton
 import triton.language as tl
 
-from realtime_tts.kernels.triton_snake_unfold import snake_beta
+from realtime_tts.kernels.triton_snake_unfold import snake_columns
 
 
 @triton.jit
@@ -14,25 +18,21 @@ def product(
     x,
     weight,
     old,
-    row,
-    step,
-    column,
+    tile,
     steps,
-    known,
     CHANNELS: tl.constexpr,
     OUTPUTS: tl.constexpr,
     COUNT: tl.constexpr,
     DILATION: tl.constexpr,
     PRECISION: tl.constexpr,
-    BLOCK_T: tl.constexpr,
     BLOCK_K: tl.constexpr,
-    BLOCK_N: tl.constexpr,
 ):
-    """Return the convolution's sums [BLOCK_T, BLOCK_N] float32, without bias, for steps `known`
-    [BLOCK_T]. `old` and `row` are one for all steps, or one for each."""
+    """Return the convolution's sums [BLOCK_T, BLOCK_N] float32, without bias. `old`, where the
+    carried steps begin, is one for all steps, or one for each."""
+    row, step, known, column = tile
     CHUNKS: tl.constexpr = (CHANNELS + BLOCK_K - 1) // BLOCK_K
     PAST: tl.constexpr = (COUNT - 1) * DILATION
-    total = tl.zeros((BLOCK_T, BLOCK_N), tl.float32)
+    total = tl.zeros((step.shape[0], column.shape[0]), tl.float32)
     fresh = x + (row * steps + step) * CHANNELS
     past = old + (step + PAST) * CHANNELS
     for piece in range(COUNT * CHUNKS):
@@ -58,18 +58,9 @@ def product(
 
 
 @triton.jit
-def keep(
-    x,
-    new,
-    row,
-    step,
-    steps,
-    known,
-    CHANNELS: tl.constexpr,
-    PAST: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-):
-    """Write the last steps of x, the next call's past, to `new`; `step`, `known` [BLOCK_T]."""
+def keep(x, new, tile, steps, CHANNELS: tl.constexpr, PAST: tl.constexpr, BLOCK_K: tl.constexpr):
+    """Write those steps of a tile of x that are the next call's past, its last ones, to `new`."""
+    row, step, known, _ = tile
     place = step - (steps - PAST)
     source = x + (row * steps + step) * CHANNELS
     target = new + place * CHANNELS
@@ -87,11 +78,8 @@ def write(
     active,
     rate,
     gain,
-    row,
-    step,
-    column,
+    tile,
     steps,
-    known,
     OUTPUTS: tl.constexpr,
     RESIDUAL: tl.constexpr,
     RAW: tl.constexpr,
@@ -99,6 +87,7 @@ def write(
     FAST: tl.constexpr,
 ):
     """Add the residual to y [BLOCK_T, BLOCK_N] float32; write the sum, and SnakeBeta of it."""
+    row, step, known, column = tile
     n = column[None, :]
     inside = known[:, None] & (n < OUTPUTS)
     offset = (row * steps + step)[:, None] * OUTPUTS + n
@@ -107,7 +96,5 @@ def write(
     if RAW:
         tl.store(raw + offset, y.to(raw.dtype.element_ty), mask=inside)
     if ACTIVE:
-        rates = tl.load(rate + n, mask=n < OUTPUTS, other=0.0)
-        gains = tl.load(gain + n, mask=n < OUTPUTS, other=0.0)
-        y = snake_beta(y, rates, gains, FAST)
+        y = snake_columns(y, rate, gain, n, OUTPUTS, FAST)
         tl.store(active + offset, y.to(active.dtype.element_ty), mask=inside)

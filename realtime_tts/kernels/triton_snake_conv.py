@@ -19,7 +19,7 @@ from realtime_tts.kernels.triton_snake_unfold import (
     fast_sine,
     past_arguments,
     present,
-    snake_beta,
+    snake_columns,
 )
 
 _WAVES = 264  # programs worth having: two for each multiprocessor of an H200
@@ -61,6 +61,7 @@ def _conv(
     known = at < count
     row = (at // steps).to(tl.int64)
     step = at % steps
+    tile = row, step, known, column
     PAST: tl.constexpr = (COUNT - 1) * DILATION
     old = taps
     if COUNT > 1:
@@ -69,55 +70,12 @@ def _conv(
         state = taps + slot * slot_stride
         old = state + now * side_stride
         if tl.program_id(0) == 0:
-            keep(
-                x,
-                state + (1 - now) * side_stride,
-                row,
-                step,
-                steps,
-                known,
-                CHANNELS,
-                PAST,
-                BLOCK_K,
-            )
-    y = product(
-        x,
-        weight,
-        old,
-        row,
-        step,
-        column,
-        steps,
-        known,
-        CHANNELS,
-        OUTPUTS,
-        COUNT,
-        DILATION,
-        PRECISION,
-        BLOCK_T,
-        BLOCK_K,
-        BLOCK_N,
-    )
+            new = state + (1 - now) * side_stride
+            keep(x, new, tile, steps, CHANNELS, PAST, BLOCK_K)
+    y = product(x, weight, old, tile, steps, CHANNELS, OUTPUTS, COUNT, DILATION, PRECISION, BLOCK_K)
     n = column[None, :]
     y += tl.load(bias + n, mask=n < OUTPUTS, other=0.0)
-    write(
-        y,
-        residual,
-        raw,
-        active,
-        rate,
-        gain,
-        row,
-        step,
-        column,
-        steps,
-        known,
-        OUTPUTS,
-        RESIDUAL,
-        RAW,
-        ACTIVE,
-        FAST,
-    )
+    write(y, residual, raw, active, rate, gain, tile, steps, OUTPUTS, RESIDUAL, RAW, ACTIVE, FAST)
 
 
 @triton.jit
@@ -155,57 +113,22 @@ def _residual_unit(
     step = tl.program_id(0) * BLOCK_T + tl.arange(0, BLOCK_T)
     known = step < steps
     column = tl.arange(0, BLOCK_N)
+    tile = row, step, known, column
     PAST: tl.constexpr = (COUNT - 1) * DILATION
     old, new = present(taps, side, slots, row, slot_stride, side_stride)
     if (tl.program_id(0) + 1) * BLOCK_T > steps - PAST:
-        keep(active, new, row, step, steps, known, CHANNELS, PAST, BLOCK_K)
+        keep(active, new, tile, steps, CHANNELS, PAST, BLOCK_K)
     hidden = product(
-        active,
-        wide,
-        old,
-        row,
-        step,
-        column,
-        steps,
-        known,
-        CHANNELS,
-        CHANNELS,
-        COUNT,
-        DILATION,
-        PRECISION,
-        BLOCK_T,
-        BLOCK_K,
-        BLOCK_N,
+        active, wide, old, tile, steps, CHANNELS, CHANNELS, COUNT, DILATION, PRECISION, BLOCK_K
     )
     n, k = column[None, :], column[:, None]
     hidden += tl.load(wide_bias + n, mask=n < CHANNELS, other=0.0)
-    hidden = snake_beta(
-        hidden,
-        tl.load(middle_rate + n, mask=n < CHANNELS, other=0.0),
-        tl.load(middle_gain + n, mask=n < CHANNELS, other=0.0),
-        FAST,
-    ).to(active.dtype.element_ty)
+    hidden = snake_columns(hidden, middle_rate, middle_gain, n, CHANNELS, FAST)
+    hidden = hidden.to(active.dtype.element_ty)
     matrix = tl.load(point + k * CHANNELS + n, mask=(k < CHANNELS) & (n < CHANNELS), other=0.0)
     y = tl.dot(hidden, matrix, input_precision=PRECISION)
     y += tl.load(point_bias + n, mask=n < CHANNELS, other=0.0)
-    write(
-        y,
-        x,
-        raw,
-        activated,
-        rate,
-        gain,
-        row,
-        step,
-        column,
-        steps,
-        known,
-        CHANNELS,
-        True,
-        RAW,
-        True,
-        FAST,
-    )
+    write(y, x, raw, activated, rate, gain, tile, steps, CHANNELS, True, RAW, True, FAST)
 
 
 def conv(

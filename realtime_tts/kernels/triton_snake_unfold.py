@@ -44,6 +44,14 @@ def snake_beta(x, rate, gain, FAST: tl.constexpr):
 
 
 @triton.jit
+def snake_columns(x, rate, gain, channel, CHANNELS: tl.constexpr, FAST: tl.constexpr):
+    """Return SnakeBeta of x [T, C] float32 with the rates and gains of `channel` [1, C]."""
+    rates = tl.load(rate + channel, mask=channel < CHANNELS, other=0.0)
+    gains = tl.load(gain + channel, mask=channel < CHANNELS, other=0.0)
+    return snake_beta(x, rates, gains, FAST)
+
+
+@triton.jit
 def present(taps, side, slots, row, slot_stride, side_stride):
     """Return where a row's carried steps begin, and where those for the next call go."""
     slot = tl.load(slots + row)
@@ -87,13 +95,7 @@ def _unfold(
     raw = tl.load(source, mask=fresh, other=0.0).to(tl.float32)
     value = raw
     if SNAKE:
-        inside = c < CHANNELS
-        value = snake_beta(
-            raw,
-            tl.load(rate + c, mask=inside, other=0.0),
-            tl.load(gain + c, mask=inside, other=0.0),
-            FAST,
-        )
+        value = snake_columns(raw, rate, gain, c, CHANNELS, FAST)
     if ADD:
         shift = tl.load(add + c, mask=c < CHANNELS, other=0.0).to(tl.float32)
         tl.store(source, (raw + shift).to(x.dtype.element_ty), mask=fresh)

@@ -11,22 +11,22 @@ from torch import Tensor
 
 @triton.jit
 def _fold(
-    low,
-    high,
+    query,
     keys,
     values,
     age,
     seen,
     cos,
     sin,
-    best,
-    total,
-    mixed,
+    running,
     HALF: tl.constexpr,
     HALF_BLOCK: tl.constexpr,
     DIM_BLOCK: tl.constexpr,
 ):
-    """Add keys [N], whose ages rotate the query: one step of a softmax that is done in pieces."""
+    """Add keys [N], whose ages rotate the query: one step of a softmax that is done in pieces.
+    `running` is its peak, its sum and the values' weighted sum [DIM_BLOCK]."""
+    low, high = query
+    best, total, mixed = running
     i = tl.arange(0, HALF_BLOCK)[None, :]
     mask = seen[:, None] & (i < HALF)
     c = tl.load(cos + age[:, None] * HALF + i, mask=mask, other=0.0)
@@ -43,6 +43,34 @@ def _fold(
     value = tl.load(values[:, None] + d, mask=inside, other=0.0).to(tl.float32)
     mixed = mixed * fade + tl.sum(weights[:, None] * value, 0)
     return top, total * fade + tl.sum(weights, 0), mixed
+
+
+@triton.jit
+def _halves(token, scale, HALF: tl.constexpr, HALF_BLOCK: tl.constexpr):
+    """Return the halves of a query, scaled, each [1, HALF_BLOCK] float32."""
+    i = tl.arange(0, HALF_BLOCK)
+    low = tl.load(token + i, mask=i < HALF, other=0.0).to(tl.float32) * scale
+    high = tl.load(token + HALF + i, mask=i < HALF, other=0.0).to(tl.float32) * scale
+    return low[None, :], high[None, :]
+
+
+@triton.jit
+def _remember(
+    token,
+    old,
+    place,
+    HEADS: tl.constexpr,
+    RING: tl.constexpr,
+    DIM: tl.constexpr,
+    DIM_BLOCK: tl.constexpr,
+):
+    """Write the key and the value that follow a token's query to their place in a slot's ring."""
+    d = tl.arange(0, DIM_BLOCK)
+    inside = d < DIM
+    key = tl.load(token + HEADS * DIM + d, mask=inside)
+    value = tl.load(token + 2 * HEADS * DIM + d, mask=inside)
+    tl.store(old + place * DIM + d, key, mask=inside)
+    tl.store(old + (HEADS * RING + place) * DIM + d, value, mask=inside)
 
 
 @triton.jit
@@ -73,29 +101,17 @@ def _attend(
     had = tl.load(frames + slot)
     tokens = qkv + row * count * (3 * HEADS * DIM) + head * DIM
     token = tokens + frame * (3 * HEADS * DIM)
-    i = tl.arange(0, HALF_BLOCK)
-    low = (tl.load(token + i, mask=i < HALF, other=0.0).to(tl.float32) * scale)[None, :]
-    high = (tl.load(token + HALF + i, mask=i < HALF, other=0.0).to(tl.float32) * scale)[None, :]
+    query = _halves(token, scale, HALF, HALF_BLOCK)
 
     # The new frames first: a frame sees itself, so that the largest score is finite from here on.
     j = tl.arange(0, NEW)
     fresh = tokens + j * (3 * HEADS * DIM) + HEADS * DIM
     ahead = frame - j
-    best, total, mixed = _fold(
-        low,
-        high,
-        fresh,
-        fresh + HEADS * DIM,
-        ahead,
-        (ahead >= 0) & (ahead < WINDOW),
-        cos,
-        sin,
-        float("-inf"),
-        0.0,
-        tl.zeros((DIM_BLOCK,), tl.float32),
-        HALF,
-        HALF_BLOCK,
-        DIM_BLOCK,
+    fresh_values = fresh + HEADS * DIM
+    visible = (ahead >= 0) & (ahead < WINDOW)
+    running = float("-inf"), 0.0, tl.zeros((DIM_BLOCK,), tl.float32)
+    running = _fold(
+        query, fresh, fresh_values, ahead, visible, cos, sin, running, HALF, HALF_BLOCK, DIM_BLOCK
     )
     old = ring + slot * slot_stride + head * (RING * DIM)
     for first in range(0, RING, BLOCK):
@@ -104,32 +120,17 @@ def _attend(
         age = behind + 1 + frame
         seen = (place < RING) & (behind < had) & (age < WINDOW)
         keys = old + place * DIM
-        best, total, mixed = _fold(
-            low,
-            high,
-            keys,
-            keys + HEADS * RING * DIM,
-            age,
-            seen,
-            cos,
-            sin,
-            best,
-            total,
-            mixed,
-            HALF,
-            HALF_BLOCK,
-            DIM_BLOCK,
+        values = keys + HEADS * RING * DIM
+        running = _fold(
+            query, keys, values, age, seen, cos, sin, running, HALF, HALF_BLOCK, DIM_BLOCK
         )
 
-    d = tl.arange(0, DIM_BLOCK)
-    inside = d < DIM
     place = (had + frame) % RING
-    key = tl.load(token + HEADS * DIM + d, mask=inside)
-    value = tl.load(token + 2 * HEADS * DIM + d, mask=inside)
-    tl.store(old + place * DIM + d, key, mask=inside)
-    tl.store(old + (HEADS * RING + place) * DIM + d, value, mask=inside)
+    _remember(token, old, place, HEADS, RING, DIM, DIM_BLOCK)
+    _, total, mixed = running
+    d = tl.arange(0, DIM_BLOCK)
     result = out + (row * count + frame) * (HEADS * DIM) + head * DIM
-    tl.store(result + d, (mixed / total).to(out.dtype.element_ty), mask=inside)
+    tl.store(result + d, (mixed / total).to(out.dtype.element_ty), mask=d < DIM)
 
 
 def window_attention(

@@ -211,6 +211,7 @@ class Connection(ServedSocket):
             speech.feed(text, ends=ends)
         except TurnFailure as failure:
             speech.fail(failure)
+            speech.utterances.listener.unread += text
 
     def _open(self, effect: OpenTurn) -> None:
         assert self._turn is None, "the session opens one turn at a time"

@@ -97,8 +97,11 @@ class Speech:
         charged = 0 if failed else self._ledger.charge(text, begins=begins)
         segment = self._segment()
         segment.add(text, charged)
-        if segment.utterances is not None and not failed:
-            self._input.feed(text, ends=ends)
+        if segment.utterances is not None:
+            if failed:
+                segment.utterances.listener.unread += text
+            else:
+                self._input.feed(text, ends=ends)
         if not ends:
             self.touch()
         return segment

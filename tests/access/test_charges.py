@@ -366,3 +366,18 @@ async def test_while_the_engine_is_full_it_hears_nothing_of_a_turn_over_any_sock
                 said = str(await socket.recv())
     assert not [command for command in commands if isinstance(command, Open)]
     assert await customer.usage() == customer.windows() == (0, 0)
+
+
+async def test_text_beyond_a_limit_is_left_to_say_for_who_interrupts_at_once(
+    speech: Speaking, keys: Keys, bearer: Bearer
+) -> None:
+    shown = bearer(keys.create("acme", limits={"chars_per_minute": len(TEXT) + 5}))
+    config = ServerConfig(port=0, access=AccessConfig(str(keys.path)))
+    async with speech(config) as server, server.talk(additional_headers=shown) as talker:
+        await talker.send("text", text=TEXT)
+        await talker.send("text", text=" And one more.")
+        await talker.send("interrupt")
+        interrupted = (await talker.until("turn.interrupted"))[-1]
+        heard = interrupted["text_spoken"] + interrupted["text_remaining"]
+        assert heard == TEXT + " And one more."
+    await server.settled()

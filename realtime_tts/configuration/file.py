@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import stat
 import sys
 import tomllib
@@ -15,6 +16,8 @@ from realtime_tts.configuration.settings import Given, Layer, Reading
 from realtime_tts.errors import ConfigError
 
 STANDARD_INPUT = "-"
+_DEEP_KEY = re.compile(r"""(?<![\w-])((?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
+"""A key of more than a hundred parts. Python's parser of TOML takes it, in quadratic time."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ def read_file(name: str, options: Sequence[Option], environment: Mapping[str, st
     files = () if name == STANDARD_INPUT else (Path(name),)
     try:
         text = _text(name)
+        if _DEEP_KEY.search(text):
+            raise RecursionError
         tables = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, ConfigError) as error:
         return FileContents(faults=(f"{name}: {error}",), files=files)

@@ -60,8 +60,18 @@ def test_a_fault_of_toml_is_told_with_its_line(tmp_path: Path) -> None:
     assert "at line 2, column 8" in told
 
 
-def test_a_file_that_is_nested_deep_is_a_fault(tmp_path: Path) -> None:
-    assert faults(tmp_path, "[server]\nport = " + "[" * 100_000) == ["is nested too deep"]
+@pytest.mark.parametrize(
+    "text",
+    [
+        "port = " + "[" * 100_000,
+        "port" + ".a" * 100_000 + " = 1",
+        'port = { "a b"' + " . 'a.b'" * 100_000 + " = 1 }",
+        "[server" + ".a" * 100_000 + "]",
+    ],
+    ids=["arrays", "key", "quoted", "table"],
+)
+def test_a_file_that_is_nested_deep_is_a_fault(tmp_path: Path, text: str) -> None:
+    assert faults(tmp_path, f"[server]\n{text}\n") == ["is nested too deep"]
 
 
 def test_a_file_that_cannot_be_read_is_a_fault(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_a_file_that_is_nested_deep_is_a_fault(tmp_path: Path, text: str) -> Non
 
 def test_a_file_that_cannot_be_read_is_a_fault(tmp_path: Path) -> None:
     missing = read_file(str(tmp_path / "none"), serve_options(), {})
-    assert "No such file" in missing.faults[0] and missing.files == (tmp_path / "none",)
+    assert "No such file" in missing.faults[0] and missing.files == {tmp_path / "none": None}
     (tmp_path / "config.toml").write_bytes(b"\xff")
     assert "UTF-8" in read_file(str(tmp_path / "config.toml"), serve_options(), {}).faults[0]
 

@@ -86,8 +86,7 @@ class SessionPool:
             return
         session.idle_since = time.monotonic()
         self._idle.append(session)
-        while session.idle_since - self._idle[0].idle_since > _IDLE_SECONDS:
-            self._close(self._idle.pop(0))
+        asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._close_unused)
 
     async def close(self) -> None:
         """Close all sessions; speech on them ends with ConnectionLost."""
@@ -105,6 +104,12 @@ class SessionPool:
                 return session
             self._close(session)
         return None
+
+    def _close_unused(self) -> None:
+        """Close the sessions that nobody has used for long, except for the last one."""
+        before = time.monotonic() - _IDLE_SECONDS
+        while len(self._idle) > 1 and self._idle[0].idle_since <= before:
+            self._close(self._idle.pop(0))
 
     async def _open(self, options: Mapping[str, Any]) -> Session:
         client = RealtimeTTS(

@@ -22,6 +22,7 @@ from realtime_tts.configuration.settings import (
     environment_layer,
     resolved,
 )
+from realtime_tts.configuration.stamps import Stamp, stamp
 from realtime_tts.errors import ConfigError
 from realtime_tts.logs import event
 
@@ -59,8 +60,9 @@ class Sources:
         given = parser.parse_args(words, argparse.Namespace(**dict.fromkeys([*dests, "config"])))
         self._flags = {dest: getattr(given, dest) for dest in dests}
         self.file: str | None = given.config or self._environment.get(_FILE_VARIABLE)
-        self.files: tuple[Path, ...] = ()
-        """The files that were read for the settings the last time, whether they could be or not."""
+        self.files: Mapping[Path, Stamp] = {}
+        """The files that were read for the settings the last time, whether they could be or not, as
+        they were just before."""
 
     def read(self) -> Settings:
         """Return the settings as they are now. Raises Faults, with all that is wrong."""
@@ -71,9 +73,9 @@ class Sources:
         environment, faults = environment_layer(options, self._environment)
         flags = command_line_layer(options, self._flags)
         given = resolved(options, flags, environment, contents.layer)
-        self.files = contents.files + tuple(
-            Path(given[dest].value) for dest in ("tls_cert", "tls_key") if given[dest].value
-        )
+        named = (given[dest].value for dest in ("tls_cert", "tls_key"))
+        paths = (Path(name) for name in named if name)
+        self.files = {**contents.files, **{path: stamp(path) for path in paths}}
         if contents.faults or faults:
             raise Faults([*contents.faults, *faults])
         return Settings(options, given, self.file, contents.warnings)
@@ -97,7 +99,7 @@ class RunningSettings:
         self._build = build
 
     @property
-    def files(self) -> Iterable[Path]:
+    def files(self) -> Mapping[Path, Stamp]:
         """The files whose change may change the settings."""
         return self._sources.files
 

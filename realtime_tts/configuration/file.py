@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import difflib
+import re
 import stat
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from realtime_tts.configuration.options import Option
 from realtime_tts.configuration.settings import Given, Layer, Reading
+from realtime_tts.configuration.stamps import Stamp, stamp
 from realtime_tts.errors import ConfigError
 
 STANDARD_INPUT = "-"
+_DEEP_KEY = re.compile(r"""(?<![\w-])((?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
+"""A key of more than a hundred parts. Python's parser of TOML takes it, in quadratic time."""
 
 
 @dataclass(frozen=True)
@@ -23,15 +27,17 @@ class FileContents:
 
     layer: Layer = field(default_factory=dict)
     faults: tuple[str, ...] = ()
-    files: tuple[Path, ...] = ()
+    files: Mapping[Path, Stamp] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
 
 def read_file(name: str, options: Sequence[Option], environment: Mapping[str, str]) -> FileContents:
     """Read the file of that name; `-` is standard input."""
-    files = () if name == STANDARD_INPUT else (Path(name),)
+    files = {} if name == STANDARD_INPUT else {Path(name): stamp(Path(name))}
     try:
         text = _text(name)
+        if _DEEP_KEY.search(text):
+            raise RecursionError
         tables = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, ConfigError) as error:
         return FileContents(faults=(f"{name}: {error}",), files=files)
@@ -51,7 +57,7 @@ def read_file(name: str, options: Sequence[Option], environment: Mapping[str, st
     return FileContents(
         layer,
         tuple(f"{name}: {fault}" for fault in faults),
-        (*files, *reading.files),
+        files | reading.files,
         tuple(_too_open(files if reading.literal_secrets else (), reading.files)),
     )
 
@@ -102,7 +108,7 @@ def _rivals(layer: Layer, options: Sequence[Option]) -> Iterator[str]:
                 yield f"{option.place}, {other.place}: only one of them can be given"
 
 
-def _too_open(*groups: Sequence[Path]) -> Iterator[str]:
+def _too_open(*groups: Iterable[Path]) -> Iterator[str]:
     """Yield a warning for each file with secrets that everybody on the machine can read."""
     for path in (path for group in groups for path in group):
         try:

@@ -10,12 +10,13 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from realtime_tts.config import ServerConfig
+from realtime_tts.configuration.stamps import Stamp, stamp
 from realtime_tts.errors import ConfigError
 from realtime_tts.logs import event
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:  # it imports numpy, for which the check of memory limits must
 log = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 1.0
-Stamp = tuple[int, int, int] | None
-"""A file's inode, time in nanoseconds and size, which change with it; None: it cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +44,9 @@ class Source(Protocol):
     """The source of the settings of a running server."""
 
     @property
-    def files(self) -> Iterable[Path]:
-        """The files whose change may change the settings."""
+    def files(self) -> Mapping[Path, Stamp]:
+        """The files whose change may change the settings, as they were just before they were read
+        the last time."""
 
     def read(self) -> Fresh:
         """Return what must be applied now; called in a thread. Raises ConfigError."""
@@ -75,14 +75,14 @@ class Follower:
 
     async def run(self) -> None:
         """Watch until cancelled."""
-        seen = before = await self._stamps()
+        seen = before = self._source.files
         while True:
             asked = await self._asked_within(_LOOK_SECONDS)
             now = await self._stamps()
             if asked or (now != seen and now == before):
                 await self._reload()
-                later = await self._stamps()  # it may be other files now
-                seen = {path: now.get(path, stamp) for path, stamp in later.items()}
+                # It may be other files now.
+                seen = {path: now.get(path, read) for path, read in self._source.files.items()}
             before = now
 
     async def _asked_within(self, seconds: float) -> bool:
@@ -95,7 +95,7 @@ class Follower:
 
     async def _stamps(self) -> dict[Path, Stamp]:
         """Look at all files, in a thread: one may be on a disk that does not answer."""
-        return await asyncio.to_thread(lambda: {path: _stamp(path) for path in self._source.files})
+        return await asyncio.to_thread(lambda: {path: stamp(path) for path in self._source.files})
 
     async def _reload(self) -> None:
         try:
@@ -121,14 +121,6 @@ class Follower:
         self._succeeded.set(success)
         if success:
             self._taken_at.set(time.time())
-
-
-def _stamp(path: Path) -> Stamp:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 @contextlib.asynccontextmanager

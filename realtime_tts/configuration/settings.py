@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from realtime_tts.configuration.options import Option, check_text, split
+from realtime_tts.configuration.stamps import Stamp, stamp
 from realtime_tts.errors import ConfigError
 
 COMMAND_LINE, ENVIRONMENT, FILE, DEFAULT = "command line", "environment: ", "file", "default"
@@ -127,7 +128,7 @@ class Reading:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
-        self.files: list[Path] = []
+        self.files: dict[Path, Stamp] = {}
         self.literal_secrets = False
 
     def given(self, option: Option, value: object) -> Given:
@@ -165,7 +166,7 @@ class Reading:
     def _text_of(self, name: str) -> str:
         check_text(name)
         path = Path(name)
-        self.files.append(path)
+        self.files.setdefault(path, stamp(path))
         try:
             text = path.read_text(encoding="utf-8-sig").strip()
         except (OSError, UnicodeDecodeError) as error:

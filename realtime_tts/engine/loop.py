@@ -119,7 +119,8 @@ class EngineLoop:
                 output, seconds = self._step(plan)
                 self._book(plan, output, seconds)
                 self._flush_events()
-                self.scheduler.learn(plan, seconds, self._clock())  # after the events: not urgent
+                # After the events, since it is not urgent.
+                self.scheduler.learn(plan, None if output.failed else seconds, self._clock())
             end = self._end
         finally:
             self._end_all(*end)

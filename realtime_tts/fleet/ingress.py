@@ -150,6 +150,8 @@ class Ingress:
         """Return the member by a numeric address. It keeps the one that it had as long as that is
         one of its host's, or the host cannot be resolved; None: it had none."""
         known = self._located.get(member)
+        if known == member:  # its host is an address
+            return known
         try:
             addresses = await asyncio.to_thread(member.addresses)
         except OSError as error:

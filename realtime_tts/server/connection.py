@@ -208,9 +208,12 @@ class Connection(ServedSocket):
     def _feed(self, speech: Speech, text: str) -> None:
         ends = bool(self._effects) and isinstance(self._effects[0], EndText)
         try:
-            speech.feed(text, ends=ends)
+            if speech.failure is None:
+                speech.feed(text, ends=ends)
+                return
         except TurnFailure as failure:
             speech.fail(failure)
+        speech.utterances.listener.unread += text
 
     def _open(self, effect: OpenTurn) -> None:
         assert self._turn is None, "the session opens one turn at a time"

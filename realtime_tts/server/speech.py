@@ -90,14 +90,15 @@ class Speech:
 
         Raises TurnFailure if the engine is too full for the turn that begins with it, or its
         account has no more turns or characters: then none of the text is added or counted. A speech
-        that has failed speaks nothing.
+        that has failed takes none.
         """
         assert not self.ended, "text after the end of the speech"
-        begins, failed = self.open is None, self.failure is not None
-        charged = 0 if failed else self._ledger.charge(text, begins=begins)
+        if self.failure is not None:
+            return self._segment()
+        charged = self._ledger.charge(text, begins=self.open is None)
         segment = self._segment()
         segment.add(text, charged)
-        if segment.utterances is not None and not failed:
+        if segment.utterances is not None:
             self._input.feed(text, ends=ends)
         if not ends:
             self.touch()

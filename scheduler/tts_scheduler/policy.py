@@ -164,8 +164,10 @@ def resume_at(row: Utterance, config: SchedulerConfig) -> float:
 def back_at(row: Utterance, config: SchedulerConfig) -> tuple[float, ...]:
     """Return the times at which a row with text may be planned again: a parked row when its lead
     has shrunk, a row without pages when its deadline is near enough to preempt others."""
-    times = () if not row.parked else (resume_at(row, config),)
-    return times if row.frames < row.frame_limit else (*times, may_preempt_at(row, config))
+    back = resume_at(row, config) if row.parked else -inf
+    if row.frames < row.frame_limit:
+        return (back,)
+    return back, max(back, may_preempt_at(row, config))
 
 
 def codec_run(

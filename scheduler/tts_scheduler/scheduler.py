@@ -217,10 +217,10 @@ class Scheduler:
         ids = [work.id for work in plan.decodes] + [work.id for work in plan.prefills]
         return self._settle(ids, now)
 
-    def learn(self, plan: StepPlan, seconds: float, now: float) -> None:
+    def learn(self, plan: StepPlan, seconds: float | None, now: float) -> None:
         """Learn from how long the step took, and admit turns that fit now. Call it after `book`,
-        when the results are published."""
-        if not (plan.swaps or plan.resumes):  # their share of the time is unknown
+        when the results are published. `seconds` None: it failed, so its time says nothing."""
+        if seconds is not None and not (plan.swaps or plan.resumes):  # whose share is unknown
             self.cost.observe(Load.of(plan), seconds)
         self._promote(now)
 

@@ -17,6 +17,7 @@ from realtime_tts.config import AccessConfig, LimitsConfig, ServerConfig
 from realtime_tts.dialects.socket import SingleVoiceSocket, SpeechSocket
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.link import Open, Refused
+from realtime_tts.server.writer import FrameSource, Writer
 from tests.access.conftest import Keys
 from tests.access.test_sockets import say
 from tests.server.conftest import Speaking
@@ -365,4 +366,40 @@ async def test_while_the_engine_is_full_it_hears_nothing_of_a_turn_over_any_sock
             while "all is taken" not in said:
                 said = str(await socket.recv())
     assert not [command for command in commands if isinstance(command, Open)]
+    assert await customer.usage() == customer.windows() == (0, 0)
+
+
+# Text that comes before its client knows that none is taken any more.
+
+
+@pytest.fixture
+def told_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every client hear of its turns a little later."""
+    wake = Writer.wake
+
+    def later(writer: Writer, source: FrameSource) -> None:
+        asyncio.get_running_loop().call_later(0.1, wake, writer, source)
+
+    monkeypatch.setattr(Writer, "wake", later)
+
+
+@pytest.mark.usefixtures("told_late")
+async def test_text_beyond_a_limit_is_left_to_say(customer: Customer) -> None:
+    texts = [TEXT, "word " * 1_800, "And more."]
+    async with customer.talk() as talker:
+        for text in texts:
+            await talker.send("text", text=text)
+        await talker.send("interrupt")
+        interrupted = (await talker.until("turn.interrupted"))[-1]
+    heard = interrupted["text_spoken"] + interrupted["text_remaining"]
+    assert heard == "".join(texts)
+
+
+@pytest.mark.usefixtures("told_late")
+async def test_text_after_one_that_was_refused_begins_no_turn(customer: Customer) -> None:
+    async with customer.talk() as talker:
+        await talker.send("text", text="word " * 1_801)
+        await talker.send("text", text="And more.")
+        assert (await talker.until("error"))[-1]["code"] == "key_limit_reached"
+        await talker.until("turn.done")
     assert await customer.usage() == customer.windows() == (0, 0)

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from realtime_tts import Backoff, RealtimeTTS, demo_voice, speak_to_wav
+from realtime_tts.adapters import session_pool
 from realtime_tts.adapters.session_pool import SessionPool
 from realtime_tts.client import AudioOptions, SamplingOptions
 from realtime_tts.config import ServerConfig
@@ -193,6 +194,21 @@ async def test_a_session_that_frameworks_share_is_kept_when_a_setting_is_taken_b
         settings = second.client.ready.settings
         assert settings.voice != "bass"
         assert (settings.sampling.top_k, settings.sampling.top_p) == (50, 0.5)
+        await pool.close()
+
+
+async def test_sessions_that_nobody_uses_are_closed_but_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(session_pool, "_IDLE_SECONDS", 0.05)
+    async with server() as started:
+        pool = SessionPool(started.url, None)
+        sessions = [await pool.acquire({}) for _ in range(3)]
+        for session in sessions:
+            pool.release(session)
+        await until(lambda: [one.client.connected for one in sessions] == [False, False, True])
+        await asyncio.sleep(0.1)
+        assert await pool.acquire({}) is sessions[2], "the next stream need not connect"
         await pool.close()
 
 

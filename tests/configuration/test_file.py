@@ -60,13 +60,23 @@ def test_a_fault_of_toml_is_told_with_its_line(tmp_path: Path) -> None:
     assert "at line 2, column 8" in told
 
 
-def test_a_file_that_is_nested_deep_is_a_fault(tmp_path: Path) -> None:
-    assert faults(tmp_path, "[server]\nport = " + "[" * 100_000) == ["is nested too deep"]
+@pytest.mark.parametrize(
+    "text",
+    [
+        "port = " + "[" * 100_000,
+        "port" + ".a" * 100_000 + " = 1",
+        'port = { "a b"' + " . 'a.b'" * 100_000 + " = 1 }",
+        "[server" + ".a" * 100_000 + "]",
+    ],
+    ids=["arrays", "key", "quoted", "table"],
+)
+def test_a_file_that_is_nested_deep_is_a_fault(tmp_path: Path, text: str) -> None:
+    assert faults(tmp_path, f"[server]\n{text}\n") == ["is nested too deep"]
 
 
 def test_a_file_that_cannot_be_read_is_a_fault(tmp_path: Path) -> None:
     missing = read_file(str(tmp_path / "none"), serve_options(), {})
-    assert "No such file" in missing.faults[0] and missing.files == (tmp_path / "none",)
+    assert "No such file" in missing.faults[0] and missing.files == {tmp_path / "none": None}
     (tmp_path / "config.toml").write_bytes(b"\xff")
     assert "UTF-8" in read_file(str(tmp_path / "config.toml"), serve_options(), {}).faults[0]
 

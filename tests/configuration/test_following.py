@@ -12,6 +12,7 @@ import pytest
 from realtime_tts.config import ServerConfig
 from realtime_tts.configuration import following as module
 from realtime_tts.configuration.following import Follower, Fresh
+from realtime_tts.configuration.stamps import Stamp, stamp
 from realtime_tts.errors import ConfigError
 from realtime_tts.metrics import Metrics
 from tests.waiting import until
@@ -25,14 +26,15 @@ class FakeSource:
 
     def __init__(self, file: Path) -> None:
         self.paths = [file]
+        self.at_start = stamp(file)
         self.looks = 0
         self.read_texts: list[str] = []
         self.fault: Exception | None = None
 
     @property
-    def files(self) -> list[Path]:
+    def files(self) -> dict[Path, Stamp]:
         self.looks += 1
-        return self.paths
+        return dict.fromkeys(self.paths, self.at_start)
 
     def read(self) -> Fresh:
         self.read_texts.append(self.paths[0].read_text())
@@ -84,13 +86,24 @@ async def test_a_file_that_does_not_change_is_not_read(following: Following) -> 
     assert following.source.read_texts == [] and following.succeeded == 1
 
 
+async def test_a_change_before_the_first_look_is_taken_over(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("first")
+    one = Following(FakeSource(tmp_path / "file"))
+    (tmp_path / "file").write_text("second, while the server started")
+    task = asyncio.create_task(one.follower.run())
+    await until(lambda: one.applied)
+    await one.looked(10)
+    assert one.source.read_texts == ["second, while the server started"]
+    task.cancel()
+
+
 async def test_a_file_is_read_once_when_it_has_been_written_to_its_end(
     following: Following, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The looks are counted: however busy the machine is, the file changes between two of them."""
     stamps = iter([(1, 1, 1), (1, 2, 1), (1, 3, 1)])
     last = (1, 4, 1)
-    monkeypatch.setattr(module, "_stamp", lambda path: next(stamps, last))
+    monkeypatch.setattr(module, "stamp", lambda path: next(stamps, last))
     await until(lambda: following.applied)
     await following.looked(10)
     assert len(following.applied) == 1

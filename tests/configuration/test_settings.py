@@ -15,6 +15,7 @@ from realtime_tts.cli.serve_settings import RunningSettings, Sources, faults_in,
 from realtime_tts.config import ServerConfig
 from realtime_tts.configuration.options import Option
 from realtime_tts.configuration.settings import Faults, Settings
+from realtime_tts.configuration.stamps import stamp
 from realtime_tts.configuration.toml import settings_as_toml, toml_value
 from realtime_tts.errors import ConfigError
 from tests.configuration.values import as_text, as_words, file_of, values
@@ -182,6 +183,19 @@ def running(file: Path, words: list[str]) -> tuple[Sources, RunningSettings]:
         )
 
     return sources, RunningSettings(sources, sources.read(), build)
+
+
+def test_files_are_known_as_they_were_when_they_were_read(tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text("a-key")
+    (tmp_path / "one.pem").write_text("a certificate")
+    file = tmp_path / "config.toml"
+    access = f'[access]\napi-key = {{ file = "{tmp_path}/keys" }}\n'
+    file.write_text(f'{access}[tls]\ntls-cert = "{tmp_path}/one.pem"\n')
+    _, source = running(file, [])
+    before = {path: stamp(path) for path in tmp_path.iterdir()}
+    for path in before:
+        path.write_text("something else")
+    assert source.files == before
 
 
 def test_what_needs_a_restart_stays_as_it_was_and_is_named(tmp_path: Path) -> None:

@@ -179,6 +179,22 @@ async def test_a_step_that_raises_ends_its_rows_and_the_engine_goes_on() -> None
         assert isinstance(await listener.over("b"), Ended)
 
 
+def test_nothing_is_learned_from_the_time_of_a_step_that_raises() -> None:
+    def explode(plan: StepPlan) -> None:
+        raise MemoryError("out of memory (injected)")
+
+    def publish(events: list[Event]) -> None:
+        if any(isinstance(event, Failed) for event in events):
+            loop.stop()
+
+    scheduler = Scheduler(SchedulerConfig(max_start_wait=0.0))
+    loop = EngineLoop(FakeEngine(faults=Faults(before_step=explode)), scheduler, publish)
+    before = scheduler.cost.costs
+    loop.submit(Open("a", UtteranceSpec()), Append("a", [1, 2]), Finish("a"))
+    loop.run()
+    assert scheduler.cost.costs == before
+
+
 async def test_an_engine_that_keeps_failing_is_given_up_and_says_so() -> None:
     def explode(plan: StepPlan) -> None:
         raise RuntimeError("device lost (injected)")

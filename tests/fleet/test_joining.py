@@ -11,6 +11,7 @@ import pytest
 
 from realtime_tts.cli import ingress as command
 from realtime_tts.fleet.haproxy import IngressConfig
+from realtime_tts.fleet.ingress import Ingress
 from realtime_tts.fleet.ingress import running as ingress_running
 from realtime_tts.fleet.members import Member
 from realtime_tts.fleet.runtime import RuntimeApi
@@ -67,6 +68,24 @@ async def test_a_member_goes_where_its_name_goes(monkeypatch: pytest.MonkeyPatch
             await ingress.change(named)
             line = (await ingress.api.ask("show servers state servers")).splitlines()[2]
             assert line.split()[4] == expected, f"{has}: {line}"
+
+
+async def test_a_member_that_is_named_by_its_address_is_looked_up_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    def addresses(one: Member) -> list[str]:
+        asked.append(one.host)
+        return ["127.0.0.1"]
+
+    monkeypatch.setattr(Member, "addresses", addresses)
+    named = [Member("127.0.0.1", 8000, 8001), Member("tts-1", 8000, 8001)]
+    ingress = Ingress(IngressConfig(), haproxy="not started")
+    for _ in range(3):
+        await ingress.change(named)
+    await ingress.stop()
+    assert asked == ["127.0.0.1", "tts-1", "tts-1", "tts-1"]
 
 
 async def test_a_member_that_haproxy_was_not_told_of_joins_when_it_is_named_again(

@@ -20,7 +20,13 @@ from tts_scheduler import (
     StepPlan,
 )
 from tts_scheduler.admission import peak_pages
-from tts_scheduler.policy import MEMORY_AHEAD, PREEMPT_AHEAD, may_preempt_at, needs_memory_by
+from tts_scheduler.policy import (
+    MEMORY_AHEAD,
+    PREEMPT_AHEAD,
+    may_preempt_at,
+    needs_memory_by,
+    resume_at,
+)
 from tts_scheduler.utterance import Utterance
 
 MakeRig = Callable[..., Any]
@@ -123,6 +129,19 @@ def test_a_row_that_lacks_a_page_waits_while_its_listener_has_plenty(rig_of: Mak
     plan = rig.plan()
     assert [out.id for out in plan.swap_outs] == ["b"]
     assert [decode.id for decode in plan.decodes] == ["a"]
+
+
+def test_a_parked_row_that_lacks_a_page_sleeps_until_it_is_back(rig_of: MakeRig) -> None:
+    rig = rig_of(9, lead_cap=0.45, reserve=0.05)
+    speaking(rig, "ab")
+    lacking(rig, "a", 1.0)
+    row(rig, "a").parked, row(rig, "a").codec_pending = True, 0
+    rig.scheduler.cancel("b", rig.now)
+    back = resume_at(row(rig, "a"), rig.scheduler.config)
+    assert may_preempt_at(row(rig, "a"), rig.scheduler.config) < back, "it has little lead"
+    assert rig.plan() is None and rig.scheduler.next_wake(rig.now) == back
+    rig.now = back
+    assert rig.plan() is not None
 
 
 def test_the_listener_with_the_most_lead_gives_way(rig_of: MakeRig) -> None:

@@ -1,0 +1,17 @@
+"""Stamps, by which a change of a file is seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+Stamp = tuple[int, int, int] | None
+"""A file's inode, time in nanoseconds and size, which change with it; None: it cannot be read."""
+
+
+def stamp(path: Path) -> Stamp:
+    """Return the file's stamp now."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from realtime_tts import kernels
 from tests.kernels.cuda_building import Build, builder
+from tests.one_thread import one_thread as one_thread
 
 _SWITCH = "TRITON_INTERPRET"
 _compiled = False

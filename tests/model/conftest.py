@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -19,19 +19,11 @@ from realtime_tts.model.prompt import Prompt
 from realtime_tts.model.sampling import SamplingState
 from realtime_tts.sampling import PredictorSampling, Sampling
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tests.one_thread import one_thread as one_thread
 
 PARITY = Path(__file__).parents[1] / "data" / "parity"
 
 GREEDY = Sampling(temperature=0, predictor=PredictorSampling(temperature=0))
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Small products gain nothing from threads, and tests may share their cores."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="session")

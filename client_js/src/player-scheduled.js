@@ -4,11 +4,10 @@ import { SAMPLE_RATE } from "./protocol.js";
 // Seconds
 const BLOCK = 0.02;
 const TICK = 0.01;
-const LEAST = 0.005; // sooner would be late
+const LEAST = 0.01; // sooner is late, as devices are ahead
 const SOON = 0.04; // where more may come
 const AHEAD = 1.2; // hidden pages tick once a second
 const FADE = 0.004;
-const SETTLE = 0.01; // as devices are ahead
 
 /**
  * Replaces the worklet's node where browsers have none, as over plain http. The same processor makes
@@ -66,8 +65,9 @@ export class Scheduled {
       this.#reports = [];
     }
     this.#blocks = this.#blocks.filter(({ from }) => from + BLOCK > currentTime);
-    this.#at = Math.max(this.#at, currentTime + LEAST);
     while (queue.size) {
+      const now = this.#context.currentTime; // as making takes time
+      if (this.#at < now + LEAST) this.#at = now + SOON;
       const [[id, buffer]] = queue;
       const spare = buffer.ended || buffer.buffered > BLOCK * SAMPLE_RATE;
       if (this.#at > currentTime + (spare && buffer.state === "playing" ? AHEAD : SOON)) break;
@@ -103,7 +103,7 @@ export class Scheduled {
     this.#processor.received(order);
     if (first === id) this.#processor.process([], [[new Float32Array(9600)]]);
     this.#reports = this.#reports.filter((report) => report.id !== id);
-    const now = this.#context.currentTime + SETTLE;
+    const now = this.#context.currentTime + LEAST;
     const end = now + FADE;
     const blocks = this.#blocks.filter((block) => block.id === id);
     if (blocks.length) {

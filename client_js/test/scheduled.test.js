@@ -11,6 +11,8 @@ class Context {
   sampleRate = RATE;
   currentTime = 0;
   state = "running";
+  /** Seconds that go by while a block is made. */
+  making = 0;
   /** @type {{at: number, samples: Float32Array, end: number}[]} */
   played = [];
   /** What the gain is to be, and how long from now. */
@@ -31,13 +33,15 @@ class Context {
   }
 
   createBufferSource() {
-    const { played } = this;
+    const context = this;
+    context.currentTime += context.making;
     let block;
     return {
       connect() {},
-      start(at) {
+      start(from) {
+        const at = Math.max(from, context.currentTime); // all of a block that is late is played
         const samples = this.buffer.getChannelData(0);
-        played.push((block = { at, samples, end: at + samples.length / RATE }));
+        context.played.push((block = { at, samples, end: at + samples.length / RATE }));
       },
       stop(at) {
         block.end = Math.min(block.end, Math.max(at, block.at));
@@ -93,6 +97,21 @@ test("sound that comes just in time is no underrun, and leaves no gap", (t) => {
   const [first, end] = [sound.findIndex(Boolean), sound.findLastIndex(Boolean)];
   assert.equal(end - first + 1, 920 * 24 - 1, "it fades out to nothing");
   assert.equal(sounding(sound), 920 * 24 - 1);
+});
+
+test("blocks that are made slowly, as a page's first are, do not sound together", (t) => {
+  const { context, node, pass, give } = start(t);
+  node.port.postMessage({ id: 1, begin: true });
+  give(1, 1000);
+  context.making = 0.015;
+  pass(100);
+  context.making = 0;
+  pass(1500);
+  const { played } = context;
+  assert.ok(played.length >= 49);
+  for (const [i, { at }] of played.entries()) {
+    assert.ok(i === 0 || at >= played[i - 1].end - 1e-9, `${at} s, before ${played[i - 1]?.end} s`);
+  }
 });
 
 test("a turn that runs dry goes on soon after more has come", (t) => {

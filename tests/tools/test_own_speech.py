@@ -32,7 +32,7 @@ else:  # the compiler comes with them
 CPU = torch.device("cpu")
 GONE = "Good morning."
 """Is never understood."""
-TEXTS = ((GONE,), ("Yes, of course.", GONE, "It is late."), ("It is late.",))
+TEXTS = ((GONE,), ("Yes, of course.", GONE, "It is mine."), ("It is mine.",))
 
 
 class Ears:

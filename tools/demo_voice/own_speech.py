@@ -212,6 +212,8 @@ async def keep(speaker: Speaker, judge: Judge, shelf: Shelf, seconds: float) -> 
 def heard(judge: Judge, utterances: Sequence[Utterance]) -> list[Kept]:
     """What the judge thinks of each. Nothing is right where an utterance was cut off."""
     whole = [one for one in utterances if one.reason == "complete"]
+    for one in whole:
+        one.end_in_time()
     cut_off = [(one, [False]) for one in utterances if one.reason != "complete"]
     return [*cut_off, *zip(whole, judge.right(whole), strict=True)]
 
@@ -223,6 +225,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=Path, default=folder / "sentences.txt")
     parser.add_argument("--out", type=Path, default=folder / "own")
     parser.add_argument("--minutes", type=float, default=4.0)
+    parser.add_argument("--alone", action="store_true", help="every sentence is a text")
     parser.add_argument("--part", type=int, default=0)
     parser.add_argument("--parts", type=int, default=1, help="processes, which share the sentences")
     parser.add_argument(
@@ -232,7 +235,8 @@ def main() -> None:
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     lines = given.sentences.read_text("utf-8").splitlines()[given.part :: given.parts]
-    said = texts(map(spelled_out, lines), given.part)
+    sentences = map(spelled_out, lines)
+    said = ((one,) for one in sentences) if given.alone else texts(sentences, given.part)
     device = torch.device(given.device)
     speaker = Speaker(given.checkpoint, said, given.part, device)
     shelf = Shelf(given.out, f"speech-own-{given.part}", given.leave_out)

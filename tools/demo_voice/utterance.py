@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from realtime_tts.engine.made_codes import unpacked
+from realtime_tts.engine.made_codes import packed, unpacked
 from tools.demo_voice.codes import CodedShard
+from tools.demo_voice.endings import FRAME_SAMPLES, ends_in_stop, frames_to_keep
 from tools.demo_voice.judge import Sentence
 from tools.demo_voice.settings import CODEBOOKS
 from tools.demo_voice.speech import VOICE_NAMES
 from tools.demo_voice.voice_data import UNKNOWN, UNLEARNT
 from tools.demo_voice.voice_model import PHONE_LABELS
 
-_FRAME = 1920  # samples
 _NEAR = 3  # frames around the first one of a sentence, in which the pause before it is looked for
 
 Text = tuple[str, ...]
@@ -49,6 +49,18 @@ class Utterance:
         """[N] int16."""
         return np.frombuffer(bytes(self.pcm), "<i2")
 
+    def end_in_time(self) -> None:
+        """Leave out what is said behind a text that ends in a stop; its end is a silent frame, as
+        its beginning."""
+        if not ends_in_stop(self.text[-1]):
+            return
+        keep, codes = frames_to_keep(self.samples), unpacked(bytes(self.codes), CODEBOOKS)
+        if keep + 1 >= len(codes):
+            return
+        self.codes[:] = packed(np.concatenate((codes[:keep], codes[:1])))
+        self.tokens[:] = packed(unpacked(bytes(self.tokens), 1)[: keep + 1])
+        self.pcm[:] = bytes(self.pcm[: 2 * keep * FRAME_SAMPLES]) + bytes(2 * FRAME_SAMPLES)
+
     def spoken_words(self) -> np.ndarray:
         """[frames] int16; -1 for a frame of no token."""
         tokens = unpacked(bytes(self.tokens), 1)[:, 0]
@@ -57,7 +69,7 @@ class Utterance:
 
     def cuts(self) -> list[int]:
         """The frames in which sentences meet: the quietest ones around their first words."""
-        frames = self.samples[: len(self.samples) // _FRAME * _FRAME].reshape(-1, _FRAME)
+        frames = self.samples[: len(self.samples) // FRAME_SAMPLES * FRAME_SAMPLES].reshape(-1, FRAME_SAMPLES)
         loudness = np.abs(frames.astype(np.int32)).sum(1)
         reached = np.maximum.accumulate(self.spoken_words()[: len(frames)])
         cuts, before = [0], 0
@@ -70,7 +82,7 @@ class Utterance:
 
     def sentences(self) -> list[Sentence]:
         """Each with its sound."""
-        places = [cut * _FRAME + _FRAME // 2 for cut in self.cuts()]
+        places = [cut * FRAME_SAMPLES + FRAME_SAMPLES // 2 for cut in self.cuts()]
         return list(zip(self.text, np.split(self.samples, places), strict=True))
 
 

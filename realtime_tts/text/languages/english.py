@@ -32,11 +32,12 @@ _ABBREVIATIONS = (
             "|I.e That is"
             "|Approx Approximately|govt government|Govt Government|mgmt management|mgr manager"
             "|asst assistant|Asst Assistant|avg average|Avg Average|misc miscellaneous"
-            "|Misc Miscellaneous|A.k.a Also known as|Tel Telephone|tel telephone|incl including"
+            "|Misc Miscellaneous|a.k.a also known as"
+            "|A.k.a Also known as|Tel Telephone|tel telephone|incl including"
             "|excl excluding",
             Kind.LAST: "etc et cetera|Jr Junior|Sr Senior|Inc Incorporated|Ltd Limited"
             "|Corp Corporation|Co Company|Ave Avenue|Blvd Boulevard|Rd Road|Hwy Highway|Ln Lane"
-            "|Ct Court|Pkwy Parkway|Pl Place|Sq Square|a.k.a also known as|dept department"
+            "|Ct Court|Pkwy Parkway|Pl Place|Sq Square|dept department"
             "|Dept Department|mo month|Mon Monday|Tue Tuesday|Tues Tuesday|Wed Wednesday"
             "|Thu Thursday"
             "|Thur Thursday|Thurs Thursday|Fri Friday|Sat Saturday",
@@ -50,15 +51,17 @@ _ABBREVIATIONS = (
             Kind.SYMBOL: "MB/s megabytes per second|GB/s gigabytes per second"
             "|kB/s kilobytes per second|KB/s kilobytes per second|Mb/s megabits per second"
             "|Gb/s gigabits per second|km/h kilometers per hour|m/s meters per second"
-            "|mg/dL milligrams per deciliter|w/ with|w/o without|w/out without",
+            "|mg/dL milligrams per deciliter|mmHg millimeters of mercury"
+            "|w/ with|w/o without|w/out without|Ave_Maria Ave Maria",
             Kind.ZIP: "|".join(f"{short} {name}" for short, name in words.STATES.items()),
             Kind.COMPASS: "N North|S South|E East|W West",
         },
-        bare="Apt Blvd vs",
+        bare="Apt Ave Blvd Hwy Ln Pkwy Rd Mr Mrs Jr Mt vs approx Mon Tue Tues Wed Thu Thur Thurs"
+        " Fri",
     )
     | {
-        "St": Abbreviation("Saint", Kind.PLACE, "Street"),
-        "Dr": Abbreviation("Doctor", Kind.PLACE, "Drive"),
+        "St": Abbreviation("Saint", Kind.PLACE, "Street", bare=True),
+        "Dr": Abbreviation("Doctor", Kind.PLACE, "Drive", bare=True),
     }
     | {
         short: Abbreviation(name, Kind.LAST)
@@ -92,7 +95,7 @@ _UNITS = (
         "|μs microsecond|wk week|wks week|mos month|yr year|yrs year|GWh gigawatt hour"
         "|MWh megawatt hour|bpm beat per minute|fps frame per second|KiB kibibyte|MiB mebibyte"
         "|GiB gibibyte|Gb gigabit|Mb megabit|kb kilobit|Kbps kilobit per second|req request"
-        "|pts point",
+        "|pts point|kms kilometer|kgs kilogram|MP megapixel",
     )
     | tables.nouns(
         tables.invariable,
@@ -107,6 +110,8 @@ _UNITS = (
         "fl. oz": Noun("fluid ounce", "fluid ounces"),
         "sq ft": Noun("square foot", "square feet"),
         "sq. ft": Noun("square foot", "square feet"),
+        "sqft": Noun("square foot", "square feet"),
+        "ft²": Noun("square foot", "square feet"),
         "sq mi": Noun("square mile", "square miles"),
         "cu ft": Noun("cubic foot", "cubic feet"),
         "°C": Noun("degree Celsius", "degrees Celsius"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from realtime_tts.text.languages import english_words as say
+from realtime_tts.text.languages import tables
 from realtime_tts.text.languages.rules import rule
 
 _MONTH_CUES = (
@@ -22,12 +23,12 @@ _PART = (
 )
 """A fraction of something, not a date."""
 _SPELLED = (
-    "code|PIN|OTP|passcode|password|ID|account|acct|ticket|case|invoice|tracking|reference|"
+    "code|PIN|OTP|passcode|password|ID|card|account|acct|ticket|case|invoice|tracking|reference|"
     "confirmation|reservation|booking|serial|ISBN|SSN|IMEI|SKU|zip|routing|policy"
 )
 _SPELLING = (
     rf"\b(?i:{_SPELLED})(?: (?i:number|no\.|code|ID|to))?(?: is| are|,? (?i:ending in|ends in))?"
-    r"[:#]?\s?#?\s?|\b(?:ending|ends)(?: in)?\s|#|\*-?|\bText \w+ to\s"
+    r"[:#]?\s?#?\s?|\b(?:ending|ends)(?: in)?\s|#|\*-?|[•xX]{2,}-?|\b(?i:text) \w+ to\s"
     r"|\b(?i:(?:your|my|the|this|our) (?:order|claim)|order number is)\s"
 )
 _PAIRED = (
@@ -47,6 +48,12 @@ _RELEASES = (
 _LENGTHS = {"ft": "feet", "in": "inches", "yd": "yards"}
 _LENGTHS |= {"m": "meters", "cm": "centimeters", "mm": "millimeters"}
 _AIRCRAFT = r"7[0-8]7"
+_HYPHENED = tables.entries(
+    "oz ounce|lb pound|ft foot|in inch|yd yard|mi mile|gal gallon|qt quart|pt pint|mm millimeter"
+    "|cm centimeter|m meter|km kilometer|mg milligram|g gram|kg kilogram|ml milliliter"
+    "|mL milliliter|L liter|sec second|min minute|hr hour|wk week|mo month|yr year"
+)
+"""Units behind a number and a hyphen: a 12-oz steak."""
 
 
 def _date(match: re.Match[str]) -> str | None:
@@ -187,11 +194,12 @@ RULES = (
         _address,
     ),
     rule(r"\d{5}(?:-\d{4})?(?![\w,]*\d)", _groups, _STATE),
+    rule(r"\d{3,}-\d{3,}(?![\w.,%:/-]*[\d%])|\d{3} \d{3}(?!\w|[.,:/-]\w| \d)", _groups, _SPELLING),
     rule(r"\d{3,}(?![\d.,%:/-]*[\d%])", lambda m: say.spell(m.group()), _SPELLING),
     rule(
         r"(?P<n>\d{1,2})s(?!\w)",
         lambda m: say.decade(int(m["n"])),
-        r"\b[A-Z]-|\b(?:two|three|four|these|those)\s",
+        r"\b[A-Za-z]+-|\b(?:two|three|four|these|those)\s",
     ),
     rule(
         r"(?P<a>\d{1,3})(?:st|nd|rd|th)[-–](?P<b>\d{1,3})(?:st|nd|rd|th)(?!\w)",
@@ -203,7 +211,12 @@ RULES = (
         r"\b(?i:order|claim|text)\s",
     ),
     rule(r"911(?![\w.,%-]*[\d%])", lambda m: "nine one one", r"(?<!Porsche )\Z"),
-    rule(r"401(?=\(?k)", lambda m: "four oh one"),
+    rule(r"(?:40[13]|501)(?=\(?[bck])", lambda m: say.pairs(m.group())),
+    rule(
+        r"[45]0\d(?= (?:[Ee]rrors?|page|status|Unauthorized|Forbidden|Not|Bad|Service)(?!\w))",
+        lambda m: say.pairs(m.group()),
+    ),
+    rule(r"0\d(?!\w)", lambda m: say.pairs(m.group()), r"(?:\A|\s)['’]"),
     rule(r"(?P<n>\d{3,4})(?=[pi](?!\w))", lambda m: say.pairs(m["n"])),
     rule(r"(?P<n>\d{1,4}) (?=(?:AD|BCE?|CE|A\.D|B\.C)(?!\w))", lambda m: say.pairs(m["n"]) + " "),
     rule(r"1\d{3}(?![\w,%–/-]|\.\d)", lambda m: say.pairs(m.group()), r"\b(?:[Ii]n|[Ss]ince)\s\Z"),
@@ -225,9 +238,18 @@ RULES = (
     ),
     rule(r"\d+h ?\d+m(?:in)?(?: ?\d+s)?(?!\w)|\d+m ?\d+s(?!\w)", _lasting),
     rule(
-        r"(?P<one>[1-9]\d?)['’′] ?(?P<two>\d{1,2})[\"”″]",
+        r"(?P<one>[1-9]\d?)['’′](?P<two> ?\d{1,2}(?=[\"”″])|\d{1,2}(?!\w))[\"”″]?",
         lambda m: f"{say.cardinal(int(m['one']))} foot {say.cardinal(int(m['two']))}",
     ),
+    rule(
+        r"(?P<n>\d+)['’′](?= (?:long|wide|tall|high|deep|thick)(?!\w))",
+        lambda m: f"{say.decimal(m['n'])} feet",
+    ),
+    rule(
+        rf"(?P<n>\d+(?:\.\d+)?)-(?P<unit>{'|'.join(_HYPHENED)})(?![\w-])",
+        lambda m: f"{say.decimal(m['n'])}-{_HYPHENED[m['unit']]}",
+    ),
+    rule(r"(?P<n>\d+(?:\.\d+)?)×(?![\w(])", lambda m: f"{say.decimal(m['n'])} times"),
     rule(
         r"(?P<n>\d+(?:\.\d+)?)[\"”″]",
         lambda m: f"{say.decimal(m['n'])} inch",
@@ -245,7 +267,7 @@ RULES = (
         r"(?P<one>\d{1,3})-(?P<two>\d{1,3})(?![\w%/-]|\.\d| ?[ap]\.?m)", _score, r"(?<![A-Za-z]-)"
     ),
     rule(
-        r"(?P<one>\d|16|21):(?P<two>\d)(?![\d:])|(?P<one2>\d+):(?P<two2>\d+)(?!:)",
+        r"(?P<one>\d{1,3}):(?P<two>\d)(?![\d:])|(?P<one2>\d+):(?P<two2>\d+)(?!:)",
         lambda m: (
             " to ".join(map(say.decimal, m.group().split(":")))
             if m["two"] or int(m["one2"]) > 24 or int(m["two2"]) > 59
@@ -254,7 +276,10 @@ RULES = (
     ),
     rule(r"(?P<n>\d+(?:\.\d+)?)[eE](?P<sign>[-−+])(?P<power>\d{1,3})(?![\w-])", _scientific),
     rule(r"(?!3M)(?P<n>\d+(?:\.\d+)?)M(?!\w)", lambda m: f"{say.decimal(m['n'])} million"),
-    rule(r"(?P<n>\d+(?:\.\d+)?)bn(?!\w)", lambda m: f"{say.decimal(m['n'])} billion"),
+    rule(
+        r"(?P<n>\d+(?:\.\d+)?)(?:bn|(?<=\.\d)B|(?<=\.\d\d)B)(?!\w)",
+        lambda m: f"{say.decimal(m['n'])} billion",
+    ),
     rule(
         r"(?P<n>\d\d+)[kK](?!\w)",
         lambda m: f"{say.decimal(m['n'])} thousand",
@@ -275,7 +300,7 @@ RULES = (
 )
 """The rules, the most exact patterns first."""
 
-BEHIND = re.compile(r"\d/\d{1,2}")
+BEHIND = re.compile(r"\d/\d{1,2}|[45]0\d")
 """Text from a number on behind which the rules look at another word."""
 
 DECADE_CUE = _DECADE

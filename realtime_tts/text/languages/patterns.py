@@ -218,7 +218,7 @@ class NumberExtents:
         if word in self._going_on or word.rstrip(".,") in self.language.months:
             return True
         bare = word.rstrip(",." if self.language.dotted_ordinals else ",")
-        if not bare or not any(map(str.isdigit, bare)):
+        if not bare or not any(map(str.isnumeric, bare)):
             return False
         return (bare == word or len(bare) <= 4) and (
             bare[-1].isalnum() or bare[-1] in ")½¼¾⅓⅔⅛%°'’′"

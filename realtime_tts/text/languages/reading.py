@@ -100,7 +100,7 @@ class NumberReader(DateWords):
         before.
         """
         number, lang = text[: reading.length], self.language
-        if word in lang.articles and (following[:1] == "." or following[1:].islower()):
+        if word in lang.articles and (following[:1] == "." or following[1:].isalpha()):
             return self.read_adjective(text) or reading
         named = following[:1] == " " and (following[1:].isupper() or following[1:].isdecimal())
         if lang.pairs and named and len(number) == 3 and number.isdecimal():
@@ -238,7 +238,7 @@ class NumberReader(DateWords):
 
     def _quantity(self, text: str, previous: str) -> Reading | None:
         if text[0] in VULGAR:
-            return Reading(1, self._fraction_words(*VULGAR[text[0]]) or "")
+            return self._fraction_of(text, 1, self._fraction_words(*VULGAR[text[0]]) or "")
         match = self._patterns.quantity.match(text)
         if match is None or not self._knows(match):
             return None

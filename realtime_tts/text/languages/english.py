@@ -110,6 +110,7 @@ _UNITS = (
         "fl. oz": Noun("fluid ounce", "fluid ounces"),
         "sq ft": Noun("square foot", "square feet"),
         "sq. ft": Noun("square foot", "square feet"),
+        "y/o": Noun("year old", "years old"),
         "sqft": Noun("square foot", "square feet"),
         "ft²": Noun("square foot", "square feet"),
         "sq mi": Noun("square mile", "square miles"),

@@ -45,6 +45,8 @@ _RELEASES = (
     r"(?:\b(?:Python|Ubuntu|Node|PHP|Java|Ruby|Django|Go|Rust|Kubernetes|Debian|macOS|iOS)|"
     r"\b[Vv]ersion)\s\Z|\bv\Z"
 )
+_UNQUOTED = r"\A[^\"]*(?:\"[^\"]*\"[^\"]*)*(?<!\")"
+"""Text in which no quotation is open, so that a quotation mark stands for inches."""
 _LENGTHS = {"ft": "feet", "in": "inches", "yd": "yards"}
 _LENGTHS |= {"m": "meters", "cm": "centimeters", "mm": "millimeters"}
 _AIRCRAFT = r"7[0-8]7"
@@ -153,6 +155,13 @@ def _inches(match: re.Match[str]) -> str:
     return f"{say.decimal(match['n'])} inch" + ("" if match["n"] == "1" else "es")
 
 
+def _parts_of_inches(match: re.Match[str]) -> str | None:
+    part = say.FRACTIONS.get((int(match["above"]), int(match["below"])))
+    if part and match["whole"]:
+        part = f"{say.cardinal(int(match['whole']))} and {part.replace('one', 'a', 1)}"
+    return part and f"{part} inch"
+
+
 def _groups(match: re.Match[str]) -> str:
     return ", ".join(map(say.spell, re.findall(r"\d+", match.group())))
 
@@ -164,7 +173,7 @@ RULES = (
         _timestamp,
     ),
     rule(r"(?P<year>\d{4})(?P<mark>[/.])(?P<month>\d\d)(?P=mark)(?P<day>\d\d)(?!\w)", _date),
-    rule(r"(?P<month>\d\d)-(?P<day>\d\d)-(?P<year>\d{4})(?![\w-])", _date),
+    rule(r"(?P<month>\d{1,2})-(?P<day>\d{1,2})-(?P<year>\d{4})(?![\w-])", _date),
     rule(r"(?P<month>\d{1,2})/(?P<day>\d{1,2})/(?P<year>\d\d)(?![\w/])", _date),
     rule(r"(?P<one>[12]\d{3})(?P<mark>[-–/])(?P<two>\d\d)(?![\w/-])", _years),
     rule(
@@ -255,7 +264,20 @@ RULES = (
         lambda m: f"{say.decimal(m['n'])} inch",
         r"\A[^\"]*\b(?i:an?|another)\s\Z",
     ),
-    rule(r"(?P<n>\d+(?:\.\d+)?)[\"”″]", _inches, r"\A[^\"]*(?:\"[^\"]*\"[^\"]*)*(?<!\")\Z"),
+    rule(r"(?P<n>\d+(?:\.\d+)?)[\"”″]", _inches, _UNQUOTED),
+    rule(
+        r"(?:(?P<whole>\d+)[ -])?(?P<above>\d)/(?P<below>\d{1,2})[\"”″]",
+        _parts_of_inches,
+        _UNQUOTED,
+    ),
+    rule(
+        r"(?P<above>\d)/(?P<below>\d\d?)(?:rd|th)s?(?!\w)",
+        lambda m: say.FRACTIONS.get((int(m["above"]), int(m["below"]))),
+    ),
+    rule(
+        r"(?P<a>\d+)(?P<unit>['’′]|ft) ?[x×] ?(?P<b>\d+)(?P=unit)(?!\w)",
+        lambda m: f"{say.decimal(m['a'])} by {say.decimal(m['b'])} feet",
+    ),
     rule(r"(?P<n>\d+(?:\.\d+)?) in(?= (?:long|wide|tall|high|deep|thick)(?!\w))", _inches),
     rule(
         r"(?P<n>\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)(?!\.?\w|[⁻⁰¹²³⁴⁵⁶⁷⁸⁹^])"
@@ -264,7 +286,7 @@ RULES = (
     ),
     rule(r"(?P<above>\d+(?:\.\d+)?)/(?P<below>\d{1,3})(?![\w/]|\.\d)(?<!24/7)", _of),
     rule(
-        r"(?P<one>\d{1,3})-(?P<two>\d{1,3})(?![\w%/-]|\.\d| ?[ap]\.?m)", _score, r"(?<![A-Za-z]-)"
+        r"(?P<one>\d{1,3})-(?P<two>\d{1,3})(?![\w%/-]|[.:]\d| ?[ap]\.?m)", _score, r"(?<![A-Za-z]-)"
     ),
     rule(
         r"(?P<one>\d{1,3}):(?P<two>\d)(?![\d:])|(?P<one2>\d+):(?P<two2>\d+)(?!:)",

@@ -128,7 +128,13 @@ class SignReader:
 
     def _operator(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
         char, lang = text[at], self._language
-        if char == "+" and is_word_character((before.rstrip("+") or " ")[-1]):
+        if text.startswith("+/-", at):
+            return Reading(3, lang.plus_or_minus or f"{lang.plus} {lang.minus}")
+        if not ended and text[at:] in ("+", "+/"):
+            return None
+        if char == "+" and (
+            (last := (before.rstrip("+") or " ")[-1]) == "%" or is_word_character(last)
+        ):
             if not before.endswith("++"):
                 return Reading(1, lang.plus)
         if char in _SPACED and before[-1:] != " ":

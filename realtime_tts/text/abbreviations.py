@@ -17,8 +17,9 @@ _ROMAN_LETTERS = frozenset("IVXLC")
 _BARE = frozenset((Kind.SYMBOL, Kind.ZIP))
 _ZIP = re.compile(r",? \d{5}(?!\d)")
 _OPEN_ZIP = re.compile(r",?(?: \d{0,5})?")
-_DATE_BEHIND = re.compile(r",? (?P<word>\w+)(?=\W)|,? (?P<word2>(?!))")
-_OPEN_DATE_BEHIND = re.compile(r"(?:,? ?\w*)?\Z")
+_DATE_BEHIND = re.compile(r"[,:]? (?P<word>\w+)(?=\W)")
+_OPEN_DATE_BEHIND = re.compile(r"[,:]?(?: \w*)?\Z")
+_CLOSED = frozenset(("closed", "Closed"))
 _VERBS = frozenset("is was of and in to on the covers has had or from for with by at".split())
 _NO_NAMES = frozenset("and at but by for from in near of on or the to with".split())
 _STREET = re.compile(
@@ -150,7 +151,8 @@ class AbbreviationReader:
         behind = _DATE_BEHIND.match(text, end)
         if behind is None and not ended and _OPEN_DATE_BEHIND.match(text, end):
             return None
-        dated = behind and (behind["word"] in self._language.months or behind["word"].isdecimal())
+        word = behind["word"] if behind else ""
+        dated = word[:1].isdecimal() or word in self._language.months or word in _CLOSED
         return Reading(length, name) if dated else Reading(0, "")
 
     @staticmethod

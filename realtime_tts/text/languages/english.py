@@ -47,7 +47,7 @@ _ABBREVIATIONS = (
             "|Apt Apartment"
             "|Eq equation|eq equation|Ref reference|ref reference|ca circa|Est Established"
             "|est established|Max Maximum|max maximum|Min Minimum|min minimum|Bldg Building"
-            "|ext extension|Ext Extension|Pg page|pg page|Sun Sunday",
+            "|ext extension|Ext Extension|Ep Episode|Pt Part|Pg page|pg page|Sun Sunday",
             Kind.SYMBOL: "MB/s megabytes per second|GB/s gigabytes per second"
             "|kB/s kilobytes per second|KB/s kilobytes per second|Mb/s megabits per second"
             "|Gb/s gigabits per second|km/h kilometers per hour|m/s meters per second"
@@ -57,7 +57,7 @@ _ABBREVIATIONS = (
             Kind.COMPASS: "N North|S South|E East|W West",
         },
         bare="Apt Ave Blvd Hwy Ln Pkwy Rd Mr Mrs Jr Mt vs approx Mon Tue Tues Wed Thu Thur Thurs"
-        " Fri",
+        " Fri N S E W",
     )
     | {
         "St": Abbreviation("Saint", Kind.PLACE, "Street", bare=True),
@@ -99,8 +99,8 @@ _UNITS = (
     )
     | tables.nouns(
         tables.invariable,
-        "Hz hertz|kHz kilohertz|MHz megahertz|GHz gigahertz|doz dozen|psi PSI|rpm RPM|dpi DPI"
-        "|lx lux"
+        "hp horsepower|Hz hertz|kHz kilohertz|MHz megahertz|GHz gigahertz|doz dozen|psi PSI"
+        "|rpm RPM|dpi DPI|lx lux"
         "|ppm parts per million|ppb parts per billion",
     )
     | {

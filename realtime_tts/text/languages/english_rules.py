@@ -14,8 +14,9 @@ from realtime_tts.text.languages import tables
 from realtime_tts.text.languages.rules import rule
 
 _MONTH_CUES = (
-    r"\b(?:(?i:on|by|until|till|before|after|since|from|due|dated?|through|for)"
-    r"|(?:Mon|Tue(?:s)?|Wed(?:nes)?|Thu(?:rs?)?|Fri|Sat(?:ur)?|Sun)(?:day)?\.?,?)\s\Z"
+    r"(?:/(?:1[3-9]|2\d|3[01]) (?:to|and|or)"
+    r"|\b(?:(?i:on|by|until|till|before|after|since|from|due|dated?|through|for)"
+    r"|(?:Mon|Tue(?:s)?|Wed(?:nes)?|Thu(?:rs?)?|Fri|Sat(?:ur)?|Sun)(?:day)?\.?,?))\s\Z"
 )
 _PART = (
     r"(?! (?:an|of|off|cups?|teaspoons?|tsp|tablespoons?|tbsp|pounds?|lbs?|ounces?|oz|pints?"
@@ -68,6 +69,18 @@ def _date(match: re.Match[str]) -> str | None:
     if year and len(year) == 2:
         year = ("20" if int(year) < 70 else "19") + year
     return say.date(day, month, int(year) if year else None, "")
+
+
+def _date_range(match: re.Match[str]) -> str | None:
+    """Read 10/31-11/2, but not 1/2-3/4."""
+    days = [tuple(map(int, match[name].split("/"))) for name in ("first", "second")]
+    if all(month < day and day in (2, 3, 4, 5, 6, 8, 16, 32) for month, day in days):
+        return None
+    if days[0] >= days[1] or not all(0 < month <= 12 and 0 < day <= 31 for month, day in days):
+        return None
+    (one, first), (two, second) = days
+    year = int(match["year"]) if match["year"] else None
+    return f"{say.date(first, one, None, '')} to {say.date(second, two, year, '')}"
 
 
 def _timestamp(match: re.Match[str]) -> str | None:
@@ -155,8 +168,12 @@ def _inches(match: re.Match[str]) -> str:
     return f"{say.decimal(match['n'])} inch" + ("" if match["n"] == "1" else "es")
 
 
+def _part(match: re.Match[str]) -> str | None:
+    return say.FRACTIONS.get((int(match["above"]), int(match["below"])))
+
+
 def _parts_of_inches(match: re.Match[str]) -> str | None:
-    part = say.FRACTIONS.get((int(match["above"]), int(match["below"])))
+    part = _part(match)
     if part and match["whole"]:
         part = f"{say.cardinal(int(match['whole']))} and {part.replace('one', 'a', 1)}"
     return part and f"{part} inch"
@@ -179,6 +196,14 @@ RULES = (
     rule(
         r"(?P<month>0?[1-9]|1[0-2])/(?P<year>20\d\d)(?![\w/])",
         lambda m: f"{say.month(int(m['month']))} {say.pairs(m['year'])}",
+    ),
+    rule(
+        r"(?P<first>\d{1,2}/\d{1,2})[-–](?P<second>\d{1,2}/\d{1,2})(?:/(?P<year>\d{4}))?(?![\w/])",
+        _date_range,
+    ),
+    rule(
+        r"(?P<above>\d)/(?P<below>\d\d?)[-–](?=\d/\d)",
+        lambda m: f"{part} to" if (part := _part(m)) else None,
     ),
     rule(r"9/11(?![\w/])", lambda m: "nine eleven"),
     rule(rf"(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}})(?![\w/]){_PART}", _date, _MONTH_CUES),
@@ -272,7 +297,7 @@ RULES = (
     ),
     rule(
         r"(?P<above>\d)/(?P<below>\d\d?)(?:rd|th)s?(?!\w)",
-        lambda m: say.FRACTIONS.get((int(m["above"]), int(m["below"]))),
+        _part,
     ),
     rule(
         r"(?P<a>\d+)(?P<unit>['’′]|ft) ?[x×] ?(?P<b>\d+)(?P=unit)(?!\w)",
@@ -312,7 +337,7 @@ RULES = (
         lambda m: say.pairs(m["n"]),
         r"\b(?:at|[Uu]nit)\s\Z",
     ),
-    rule(r"(?P<n>\d+)(?= N\. [A-Z]| W\. \d)", lambda m: say.pairs(m["n"])),
+    rule(r"\d+(?= N\.? [A-Z]| W\. \d| [NW] \d+(?:st|nd|rd|th))", lambda m: say.pairs(m.group())),
     rule(
         r"(?P<n>\d+):(?P<two>\d+)(?!:)",
         lambda m: f"{say.decimal(m['n'])} to {say.decimal(m['two'])}",
@@ -322,7 +347,7 @@ RULES = (
 )
 """The rules, the most exact patterns first."""
 
-BEHIND = re.compile(r"\d/\d{1,2}|[45]0\d")
+BEHIND = re.compile(r"\d/\d{1,2}|[45]0\d|\d+ [NW]")
 """Text from a number on behind which the rules look at another word."""
 
 DECADE_CUE = _DECADE

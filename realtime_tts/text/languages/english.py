@@ -231,8 +231,8 @@ ENGLISH = Language(
     divisors=tables.entries(
         "s second|sec second|min minute|h hour|hr hour|d day|day day|wk week|week week|mo month"
         "|month month|yr year|year year|night night|person person|user user|unit unit|item item"
-        "|hour hour|minute minute|second second|seat seat|dL deciliter|s² second squared"
-        "|quarter quarter|annum annum|capita capita"
+        "|hour hour|minute minute|second second|seat seat|dL deciliter|dl deciliter"
+        "|s² second squared|quarter quarter|annum annum|capita capita"
     ),
     behind_money=tables.entries(
         "min minimum|max maximum|gal per gallon|lb per pound|hr per hour|oz per ounce"
@@ -247,6 +247,10 @@ ENGLISH = Language(
     addresses={".": "dot", "@": "at", "_": "underscore", "-": "dash", "/": "slash", ":": "port"},
     sharp="sharp",
     hashtag="hashtag",
+    numbered=frozenset(
+        "order confirmation account tracking phone case ticket invoice card flight claim "
+        "reference reservation booking serial model policy".split()
+    ),
     numerals=re.compile(r"(?:II|III|VI|VII|VIII|IX|XI|XII|XIII|XIV|XV|XVI)(?!\w)"),
     spans=_WEEKDAYS | _MONTH_NAMES,
 )

@@ -28,9 +28,9 @@ _SPELLED = (
     "confirmation|reservation|booking|serial|ISBN|SSN|IMEI|SKU|zip|routing|policy"
 )
 _SPELLING = (
-    rf"\b(?i:{_SPELLED})(?: (?i:number|no\.|code|ID|to))?(?: is| are|,? (?i:ending in|ends in))?"
+    rf"\b(?i:{_SPELLED})(?: (?i:number|no\.|#|code|ID|to))?(?: is| are|,? (?i:ending in|ends in))?"
     r"[:#]?\s?#?\s?|\b(?:ending|ends)(?: in)?\s|#|\*-?|[•xX]{2,}-?|\b(?i:text) \w+ to\s"
-    r"|\b(?i:(?:your|my|the|this|our) (?:order|claim)|order number is)\s"
+    r"|\b(?i:(?:your|my|the|this|our) (?:order|claim)|order (?:number|#) is)\s"
 )
 _PAIRED = (
     r"(?:\b(?i:rooms?|suite|apt\.?|apartment|flight|gate|bus|route|highway|hwy\.?|interstate|"
@@ -119,6 +119,7 @@ def _of(match: re.Match[str]) -> str | None:
         "." in above
         or (below in (10, 100) and above != "1")
         or (int(above) == below and below <= 12)
+        or (below in (20, 25, 30, 40, 50) and 12 < int(above) < below)
     ):
         return f"{say.decimal(above)} out of {say.cardinal(below)}" if below else None
     first = int(above)
@@ -139,6 +140,15 @@ def _score(match: re.Match[str]) -> str | None:
     if first == second:
         return f"{say.cardinal(first)}-{say.cardinal(second)}"
     return f"{say.cardinal(first)} to {say.cardinal(second)}" if first > second else None
+
+
+def _ratio(match: re.Match[str]) -> str | None:
+    """Read 3:1 and 60:40, and minutes of a length or a run, 25:30; times are read elsewhere."""
+    one, two = match.group().replace(",", "").split(":")
+    if len(two) == 2 and int(one) < 100 and int(two) < 60 and int(one) + int(two) != 100:
+        minutes = f"{say.cardinal(int(one))} "
+        return minutes + (say.clock(int(two)) if int(two) else "minutes") if int(one) > 24 else None
+    return f"{say.decimal(one)} to {say.decimal(two)}"
 
 
 def _years(match: re.Match[str]) -> str | None:
@@ -314,12 +324,12 @@ RULES = (
         r"(?P<one>\d{1,3})-(?P<two>\d{1,3})(?![\w%/-]|[.:]\d| ?[ap]\.?m)", _score, r"(?<![A-Za-z]-)"
     ),
     rule(
-        r"(?P<one>\d{1,3}):(?P<two>\d)(?![\d:])|(?P<one2>\d+):(?P<two2>\d+)(?!:)",
-        lambda m: (
-            " to ".join(map(say.decimal, m.group().split(":")))
-            if m["two"] or int(m["one2"]) > 24 or int(m["two2"]) > 59
-            else None
-        ),
+        r"(?P<above>\d\.\d+)/(?P<below>[45]\.0)(?!\w)",
+        lambda m: f"{say.decimal(m['above'])} out of {say.decimal(m['below'])}",
+    ),
+    rule(
+        r"\d{1,3}:\d(?![\d:])|\d+:(?:\d{1,3}(?:,\d{3})+|\d+)(?![\d:])",
+        _ratio,
     ),
     rule(r"(?P<n>\d+(?:\.\d+)?)[eE](?P<sign>[-−+])(?P<power>\d{1,3})(?![\w-])", _scientific),
     rule(r"(?!3M)(?P<n>\d+(?:\.\d+)?)M(?!\w)", lambda m: f"{say.decimal(m['n'])} million"),

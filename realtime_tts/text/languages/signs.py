@@ -29,6 +29,7 @@ _NUMBERED = re.compile(r"#(?:[A-Z]?\d|[A-Z]{1,8}-\d)")
 _OPEN_NUMBERED = re.compile(r"#[A-Z]{0,8}-?\Z")
 _OPEN_POWER = re.compile(r"\^-?\d*\Z")
 
+_LABELLED = re.compile(r"([^\W\d_]+) \Z")
 _TOP = "com org net edu gov mil int info biz dev app io ai co uk us ca de fr es eu it nl ch jp cn au tv me ly xyz online site tech blog shop store cloud gg fm sh"  # noqa: E501
 _FILES = "py js ts tsx jsx json md txt csv pdf html htm css xml yaml yml toml ini cfg log zip tar gz png jpg jpeg gif svg mp3 mp4 wav doc docx xls xlsx ppt pptx sh bat exe rs go java rb php sql ipynb lock env"  # noqa: E501
 _SAID_AS_WORDS = frozenset("co me so in at it us".split())
@@ -106,7 +107,8 @@ class SignReader:
         if (match is None or match.end() == len(text)) and not ended:
             if _OPEN_POWER.match(text, at):
                 return None
-        if text[at + 1 : at + 2].isalpha() and is_word_character(before[-1:]):
+        following = text[at + 1 : at + 2]
+        if (following.isalpha() or following == "(") and is_word_character(before[-1:]):
             return Reading(1, self._language.powers[""])
         if match is None or len(match["number"]) > 15:
             return _NONE
@@ -140,7 +142,7 @@ class SignReader:
         if char in _SPACED and before[-1:] != " ":
             return _NONE
         operand = _OPERAND.search(before)
-        between = char in "+=" and before[-1:] == " " and is_word_character(before[-2:-1])
+        between = char in "+=" and before[-1:] == " " and not before[-2:-1].isspace()
         if not (operand or between):
             return _NONE
         if not ended and _OPEN_OPERATOR.match(text, at):
@@ -162,6 +164,9 @@ class SignReader:
             return Reading(1, lang.number_sign) if lang.number_sign else _NONE
         if not ended and _OPEN_NUMBERED.match(text, at):
             return None
+        label = _LABELLED.search(before) if text[at + 1 : at + 2] in (" ", ":") else None
+        if label and label.group(1).lower() in lang.numbered:
+            return Reading(1, lang.number_sign)
         if text[at + 1 : at + 2].isalpha() and lang.hashtag:
             return Reading(1, lang.hashtag)
         return _NONE

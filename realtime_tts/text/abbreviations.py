@@ -17,7 +17,7 @@ _ROMAN_LETTERS = frozenset("IVXLC")
 _BARE = frozenset((Kind.SYMBOL, Kind.ZIP))
 _ZIP = re.compile(r",? \d{5}(?!\d)")
 _OPEN_ZIP = re.compile(r",?(?: \d{0,5})?")
-_DATE_BEHIND = re.compile(r"[,:]? (?P<word>\w+)(?=\W)")
+_DATE_BEHIND = re.compile(r"[,:]? (?P<word>\w+)")
 _OPEN_DATE_BEHIND = re.compile(r"[,:]?(?: \w*)?\Z")
 _CLOSED = frozenset(("closed", "Closed"))
 _VERBS = frozenset("is was of and in to on the covers has had or from for with by at".split())
@@ -148,9 +148,9 @@ class AbbreviationReader:
                 return Reading(0, "")
             second = spans[text[end + 1 : end + 1 + until]]
             return Reading(length + 1 + until, f"{name} {self._language.to} {second}")
-        behind = _DATE_BEHIND.match(text, end)
-        if behind is None and not ended and _OPEN_DATE_BEHIND.match(text, end):
+        if not ended and _OPEN_DATE_BEHIND.match(text, end):
             return None
+        behind = _DATE_BEHIND.match(text, end)
         word = behind["word"] if behind else ""
         dated = word[:1].isdecimal() or word in self._language.months or word in _CLOSED
         return Reading(length, name) if dated else Reading(0, "")

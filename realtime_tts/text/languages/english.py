@@ -115,6 +115,8 @@ _UNITS = (
         "ft²": Noun("square foot", "square feet"),
         "sq mi": Noun("square mile", "square miles"),
         "cu ft": Noun("cubic foot", "cubic feet"),
+        "℃": Noun("degree Celsius", "degrees Celsius"),
+        "℉": Noun("degree Fahrenheit", "degrees Fahrenheit"),
         "°C": Noun("degree Celsius", "degrees Celsius"),
         "°F": Noun("degree Fahrenheit", "degrees Fahrenheit"),
     }

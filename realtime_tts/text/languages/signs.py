@@ -20,8 +20,9 @@ _OPERAND = re.compile(
 )
 _SPACED = frozenset("-−/±")
 _OPERATOR = re.compile(rf"[-+=×÷*/−±] ?(?=[\d√π({SIGNS}]|[−±-]\d|[A-Za-z](?![A-Za-z0-9_]))")
-_OPEN_OPERATOR = re.compile(r"[-+=×÷*/−±] ?(?:[A-Za-z]|[−±-])?\Z")
-_BETWEEN = re.compile(r"[+=] (?=[^\W_])")
+_OPEN_OPERATOR = re.compile(r"[-+=×÷*/−±] ?(?:[A-Za-z]{1,3}|[−±-])?\Z")
+_BETWEEN = re.compile(r"[+=] (?=[^\W_])|=(?=[A-Za-z]{2,3}(?![A-Za-z0-9_]))")
+"""Signs between words: y = mx + b; and in a formula, E=mc²."""
 _COMPARED = re.compile(rf"(?P<sign>[<>~]=?) ?(?=[-−+]?[{SIGNS}]?\.?\d)")
 _OPEN_COMPARED = re.compile(rf"[<>~]=? ?[-−+]?[{SIGNS}]?\.?\Z")
 _POWER = re.compile(r"\^(?P<number>-?\d+)")
@@ -148,7 +149,7 @@ class SignReader:
         if not ended and _OPEN_OPERATOR.match(text, at):
             return None
         match = _OPERATOR.match(text, at) if operand else None
-        match = match or (_BETWEEN.match(text, at) if between else None)
+        match = match or (_BETWEEN.match(text, at) if between or char == "=" else None)
         if match is None or (char in _SPACED and match.end() - at == 1):
             return _NONE
         if char == "±":

@@ -32,7 +32,7 @@ _ABBREVIATIONS = (
             "|I.e That is"
             "|Approx Approximately|govt government|Govt Government|mgmt management|mgr manager"
             "|asst assistant|Asst Assistant|avg average|Avg Average|misc miscellaneous"
-            "|Misc Miscellaneous|a.k.a also known as"
+            "|Misc Miscellaneous|a.k.a also known as|ea each|qty quantity|Qty Quantity"
             "|A.k.a Also known as|Tel Telephone|tel telephone|incl including"
             "|excl excluding",
             Kind.LAST: "etc et cetera|Jr Junior|Sr Senior|Inc Incorporated|Ltd Limited"
@@ -47,7 +47,8 @@ _ABBREVIATIONS = (
             "|Apt Apartment"
             "|Eq equation|eq equation|Ref reference|ref reference|ca circa|Est Established"
             "|est established|Max Maximum|max maximum|Min Minimum|min minimum|Bldg Building"
-            "|ext extension|Ext Extension|Ep Episode|Pt Part|Pg page|pg page|Sun Sunday",
+            "|ext extension|Ext Extension|Ep Episode|Pt Part|Rm Room|Ste Suite"
+            "|Pg page|pg page|Sun Sunday",
             Kind.SYMBOL: "MB/s megabytes per second|GB/s gigabytes per second"
             "|kB/s kilobytes per second|KB/s kilobytes per second|Mb/s megabits per second"
             "|Gb/s gigabits per second|km/h kilometers per hour|m/s meters per second"

@@ -33,7 +33,7 @@ _SPELLING = (
     r"|\b(?i:(?:your|my|the|this|our) (?:order|claim)|order (?:number|#) is)\s"
 )
 _PAIRED = (
-    r"(?:\b(?i:rooms?|suite|apt\.?|apartment|flight|gate|bus|route|highway|hwy\.?|interstate|"
+    r"(?:\b(?i:rooms?|rm\.?|suite|ste\.?|apt\.?|apartment|flight|gate|bus|route|highway|hwy\.?|interstate|"
     r"extension|ext\.?|error|status|port|channel|form|section|boeing|exit|box|unit)\s"
     r"|\b(?!AD|BC|CE|TO|IN|OF|AT)[A-Z]{2,4}[ -]|\b[A-Z]-|localhost:)\Z"
 )

@@ -21,7 +21,7 @@ _OPERAND = re.compile(
 _SPACED = frozenset("-−/±")
 _OPERATOR = re.compile(rf"[-+=×÷*/−±] ?(?=[\d√π({SIGNS}]|[−±-]\d|[A-Za-z](?![A-Za-z0-9_]))")
 _OPEN_OPERATOR = re.compile(r"[-+=×÷*/−±] ?(?:[A-Za-z]{1,3}|[−±-])?\Z")
-_BETWEEN = re.compile(r"[+=] (?=[^\W_])|=(?=[A-Za-z]{2,3}(?![A-Za-z0-9_]))")
+_BETWEEN = re.compile(rf"[+=] (?=[^\W_]|[{SIGNS}])|=(?=[A-Za-z]{{2,3}}(?![A-Za-z0-9_]))")
 """Signs between words: y = mx + b; and in a formula, E=mc²."""
 _COMPARED = re.compile(rf"(?P<sign>[<>~]=?) ?(?=[-−+]?[{SIGNS}]?\.?\d)")
 _OPEN_COMPARED = re.compile(rf"[<>~]=? ?[-−+]?[{SIGNS}]?\.?\Z")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from realtime_tts.text.languages import english_cues as cues
 from realtime_tts.text.languages import english_words as words
 from realtime_tts.text.languages import tables
-from realtime_tts.text.languages.english_rules import BEHIND, DECADE_CUE, RULES
+from realtime_tts.text.languages.english_rules import BEHIND, RULES
 from realtime_tts.text.languages.language import Abbreviation, Currency, Kind, Language, Noun
 
 _WEEKDAYS = tables.entries(
@@ -222,7 +223,7 @@ ENGLISH = Language(
     ),
     the="the ",
     decade=words.decade,
-    decade_cue=DECADE_CUE,
+    decade_cue=cues.DECADE,
     rules=RULES,
     behind=BEHIND,
     signs={"√": "square root of", "§": "section", "π": "pi", "∞": "infinity", "≈": "approximately"}

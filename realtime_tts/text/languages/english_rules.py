@@ -9,45 +9,11 @@ from __future__ import annotations
 
 import re
 
+from realtime_tts.text.languages import english_cues as cues
 from realtime_tts.text.languages import english_words as say
 from realtime_tts.text.languages import tables
 from realtime_tts.text.languages.rules import rule
 
-_MONTH_CUES = (
-    r"(?:/(?:1[3-9]|2\d|3[01]) (?:to|and|or)"
-    r"|\b(?:(?i:on|by|until|till|before|after|since|from|due|dated?|through|for)"
-    r"|(?:Mon|Tue(?:s)?|Wed(?:nes)?|Thu(?:rs?)?|Fri|Sat(?:ur)?|Sun)(?:day)?\.?,?))\s\Z"
-)
-_PART = (
-    r"(?! (?:an|of|off|cups?|teaspoons?|tsp|tablespoons?|tbsp|pounds?|lbs?|ounces?|oz|pints?"
-    r"|quarts?|gallons?|inch|inches|yards?|miles?|mi|hours?|hrs?|days?|price)(?!\w))"
-)
-"""A fraction of something, not a date."""
-_SPELLED = (
-    "code|PIN|OTP|passcode|password|ID|card|account|acct|ticket|case|invoice|tracking|reference|"
-    "confirmation|reservation|booking|serial|ISBN|SSN|IMEI|SKU|zip|routing|policy"
-)
-_SPELLING = (
-    rf"\b(?i:{_SPELLED})(?: (?i:number|no\.|#|code|ID|to))?(?: is| are|,? (?i:ending in|ends in))?"
-    r"[:#]?\s?#?\s?|\b(?:ending|ends)(?: in)?\s|#|\*-?|[•xX]{2,}-?|\b(?i:text) \w+ to\s"
-    r"|\b(?i:(?:your|my|the|this|our) (?:order|claim)|order (?:number|#) is)\s"
-)
-_PAIRED = (
-    r"(?:\b(?i:rooms?|rm\.?|suite|ste\.?|apt\.?|apartment|flight|gate|bus|route|highway|hwy\.?|interstate|"
-    r"extension|ext\.?|error|status|port|channel|form|section|boeing|exit|box|unit)\s"
-    r"|\b(?!AD|BC|CE|TO|IN|OF|AT)[A-Z]{2,4}[ -]|\b[A-Z]-|localhost:)\Z"
-)
-_ROAD = r"\b(?:[A-Z]{1,2}-|(?:I|US|SR|(?i:rte\.?|rt\.?|route|highway|hwy\.?|interstate|exit)) )\Z"
-_STATE = rf"(?:\b(?:{'|'.join(say.STATES)})|(?i:\bzip(?: code)?(?: is|:)?))\s\Z"
-_DECADE = re.compile(
-    r"(?:\b(?i:the|his|her|their|my|your|our|late|early)\s?|[-–]\s?|['’]\s?|(?:\A|[.;:!?])\s?)\Z"
-)
-_RELEASES = (
-    r"(?:\b(?:Python|Ubuntu|Node|PHP|Java|Ruby|Django|Go|Rust|Kubernetes|Debian|macOS|iOS)|"
-    r"\b[Vv]ersion)\s\Z|\bv\Z"
-)
-_UNQUOTED = r"\A[^\"]*(?:\"[^\"]*\"[^\"]*)*(?<!\")"
-"""Text in which no quotation is open, so that a quotation mark stands for inches."""
 _LENGTHS = {"ft": "feet", "in": "inches", "yd": "yards"}
 _LENGTHS |= {"m": "meters", "cm": "centimeters", "mm": "millimeters"}
 _AIRCRAFT = r"7[0-8]7"
@@ -216,7 +182,7 @@ RULES = (
         lambda m: f"{part} to" if (part := _part(m)) else None,
     ),
     rule(r"9/11(?![\w/])", lambda m: "nine eleven"),
-    rule(rf"(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}})(?![\w/]){_PART}", _date, _MONTH_CUES),
+    rule(rf"(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}})(?![\w/]){cues.PART}", _date, cues.MONTH),
     rule(
         rf"(?P<one>\d{{1,2}})[-–](?P<two>\d{{1,2}}) (?P<month>{'|'.join(say.MONTHS)})(?!\w)"
         r"(?P<year>(?!))?",
@@ -237,9 +203,11 @@ RULES = (
         r"(?P<host>\d{1,3}(?:\.\d{1,3}){3})(?!\.?\w)(?::(?P<port>\d{2,5}))?",
         _address,
     ),
-    rule(r"\d{5}(?:-\d{4})?(?![\w,]*\d)", _groups, _STATE),
-    rule(r"\d{3,}-\d{3,}(?![\w.,%:/-]*[\d%])|\d{3} \d{3}(?!\w|[.,:/-]\w| \d)", _groups, _SPELLING),
-    rule(r"\d{3,}(?![\d.,%:/-]*[\d%])", lambda m: say.spell(m.group()), _SPELLING),
+    rule(r"\d{5}(?:-\d{4})?(?![\w,]*\d)", _groups, cues.STATE),
+    rule(
+        r"\d{3,}-\d{3,}(?![\w.,%:/-]*[\d%])|\d{3} \d{3}(?!\w|[.,:/-]\w| \d)", _groups, cues.SPELLING
+    ),
+    rule(r"\d{3,}(?![\d.,%:/-]*[\d%])", lambda m: say.spell(m.group()), cues.SPELLING),
     rule(
         r"(?P<n>\d{1,2})s(?!\w)",
         lambda m: say.decade(int(m["n"])),
@@ -269,12 +237,12 @@ RULES = (
         lambda m: f"{say.pairs(m['a'])} to {say.pairs(m['b'])}",
         r"(?i:rooms)\s\Z",
     ),
-    rule(r"\d{1,3}(?= [NW](?!\w))", lambda m: say.pairs(m.group()), _ROAD),
-    rule(r"\d{3,4}(?![\d.,%:/-]*[\d%]|['’]?s)", lambda m: say.pairs(m.group()), _PAIRED),
+    rule(r"\d{1,3}(?= [NW](?!\w))", lambda m: say.pairs(m.group()), cues.ROAD),
+    rule(r"\d{3,4}(?![\d.,%:/-]*[\d%]|['’]?s)", lambda m: say.pairs(m.group()), cues.PAIRED),
     rule(
         r"(?P<n>\d+)\.(?P<part>0?\d\d)(?![\w]|\.\d)",
         lambda m: f"{say.pairs(m['n'])} point {say.pairs(m['part'])}",
-        _RELEASES,
+        cues.RELEASES,
     ),
     rule(
         r"(?P<n>20\d\d)\.(?P<part>\d)(?!\w|\.\d)",
@@ -299,11 +267,11 @@ RULES = (
         lambda m: f"{say.decimal(m['n'])} inch",
         r"\A[^\"]*\b(?i:an?|another)\s\Z",
     ),
-    rule(r"(?P<n>\d+(?:\.\d+)?)[\"”″]", _inches, _UNQUOTED),
+    rule(r"(?P<n>\d+(?:\.\d+)?)[\"”″]", _inches, cues.UNQUOTED),
     rule(
         r"(?:(?P<whole>\d+)[ -])?(?P<above>\d)/(?P<below>\d{1,2})[\"”″]",
         _parts_of_inches,
-        _UNQUOTED,
+        cues.UNQUOTED,
     ),
     rule(
         r"(?P<above>\d)/(?P<below>\d\d?)(?:rd|th)s?(?!\w)",
@@ -359,5 +327,3 @@ RULES = (
 
 BEHIND = re.compile(r"\d/\d{1,2}|[45]0\d|\d+ [NW]")
 """Text from a number on behind which the rules look at another word."""
-
-DECADE_CUE = _DECADE

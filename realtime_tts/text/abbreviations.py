@@ -17,10 +17,18 @@ _ROMAN_LETTERS = frozenset("IVXLC")
 _BARE = frozenset((Kind.SYMBOL, Kind.ZIP))
 _ZIP = re.compile(r",? \d{5}(?!\d)")
 _OPEN_ZIP = re.compile(r",?(?: \d{0,5})?")
-_DATE_BEHIND = re.compile(r",? (?P<word>\w+)(?=\W)|,? (?P<word2>(?!))")
-_OPEN_DATE_BEHIND = re.compile(r"(?:,? ?\w*)?\Z")
+_DATE_BEHIND = re.compile(r"[,:]? (?P<word>\w+)")
+_OPEN_DATE_BEHIND = re.compile(r"[,:]?(?: \w*)?\Z")
+_CLOSED = frozenset(("closed", "Closed"))
 _VERBS = frozenset("is was of and in to on the covers has had or from for with by at".split())
 _NO_NAMES = frozenset("and at but by for from in near of on or the to with".split())
+_STREET = re.compile(
+    r"(?:\b(?:\d+\w*|(?i:on|onto|off|along|down|past|near|from|to|take)) "
+    r"(?:[NSEW]\. )?(?:[A-Z][a-z]+ ){1,3}|\d(?:st|nd|rd|th) |\b(?:Main|Wall) )"
+    r"(?<!Mount )(?<!Port )(?<!Lake )(?<!Fort )(?<!East )(?<!Downtown )(?<!day )\Z"
+)
+"""Text before Street or Drive where a capital follows: on Oak Dr. She, not Ask Dr. Lee."""
+_PREVIOUS_WORD = re.compile(r"(\S+)\s?\Z")
 _HEAD = re.compile(r"[^\W\d_]*")
 
 
@@ -55,10 +63,11 @@ class AbbreviationReader:
             return True
         return self._numerals and word[0] in _ROMAN_LETTERS and _ROMAN_LETTERS.issuperset(word)
 
-    def read(self, text: str, at: int, ended: bool, previous: str) -> Reading | None:
+    def read(self, text: str, at: int, ended: bool, before: str) -> Reading | None:
         """Return the reading of what is at `at`, the beginning of a word; its length is 0 if there
-        is no abbreviation. None if more text is needed. `previous` is the word before it."""
-        lang = self._language
+        is no abbreviation. None if more text is needed. `before` is the text before it, back to
+        some tens of characters."""
+        lang, previous = self._language, word_before(before)
         if text[at] in _ROMAN_LETTERS and (previous in lang.kings or previous in lang.chapters):
             return self._roman(text, at, ended, previous)
         if lang.numerals and text[at] in _ROMAN_LETTERS and _is_title(previous):
@@ -74,12 +83,12 @@ class AbbreviationReader:
             return None if length is None else Reading(0, "")
         short = text[at : at + length]
         entry = lang.abbreviations.get(short) or lang.abbreviations[short.removesuffix(".")]
-        return self._abbreviation(text, at, at + length, ended, entry, previous)
+        return self._abbreviation(text, at, at + length, ended, entry, before)
 
     def _abbreviation(
-        self, text: str, at: int, end: int, ended: bool, entry: Abbreviation, previous: str
+        self, text: str, at: int, end: int, ended: bool, entry: Abbreviation, before: str
     ) -> Reading | None:
-        length, words = end - at, entry.words
+        length, words, previous = end - at, entry.words, word_before(before)
         if end == len(text) and not ended:
             return None
         if entry.kind is Kind.SYMBOL:
@@ -99,7 +108,7 @@ class AbbreviationReader:
             named = following.isupper() or following.isdecimal()
             return Reading(length, words) if named and previous.isdecimal() else Reading(0, "")
         if entry.kind is Kind.PLACE:
-            return self._place(length, entry, following, spaced, previous)
+            return self._place(text[at:end], entry, following, spaced, before)
         if entry.kind is Kind.LAST and (not following.strip() or following.isupper()):
             if text[end - 1] != ".":
                 return Reading(length, words)
@@ -112,15 +121,17 @@ class AbbreviationReader:
         return Reading(length, words)
 
     def _place(
-        self, length: int, entry: Abbreviation, following: str, spaced: bool, previous: str
+        self, short: str, entry: Abbreviation, following: str, spaced: bool, before: str
     ) -> Reading:
         """Read an abbreviation that has two meanings: Saint Louis, Main Street."""
+        previous = word_before(before)
         named = (previous[:1].isupper() or previous[:1].isdecimal()) and previous[-1:].isalnum()
         named = named and previous.lower() not in _NO_NAMES
-        if following.isupper() and spaced and not named:
-            return Reading(length, entry.words)
-        stop = "." if not following.strip() or (following.isupper() and named) else ""
-        return Reading(length, entry.after + stop if named else entry.words)
+        if following.isupper() and spaced and not (named and _STREET.search(before)):
+            return Reading(len(short), entry.words)
+        ends = not following.strip() or (following.isupper() and named)
+        stop = "." if ends and short[-1] == "." else ""
+        return Reading(len(short), entry.after + stop if named else entry.words)
 
     def _span(self, text: str, at: int, ended: bool) -> Reading | None:
         """Read the short name of a day or month in a range (Mon-Fri) or before a date."""
@@ -137,10 +148,11 @@ class AbbreviationReader:
                 return Reading(0, "")
             second = spans[text[end + 1 : end + 1 + until]]
             return Reading(length + 1 + until, f"{name} {self._language.to} {second}")
-        behind = _DATE_BEHIND.match(text, end)
-        if behind is None and not ended and _OPEN_DATE_BEHIND.match(text, end):
+        if not ended and _OPEN_DATE_BEHIND.match(text, end):
             return None
-        dated = behind and (behind["word"] in self._language.months or behind["word"].isdecimal())
+        behind = _DATE_BEHIND.match(text, end)
+        word = behind["word"] if behind else ""
+        dated = word[:1].isdecimal() or word in self._language.months or word in _CLOSED
         return Reading(length, name) if dated else Reading(0, "")
 
     @staticmethod
@@ -188,6 +200,12 @@ class AbbreviationReader:
         if previous in lang.kings:
             return Reading(end - at, lang.the + lang.ordinal(value, ""))
         return Reading(end - at, lang.cardinal(value))
+
+
+def word_before(before: str) -> str:
+    """Return the word that a text ends with, perhaps before a space."""
+    match = _PREVIOUS_WORD.search(before)
+    return match.group(1) if match else ""
 
 
 def _is_title(word: str) -> bool:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from realtime_tts.text.abbreviations import abbreviations_for, sentence_ends
+from realtime_tts.text.abbreviations import abbreviations_for, sentence_ends, word_before
 from realtime_tts.text.characters import NO_SPACES, is_word_character
 from realtime_tts.text.directions import Change, Item, SayAs, Seam, Voicing
 from realtime_tts.text.filter import MAX_HOLD_SECONDS
@@ -29,7 +29,6 @@ from realtime_tts.text.unspoken import end_of
 _VULGAR = "".join(VULGAR)
 _BEFORE = MAX_WORD  # characters that a reading may look back
 _NUMBER_SIGNS = frozenset(f"{SIGNS}{_VULGAR}+-−±.(")
-_PREVIOUS_WORD = re.compile(r"(\S+)\s?\Z")
 _AMOUNT_BEHIND = re.compile(r"(?:\$ ?| )\d")
 _LETTERS = re.compile(r"[^\W\d_]*")
 _FOLLOWING = re.compile(r" [a-z]+(?![a-z])(?=.)", re.DOTALL)
@@ -227,7 +226,7 @@ class SpeechNormalizer:
             money = self._money(text, at, word.end(), ended)
             if money is None or money[0]:
                 return money
-        return self._abbreviations.read(text, at, ended, self._word_before(text, at))
+        return self._abbreviations.read(text, at, ended, self._before(text, at))
 
     def _money(self, text: str, at: int, end: int, ended: bool) -> Decision:
         """Read an amount that begins with the name of its currency."""
@@ -323,5 +322,4 @@ class SpeechNormalizer:
         return (self._out.tail + text[max(self._done, at - _BEFORE) : at])[-_BEFORE:]
 
     def _word_before(self, text: str, at: int) -> str:
-        match = _PREVIOUS_WORD.search(self._before(text, at))
-        return match.group(1) if match else ""
+        return word_before(self._before(text, at))

@@ -100,12 +100,14 @@ class DateWords(AmountWords):
             None if second is None else int(second),
             lang.halves[half] if half else "",
         )
+        link = f" {lang.to} " if lang.spaced else lang.to
         dash = patterns.time_dash.match(text, match.end())
         until = self._time(text[dash.end() :], "") if dash else None
-        if dash is None or until is None:
-            return Reading(match.end(), words)
-        link = f" {lang.to} " if lang.spaced else lang.to
-        return Reading(dash.end() + until.length, words + link + until.words)
+        if dash and until:
+            return Reading(dash.end() + until.length, words + link + until.words)
+        if hour := patterns.until_hour.match(text, match.end()):
+            return Reading(hour.end(), words + link + lang.cardinal(int(hour["hour"])))
+        return Reading(match.end(), words)
 
     def _decade(self, text: str, previous: str) -> Reading | None:
         say, cue = self.language.decade, self.language.decade_cue

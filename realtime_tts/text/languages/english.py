@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from realtime_tts.text.languages import english_cues as cues
 from realtime_tts.text.languages import english_words as words
 from realtime_tts.text.languages import tables
-from realtime_tts.text.languages.english_rules import BEHIND, DECADE_CUE, RULES
+from realtime_tts.text.languages.english_rules import BEHIND, RULES
 from realtime_tts.text.languages.language import Abbreviation, Currency, Kind, Language, Noun
 
 _WEEKDAYS = tables.entries(
@@ -32,11 +33,12 @@ _ABBREVIATIONS = (
             "|I.e That is"
             "|Approx Approximately|govt government|Govt Government|mgmt management|mgr manager"
             "|asst assistant|Asst Assistant|avg average|Avg Average|misc miscellaneous"
-            "|Misc Miscellaneous|A.k.a Also known as|Tel Telephone|tel telephone|incl including"
+            "|Misc Miscellaneous|a.k.a also known as|ea each|qty quantity|Qty Quantity"
+            "|A.k.a Also known as|Tel Telephone|tel telephone|incl including"
             "|excl excluding",
             Kind.LAST: "etc et cetera|Jr Junior|Sr Senior|Inc Incorporated|Ltd Limited"
             "|Corp Corporation|Co Company|Ave Avenue|Blvd Boulevard|Rd Road|Hwy Highway|Ln Lane"
-            "|Ct Court|Pkwy Parkway|Pl Place|Sq Square|a.k.a also known as|dept department"
+            "|Ct Court|Pkwy Parkway|Pl Place|Sq Square|dept department"
             "|Dept Department|mo month|Mon Monday|Tue Tuesday|Tues Tuesday|Wed Wednesday"
             "|Thu Thursday"
             "|Thur Thursday|Thurs Thursday|Fri Friday|Sat Saturday",
@@ -46,19 +48,22 @@ _ABBREVIATIONS = (
             "|Apt Apartment"
             "|Eq equation|eq equation|Ref reference|ref reference|ca circa|Est Established"
             "|est established|Max Maximum|max maximum|Min Minimum|min minimum|Bldg Building"
-            "|ext extension|Ext Extension|Pg page|pg page|Sun Sunday",
+            "|ext extension|Ext Extension|Ep Episode|Pt Part|Rm Room|Ste Suite"
+            "|Pg page|pg page|Sun Sunday",
             Kind.SYMBOL: "MB/s megabytes per second|GB/s gigabytes per second"
             "|kB/s kilobytes per second|KB/s kilobytes per second|Mb/s megabits per second"
             "|Gb/s gigabits per second|km/h kilometers per hour|m/s meters per second"
-            "|mg/dL milligrams per deciliter|w/ with|w/o without|w/out without",
+            "|mg/dL milligrams per deciliter|mmHg millimeters of mercury"
+            "|w/ with|w/o without|w/out without|Ave_Maria Ave Maria",
             Kind.ZIP: "|".join(f"{short} {name}" for short, name in words.STATES.items()),
             Kind.COMPASS: "N North|S South|E East|W West",
         },
-        bare="Apt Blvd vs",
+        bare="Apt Ave Blvd Hwy Ln Pkwy Rd Mr Mrs Jr Mt vs approx Mon Tue Tues Wed Thu Thur Thurs"
+        " Fri N S E W",
     )
     | {
-        "St": Abbreviation("Saint", Kind.PLACE, "Street"),
-        "Dr": Abbreviation("Doctor", Kind.PLACE, "Drive"),
+        "St": Abbreviation("Saint", Kind.PLACE, "Street", bare=True),
+        "Dr": Abbreviation("Doctor", Kind.PLACE, "Drive", bare=True),
     }
     | {
         short: Abbreviation(name, Kind.LAST)
@@ -92,12 +97,12 @@ _UNITS = (
         "|μs microsecond|wk week|wks week|mos month|yr year|yrs year|GWh gigawatt hour"
         "|MWh megawatt hour|bpm beat per minute|fps frame per second|KiB kibibyte|MiB mebibyte"
         "|GiB gibibyte|Gb gigabit|Mb megabit|kb kilobit|Kbps kilobit per second|req request"
-        "|pts point",
+        "|pts point|kms kilometer|kgs kilogram|MP megapixel",
     )
     | tables.nouns(
         tables.invariable,
-        "Hz hertz|kHz kilohertz|MHz megahertz|GHz gigahertz|doz dozen|psi PSI|rpm RPM|dpi DPI"
-        "|lx lux"
+        "hp horsepower|Hz hertz|kHz kilohertz|MHz megahertz|GHz gigahertz|doz dozen|psi PSI"
+        "|rpm RPM|dpi DPI|lx lux"
         "|ppm parts per million|ppb parts per billion",
     )
     | {
@@ -107,8 +112,13 @@ _UNITS = (
         "fl. oz": Noun("fluid ounce", "fluid ounces"),
         "sq ft": Noun("square foot", "square feet"),
         "sq. ft": Noun("square foot", "square feet"),
+        "y/o": Noun("year old", "years old"),
+        "sqft": Noun("square foot", "square feet"),
+        "ft²": Noun("square foot", "square feet"),
         "sq mi": Noun("square mile", "square miles"),
         "cu ft": Noun("cubic foot", "cubic feet"),
+        "℃": Noun("degree Celsius", "degrees Celsius"),
+        "℉": Noun("degree Fahrenheit", "degrees Fahrenheit"),
         "°C": Noun("degree Celsius", "degrees Celsius"),
         "°F": Noun("degree Fahrenheit", "degrees Fahrenheit"),
     }
@@ -213,7 +223,7 @@ ENGLISH = Language(
     ),
     the="the ",
     decade=words.decade,
-    decade_cue=DECADE_CUE,
+    decade_cue=cues.DECADE,
     rules=RULES,
     behind=BEHIND,
     signs={"√": "square root of", "§": "section", "π": "pi", "∞": "infinity", "≈": "approximately"}
@@ -225,8 +235,8 @@ ENGLISH = Language(
     divisors=tables.entries(
         "s second|sec second|min minute|h hour|hr hour|d day|day day|wk week|week week|mo month"
         "|month month|yr year|year year|night night|person person|user user|unit unit|item item"
-        "|hour hour|minute minute|second second|seat seat|dL deciliter|s² second squared"
-        "|quarter quarter|annum annum|capita capita"
+        "|hour hour|minute minute|second second|seat seat|dL deciliter|dl deciliter"
+        "|s² second squared|quarter quarter|annum annum|capita capita"
     ),
     behind_money=tables.entries(
         "min minimum|max maximum|gal per gallon|lb per pound|hr per hour|oz per ounce"
@@ -241,6 +251,10 @@ ENGLISH = Language(
     addresses={".": "dot", "@": "at", "_": "underscore", "-": "dash", "/": "slash", ":": "port"},
     sharp="sharp",
     hashtag="hashtag",
+    numbered=frozenset(
+        "order confirmation account tracking phone case ticket invoice card flight claim "
+        "reference reservation booking serial model policy".split()
+    ),
     numerals=re.compile(r"(?:II|III|VI|VII|VIII|IX|XI|XII|XIII|XIV|XV|XVI)(?!\w)"),
     spans=_WEEKDAYS | _MONTH_NAMES,
 )

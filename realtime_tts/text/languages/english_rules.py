@@ -9,44 +9,20 @@ from __future__ import annotations
 
 import re
 
+from realtime_tts.text.languages import english_cues as cues
 from realtime_tts.text.languages import english_words as say
+from realtime_tts.text.languages import tables
 from realtime_tts.text.languages.rules import rule
 
-_MONTH_CUES = (
-    r"\b(?:(?i:on|by|until|till|before|after|since|from|due|dated?|through|for)"
-    r"|(?:Mon|Tue(?:s)?|Wed(?:nes)?|Thu(?:rs?)?|Fri|Sat(?:ur)?|Sun)(?:day)?\.?,?)\s\Z"
-)
-_PART = (
-    r"(?! (?:an|of|off|cups?|teaspoons?|tsp|tablespoons?|tbsp|pounds?|lbs?|ounces?|oz|pints?"
-    r"|quarts?|gallons?|inch|inches|yards?|miles?|mi|hours?|hrs?|days?|price)(?!\w))"
-)
-"""A fraction of something, not a date."""
-_SPELLED = (
-    "code|PIN|OTP|passcode|password|ID|account|acct|ticket|case|invoice|tracking|reference|"
-    "confirmation|reservation|booking|serial|ISBN|SSN|IMEI|SKU|zip|routing|policy"
-)
-_SPELLING = (
-    rf"\b(?i:{_SPELLED})(?: (?i:number|no\.|code|ID|to))?(?: is| are|,? (?i:ending in|ends in))?"
-    r"[:#]?\s?#?\s?|\b(?:ending|ends)(?: in)?\s|#|\*-?|\bText \w+ to\s"
-    r"|\b(?i:(?:your|my|the|this|our) (?:order|claim)|order number is)\s"
-)
-_PAIRED = (
-    r"(?:\b(?i:rooms?|suite|apt\.?|apartment|flight|gate|bus|route|highway|hwy\.?|interstate|"
-    r"extension|ext\.?|error|status|port|channel|form|section|boeing|exit|box|unit)\s"
-    r"|\b(?!AD|BC|CE|TO|IN|OF|AT)[A-Z]{2,4}[ -]|\b[A-Z]-|localhost:)\Z"
-)
-_ROAD = r"\b(?:[A-Z]{1,2}-|(?:I|US|SR|(?i:rte\.?|rt\.?|route|highway|hwy\.?|interstate|exit)) )\Z"
-_STATE = rf"(?:\b(?:{'|'.join(say.STATES)})|(?i:\bzip(?: code)?(?: is|:)?))\s\Z"
-_DECADE = re.compile(
-    r"(?:\b(?i:the|his|her|their|my|your|our|late|early)\s?|[-–]\s?|['’]\s?|(?:\A|[.;:!?])\s?)\Z"
-)
-_RELEASES = (
-    r"(?:\b(?:Python|Ubuntu|Node|PHP|Java|Ruby|Django|Go|Rust|Kubernetes|Debian|macOS|iOS)|"
-    r"\b[Vv]ersion)\s\Z|\bv\Z"
-)
 _LENGTHS = {"ft": "feet", "in": "inches", "yd": "yards"}
 _LENGTHS |= {"m": "meters", "cm": "centimeters", "mm": "millimeters"}
 _AIRCRAFT = r"7[0-8]7"
+_HYPHENED = tables.entries(
+    "oz ounce|lb pound|ft foot|in inch|yd yard|mi mile|gal gallon|qt quart|pt pint|mm millimeter"
+    "|cm centimeter|m meter|km kilometer|mg milligram|g gram|kg kilogram|ml milliliter"
+    "|mL milliliter|L liter|sec second|min minute|hr hour|wk week|mo month|yr year"
+)
+"""Units behind a number and a hyphen: a 12-oz steak."""
 
 
 def _date(match: re.Match[str]) -> str | None:
@@ -59,6 +35,18 @@ def _date(match: re.Match[str]) -> str | None:
     if year and len(year) == 2:
         year = ("20" if int(year) < 70 else "19") + year
     return say.date(day, month, int(year) if year else None, "")
+
+
+def _date_range(match: re.Match[str]) -> str | None:
+    """Read 10/31-11/2, but not 1/2-3/4."""
+    days = [tuple(map(int, match[name].split("/"))) for name in ("first", "second")]
+    if all(month < day and day in (2, 3, 4, 5, 6, 8, 16, 32) for month, day in days):
+        return None
+    if days[0] >= days[1] or not all(0 < month <= 12 and 0 < day <= 31 for month, day in days):
+        return None
+    (one, first), (two, second) = days
+    year = int(match["year"]) if match["year"] else None
+    return f"{say.date(first, one, None, '')} to {say.date(second, two, year, '')}"
 
 
 def _timestamp(match: re.Match[str]) -> str | None:
@@ -97,6 +85,7 @@ def _of(match: re.Match[str]) -> str | None:
         "." in above
         or (below in (10, 100) and above != "1")
         or (int(above) == below and below <= 12)
+        or (below in (20, 25, 30, 40, 50) and 12 < int(above) < below)
     ):
         return f"{say.decimal(above)} out of {say.cardinal(below)}" if below else None
     first = int(above)
@@ -117,6 +106,15 @@ def _score(match: re.Match[str]) -> str | None:
     if first == second:
         return f"{say.cardinal(first)}-{say.cardinal(second)}"
     return f"{say.cardinal(first)} to {say.cardinal(second)}" if first > second else None
+
+
+def _ratio(match: re.Match[str]) -> str | None:
+    """Read 3:1 and 60:40, and minutes of a length or a run, 25:30; times are read elsewhere."""
+    one, two = match.group().replace(",", "").split(":")
+    if len(two) == 2 and int(one) < 100 and int(two) < 60 and int(one) + int(two) != 100:
+        minutes = f"{say.cardinal(int(one))} "
+        return minutes + (say.clock(int(two)) if int(two) else "minutes") if int(one) > 24 else None
+    return f"{say.decimal(one)} to {say.decimal(two)}"
 
 
 def _years(match: re.Match[str]) -> str | None:
@@ -146,6 +144,17 @@ def _inches(match: re.Match[str]) -> str:
     return f"{say.decimal(match['n'])} inch" + ("" if match["n"] == "1" else "es")
 
 
+def _part(match: re.Match[str]) -> str | None:
+    return say.FRACTIONS.get((int(match["above"]), int(match["below"])))
+
+
+def _parts_of_inches(match: re.Match[str]) -> str | None:
+    part = _part(match)
+    if part and match["whole"]:
+        part = f"{say.cardinal(int(match['whole']))} and {part.replace('one', 'a', 1)}"
+    return part and f"{part} inch"
+
+
 def _groups(match: re.Match[str]) -> str:
     return ", ".join(map(say.spell, re.findall(r"\d+", match.group())))
 
@@ -157,15 +166,23 @@ RULES = (
         _timestamp,
     ),
     rule(r"(?P<year>\d{4})(?P<mark>[/.])(?P<month>\d\d)(?P=mark)(?P<day>\d\d)(?!\w)", _date),
-    rule(r"(?P<month>\d\d)-(?P<day>\d\d)-(?P<year>\d{4})(?![\w-])", _date),
+    rule(r"(?P<month>\d{1,2})-(?P<day>\d{1,2})-(?P<year>\d{4})(?![\w-])", _date),
     rule(r"(?P<month>\d{1,2})/(?P<day>\d{1,2})/(?P<year>\d\d)(?![\w/])", _date),
     rule(r"(?P<one>[12]\d{3})(?P<mark>[-–/])(?P<two>\d\d)(?![\w/-])", _years),
     rule(
         r"(?P<month>0?[1-9]|1[0-2])/(?P<year>20\d\d)(?![\w/])",
         lambda m: f"{say.month(int(m['month']))} {say.pairs(m['year'])}",
     ),
+    rule(
+        r"(?P<first>\d{1,2}/\d{1,2})[-–](?P<second>\d{1,2}/\d{1,2})(?:/(?P<year>\d{4}))?(?![\w/])",
+        _date_range,
+    ),
+    rule(
+        r"(?P<above>\d)/(?P<below>\d\d?)[-–](?=\d/\d)",
+        lambda m: f"{part} to" if (part := _part(m)) else None,
+    ),
     rule(r"9/11(?![\w/])", lambda m: "nine eleven"),
-    rule(rf"(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}})(?![\w/]){_PART}", _date, _MONTH_CUES),
+    rule(rf"(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}})(?![\w/]){cues.PART}", _date, cues.MONTH),
     rule(
         rf"(?P<one>\d{{1,2}})[-–](?P<two>\d{{1,2}}) (?P<month>{'|'.join(say.MONTHS)})(?!\w)"
         r"(?P<year>(?!))?",
@@ -186,12 +203,15 @@ RULES = (
         r"(?P<host>\d{1,3}(?:\.\d{1,3}){3})(?!\.?\w)(?::(?P<port>\d{2,5}))?",
         _address,
     ),
-    rule(r"\d{5}(?:-\d{4})?(?![\w,]*\d)", _groups, _STATE),
-    rule(r"\d{3,}(?![\d.,%:/-]*[\d%])", lambda m: say.spell(m.group()), _SPELLING),
+    rule(r"\d{5}(?:-\d{4})?(?![\w,]*\d)", _groups, cues.STATE),
+    rule(
+        r"\d{3,}-\d{3,}(?![\w.,%:/-]*[\d%])|\d{3} \d{3}(?!\w|[.,:/-]\w| \d)", _groups, cues.SPELLING
+    ),
+    rule(r"\d{3,}(?![\d.,%:/-]*[\d%])", lambda m: say.spell(m.group()), cues.SPELLING),
     rule(
         r"(?P<n>\d{1,2})s(?!\w)",
         lambda m: say.decade(int(m["n"])),
-        r"\b[A-Z]-|\b(?:two|three|four|these|those)\s",
+        r"\b[A-Za-z]+-|\b(?:two|three|four|these|those)\s",
     ),
     rule(
         r"(?P<a>\d{1,3})(?:st|nd|rd|th)[-–](?P<b>\d{1,3})(?:st|nd|rd|th)(?!\w)",
@@ -203,7 +223,12 @@ RULES = (
         r"\b(?i:order|claim|text)\s",
     ),
     rule(r"911(?![\w.,%-]*[\d%])", lambda m: "nine one one", r"(?<!Porsche )\Z"),
-    rule(r"401(?=\(?k)", lambda m: "four oh one"),
+    rule(r"(?:40[13]|501)(?=\(?[bck])", lambda m: say.pairs(m.group())),
+    rule(
+        r"[45]0\d(?= (?:[Ee]rrors?|page|status|Unauthorized|Forbidden|Not|Bad|Service)(?!\w))",
+        lambda m: say.pairs(m.group()),
+    ),
+    rule(r"0\d(?!\w)", lambda m: say.pairs(m.group()), r"(?:\A|\s)['’]"),
     rule(r"(?P<n>\d{3,4})(?=[pi](?!\w))", lambda m: say.pairs(m["n"])),
     rule(r"(?P<n>\d{1,4}) (?=(?:AD|BCE?|CE|A\.D|B\.C)(?!\w))", lambda m: say.pairs(m["n"]) + " "),
     rule(r"1\d{3}(?![\w,%–/-]|\.\d)", lambda m: say.pairs(m.group()), r"\b(?:[Ii]n|[Ss]ince)\s\Z"),
@@ -212,12 +237,12 @@ RULES = (
         lambda m: f"{say.pairs(m['a'])} to {say.pairs(m['b'])}",
         r"(?i:rooms)\s\Z",
     ),
-    rule(r"\d{1,3}(?= [NW](?!\w))", lambda m: say.pairs(m.group()), _ROAD),
-    rule(r"\d{3,4}(?![\d.,%:/-]*[\d%]|['’]?s)", lambda m: say.pairs(m.group()), _PAIRED),
+    rule(r"\d{1,3}(?= [NW](?!\w))", lambda m: say.pairs(m.group()), cues.ROAD),
+    rule(r"\d{3,4}(?![\d.,%:/-]*[\d%]|['’]?s)", lambda m: say.pairs(m.group()), cues.PAIRED),
     rule(
         r"(?P<n>\d+)\.(?P<part>0?\d\d)(?![\w]|\.\d)",
         lambda m: f"{say.pairs(m['n'])} point {say.pairs(m['part'])}",
-        _RELEASES,
+        cues.RELEASES,
     ),
     rule(
         r"(?P<n>20\d\d)\.(?P<part>\d)(?!\w|\.\d)",
@@ -225,15 +250,37 @@ RULES = (
     ),
     rule(r"\d+h ?\d+m(?:in)?(?: ?\d+s)?(?!\w)|\d+m ?\d+s(?!\w)", _lasting),
     rule(
-        r"(?P<one>[1-9]\d?)['’′] ?(?P<two>\d{1,2})[\"”″]",
+        r"(?P<one>[1-9]\d?)['’′](?P<two> ?\d{1,2}(?=[\"”″])|\d{1,2}(?!\w))[\"”″]?",
         lambda m: f"{say.cardinal(int(m['one']))} foot {say.cardinal(int(m['two']))}",
     ),
+    rule(
+        r"(?P<n>\d+)['’′](?= (?:long|wide|tall|high|deep|thick)(?!\w))",
+        lambda m: f"{say.decimal(m['n'])} feet",
+    ),
+    rule(
+        rf"(?P<n>\d+(?:\.\d+)?)-(?P<unit>{'|'.join(_HYPHENED)})(?![\w-])",
+        lambda m: f"{say.decimal(m['n'])}-{_HYPHENED[m['unit']]}",
+    ),
+    rule(r"(?P<n>\d+(?:\.\d+)?)×(?![\w(])", lambda m: f"{say.decimal(m['n'])} times"),
     rule(
         r"(?P<n>\d+(?:\.\d+)?)[\"”″]",
         lambda m: f"{say.decimal(m['n'])} inch",
         r"\A[^\"]*\b(?i:an?|another)\s\Z",
     ),
-    rule(r"(?P<n>\d+(?:\.\d+)?)[\"”″]", _inches, r"\A[^\"]*(?:\"[^\"]*\"[^\"]*)*(?<!\")\Z"),
+    rule(r"(?P<n>\d+(?:\.\d+)?)[\"”″]", _inches, cues.UNQUOTED),
+    rule(
+        r"(?:(?P<whole>\d+)[ -])?(?P<above>\d)/(?P<below>\d{1,2})[\"”″]",
+        _parts_of_inches,
+        cues.UNQUOTED,
+    ),
+    rule(
+        r"(?P<above>\d)/(?P<below>\d\d?)(?:rd|th)s?(?!\w)",
+        _part,
+    ),
+    rule(
+        r"(?P<a>\d+)(?P<unit>['’′]|ft) ?[x×] ?(?P<b>\d+)(?P=unit)(?!\w)",
+        lambda m: f"{say.decimal(m['a'])} by {say.decimal(m['b'])} feet",
+    ),
     rule(r"(?P<n>\d+(?:\.\d+)?) in(?= (?:long|wide|tall|high|deep|thick)(?!\w))", _inches),
     rule(
         r"(?P<n>\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)(?!\.?\w|[⁻⁰¹²³⁴⁵⁶⁷⁸⁹^])"
@@ -242,19 +289,22 @@ RULES = (
     ),
     rule(r"(?P<above>\d+(?:\.\d+)?)/(?P<below>\d{1,3})(?![\w/]|\.\d)(?<!24/7)", _of),
     rule(
-        r"(?P<one>\d{1,3})-(?P<two>\d{1,3})(?![\w%/-]|\.\d| ?[ap]\.?m)", _score, r"(?<![A-Za-z]-)"
+        r"(?P<one>\d{1,3})-(?P<two>\d{1,3})(?![\w%/-]|[.:]\d| ?[ap]\.?m)", _score, r"(?<![A-Za-z]-)"
     ),
     rule(
-        r"(?P<one>\d|16|21):(?P<two>\d)(?![\d:])|(?P<one2>\d+):(?P<two2>\d+)(?!:)",
-        lambda m: (
-            " to ".join(map(say.decimal, m.group().split(":")))
-            if m["two"] or int(m["one2"]) > 24 or int(m["two2"]) > 59
-            else None
-        ),
+        r"(?P<above>\d\.\d+)/(?P<below>[45]\.0)(?!\w)",
+        lambda m: f"{say.decimal(m['above'])} out of {say.decimal(m['below'])}",
+    ),
+    rule(
+        r"\d{1,3}:\d(?![\d:])|\d+:(?:\d{1,3}(?:,\d{3})+|\d+)(?![\d:])",
+        _ratio,
     ),
     rule(r"(?P<n>\d+(?:\.\d+)?)[eE](?P<sign>[-−+])(?P<power>\d{1,3})(?![\w-])", _scientific),
     rule(r"(?!3M)(?P<n>\d+(?:\.\d+)?)M(?!\w)", lambda m: f"{say.decimal(m['n'])} million"),
-    rule(r"(?P<n>\d+(?:\.\d+)?)bn(?!\w)", lambda m: f"{say.decimal(m['n'])} billion"),
+    rule(
+        r"(?P<n>\d+(?:\.\d+)?)(?:bn|(?<=\.\d)B|(?<=\.\d\d)B)(?!\w)",
+        lambda m: f"{say.decimal(m['n'])} billion",
+    ),
     rule(
         r"(?P<n>\d\d+)[kK](?!\w)",
         lambda m: f"{say.decimal(m['n'])} thousand",
@@ -265,7 +315,7 @@ RULES = (
         lambda m: say.pairs(m["n"]),
         r"\b(?:at|[Uu]nit)\s\Z",
     ),
-    rule(r"(?P<n>\d+)(?= N\. [A-Z]| W\. \d)", lambda m: say.pairs(m["n"])),
+    rule(r"\d+(?= N\.? [A-Z]| W\. \d| [NW] \d+(?:st|nd|rd|th))", lambda m: say.pairs(m.group())),
     rule(
         r"(?P<n>\d+):(?P<two>\d+)(?!:)",
         lambda m: f"{say.decimal(m['n'])} to {say.decimal(m['two'])}",
@@ -275,7 +325,5 @@ RULES = (
 )
 """The rules, the most exact patterns first."""
 
-BEHIND = re.compile(r"\d/\d{1,2}")
+BEHIND = re.compile(r"\d/\d{1,2}|[45]0\d|\d+ [NW]")
 """Text from a number on behind which the rules look at another word."""
-
-DECADE_CUE = _DECADE

@@ -179,6 +179,8 @@ class Language:
     """The words for # behind a letter: C#."""
     hashtag: str = ""
     """The words for # before a word."""
+    numbered: frozenset[str] = frozenset()
+    """Words before a # that stands alone and means a number: your order # is 55219."""
     powers: Mapping[str, str] = field(default_factory=dict)
     """The words for ^2 and ², and, with the key "", before any other power."""
     places: frozenset[str] = frozenset()

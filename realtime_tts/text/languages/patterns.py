@@ -35,6 +35,7 @@ class Patterns:
     dash = re.compile(rf"[{DASHES}](?! )")
     spaced_dash = re.compile(r" [-–] ")
     time_dash = re.compile(rf"[{DASHES}](?! )| [-–] ")
+    until_hour = re.compile(rf"[{DASHES}](?P<hour>1?\d|2[0-4])(?!\w|[.,:%/-]\w)")
     iso_date = re.compile(r"(?P<year>\d{4})-(?P<month>0\d|1[0-2])-(?P<day>[0-2]\d|3[01])(?![\d-])")
     version = re.compile(r"\d+(?:\.\d+){2,}(?!\d)")
     dotted = re.compile(r"\d+\.\d+(?![\d.])")
@@ -90,7 +91,8 @@ class Patterns:
         half = rf"{_SPACE}(?P<half>{_any(language.halves)}){self._end}"
         self.hour = re.compile(rf"(?P<hour>\d{{1,2}}){half}")
         self.hours = re.compile(
-            rf"(?P<hour>\d{{1,2}})(?:[{DASHES}]| [-–] )(?=\d{{1,2}}(?::[0-5]\d)?{half})"
+            rf"(?P<hour>\d{{1,2}})(?:[{DASHES}]| [-–] )"
+            rf"(?=\d{{1,2}}(?::[0-5]\d)?{half}|\d{{1,2}}:[0-5]\d(?![\d:]))"
         )
         until = rf"(?:[{DASHES}]\d{{1,2}}(?:[.:][0-5]\d)?)?"
         dot = rf"\.(?=[0-5]\d{until}{_SPACE}(?:{_any(language.halves)}){self._end})"
@@ -218,7 +220,7 @@ class NumberExtents:
         if word in self._going_on or word.rstrip(".,") in self.language.months:
             return True
         bare = word.rstrip(",." if self.language.dotted_ordinals else ",")
-        if not bare or not any(map(str.isdigit, bare)):
+        if not bare or not any(map(str.isnumeric, bare)):
             return False
         return (bare == word or len(bare) <= 4) and (
             bare[-1].isalnum() or bare[-1] in ")½¼¾⅓⅔⅛%°'’′"

@@ -100,8 +100,9 @@ class NumberReader(DateWords):
         before.
         """
         number, lang = text[: reading.length], self.language
-        if word in lang.articles and (following[:1] == "." or following[1:].islower()):
-            return self.read_adjective(text) or reading
+        if word in lang.articles and (following[:1] == "." or following[1:].isalpha()):
+            adjective = self._range(text, "", single=True) or self.read_adjective(text)
+            return adjective if adjective and adjective.length >= reading.length else reading
         named = following[:1] == " " and (following[1:].isupper() or following[1:].isdecimal())
         if lang.pairs and named and len(number) == 3 and number.isdecimal():
             return Reading(reading.length, lang.pairs(number))
@@ -192,7 +193,7 @@ class NumberReader(DateWords):
         name = lang.units[behind["unit"]].one if behind["unit"] else lang.percent
         return Reading(behind.end(), f"{words} {name}")
 
-    def _range(self, text: str, previous: str) -> Reading | None:
+    def _range(self, text: str, previous: str, single: bool = False) -> Reading | None:
         if _IDENTIFIER.search(previous):
             return None
         patterns, lang = self._patterns, self.language
@@ -204,6 +205,8 @@ class NumberReader(DateWords):
         if first is None or dash is None or second is None or second["sign"]:
             return None
         if not (self._knows(first) and self._knows(second)):
+            return None
+        if single and not _measured(first, second):
             return None
         if dash.group() in ("-", " - ", " – ") and not self._ascends(
             first, second, text[second.end() :]
@@ -218,13 +221,15 @@ class NumberReader(DateWords):
             second = patterns.quantity.match(sign + text[dash.end() :]) or second
             end = dash.end() + self._length(second) - len(sign)
         complete = any(first[name] for name in ("unit", "percent", "scale", "short"))
-        if complete or both:
+        cents = first["number"].partition(lang.decimal_mark)[2]
+        cents = shared and len(cents) == 2 and not (second["scale"] or second["short"])
+        if complete or both or cents:
             before = self._amount(first, "")
         else:
             yearly = not _measured(first, second)
             number = self._measure(first, None) if first["part"] else ""
             before = self._signed(first, number or self._number(first["number"], yearly=yearly))
-        return Reading(end, before + link + self._amount(second, shared))
+        return Reading(end, before + link + self._amount(second, shared, single))
 
     def _ascends(self, first: re.Match[str], second: re.Match[str], rest: str) -> bool:
         """Return whether a hyphen means a range: numbers ascend, and nothing else is attached."""
@@ -238,7 +243,7 @@ class NumberReader(DateWords):
 
     def _quantity(self, text: str, previous: str) -> Reading | None:
         if text[0] in VULGAR:
-            return Reading(1, self._fraction_words(*VULGAR[text[0]]) or "")
+            return self._fraction_of(text, 1, self._fraction_words(*VULGAR[text[0]]) or "")
         match = self._patterns.quantity.match(text)
         if match is None or not self._knows(match):
             return None

@@ -19,13 +19,18 @@ _OPERAND = re.compile(
     rf"(?:[\d)%²³{_RAISED}{''.join(VULGAR)}]|(?<![^\s(\d*×÷+=])[A-Za-z]|\b[A-Z]{{3}}) ?\Z"
 )
 _SPACED = frozenset("-−/±")
-_OPERATOR = re.compile(rf"[-+=×÷*/−±] ?(?=[\d√π({SIGNS}]|[−-]\d|[A-Za-z](?![A-Za-z0-9_]))")
-_OPEN_OPERATOR = re.compile(r"[-+=×÷*/−±] ?(?:[A-Za-z]|[−-])?\Z")
+_OPERATOR = re.compile(rf"[-+=×÷*/−±] ?(?=[\d√π({SIGNS}]|[−±-]\d|[A-Za-z](?![A-Za-z0-9_]))")
+_OPEN_OPERATOR = re.compile(r"[-+=×÷*/−±] ?(?:[A-Za-z]{1,3}|[−±-])?\Z")
+_BETWEEN = re.compile(rf"[+=] (?=[^\W_]|[{SIGNS}])|=(?=[A-Za-z]{{2,3}}(?![A-Za-z0-9_]))")
+"""Signs between words: y = mx + b; and in a formula, E=mc²."""
 _COMPARED = re.compile(rf"(?P<sign>[<>~]=?) ?(?=[-−+]?[{SIGNS}]?\.?\d)")
 _OPEN_COMPARED = re.compile(rf"[<>~]=? ?[-−+]?[{SIGNS}]?\.?\Z")
 _POWER = re.compile(r"\^(?P<number>-?\d+)")
+_NUMBERED = re.compile(r"#(?:[A-Z]?\d|[A-Z]{1,8}-\d)")
+_OPEN_NUMBERED = re.compile(r"#[A-Z]{0,8}-?\Z")
 _OPEN_POWER = re.compile(r"\^-?\d*\Z")
 
+_LABELLED = re.compile(r"([^\W\d_]+) \Z")
 _TOP = "com org net edu gov mil int info biz dev app io ai co uk us ca de fr es eu it nl ch jp cn au tv me ly xyz online site tech blog shop store cloud gg fm sh"  # noqa: E501
 _FILES = "py js ts tsx jsx json md txt csv pdf html htm css xml yaml yml toml ini cfg log zip tar gz png jpg jpeg gif svg mp3 mp4 wav doc docx xls xlsx ppt pptx sh bat exe rs go java rb php sql ipynb lock env"  # noqa: E501
 _SAID_AS_WORDS = frozenset("co me so in at it us".split())
@@ -76,7 +81,7 @@ class SignReader:
         if char == "#":
             return self._number_sign(text, at, before, ended)
         if char == "^":
-            return self._power(text, at, ended)
+            return self._power(text, at, before, ended)
         if char in "<>~":
             return self._comparison(text, at, ended)
         if char in lang.operators or char in "+±":
@@ -98,11 +103,14 @@ class SignReader:
             return Reading(len(number), self._language.cardinal(int(number[:15])))
         return Reading(len(number), self._power_words(number))
 
-    def _power(self, text: str, at: int, ended: bool) -> Reading | None:
+    def _power(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
         match = _POWER.match(text, at)
         if (match is None or match.end() == len(text)) and not ended:
             if _OPEN_POWER.match(text, at):
                 return None
+        following = text[at + 1 : at + 2]
+        if (following.isalpha() or following == "(") and is_word_character(before[-1:]):
+            return Reading(1, self._language.powers[""])
         if match is None or len(match["number"]) > 15:
             return _NONE
         return Reading(match.end() - at, self._power_words(match["number"]))
@@ -123,16 +131,25 @@ class SignReader:
 
     def _operator(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
         char, lang = text[at], self._language
-        if char == "+" and is_word_character((before.rstrip("+") or " ")[-1]):
+        if text.startswith("+/-", at):
+            return Reading(3, lang.plus_or_minus or f"{lang.plus} {lang.minus}")
+        if not ended and text[at:] in ("+", "+/"):
+            return None
+        if char == "+" and (
+            (last := (before.rstrip("+") or " ")[-1]) == "%" or is_word_character(last)
+        ):
             if not before.endswith("++"):
                 return Reading(1, lang.plus)
         if char in _SPACED and before[-1:] != " ":
             return _NONE
-        if not _OPERAND.search(before):
+        operand = _OPERAND.search(before)
+        between = char in "+=" and before[-1:] == " " and not before[-2:-1].isspace()
+        if not (operand or between):
             return _NONE
         if not ended and _OPEN_OPERATOR.match(text, at):
             return None
-        match = _OPERATOR.match(text, at)
+        match = _OPERATOR.match(text, at) if operand else None
+        match = match or (_BETWEEN.match(text, at) if between or char == "=" else None)
         if match is None or (char in _SPACED and match.end() - at == 1):
             return _NONE
         if char == "±":
@@ -140,15 +157,18 @@ class SignReader:
         return Reading(1, lang.operators[char]) if char in lang.operators else _NONE
 
     def _number_sign(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
-        lang, window = self._language, text[at + 1 : at + 3]
+        lang = self._language
         if is_word_character(before[-1:]):
             letter = lang.sharp and not is_word_character(before[-2:-1]) and before[-1].isupper()
             return Reading(1, lang.sharp) if letter else _NONE
-        if len(window) < 2 and not window.isdecimal() and not ended:
-            return None
-        if window[:1].isdecimal() or (window[:1].isupper() and window[1:].isdecimal()):
+        if _NUMBERED.match(text, at):
             return Reading(1, lang.number_sign) if lang.number_sign else _NONE
-        if window[:1].isalpha() and lang.hashtag:
+        if not ended and _OPEN_NUMBERED.match(text, at):
+            return None
+        label = _LABELLED.search(before) if text[at + 1 : at + 2] in (" ", ":") else None
+        if label and label.group(1).lower() in lang.numbered:
+            return Reading(1, lang.number_sign)
+        if text[at + 1 : at + 2].isalpha() and lang.hashtag:
             return Reading(1, lang.hashtag)
         return _NONE
 

@@ -1,0 +1,46 @@
+"""Patterns for what stands around an English number and says what it is.
+
+All but `PART` are for the text before it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from realtime_tts.text.languages import english_words as say
+
+MONTH = (
+    r"(?:/(?:1[3-9]|2\d|3[01]) (?:to|and|or)"
+    r"|\b(?:(?i:on|by|until|till|before|after|since|from|due|dated?|through|for)"
+    r"|(?:Mon|Tue(?:s)?|Wed(?:nes)?|Thu(?:rs?)?|Fri|Sat(?:ur)?|Sun)(?:day)?\.?,?))\s\Z"
+)
+PART = (
+    r"(?! (?:an|of|off|cups?|teaspoons?|tsp|tablespoons?|tbsp|pounds?|lbs?|ounces?|oz|pints?"
+    r"|quarts?|gallons?|inch|inches|yards?|miles?|mi|hours?|hrs?|days?|price)(?!\w))"
+)
+"""A fraction of something, not a date."""
+_SPELLED = (
+    "code|PIN|OTP|passcode|password|ID|card|account|acct|ticket|case|invoice|tracking|reference|"
+    "confirmation|reservation|booking|serial|ISBN|SSN|IMEI|SKU|zip|routing|policy"
+)
+SPELLING = (
+    rf"\b(?i:{_SPELLED})(?: (?i:number|no\.|#|code|ID|to))?(?: is| are|,? (?i:ending in|ends in))?"
+    r"[:#]?\s?#?\s?|\b(?:ending|ends)(?: in)?\s|#|\*-?|[•xX]{2,}-?|\b(?i:text) \w+ to\s"
+    r"|\b(?i:(?:your|my|the|this|our) (?:order|claim)|order (?:number|#) is)\s"
+)
+PAIRED = (
+    r"(?:\b(?i:rooms?|rm\.?|suite|ste\.?|apt\.?|apartment|flight|gate|bus|route|highway|hwy\.?|interstate|"
+    r"extension|ext\.?|error|status|port|channel|form|section|boeing|exit|box|unit)\s"
+    r"|\b(?!AD|BC|CE|TO|IN|OF|AT)[A-Z]{2,4}[ -]|\b[A-Z]-|localhost:)\Z"
+)
+ROAD = r"\b(?:[A-Z]{1,2}-|(?:I|US|SR|(?i:rte\.?|rt\.?|route|highway|hwy\.?|interstate|exit)) )\Z"
+STATE = rf"(?:\b(?:{'|'.join(say.STATES)})|(?i:\bzip(?: code)?(?: is|:)?))\s\Z"
+DECADE = re.compile(
+    r"(?:\b(?i:the|his|her|their|my|your|our|late|early)\s?|[-–]\s?|['’]\s?|(?:\A|[.;:!?])\s?)\Z"
+)
+RELEASES = (
+    r"(?:\b(?:Python|Ubuntu|Node|PHP|Java|Ruby|Django|Go|Rust|Kubernetes|Debian|macOS|iOS)|"
+    r"\b[Vv]ersion)\s\Z|\bv\Z"
+)
+UNQUOTED = r"\A[^\"]*(?:\"[^\"]*\"[^\"]*)*(?<!\")"
+"""Text in which no quotation is open, so that a quotation mark stands for inches."""

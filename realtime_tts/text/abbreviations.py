@@ -140,7 +140,9 @@ class AbbreviationReader:
         behind = _DATE_BEHIND.match(text, end)
         if behind is None and not ended and _OPEN_DATE_BEHIND.match(text, end):
             return None
-        dated = behind and (behind["word"] in self._language.months or behind["word"].isdecimal())
+        if behind is None or self._language.dotted_ordinals:  # German: So 5 Minuten
+            return Reading(0, "")
+        dated = behind["word"] in self._language.months or behind["word"].isdecimal()
         return Reading(length, name) if dated else Reading(0, "")
 
     @staticmethod

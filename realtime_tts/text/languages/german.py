@@ -41,13 +41,14 @@ _UNITS = (
         "|cl Zentiliter|dl Deziliter|hl Hektoliter|km/h Kilometer pro Stunde"
         "|m/s Meter pro Sekunde|m² Quadratmeter|km² Quadratkilometer|cm² Quadratzentimeter"
         "|m³ Kubikmeter|ha Hektar|ct Cent"
-        "|TL Teelöffel|EL Esslöffel|l/100_km Liter auf einhundert Kilometer",
+        "|qm Quadratmeter|TL Teelöffel|EL Esslöffel|l/100_km Liter auf einhundert Kilometer",
     )
     | tables.nouns(
         tables.invariable,
         "kg Kilogramm|g Gramm|mg Milligramm|Uhr Uhr|°C Grad Celsius|°F Grad Fahrenheit|kW Kilowatt"
         "|MW Megawatt|GW Gigawatt|W Watt|V Volt|A Ampere|Hz Hertz|kHz Kilohertz|MHz Megahertz"
-        "|GHz Gigahertz|kB Kilobyte|MB Megabyte|GB Gigabyte|TB Terabyte|Mbit/s Megabit pro Sekunde"
+        "|GHz Gigahertz|kB Kilobyte|MB Megabyte|GB Gigabyte|TB Terabyte"
+        "|Mbit/s Megabit pro Sekunde|MBit/s Megabit pro Sekunde"
         "|MB/s Megabyte pro Sekunde|dB Dezibel|bar Bar|hPa Hektopascal|Stk Stück|Stk. Stück"
         "|‰ Promille|kJ Kilojoule",
         "n",
@@ -147,4 +148,5 @@ GERMAN = Language(
     ),
     behind=german_rules.BEHIND,
     numeral_rules=german_rules.NUMERALS,
+    spans=german_rules.DAYS,
 )

@@ -22,6 +22,7 @@ _ABBREVIATIONS = tables.abbreviations(
         Kind.PHRASE: "z.B zum Beispiel|d.h das heißt|u.a unter anderem|i.d.R in der Regel"
         "|z.T zum Teil|u.U unter Umständen|v.a vor allem|m.E meines Erachtens|s.o siehe oben"
         "|s.u siehe unten|z.Zt zur Zeit|z.Hd zu Händen|i.A im Auftrag|o.g oben genannt"
+        "|i.H.v in Höhe von"
         "|ca circa|Ca Circa|bzw beziehungsweise|vgl vergleiche|inkl inklusive|exkl exklusive"
         "|zzgl zuzüglich|evtl eventuell|ggf gegebenenfalls|bspw beispielsweise|bzgl bezüglich"
         "|lt laut|geb geboren|gest gestorben|vs versus|zzt zurzeit|Tel Telefon|gem gemäß"

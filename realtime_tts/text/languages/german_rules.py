@@ -136,6 +136,11 @@ def _pair(ending: str) -> Words:
     return said
 
 
+def _two_days(match: re.Match[str]) -> str | None:
+    month = int(match["month"])
+    return f"{_pair('en')(match)} {MONTHS[month - 1]}" if 1 <= month <= 12 else None
+
+
 def _by_gender(match: re.Match[str]) -> str | None:
     gender = _GENDERS.of(match["noun"], "m")
     return stem(int(match["n"])) + _STRONG[gender]
@@ -212,11 +217,13 @@ DAYS |= {"Sa": "Samstag", "So": "Sonntag"}
 """The short names of days, which are read in ranges: So and Do are words, too."""
 _DAYS = rf"(?:{'|'.join(DAYS.values())}|Sonnabend)|(?:{'|'.join(DAYS)})\.?"
 _ORDINAL = r"(?P<n>\d{1,4})\.(?= (?P<noun>[A-ZÄÖÜ]\w*))"
-_BOTH = r"(?P<n>\d{1,2})\.(?P<link>[–-]| (?:bis(?: zum)?|und|oder) )(?P<to>\d{1,2})\.(?= [A-ZÄÖÜ])"
+_TWO = r"(?P<n>\d{1,2})\.(?P<link>[–-]| (?:bis(?: zum)?|und|oder) )(?P<to>\d{1,2})\."
+_BOTH = rf"{_TWO}(?= [A-ZÄÖÜ])"
 _SHORT_DATE = rf"(?P<n>\d{{1,2}})\. (?P<month>{'|'.join(_SHORT)})\.(?= [a-zäöü0-9]|,)"
 _ORDINALS = (
     rule(_BOTH, _pair("en"), _OBLIQUE),
     rule(_BOTH, _pair("e"), _WEAK),
+    rule(rf"{_TWO}(?P<month>\d{{1,2}})\.", _two_days, _OBLIQUE),
     rule(_DATE, _dated, r"\b(?i:am|vom|zum|dem|ab|bis|seit)\s"),
     rule(_DATE, lambda m: _dated(m, "er"), rf"\b(?:{_DAYS}),?\s"),
     rule(

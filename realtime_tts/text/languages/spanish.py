@@ -113,7 +113,8 @@ SPANISH = Language(
     halves={
         form: half + "m"
         for half in "ap"
-        for form in (f"{half}m", f"{half}.m", f"{half}.m.", f"{half}. m", f"{half}. m.")
+        for name in (f"{half}m", f"{half}.m", f"{half}.m.", f"{half}. m", f"{half}. m.")
+        for form in (name, name.upper())
     },
     clock_words=("h",),
     abbreviations=_ABBREVIATIONS,

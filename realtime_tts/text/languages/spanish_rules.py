@@ -154,9 +154,9 @@ def rules(units: Iterable[str]) -> tuple[Rule, ...]:
             rf"\b(?i:el|del|al|{_DAYS}),?\s",
         ),
         rule(
-            r"\$(?P<n>\d{1,3}(?:,\d{3})+|\d+(?=\.\d\d(?!\d)| pesos| MXN)"
+            r"\$(?P<n>\d{1,3}(?:,\d{3})+|\d+(?=\.\d\d(?!\d)| pesos| MXN| USD| dólares)"
             r"|\d{1,3}(?:\.\d{3})+(?= pesos))(?:\.(?P<cents>\d\d))?"
-            r"(?P<pesos> (?:pesos|MXN)(?!\w))?(?![\d.,]*\d)",
+            r"(?:(?:(?P<pesos> (?:pesos|MXN))| (?:USD|dólares))(?!\w))?(?![\d.,]*\d)",
             _dollars,
         ),
         rule(r"\$(?P<n>\d+)\.(?P<part>\d+) (?P<scale>(?:mil )?millones)(?!\w)", _millions),

@@ -80,7 +80,7 @@ RULES = (
         _dial,
     ),
     rule(r"0\d{2,3}-\d{7,8}(?!\d)|[48]00-\d{3}-\d{4}(?!\d)", _dial),
-    rule(r"\d{3,5}(?![\d.个通次分块元])", _dial, _CALLS),
+    rule(r"\d{3,8}(?![\d.个通次分块元])", _dial, _CALLS),
     rule(r"\d{3,}", _spelled, _CODES),
     rule(rf"(?P<one>\d+){_DASH}(?=\d)", _to(_number), "第"),
     rule(r"\d+(?![\d.])", lambda m: _number(m.group()), "第"),

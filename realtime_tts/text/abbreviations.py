@@ -151,7 +151,9 @@ class AbbreviationReader:
         if not ended and _OPEN_DATE_BEHIND.match(text, end):
             return None
         behind = _DATE_BEHIND.match(text, end)
-        word = behind["word"] if behind else ""
+        if behind is None or self._language.dotted_ordinals:  # German: So 5 Minuten
+            return Reading(0, "")
+        word = behind["word"]
         dated = word[:1].isdecimal() or word in self._language.months or word in _CLOSED
         return Reading(length, name) if dated else Reading(0, "")
 

@@ -141,8 +141,11 @@ class AmountWords:
         digits = self._digits(number)
         if len(digits) > TOO_LONG:
             return f"{lang.digits(digits)}{space}{noun.many}"
-        one = int(digits) == 1 or (int(digits) == 0 and lang.singular_below > 1)
-        return f"{lang.count(int(digits), noun.gender)}{space}{noun.one if one else noun.many}"
+        value = int(digits)
+        one = value == 1 or (value == 0 and lang.singular_below > 1)
+        name = noun.one if one else noun.many
+        behind = lang.of_scale(name) if value and value % 10**6 == 0 else space + name
+        return lang.count(value, noun.gender) + behind
 
     def _number(self, number: str, yearly: bool = False) -> str:
         """Return the words for a number, with or without decimals, that stands alone."""

@@ -16,6 +16,7 @@ _MEASURE = (
 """Measure words before which two is 两. Floors, rooms, lines, classes and ranks have 二."""
 _DASH = "[-–—~～]"
 _NUMBER = r"\d+(?:\.\d+)?"
+_YEARLY = "(?:学年|财年|年度|赛季)"
 _CODES = "(?:验证码|房号|密码|邮编|尾号|代码|口令|QQ|账号|卡号|单号|工号|学号)(?:是|为|：|:)?\\s?"
 _CALLS = "(?:拨打|拨|打|致电|呼叫|热线|电话|报警|火警|急救|客服|号码)(?:是|为|：|:)?\\s?"
 
@@ -57,6 +58,11 @@ def _to(words: Callable[[str], str]) -> Callable[[re.Match[str]], str]:
     return lambda match: words(match["one"]) + "到"
 
 
+def _degrees(match: re.Match[str]) -> str:
+    signs = ["负" if match[sign] else "" for sign in ("below", "to")]
+    return f"{signs[0]}{_number(match['one'])}到{signs[1]}"
+
+
 def _fraction(match: re.Match[str]) -> str | None:
     above, below = int(match["above"]), int(match["below"])
     if not 0 < above < below <= 1000:
@@ -74,13 +80,13 @@ RULES = (
         _dial,
     ),
     rule(r"0\d{2,3}-\d{7,8}(?!\d)|[48]00-\d{3}-\d{4}(?!\d)", _dial),
-    rule(r"\d{3,5}(?![\d.个通次分块元])", _dial, _CALLS),
+    rule(r"\d{3,8}(?![\d.个通次分块元])", _dial, _CALLS),
     rule(r"\d{3,}", _spelled, _CODES),
     rule(rf"(?P<one>\d+){_DASH}(?=\d)", _to(_number), "第"),
     rule(r"\d+(?![\d.])", lambda m: _number(m.group()), "第"),
     rule(r"\d{1,3}(?:\.\d{1,3}){3}(?![\d.])", lambda m: "点".join(map(year, m.group().split(".")))),
     rule(r"(?P<year>[12]\d{3})(?P<m>[/.])(?P<month>\d{1,2})(?P=m)(?P<day>\d{1,2})(?!\d)", _date),
-    rule(rf"(?P<one>[12]\d{{3}}){_DASH}(?=[12]\d{{3}}(?:年|学年))", _to(year)),
+    rule(rf"(?P<one>[12]\d{{3}}){_DASH}(?=[12]\d{{3}}(?:年|{_YEARLY}))", _to(year)),
     rule(
         rf"(?P<one>[12]\d{{3}}){_DASH}(?P<two>[12]\d{{3}})(?=[）)])",
         lambda m: f"{year(m['one'])}到{year(m['two'])}",
@@ -89,7 +95,7 @@ RULES = (
     rule(r"(?:12306|12315|100\d\d|95\d{3})(?=[网平热客])", _dial),
     rule(r"\d{1,4}(?=年)", _spelled, "公元前?"),
     rule(r"(?P<year>\d{4})(?=年)", _year),
-    rule(r"(?:19|20)\d\d(?=[届级款版]|学年|财年)", _spelled),
+    rule(rf"(?:19|20)\d\d(?=[届级款版]|{_YEARLY})", _spelled),
     rule(r"0\d(?=[年后级届])|[5-9]\d(?=年(?:\d{1,2}月|[春夏秋冬初末底]))", _spelled),
     rule(r"[05-9][05](?=后(?![来面天年]))", _spelled),
     rule(r"\d{3,4}(?=室|房)|\d{3}(?=路)", _spelled),
@@ -110,7 +116,8 @@ RULES = (
     rule(rf"2{_DASH}(?={_NUMBER}{_MEASURE})", lambda m: "两到"),
     rule(rf"(?P<one>{_NUMBER}){_DASH}(?=2{_MEASURE})", _to(_number)),
     rule(r"(?P<above>\d+)/(?P<below>\d+)(?![\d/])", _fraction),
-    rule(rf"(?P<one>{_NUMBER})[~～](?=\d)", _to(_number)),
+    rule(rf"(?P<below>-?)(?P<one>{_NUMBER})[~～](?P<to>-?)(?=\d)", _degrees),
+    rule(r"-(?=\d{1,4}[年月日号点])", lambda m: "到", "[年月日号点]"),
     rule(r"(?P<n>\d+)-(?=\d+=)", lambda m: _number(m["n"]) + "减"),
     rule(r"(?P<n>\d+)[x×](?=\d)", lambda m: _number(m["n"]) + "乘"),
     rule(rf"(?P<n>{_NUMBER})元/(?=\w)", lambda m: _number(m["n"]) + "元每"),

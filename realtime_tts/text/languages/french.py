@@ -16,7 +16,8 @@ _ABBREVIATIONS = tables.abbreviations(
         Kind.TITLE: "Mme Madame|Mmes Mesdames|Mlle Mademoiselle|Dr Docteur|Pr Professeur"
         "|M Monsieur|MM Messieurs|Me Maître|St Saint|Ste Sainte",
         Kind.PHRASE: "p.ex par exemple|par_ex par exemple|c.-à-d c'est-à-dire|i.e c'est-à-dire"
-        "|env environ|cf confer|tél téléphone|Tél Téléphone|av avenue|bd boulevard"
+        "|env environ|Env Environ|Av Avenue|Bd Boulevard"
+        "|cf confer|tél téléphone|Tél Téléphone|av avenue|bd boulevard"
         "|s.v.p s'il vous plaît|approx approximativement|vs versus|resp respectivement"
         "|N.B nota bene",
         Kind.SYMBOL: "M._et Monsieur et|St- Saint-|Ste- Sainte-",
@@ -26,7 +27,7 @@ _ABBREVIATIONS = tables.abbreviations(
         "|pp pages|chap chapitre|art article|vol volume|fig figure|max maximum|min minimum"
         "|éd édition",
     },
-    bare="Mme Mmes Mlle Dr Pr Me St Ste n° nº N° Nº no nos bd",
+    bare="Mme Mmes Mlle Dr Pr Me St Ste n° nº N° Nº no nos bd Bd",
     spaced=True,
 )
 _UNITS = (

@@ -127,6 +127,13 @@ def _hours_and_minutes(match: re.Match[str]) -> str:
     return f"{hours} {count(minute, 'f')} minute{'s' if minute > 1 else ''}"
 
 
+def _joined(match: re.Match[str]) -> str:
+    number, part = int(match["n"]), match["part"]
+    noun = ("mètre" if match["unit"] == "m" else "euro") + ("s" if number > 1 else "")
+    zero = "zéro " if part[0] == "0" else ""
+    return f"{cardinal(number)} {noun}" + (f" {zero}{cardinal(int(part))}" if int(part) else "")
+
+
 RULES = (
     rule(_PHONE, _dial),
     dates(date, ".-"),
@@ -136,6 +143,7 @@ RULES = (
     rule(r"24 ?h ?/ ?24(?!\w)", lambda m: "vingt-quatre heures sur vingt-quatre"),
     rule(r"7 ?j ?/ ?7(?!\w)", lambda m: "sept jours sur sept"),
     rule(r"(?P<hour>\d{1,2}) ?h ?(?P<minute>\d{1,2}) ?min(?!\w)", _hours_and_minutes),
+    rule(r"(?P<n>\d{1,4}) ?(?P<unit>€|m)(?P<part>\d\d)(?!\w|[.,]\d)", _joined),
     rule(r"(?P<n>\d{1,2})/20(?![\d/])", lambda m: f"{cardinal(int(m['n']))} sur vingt"),
     rule(r"(?P<n>\d+)(?: 1/2| ?½)(?!\d)", lambda m: f"{cardinal(int(m['n']))} et demi"),
     rule(r"(?:1/2|½)(?= (?P<noun>\w+))", _half),

@@ -22,6 +22,7 @@ _ABBREVIATIONS = tables.abbreviations(
         Kind.PHRASE: "z.B zum Beispiel|d.h das heißt|u.a unter anderem|i.d.R in der Regel"
         "|z.T zum Teil|u.U unter Umständen|v.a vor allem|m.E meines Erachtens|s.o siehe oben"
         "|s.u siehe unten|z.Zt zur Zeit|z.Hd zu Händen|i.A im Auftrag|o.g oben genannt"
+        "|i.H.v in Höhe von"
         "|ca circa|Ca Circa|bzw beziehungsweise|vgl vergleiche|inkl inklusive|exkl exklusive"
         "|zzgl zuzüglich|evtl eventuell|ggf gegebenenfalls|bspw beispielsweise|bzgl bezüglich"
         "|lt laut|geb geboren|gest gestorben|vs versus|zzt zurzeit|Tel Telefon|gem gemäß"
@@ -41,13 +42,14 @@ _UNITS = (
         "|cl Zentiliter|dl Deziliter|hl Hektoliter|km/h Kilometer pro Stunde"
         "|m/s Meter pro Sekunde|m² Quadratmeter|km² Quadratkilometer|cm² Quadratzentimeter"
         "|m³ Kubikmeter|ha Hektar|ct Cent"
-        "|TL Teelöffel|EL Esslöffel|l/100_km Liter auf einhundert Kilometer",
+        "|qm Quadratmeter|TL Teelöffel|EL Esslöffel|l/100_km Liter auf einhundert Kilometer",
     )
     | tables.nouns(
         tables.invariable,
         "kg Kilogramm|g Gramm|mg Milligramm|Uhr Uhr|°C Grad Celsius|°F Grad Fahrenheit|kW Kilowatt"
         "|MW Megawatt|GW Gigawatt|W Watt|V Volt|A Ampere|Hz Hertz|kHz Kilohertz|MHz Megahertz"
-        "|GHz Gigahertz|kB Kilobyte|MB Megabyte|GB Gigabyte|TB Terabyte|Mbit/s Megabit pro Sekunde"
+        "|GHz Gigahertz|kB Kilobyte|MB Megabyte|GB Gigabyte|TB Terabyte"
+        "|Mbit/s Megabit pro Sekunde|MBit/s Megabit pro Sekunde"
         "|MB/s Megabyte pro Sekunde|dB Dezibel|bar Bar|hPa Hektopascal|Stk Stück|Stk. Stück"
         "|‰ Promille|kJ Kilojoule",
         "n",
@@ -147,4 +149,5 @@ GERMAN = Language(
     ),
     behind=german_rules.BEHIND,
     numeral_rules=german_rules.NUMERALS,
+    spans=german_rules.DAYS,
 )

@@ -54,6 +54,7 @@ _HALF = {
 _DATIVE = r"\b(?i:mit|nach|vor|seit|in|aus|bei|von|zu|ab|binnen|innerhalb von)\s(?:1 \w+ und )?"
 _ACCUSATIVE = (
     r"\b(?i:für|ohne|um|durch|gegen|pro|habe|hast|hat|haben|habt|hatte|hatten|gibt|gab|kaufe"
+    r"|dauert|dauern|erhält|erhalten|bekommt|bekommen|wiegt|spart|sparen"
     r"|kauft|kaufen|kaufte|brauche|braucht|brauchen|nehme|nimmt|nimm|trink|iss|nehmen|bestelle|bestellt|möchte"
     r"|möchten|sucht|suche|suchen|findet|esse|isst|trinke|trinkt)\s(?:1 \w+ und )?"
 )
@@ -81,7 +82,7 @@ _QUEENS = "Elisabeth|Katharina|Maria|Isabella|Christina|Margarethe|Viktoria"
 _CHAPTERS = "Kapitel|Teil|Band|Akt|Abschnitt|Phase|Stufe|Klasse|Typ|Artikel|Weltkrieg"
 _DATE = (
     r"(?P<day>\d{1,2})\. ?(?P<month>\d{1,2})"
-    r"(?:\. ?(?P<year>\d\d(?:\d\d)?)(?!\d)|\.(?= \S)|(?=\.))(?!\d)"
+    r"(?:\. ?(?P<year>\d\d(?:\d\d)?)(?!\d)|\.(?= \S|[,;)])|(?=\.))(?!\d)"
 )
 _CODE = r"(?:[Nn]ummer|Code|PIN|TAN|PLZ|Passwort|Tel\.|Telefon)(?: lautet| ist|:)?\s"
 _EMERGENCY = r"(?:Not(?:ruf|fall)|Polizei|Feuerwehr|unter(?: der)?|[Rr]uf\w*|[Ww]ähl\w*)(?: die)?\s"
@@ -133,6 +134,11 @@ def _pair(ending: str) -> Words:
         return f"{stem(int(match['n']))}{ending} {link} {stem(int(match['to']))}{ending}"
 
     return said
+
+
+def _two_days(match: re.Match[str]) -> str | None:
+    month = int(match["month"])
+    return f"{_pair('en')(match)} {MONTHS[month - 1]}" if 1 <= month <= 12 else None
 
 
 def _by_gender(match: re.Match[str]) -> str | None:
@@ -188,7 +194,8 @@ def _hours(match: re.Match[str]) -> str:
 
 
 def _spelled(match: re.Match[str]) -> str:
-    return " ".join(cardinal(int(digit)) for digit in match.group())
+    groups = match.group().split("-")
+    return ", ".join(" ".join(cardinal(int(digit)) for digit in group) for group in groups)
 
 
 def _whole(match: re.Match[str]) -> str:
@@ -205,13 +212,18 @@ def _dated(match: re.Match[str], ending: str = "en") -> str | None:
     return f"{words} {year(number) if number in YEARS else cardinal(number)}"
 
 
-_DAYS = "Montag|Dienstag|Mittwoch|Donnerstag|Freitag|Samstag|Sonnabend|Sonntag"
+DAYS = {"Mo": "Montag", "Di": "Dienstag", "Mi": "Mittwoch", "Do": "Donnerstag", "Fr": "Freitag"}
+DAYS |= {"Sa": "Samstag", "So": "Sonntag"}
+"""The short names of days, which are read in ranges: So and Do are words, too."""
+_DAYS = rf"(?:{'|'.join(DAYS.values())}|Sonnabend)|(?:{'|'.join(DAYS)})\.?"
 _ORDINAL = r"(?P<n>\d{1,4})\.(?= (?P<noun>[A-ZÄÖÜ]\w*))"
-_BOTH = r"(?P<n>\d{1,2})\.(?P<link>[–-]| (?:bis(?: zum)?|und|oder) )(?P<to>\d{1,2})\.(?= [A-ZÄÖÜ])"
+_TWO = r"(?P<n>\d{1,2})\.(?P<link>[–-]| (?:bis(?: zum)?|und|oder) )(?P<to>\d{1,2})\."
+_BOTH = rf"{_TWO}(?= [A-ZÄÖÜ])"
 _SHORT_DATE = rf"(?P<n>\d{{1,2}})\. (?P<month>{'|'.join(_SHORT)})\.(?= [a-zäöü0-9]|,)"
 _ORDINALS = (
     rule(_BOTH, _pair("en"), _OBLIQUE),
     rule(_BOTH, _pair("e"), _WEAK),
+    rule(rf"{_TWO}(?P<month>\d{{1,2}})\.", _two_days, _OBLIQUE),
     rule(_DATE, _dated, r"\b(?i:am|vom|zum|dem|ab|bis|seit)\s"),
     rule(_DATE, lambda m: _dated(m, "er"), rf"\b(?:{_DAYS}),?\s"),
     rule(
@@ -227,7 +239,7 @@ _FORMS = (
     rule(r"1\.?001(?= Nacht)", lambda m: "tausendundeine"),
     rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d)(?![\d/])", _season),
     rule(r"(?P<hour>\d{1,2}):(?P<minute>\d\d) (?:Std|h)(?!\w)", _hours),
-    rule(r"\d{3,}(?![\d.,/]*\d| \d)", _spelled, _CODE),
+    rule(r"\d{3,}(?:-\d+)*(?![\d.,/-]*\d| \d)", _spelled, _CODE),
     rule(r"11[02](?![\d.,]*\d)", _spelled, _EMERGENCY),
     rule(r"(?P<n>\d{1,4})er(?P<case>n?)(?!\w)", _decade),
     rule(rf"(?P<n>\d{{1,4}})-?(?P<tail>(?i:{_SUFFIXES})(?:e[mnrs]?)?)(?!\w)", _compound),

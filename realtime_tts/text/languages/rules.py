@@ -39,7 +39,8 @@ class RuleReader:
         if more text is needed. The answer never changes when text is added."""
         behind = self._language.behind
         end = extent
-        while behind is not None and behind.fullmatch(text, at, end):
+        most = extent + MAX_WORD  # a number that never ends would be looked at again and again
+        while behind is not None and end < most and behind.fullmatch(text, at, end):
             further = self._further(text, end, ended, stop)
             if further is None or further == end:
                 return further

@@ -12,7 +12,7 @@ _ABBREVIATIONS = tables.abbreviations(
         "|Dra doctora|Prof profesor|Profa profesora|D don|Dña doña"
         "|Lic licenciado|Ing ingeniero|Gral general|Sto Santo|Sta Santa|P.D posdata",
         Kind.PHRASE: "Ud usted|Uds ustedes"
-        "|p.ej por ejemplo|aprox aproximadamente|tel teléfono|Tel Teléfono"
+        "|p.ej por ejemplo|aprox aproximadamente|Aprox Aproximadamente|tel teléfono|Tel Teléfono"
         "|EE.UU Estados Unidos|vs versus|Av avenida|Avda avenida|dpto departamento"
         "|izq izquierda|dcha derecha|i.e es decir",
         Kind.SYMBOL: "Sr._y señor y|Dr._y doctor y|Sra._y señora y|D._y don y",
@@ -38,6 +38,12 @@ _UNITS = (
     )
     | tables.nouns(
         tables.plural_s, "h hora|ha hectárea|t tonelada|kcal kilocaloría|cal caloría|lb libra", "f"
+    )
+    | tables.by_name(
+        {
+            "cda. cda cdas. cdas": tables.plural_s("cucharada", "f"),
+            "cdta. cdta cdtas. cdtas": tables.plural_s("cucharadita", "f"),
+        }
     )
     | {
         "m²": Noun("metro cuadrado", "metros cuadrados"),
@@ -107,7 +113,8 @@ SPANISH = Language(
     halves={
         form: half + "m"
         for half in "ap"
-        for form in (f"{half}m", f"{half}.m", f"{half}.m.", f"{half}. m", f"{half}. m.")
+        for name in (f"{half}m", f"{half}.m", f"{half}.m.", f"{half}. m", f"{half}. m.")
+        for form in (name, name.upper())
     },
     clock_words=("h",),
     abbreviations=_ABBREVIATIONS,

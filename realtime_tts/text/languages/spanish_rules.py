@@ -62,7 +62,7 @@ _HALVES = {"kg": "kilogramo", "l": "litro", "km": "kilómetro", "m": "metro"}
 _ADJECTIVES = "gran|grandes|principales|posibles|diferentes|jóvenes|mejores|peores"
 BEHIND = re.compile(
     rf"(?:(?:[\d .]*[02-9])?1|[\d .]*[2-9]\d\d(?:[. ]\d{{3}})*)(?: (?:{_ADJECTIVES}))?"
-    r"|\d+[–-]\d+|\d{1,2}/\d{1,2}|½|[\d.]+ mil|1 de|1 de la"
+    r"|\d+[–-]\d+|\d{1,2}/\d{1,2}|½|[\d.]+ mil|1 de|1 de la|\$[\d.,]+"
 )
 """Text from a number on behind which the rules look at another word."""
 
@@ -118,9 +118,10 @@ def _before(mark: str) -> Words:
 
 
 def _dollars(match: re.Match[str]) -> str:
-    """Read dollars as they are written in America: $1,500.50."""
-    number, cents = int(match["n"].replace(",", "")), match["cents"]
-    words = f"{count(number, 'm')} {'dólar' if number == 1 else 'dólares'}"
+    """Read dollars and pesos as they are written in America: $1,500.50."""
+    number, cents = int(re.sub(r"\D", "", match["n"])), match["cents"]
+    one, many = ("peso", "pesos") if match["pesos"] else ("dólar", "dólares")
+    words = f"{count(number, 'm')} {one if number == 1 else many}"
     return f"{words} con {cardinal(int(cents))}" if cents and int(cents) else words
 
 
@@ -153,7 +154,9 @@ def rules(units: Iterable[str]) -> tuple[Rule, ...]:
             rf"\b(?i:el|del|al|{_DAYS}),?\s",
         ),
         rule(
-            r"\$(?P<n>\d{1,3}(?:,\d{3})+|\d+(?=\.\d\d(?!\d)))(?:\.(?P<cents>\d\d))?(?![\d.,]*\d)",
+            r"\$(?P<n>\d{1,3}(?:,\d{3})+|\d+(?=\.\d\d(?!\d)| pesos| MXN| USD| dólares)"
+            r"|\d{1,3}(?:\.\d{3})+(?= pesos))(?:\.(?P<cents>\d\d))?"
+            r"(?:(?:(?P<pesos> (?:pesos|MXN))| (?:USD|dólares))(?!\w))?(?![\d.,]*\d)",
             _dollars,
         ),
         rule(r"\$(?P<n>\d+)\.(?P<part>\d+) (?P<scale>(?:mil )?millones)(?!\w)", _millions),

@@ -69,7 +69,8 @@ class Utterance:
 
     def cuts(self) -> list[int]:
         """The frames in which sentences meet: the quietest ones around their first words."""
-        frames = self.samples[: len(self.samples) // FRAME_SAMPLES * FRAME_SAMPLES].reshape(-1, FRAME_SAMPLES)
+        whole = len(self.samples) // FRAME_SAMPLES
+        frames = self.samples[: whole * FRAME_SAMPLES].reshape(whole, FRAME_SAMPLES)
         loudness = np.abs(frames.astype(np.int32)).sum(1)
         reached = np.maximum.accumulate(self.spoken_words()[: len(frames)])
         cuts, before = [0], 0

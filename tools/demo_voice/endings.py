@@ -10,12 +10,11 @@ import re
 
 import numpy as np
 
-FRAME_SAMPLES = 1920
-_LABEL = 480
-"""Samples, 20 ms."""
-_PER_FRAME = FRAME_SAMPLES // _LABEL
+from tools.demo_voice.codec_trainer import FRAME_SAMPLES, LABELS
+from tools.demo_voice.teacher import LABEL_SAMPLES
+
 _SILENT, _SOUNDING = -55.0, -50.0
-"""Decibels of full scale, of 20 ms."""
+"""Decibels of full scale, of a label: 20 ms."""
 _NEAR_END = 32
 """Labels before the last sound, in which the closure is looked for."""
 _RELEASE = 8
@@ -40,17 +39,18 @@ def frames_to_keep(samples: np.ndarray) -> int:
     if not len(sounding):
         return frames
     last = int(sounding[-1])
-    silent = np.flatnonzero(levels[max(0, last - _NEAR_END) : last] < _SILENT)
+    near = max(0, last - _NEAR_END)
+    silent = np.flatnonzero(levels[near:last] < _SILENT)
     if not len(silent):
         return frames
-    first = int(sounding[sounding > max(0, last - _NEAR_END) + silent[-1]][0])
+    first = int(sounding[sounding > near + silent[-1]][0])
     release = levels[first : last + 1]
     if len(release) <= _RELEASE or release.max() > levels.max() - _SOFTER:
         return frames
-    return min(frames, -(-(first + _KEPT) // _PER_FRAME))
+    return min(frames, -(-(first + _KEPT) // LABELS))
 
 
 def _levels(samples: np.ndarray) -> np.ndarray:
     """[N / 480] dB of full scale."""
-    parts = samples.reshape(-1, _LABEL).astype(np.float64) / 32768
+    parts = samples.reshape(-1, LABEL_SAMPLES).astype(np.float64) / 32768
     return 10 * np.log10((parts**2).mean(1) + 1e-12)

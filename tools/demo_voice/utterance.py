@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from realtime_tts.engine.made_codes import packed, unpacked
+from tools.demo_voice.codec_trainer import FRAME_SAMPLES
 from tools.demo_voice.codes import CodedShard
-from tools.demo_voice.endings import FRAME_SAMPLES, ends_in_stop, frames_to_keep
+from tools.demo_voice.endings import ends_in_stop, frames_to_keep
 from tools.demo_voice.judge import Sentence
 from tools.demo_voice.settings import CODEBOOKS
 from tools.demo_voice.speech import VOICE_NAMES

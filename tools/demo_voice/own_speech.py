@@ -41,7 +41,7 @@ from tools.demo_voice.codes import encoder, read_tokenizer, word_tokens
 from tools.demo_voice.judge import Heard, Judge
 from tools.demo_voice.phonetics import spelled_out
 from tools.demo_voice.speech import ENDS, LENGTHS, VOICE_NAMES
-from tools.demo_voice.student import StudentSettings
+from tools.demo_voice.student import LAYOUTS, StudentSettings
 from tools.demo_voice.utterance import Judged, Text, Utterance, coded, worth_learning
 
 _ON_GPU: dict[str, Any] = {"kind": "process", "dtype": "bfloat16", "gpu_memory": "30%"}
@@ -143,7 +143,7 @@ class Speaker:
             language="english",
             seed=1_000_000 * self._seed + self._opened,
             sampling=sampling,
-            layout="full_text",
+            layout=LAYOUTS[self._opened % len(LAYOUTS)],
         )
         return [Open(id, spec), Append(id, ids), Finish(id)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -30,14 +30,6 @@ Sentence = tuple[str, np.ndarray]
 """A text, and its speech: [N] int16 at `SAMPLE_RATE`."""
 
 
-class Heard(NamedTuple):
-    """Of a sentence: whether all of it was understood and rises where it should, and the words
-    of its text, counted between spaces, that were not understood."""
-
-    right: bool
-    misheard: frozenset[int] = frozenset()
-
-
 class Speech(Protocol):
     """What is judged, sentence by sentence."""
 
@@ -57,24 +49,23 @@ class Judge:
         """As much as is best judged at once."""
         return self._at_once * _WINDOW
 
-    def heard(self, speeches: Sequence[Speech]) -> list[list[Heard]]:
-        """How the sentences of each of them are said."""
+    def right(self, speeches: Sequence[Speech]) -> list[list[bool]]:
+        """Which sentences of each of them are said, and nothing else with them."""
         listed = [
             (number, sentence)
             for number, speech in enumerate(speeches)
             for sentence in speech.sentences()
         ]
-        judged: list[list[Heard]] = [[] for _ in speeches]
+        right: list[list[bool]] = [[] for _ in speeches]
         windows = list(_windows(listed))
         for begin in range(0, len(windows), self._at_once):
             some = windows[begin : begin + self._at_once]
             heard = self._whisper.transcribe([_in_a_row(window) for window in some], SAMPLE_RATE)
             for window, text in zip(some, heard, strict=True):
-                said = compared([sentence[0] for _, sentence in window], text)
-                for (number, sentence), one in zip(window, said, strict=True):
-                    falls = one.right and self._rising and _falls(*sentence)
-                    judged[number].append(Heard(right=False) if falls else one)
-        return judged
+                said = understood([sentence[0] for _, sentence in window], text)
+                for (number, sentence), well in zip(window, said, strict=True):
+                    right[number].append(well and not (self._rising and _falls(*sentence)))
+        return right
 
 
 Window = list[tuple[int, Sentence]]
@@ -108,31 +99,23 @@ def _falls(text: str, sound: np.ndarray) -> bool:
     return not Pitch.of(Recording(sound, SAMPLE_RATE)).terminal() >= _LEAST_RISE  # or not a number
 
 
-def compared(texts: Sequence[str], heard: str) -> list[Heard]:
-    """The texts, said one after the other, and what was heard of them all. What is heard between
-    two words is an error of both."""
+def understood(texts: Sequence[str], heard: str) -> list[bool]:
+    """Which of the texts, said one after the other, were heard without an error. What is heard
+    between two of them is an error of both."""
     words: list[str] = []
-    places: list[tuple[int, int]] = []
-    for number, text in enumerate(texts):
-        for place, word in enumerate(_apart(text)):
-            words += word
-            places += [(number, place)] * len(word)
+    spans = []
+    for text in texts:
+        begin = len(words)
+        words += normalise(text)
+        spans.append((begin, len(words)))
     found = normalise(as_said(heard))
-    misheard: list[set[int]] = [set() for _ in texts]
+    right = [True] * len(texts)
     matcher = SequenceMatcher(None, words, found, autojunk=False)
     for _, begin, end, found_begin, found_end in matcher.get_opcodes():
         # A compound that is written as one word or as two is no error.
         if "".join(words[begin:end]) == "".join(found[found_begin:found_end]):
             continue
-        around = (max(begin - 1, 0), end + 1) if begin == end else (begin, end)
-        for number, place in places[slice(*around)]:
-            misheard[number].add(place)
-    return [Heard(not wrong, frozenset(wrong)) for wrong in misheard]
-
-
-def _apart(text: str) -> list[list[str]]:
-    """Of each word of a text, what is compared of it; the first has all where words are only read
-    together."""
-    apart = [normalise(word) for word in text.split()]
-    whole = normalise(text)
-    return apart if sum(apart, []) == whole else [whole]
+        for number, (first, last) in enumerate(spans):
+            inserted = begin == end and first <= begin <= last
+            right[number] &= not (inserted or (begin < last and end > first))
+    return right

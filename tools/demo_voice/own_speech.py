@@ -38,11 +38,11 @@ from realtime_tts.errors import CheckpointError, EngineError
 from realtime_tts.metrics import Metrics
 from realtime_tts.sampling import PredictorSampling, Sampling
 from tools.demo_voice.codes import encoder, read_tokenizer, word_tokens
-from tools.demo_voice.judge import Heard, Judge
+from tools.demo_voice.judge import Judge
 from tools.demo_voice.phonetics import spelled_out
 from tools.demo_voice.speech import ENDS, LENGTHS, VOICE_NAMES
 from tools.demo_voice.student import LAYOUTS, StudentSettings
-from tools.demo_voice.utterance import Judged, Text, Utterance, coded, worth_learning
+from tools.demo_voice.utterance import Kept, Text, Utterance, coded
 
 _ON_GPU: dict[str, Any] = {"kind": "process", "dtype": "bfloat16", "gpu_memory": "30%"}
 """Of the engine: it needs the interpreter as much as the judge does. One process uses two fifths of
@@ -86,16 +86,16 @@ class Speaker:
         self._config = replace(settings.engine(), **on_gpu)
         self._encode = encoder(read_tokenizer(checkpoint))
         self._texts = iter(texts)
-        self._again: list[Judged] = []
+        self._again: list[tuple[Text, int]] = []
         self._seed, self._opened = seed, 0
         self._link: EngineLink | None = None
         self._speaking: dict[str, Utterance] = {}
         self._over: asyncio.Queue[Utterance] = asyncio.Queue()
 
-    def again(self, missed: Judged) -> None:
+    def again(self, utterance: Utterance) -> None:
         """Say this text next, if it has not been said as often as there are temperatures."""
-        if missed[0].attempt + 1 < len(_TEMPERATURES):
-            self._again.append(missed)
+        if utterance.attempt + 1 < len(_TEMPERATURES):
+            self._again.append((utterance.text, utterance.attempt + 1))
 
     async def spoken(self) -> AsyncGenerator[Utterance]:
         """Utterances as they end, until no text is left. Raises CheckpointError, and EngineError
@@ -121,18 +121,16 @@ class Speaker:
 
     def _fill(self) -> None:
         while self._link is not None and len(self._speaking) < self._sessions:
-            before = self._again.pop() if self._again else None
-            text = before[0].text if before else next(self._texts, None)
+            text, attempt = self._again.pop() if self._again else (next(self._texts, None), 0)
             if text is None:
                 return
-            self._link.submit(*self._open(text, before))
+            self._link.submit(*self._open(text, attempt))
 
-    def _open(self, text: Text, before: Judged | None) -> list[Command]:
+    def _open(self, text: Text, attempt: int) -> list[Command]:
         self._opened += 1
-        attempt = before[0].attempt + 1 if before else 0
         id = f"utterance-{self._opened}"
         ids, words = word_tokens(self._encode, " ".join(text))
-        self._speaking[id] = Utterance(text, attempt, ids, words, before)
+        self._speaking[id] = Utterance(text, attempt, ids, words)
         sampling = Sampling(
             temperature=_TEMPERATURES[attempt],
             repetition_penalty=1.0,
@@ -172,11 +170,11 @@ class Shelf:
         """`leave_out`: as in `coded`."""
         self._folder, self._name, self._number = folder, name, 0
         self._leave_out = leave_out
-        self._kept: list[Judged] = []
+        self._kept: list[Kept] = []
 
-    def put(self, judged: Sequence[Judged]) -> None:
-        """Keep what there is to learn of."""
-        self._kept += [kept for one in judged for kept in worth_learning(one)]
+    def put(self, kept: Sequence[Kept]) -> None:
+        """Keep what has a sentence to learn."""
+        self._kept += [(one, right) for one, right in kept if any(right)]
         if len(self._kept) >= _SHARD:
             self.store()
 
@@ -197,9 +195,8 @@ async def keep(speaker: Speaker, judge: Judge, shelf: Shelf, seconds: float) -> 
             waiting.append(utterance)
             if sum(len(one.pcm) for one in waiting) < 2 * judge.samples:
                 continue
-            judged, waiting = await asyncio.to_thread(heard_by, judge, waiting), []
-            for one in judged:
-                right = [sentence.right for sentence in one[1]]
+            judged, waiting = await asyncio.to_thread(heard, judge, waiting), []
+            for one, right in judged:
                 if not any(right):
                     speaker.again(one)
                 said, learnt = said + len(right), learnt + sum(right)
@@ -208,18 +205,17 @@ async def keep(speaker: Speaker, judge: Judge, shelf: Shelf, seconds: float) -> 
             print(f"{took:5.0f} s: {said} sentences, {learnt} understood", flush=True)
             if took > seconds:
                 break
-    shelf.put(heard_by(judge, waiting))
+    shelf.put(heard(judge, waiting))
     shelf.store()
 
 
-def heard_by(judge: Judge, utterances: Sequence[Utterance]) -> list[Judged]:
+def heard(judge: Judge, utterances: Sequence[Utterance]) -> list[Kept]:
     """What the judge thinks of each. Nothing is right where an utterance was cut off."""
     whole = [one for one in utterances if one.reason == "complete"]
     for one in whole:
         one.end_in_time()
-    cut_off = [one for one in utterances if one.reason != "complete"]
-    nothing = [[Heard(right=False) for _ in one.text] for one in cut_off]
-    return [*zip(cut_off, nothing, strict=True), *zip(whole, judge.heard(whole), strict=True)]
+    cut_off = [(one, [False]) for one in utterances if one.reason != "complete"]
+    return [*cut_off, *zip(whole, judge.right(whole), strict=True)]
 
 
 def main() -> None:

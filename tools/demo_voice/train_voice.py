@@ -51,7 +51,7 @@ def _report(
     trainer: Trainer, feed: Feed, losses: Losses, since: tuple[int, float]
 ) -> tuple[int, float]:
     """`since`: steps and time, in seconds, from which the pace is counted; returns the next."""
-    train_figures = " ".join(f"{losses[n].item():.3f}" for n in ("first", "others", "wrong"))
+    train_figures = " ".join(f"{losses[n].item():.3f}" for n in ("first", "others", "phones"))
     pace = (trainer.steps - since[0]) / (time.monotonic() - since[1])  # the device has caught up
     valid = trainer.validate(feed.validation_batches(2))
     figures = " ".join(f"{name} {value:.3f}" for name, value in valid.items())
@@ -75,7 +75,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rate", type=float, default=1.5e-3)
     parser.add_argument("--warm-up", type=int, default=500, help="steps")
     parser.add_argument("--dropout", type=float, default=0.05)
-    parser.add_argument("--against", type=float, default=1.0, help="weight of what was said wrong")
     parser.add_argument("--save-every", type=float, default=120.0)
     parser.add_argument("--listens-from", type=float, default=0.35)
     parser.add_argument("--frames", type=int, default=250_000_000, help="room for training data")
@@ -104,7 +103,6 @@ def main() -> None:
         given.save_every,
         given.listens_from,
         given.warm_up,
-        given.against,
     )
     tokenizer = read_tokenizer(given.tokenizer)
     template = [IM_START, *tokenizer.encode("assistant\n").ids]

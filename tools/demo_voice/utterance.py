@@ -12,10 +12,10 @@ from realtime_tts.engine.made_codes import packed, unpacked
 from tools.demo_voice.codec_trainer import FRAME_SAMPLES
 from tools.demo_voice.codes import CodedShard
 from tools.demo_voice.endings import ends_in_stop, frames_to_keep
-from tools.demo_voice.judge import Heard, Sentence
+from tools.demo_voice.judge import Sentence
 from tools.demo_voice.settings import CODEBOOKS
 from tools.demo_voice.speech import VOICE_NAMES
-from tools.demo_voice.voice_data import UNKNOWN, UNLEARNT, WRONG
+from tools.demo_voice.voice_data import UNKNOWN, UNLEARNT
 from tools.demo_voice.voice_model import PHONE_LABELS
 
 _NEAR = 3  # frames around the first one of a sentence, in which the pause before it is looked for
@@ -28,13 +28,12 @@ Text = tuple[str, ...]
 class Utterance:
     """`ids`: the text's tokens; `words`: which of its words each of them lies in. `reason`: how it
     ended; `failure`: why the engine did not speak it. `pcm`, `codes` and `tokens` as in
-    `engine.link.Audio`. `before`: the attempt before, and how it was heard."""
+    `engine.link.Audio`."""
 
     text: Text
     attempt: int
     ids: list[int]
     words: list[int]
-    before: Judged | None = None
     reason: str = ""
     failure: str = ""
     pcm: bytearray = field(default_factory=bytearray)
@@ -89,26 +88,11 @@ class Utterance:
         return list(zip(self.text, np.split(self.samples, places), strict=True))
 
 
-Judged = tuple[Utterance, list[Heard]]
-"""An utterance, and how each of its sentences was heard."""
+Kept = tuple[Utterance, list[bool]]
+"""An utterance, and which of its sentences shall be learnt."""
 
 
-def worth_learning(one: Judged) -> list[Judged]:
-    """An utterance with a sentence that is right; and the attempt before it, of which nothing was,
-    with the sentences that are right now: what was misheard in them can be understood."""
-    utterance, heard = one
-    if not any(sentence.right for sentence in heard):
-        return []
-    learnt = [(utterance, [Heard(sentence.right) for sentence in heard])]
-    if utterance.before is not None:
-        missed, how = utterance.before
-        nothing = Heard(right=False)
-        could = [was if now.right else nothing for was, now in zip(how, heard, strict=True)]
-        learnt += [(missed, could)] * any(was.misheard for was in could)
-    return learnt
-
-
-def coded(kept: Sequence[Judged], leave_out: int = 0) -> CodedShard:
+def coded(kept: Sequence[Kept], leave_out: int = 0) -> CodedShard:
     """A shard without phones and pitch, which nobody knows; the aligning heads tell the words.
     `leave_out`: frames at the beginning of every utterance that are not in it."""
     utterances = [one for one, _ in kept]
@@ -131,15 +115,9 @@ def coded(kept: Sequence[Judged], leave_out: int = 0) -> CodedShard:
     )
 
 
-def _labels(utterance: Utterance, heard: Sequence[Heard]) -> np.ndarray:
-    """[frames] uint8: whether a frame shall be learnt, or shall become unlikely."""
-    words, before = utterance.spoken_words(), 0
-    labels = np.full(len(words), UNLEARNT, np.uint8)
-    cuts = [0, *utterance.cuts(), len(words)]
-    for text, one, begin, end in zip(utterance.text, heard, cuts, cuts[1:], strict=False):
-        if one.right:
-            labels[begin:end] = UNKNOWN
-        for word in one.misheard:
-            labels[begin:end][words[begin:end] == before + word] = WRONG
-        before += len(text.split())
+def _labels(utterance: Utterance, right: Sequence[bool]) -> np.ndarray:
+    """[frames] uint8: whether a frame shall be learnt."""
+    labels = np.full(len(utterance.spoken_words()), UNKNOWN, np.uint8)
+    for part, well in zip(np.split(labels, utterance.cuts()), right, strict=True):
+        part[:] = UNKNOWN if well else UNLEARNT
     return labels

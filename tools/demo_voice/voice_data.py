@@ -24,9 +24,8 @@ _NAMED, _UNNAMED = 9, 8
 """Positions before the text, with the language named or not."""
 _SHORTEST = 32
 """Positions; over a batch, utterances have several times as many on average."""
-UNKNOWN, UNLEARNT, WRONG = 255, 254, 253
-"""A phone that nobody knows, one of a frame that nobody shall learn to say, and one of a frame
-that nobody shall say."""
+UNKNOWN, UNLEARNT = 255, 254
+"""A phone that nobody knows, and one of a frame that nobody shall learn to say."""
 Row = list[tuple[int, int, int, int]]
 """Entries of a row: which, full-text layout or not, language named or not, positions."""
 
@@ -37,8 +36,6 @@ class Batch(NamedTuple):
     """[B, L]: first code, or end of speech, which a position predicts; -1 for none."""
     others: Tensor
     """[B, L, 15]: the other codes of that frame."""
-    wrong: Tensor
-    """[B, L]: the first code that a position shall not predict; -1 for none."""
     phones: Tensor
     """[B, L, 4]: phones of that frame; -1 where there is none or nobody knows."""
     pitch: Tensor
@@ -206,10 +203,8 @@ def _lay_out(
     now, known = pool.codes[at].long(), pool.phones[at].long()
     # The end of speech is learnt where the last frame is.
     last = (first_frame[of] + torch.minimum(frame, frames[of] - 1)).clamp(0, len(pool.codes) - 1)
-    label = pool.phones[last, 0]
-    learnt = in_frames & (label != UNLEARNT) & (label != WRONG)
+    learnt = in_frames & (pool.phones[last, 0] != UNLEARNT)
     spoken = learnt & (frame < frames[of])
-    wrong = in_frames & (label == WRONG) & (frame < frames[of])
 
     def spread(values: Tensor, fill: int) -> Tensor:
         whole = values.new_full((shape[0] * shape[1], *values.shape[1:]), fill)
@@ -232,7 +227,6 @@ def _lay_out(
         ),
         target=spread(torch.where(spoken, now[:, 0], torch.where(learnt, ids.EOS, -1)), -1),
         others=spread(now[:, 1:], 0),
-        wrong=spread(torch.where(wrong, now[:, 0], -1), -1),
         phones=where_spoken(known.masked_fill(known == UNKNOWN, -1)),
         pitch=where_spoken(pool.pitch[at]),
         heard=where_spoken(pool.words[at]),

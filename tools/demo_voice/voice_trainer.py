@@ -34,8 +34,6 @@ class Plan:
     """The share of the training after which the model also hears itself."""
     warm_up: int = 500
     """Steps in which the rate rises."""
-    against: float = 1.0
-    """How much what was said wrong counts against what was said right."""
 
 
 _AVERAGE_EVERY, _AVERAGE_STEP = 10, 0.02
@@ -109,8 +107,7 @@ class Trainer:
         self.voice.train()
         losses = self.losses(batch, rows)
         helpers = 0.3 * losses["phones"] + 0.2 * losses["pointer"] + 0.1 * losses["pitch"]
-        wrong = self.plan.against * losses["wrong"]
-        update(self.optimizer, losses["first"] + losses["others"] + wrong + helpers)
+        update(self.optimizer, losses["first"] + losses["others"] + helpers)
         return losses
 
     @torch.no_grad()
@@ -161,7 +158,6 @@ class Trainer:
         return {
             "pitch": pitch_loss(high, batch.pitch),
             "first": F.cross_entropy(logits, target, ignore_index=-1),
-            "wrong": _likelihood(logits, batch.wrong.flatten()) / said.sum(),
             "others": F.cross_entropy(others.flatten(0, 1).float(), codes[:, 1:].flatten()),
             "phones": F.cross_entropy(spoken, phones, ignore_index=-1, reduction="sum")
             / known.sum().clamp(min=1),
@@ -220,14 +216,6 @@ class Trainer:
         self.average = held["average"]
         resume(self.optimizer, held["optimizer"])
         self.seconds, self.steps = held["seconds"], held["steps"]
-
-
-def _likelihood(logits: Tensor, codes: Tensor) -> Tensor:
-    """Of the codes [N], -1 for none, the sum of their probabilities. Its gradient is that of a
-    policy which is punished: what it would not say anyway, or could not have said otherwise, it
-    hardly changes (Le Roux et al. 2025, tapered off-policy REINFORCE)."""
-    picked = logits.log_softmax(-1).gather(1, codes.clamp(min=0)[:, None])[:, 0]
-    return (picked.exp() * (codes >= 0)).sum()
 
 
 def rate_share(share: float, steps: int, warm_up: int) -> float:

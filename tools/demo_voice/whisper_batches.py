@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterator, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -107,13 +108,15 @@ class WhisperBatches:
         from transformers import DynamicCache, EncoderDecoderCache
 
         decoder, held = self._model.decoder, EncoderDecoderCache(DynamicCache(), DynamicCache())
+        # transformers 5.24 calls it `cache`, and 5.40 knows no other name.
+        name = "cache" if "cache" in signature(decoder.forward).parameters else "past_key_values"
         words = decoder.embed_tokens.weight
         given = torch.tensor(self._start, device=self._device).repeat(len(heard), 1)
         said: list[Tensor] = []
         over = torch.zeros(len(heard), dtype=torch.bool, device=self._device)
         for step in range(_MOST_TOKENS):
             hidden = decoder(
-                input_ids=given, encoder_hidden_states=heard, past_key_values=held, use_cache=True
+                input_ids=given, encoder_hidden_states=heard, use_cache=True, **{name: held}
             ).last_hidden_state[:, -1]
             logits = (hidden @ words.T).float() + (self._never if step else self._never_first)
             given = logits.argmax(-1, keepdim=True)

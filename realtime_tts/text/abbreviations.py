@@ -19,15 +19,6 @@ _ZIP = re.compile(r",? \d{5}(?!\d)")
 _OPEN_ZIP = re.compile(r",?(?: \d{0,5})?")
 _DATE_BEHIND = re.compile(r"[,:]? (?P<word>\w+)")
 _OPEN_DATE_BEHIND = re.compile(r"[,:]?(?: \w*)?\Z")
-_CLOSED = frozenset(("closed", "Closed"))
-_VERBS = frozenset("is was of and in to on the covers has had or from for with by at".split())
-_NO_NAMES = frozenset("and at but by for from in near of on or the to with".split())
-_STREET = re.compile(
-    r"(?:\b(?:\d+\w*|(?i:on|onto|off|along|down|past|near|from|to|take)) "
-    r"(?:[NSEW]\. )?(?:[A-Z][a-z]+ ){1,3}|\d(?:st|nd|rd|th) |\b(?:Main|Wall) )"
-    r"(?<!Mount )(?<!Port )(?<!Lake )(?<!Fort )(?<!East )(?<!Downtown )(?<!day )\Z"
-)
-"""Text before Street or Drive where a capital follows: on Oak Dr. She, not Ask Dr. Lee."""
 _PREVIOUS_WORD = re.compile(r"(\S+)\s?\Z")
 _HEAD = re.compile(r"[^\W\d_]*")
 
@@ -126,8 +117,10 @@ class AbbreviationReader:
         """Read an abbreviation that has two meanings: Saint Louis, Main Street."""
         previous = word_before(before)
         named = (previous[:1].isupper() or previous[:1].isdecimal()) and previous[-1:].isalnum()
-        named = named and previous.lower() not in _NO_NAMES
-        if following.isupper() and spaced and not (named and _STREET.search(before)):
+        named = named and previous.lower() not in self._language.no_names
+        street = self._language.before_street
+        behind_name = named and street is not None and street.search(before)
+        if following.isupper() and spaced and not behind_name:
             return Reading(len(short), entry.words)
         ends = not following.strip() or (following.isupper() and named)
         stop = "." if ends and short[-1] == "." else ""
@@ -154,18 +147,21 @@ class AbbreviationReader:
         if behind is None or self._language.dotted_ordinals:  # German: So 5 Minuten
             return Reading(0, "")
         word = behind["word"]
-        dated = word[:1].isdecimal() or word in self._language.months or word in _CLOSED
+        dated = (
+            word[:1].isdecimal()
+            or word in self._language.months
+            or word in self._language.behind_day
+        )
         return Reading(length, name) if dated else Reading(0, "")
 
-    @staticmethod
-    def _is_pronoun(text: str, end: int, ended: bool) -> bool | None:
+    def _is_pronoun(self, text: str, end: int, ended: bool) -> bool | None:
         """Return whether the I that ends at `end` is a pronoun: Part I liked. None: more is
         needed."""
         match = _HEAD.match(text, end + 1)
         word = match.group() if match else ""
         if end + 1 + len(word) >= len(text) and not ended:
             return None
-        return word.islower() and word not in _VERBS
+        return word.islower() and word not in self._language.behind_one
 
     def _numeral(self, text: str, at: int, ended: bool) -> Reading | None:
         """Read a numeral behind any capitalised word: Halo III."""
@@ -192,9 +188,9 @@ class AbbreviationReader:
         value = roman_value(match.group())
         if match.group() in ("", "L", "C"):
             return Reading(0, "")
-        if value == 1 and previous not in ("War", "Chapter", "Part", "Act", "Phase", "Type"):
-            return Reading(0, "")
         lang = self._language
+        if value == 1 and previous not in lang.before_one:
+            return Reading(0, "")
         if value == 1 and text[end : end + 1] in ("", " ") and previous != "War":
             pronoun = self._is_pronoun(text, end, ended)
             if pronoun is None or pronoun:

@@ -257,4 +257,11 @@ ENGLISH = Language(
     ),
     numerals=re.compile(r"(?:II|III|VI|VII|VIII|IX|XI|XII|XIII|XIV|XV|XVI)(?!\w)"),
     spans=_WEEKDAYS | _MONTH_NAMES,
+    behind_day=frozenset(("closed", "Closed")),
+    before_one=frozenset("War Chapter Part Act Phase Type".split()),
+    behind_one=frozenset(
+        "is was of and in to on the covers has had or from for with by at".split()
+    ),
+    no_names=frozenset("and at but by for from in near of on or the to with".split()),
+    before_street=cues.STREET,
 )

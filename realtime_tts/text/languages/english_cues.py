@@ -44,3 +44,10 @@ RELEASES = (
 )
 UNQUOTED = r"\A[^\"]*(?:\"[^\"]*\"[^\"]*)*(?<!\")"
 """Text in which no quotation is open, so that a quotation mark stands for inches."""
+
+STREET = re.compile(
+    r"(?:\b(?:\d+\w*|(?i:on|onto|off|along|down|past|near|from|to|take)) "
+    r"(?:[NSEW]\. )?(?:[A-Z][a-z]+ ){1,3}|\d(?:st|nd|rd|th) |\b(?:Main|Wall) )"
+    r"(?<!Mount )(?<!Port )(?<!Lake )(?<!Fort )(?<!East )(?<!Downtown )(?<!day )\Z"
+)
+"""Text before Street or Drive where a capital follows: on Oak Dr. She, not Ask Dr. Lee."""

@@ -187,8 +187,18 @@ class Language:
     """Words before a house number, if a name follows it."""
     numerals: re.Pattern[str] | None = None
     """Matches Roman numerals that are read behind any capitalised word."""
+    before_one: frozenset[str] = frozenset()
+    """Words before a Roman numeral that is read although it is I: Part I."""
+    behind_one: frozenset[str] = frozenset()
+    """Words behind such an I that show that it is no pronoun: Part I is."""
+    no_names: frozenset[str] = frozenset()
+    """Words before an abbreviation of a place that are no name, in lower case: on St."""
+    before_street: re.Pattern[str] | None = None
+    """Matches text before Street or Drive where a capital follows: on Oak Dr. She."""
     spans: Mapping[str, str] = field(default_factory=dict)
     """Short names of days and months, read in full in a range: Mon-Fri."""
+    behind_day: frozenset[str] = frozenset()
+    """Words behind such a name that show that it is one: Sun closed."""
 
     def digits(self, text: str) -> str:
         """Return the decimal digits of `text`, one word for each."""

@@ -132,6 +132,17 @@ async def test_every_voice_ends_by_itself_after_about_the_time_the_text_takes(
         assert 0.6 * expected < took < 1.6 * expected, (text, took)
 
 
+@pytest.mark.parametrize("voice", ["ava", "ray"])
+async def test_a_reply_goes_on_behind_a_short_sentence(server: RunningServer, voice: str) -> None:
+    """A checkpoint that learned from short texts alone ended there."""
+    for text in ("Got it. The cat.", "It was late. We stopped. He left."):
+        for layout in ("streaming", "full_text"):
+            async with RealtimeTTS(server.websocket_url, voice=voice, layout=layout, seed=1) as tts:
+                speech = tts.speak(text)
+                assert [packet async for packet in speech]
+                assert speech.result is not None and speech.result.reason == "complete", text
+
+
 async def test_an_engine_in_a_process_of_its_own_speaks_the_same_samples(
     server: RunningServer,
 ) -> None:

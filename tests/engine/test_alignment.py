@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import replace
 
 import pytest
@@ -121,12 +120,9 @@ def demo(captured: bool) -> Engine:
 
 
 @pytest.mark.parametrize("captured", [False, True])
-def test_the_demo_voice_goes_through_its_text_word_by_word(captured: bool) -> None:
-    """The parts of one word, which the heads were not taught, may take turns: win, ter, win."""
+def test_the_demo_voice_goes_through_its_text_token_by_token(captured: bool) -> None:
     engine = demo(captured)
-    encode, words = Qwen2Tokenizer.from_folder(demo_voice.FOLDER).encode, TEXT.split()
-    ids = encode(TEXT)
-    ends = [len(encode(" ".join(words[:count]))) for count in range(1, len(words) + 1)]
+    ids = Qwen2Tokenizer.from_folder(demo_voice.FOLDER).encode(TEXT)
     told = [
         Utterance(
             f"{layout} {language}",
@@ -145,8 +141,7 @@ def test_the_demo_voice_goes_through_its_text_word_by_word(captured: bool) -> No
     speak(engine, told, steps=100)
     for each in told:
         assert each.end == "complete" and len(each.tokens) == len(each.codes) > 30
-        spoken = [bisect_right(ends, token) for token in each.tokens]
-        assert spoken == sorted(spoken) and {*spoken} == {*range(len(words))}, each.id
+        assert each.tokens == sorted(each.tokens), each.id
         assert each.tokens[0] == 0 and each.tokens[-1] >= len(ids) - 2, each.id
 
 

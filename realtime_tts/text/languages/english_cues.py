@@ -1,6 +1,6 @@
 """Patterns for what stands around an English number and says what it is.
 
-All but `PART` are for the text before it.
+All but `PART` are for the text before it, and `STREET` for the text before an abbreviation.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from realtime_tts.errors import ConfigError
 STANDARD_INPUT = "-"
 _DEEP_KEY = re.compile(r"""(?<![\w-])((?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
 """A key of more than a hundred parts. Python's parser of TOML takes it, in quadratic time."""
+_TOO_DEEP = "is nested too deep"
 
 
 @dataclass(frozen=True)
@@ -35,14 +36,9 @@ def read_file(name: str, options: Sequence[Option], environment: Mapping[str, st
     """Read the file of that name; `-` is standard input."""
     files = {} if name == STANDARD_INPUT else {Path(name): stamp(Path(name))}
     try:
-        text = _text(name)
-        if _DEEP_KEY.search(text):
-            raise RecursionError
-        tables = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, ConfigError) as error:
+        tables = _tables(_text(name))
+    except ConfigError as error:
         return FileContents(faults=(f"{name}: {error}",), files=files)
-    except RecursionError:
-        return FileContents(faults=(f"{name}: is nested too deep",), files=files)
     reading = Reading(environment)
     layer: dict[str, Given] = {}
     faults = list(_unknown(tables, options))
@@ -72,6 +68,18 @@ def _text(name: str) -> str:
         raise ConfigError(f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ConfigError("is not UTF-8, which TOML is written in") from error
+
+
+def _tables(text: str) -> dict[str, object]:
+    """Return what the TOML says. Raises ConfigError."""
+    if _DEEP_KEY.search(text):
+        raise ConfigError(_TOO_DEEP)
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(str(error)) from error
+    except RecursionError as error:
+        raise ConfigError(_TOO_DEEP) from error
 
 
 def _unknown(tables: Mapping[str, object], options: Sequence[Option]) -> Iterator[str]:

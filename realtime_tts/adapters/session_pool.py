@@ -51,6 +51,7 @@ class SessionPool:
         self._idle: list[Session] = []
         self._busy: set[Session] = set()
         self._closing: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None  # while more than one session is unused
 
     @property
     def in_use(self) -> bool:
@@ -86,10 +87,13 @@ class SessionPool:
             return
         session.idle_since = time.monotonic()
         self._idle.append(session)
-        asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._close_unused)
+        self._set_timer()
 
     async def close(self) -> None:
         """Close all sessions; speech on them ends with ConnectionLost."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         for session in (*self._idle, *self._busy):
             self._close(session)
         self._idle.clear()
@@ -105,11 +109,19 @@ class SessionPool:
             self._close(session)
         return None
 
+    def _set_timer(self) -> None:
+        """Look again when the session that is unused for longest may be closed."""
+        if self._timer is None and len(self._idle) > 1:
+            wait = self._idle[0].idle_since + _IDLE_SECONDS - time.monotonic()
+            self._timer = asyncio.get_running_loop().call_later(wait, self._close_unused)
+
     def _close_unused(self) -> None:
         """Close the sessions that nobody has used for long, except for the last one."""
+        self._timer = None
         before = time.monotonic() - _IDLE_SECONDS
         while len(self._idle) > 1 and self._idle[0].idle_since <= before:
             self._close(self._idle.pop(0))
+        self._set_timer()
 
     async def _open(self, options: Mapping[str, Any]) -> Session:
         client = RealtimeTTS(

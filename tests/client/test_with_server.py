@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -210,6 +211,29 @@ async def test_sessions_that_nobody_uses_are_closed_but_one(
         await asyncio.sleep(0.1)
         assert await pool.acquire({}) is sessions[2], "the next stream need not connect"
         await pool.close()
+
+
+async def test_streams_that_end_share_one_timer(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.get_running_loop()
+    timers, call_later = [], loop.call_later
+
+    def noting(delay: float, callback: Any, *args: Any) -> asyncio.TimerHandle:
+        handle = call_later(delay, callback, *args)
+        if delay > session_pool._IDLE_SECONDS - 10:
+            timers.append(handle)
+        return handle
+
+    async with server() as started:
+        pool = SessionPool(started.url, None)
+        sessions = [await pool.acquire({}) for _ in range(2)]
+        monkeypatch.setattr(loop, "call_later", noting)
+        for _ in range(5):
+            for session in sessions:
+                pool.release(session)
+            sessions = [await pool.acquire({}) for _ in sessions]
+        assert len(timers) == 1
+        await pool.close()
+        assert timers[0].cancelled(), "it would keep the pool alive"
 
 
 async def test_a_turn_beyond_capacity_is_an_overload_and_the_next_one_works() -> None:

@@ -222,9 +222,9 @@ class Connection(ServedSocket):
             resumption = self._resumption(effect, signer)
             speech = self._speech(effect, resumption)
         except TurnFailure as failure:
-            self._refuse_turn(effect.turn_id, failure)
+            self._refuse_turn(effect, failure)
         except RequestError as error:  # a lexicon or a voice that was deleted
-            self._refuse_turn(effect.turn_id, TurnFailure(error.code, str(error)))
+            self._refuse_turn(effect, TurnFailure(error.code, str(error)))
         else:
             self._turn = SessionTurn(
                 effect.turn_id, speech, resumption, signer, self.changed, self.turn_over
@@ -261,12 +261,13 @@ class Connection(ServedSocket):
             self._carry_out(self.session.warn("cannot_resume", message, effect.turn_id))
         return resumption
 
-    def _refuse_turn(self, turn_id: str, failure: TurnFailure) -> None:
+    def _refuse_turn(self, refused: OpenTurn, failure: TurnFailure) -> None:
         """Refuse a turn before anything is made for it, and drop its text."""
         of_text = (FeedText, FlushText, EndText)
         kept = [one for one in self._effects if not isinstance(one, of_text)]
         self._effects = deque(kept)
-        self._carry_out(self.session.turn_failed(turn_id, failure, TurnStats()))
+        stats = TurnStats(samples=refused.resume.samples if refused.resume else 0)
+        self._carry_out(self.session.turn_failed(refused.turn_id, failure, stats))
 
     def _interrupt(self, turn: SessionTurn, played_samples: int | None) -> None:
         """Silence the turn: the engine stops, unsent packets are dropped, then comes the answer."""

@@ -122,7 +122,6 @@ class SpeechSocket(ContextSocket):
             return False
         context.cancel(reason)
         self._gone(context)
-        self._leave_if_done()
         return True
 
     def lose(self, context_id: str, *, goes_on: bool = True) -> None:
@@ -137,7 +136,6 @@ class SpeechSocket(ContextSocket):
         contexts, self.contexts = self.contexts, {}
         for context in contexts.values():
             context.cancel(reason)
-        self._leave_if_done()
 
     def close(self, code: int = CloseCode.DONE, reason: str = "") -> None:
         """Close the socket after everything that waits; what still speaks is silenced.
@@ -162,6 +160,10 @@ class SpeechSocket(ContextSocket):
         self._leave_if_done()
 
     # ServedSocket.
+
+    def take_frame(self, raw: str | bytes) -> None:
+        super().take_frame(raw)
+        self._leave_if_done()  # now that the answer waits: a close lets nothing follow
 
     def opened(self) -> None:
         self.greet()

@@ -153,6 +153,49 @@ async def test_nothing_is_begun_beside_speech_that_is_waited_for(
         assert client.socket.close_code == 1001
 
 
+@pytest.mark.parametrize(
+    ("connect", "first", "then", "told"),
+    [
+        (
+            cartesian,
+            EMPTY_TRANSCRIPT | {"transcript": "A sentence of some length."},
+            EMPTY_TRANSCRIPT | {"transcript": "a" * 20_000},
+            "error",
+        ),
+        (
+            eleven,
+            {"text": "A sentence of some length.", "context_id": "a"},
+            {"text": "a" * 20_000, "context_id": "a"},
+            "error",
+        ),
+        (
+            eleven,
+            {"text": "A sentence of some length.", "context_id": "a"},
+            {"close_context": True, "context_id": "a"},
+            "isFinal",
+        ),
+    ],
+)
+async def test_an_answer_that_ends_the_last_speech_comes_before_the_close(
+    speech: Speaking,
+    taken: list[Any],
+    eventually: Eventually,
+    connect: Callable[..., Any],
+    first: dict[str, Any],
+    then: dict[str, Any],
+    told: str,
+) -> None:
+    async with speech(engine=SLOW) as server, connect(server) as client:
+        await client.socket.send(json.dumps(first))
+        await eventually(lambda: taken)
+        server.running.front.drain()
+        await client.socket.send(json.dumps(then))
+        seen = await client.rest()
+        assert told in seen[-1] or seen[-1].get("type") == told
+        assert client.socket.close_code == 1001
+        await server.settled()
+
+
 async def test_a_server_with_sockets_that_wait_does_not_wait_for_its_deadline(
     speech: Speaking,
 ) -> None:

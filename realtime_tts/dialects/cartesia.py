@@ -102,24 +102,25 @@ class CartesiaSocket(SpeechSocket):
             return
         if "transcript" not in message:
             raise RequestError("`transcript`, the text to speak, is missing; it may be empty")
-        context = self.contexts.get(context_id)
-        if context is not None and context.ended:
-            raise RequestError(
-                f"the context {context_id[:40]!r} was ended by a message without `continue`; "
-                "wait for its `done`, or take another id"
-            )
+        self.taking_text(context_id)
         try:
-            self._generate(context_id, request)
+            context = self._feed(context_id, request)
         except (TurnFailure, RequestError) as error:
             # A wrong field opens no context: its message may come again.
             if isinstance(error, TurnFailure) or context_id in self.contexts:
                 self.lose(context_id, goes_on=not ends)
             raise
+        try:
+            if request.flush:
+                context.cut()
+        finally:  # an end counts, whether or not there was room for a flush before it
+            if ends:
+                context.end()
 
     def received_invalid(self, problem: RequestError | ProtocolError) -> None:
         self.say(*self.refusal(TurnFailure(messages.code_of(problem), str(problem))))
 
-    def _generate(self, context_id: str, request: messages.Generation) -> None:
+    def _feed(self, context_id: str, request: messages.Generation) -> SpeechContext:
         context = self.contexts.get(context_id) or self.open_context(
             context_id,
             messages.settings_of(request, self.front, self.account),
@@ -128,10 +129,7 @@ class CartesiaSocket(SpeechSocket):
         )
         check_length("transcript", request.transcript, self.limits.max_text_chars)
         context.feed(request.transcript, whole=request.whole_units)
-        if request.flush:
-            context.cut()
-        if not request.continue_:
-            context.end()
+        return context
 
     # To the client.
 

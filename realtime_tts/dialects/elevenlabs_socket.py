@@ -89,7 +89,7 @@ class ElevenLabsSocket(SpeechSocket):
         )
 
     def feed(self, context: SpeechContext, message: messages.Message) -> None:
-        """Take the text of a message, and its flush. Raises RequestError."""
+        """Take the text of a message. Raises RequestError and TurnFailure."""
         text, state = message.text or "", context.tag
         check_length("text", text, self.limits.max_text_chars)
         opening = text == " " and not context.speaking  # how clients begin a context
@@ -97,10 +97,15 @@ class ElevenLabsSocket(SpeechSocket):
             context.feed(text, whole=self.wanted.auto_mode)
         if text.strip():
             state.flushed, state.unflushed = False, True
+        context.touch()
+
+    def flush(self, context: SpeechContext, message: messages.Message) -> None:
+        """Flush the context if the message says so. Raises RequestError if too many flushes
+        wait."""
         if message.flush:
             context.cut()
-            state.flushed, state.unflushed = not text.strip(), False
-        context.touch()
+            context.tag.flushed = not (message.text or "").strip()
+            context.tag.unflushed = False
 
     # To the client.
 
@@ -141,7 +146,9 @@ class StreamSocket(ElevenLabsSocket):
             self._end()
             return
         try:
-            self.feed(self.contexts.get("") or self.begin("", message), message)
+            context = self.contexts.get("") or self.begin("", message)
+            self.feed(context, message)
+            self.flush(context, message)
         except TurnFailure as failure:
             self.fail(failure, messages.close_code(failure))
 
@@ -209,20 +216,17 @@ class ContextsSocket(ElevenLabsSocket):
             if not text.isspace():
                 return
             self.failed_ids.remove(context_id)  # it begins anew
-        context = self.contexts.get(context_id)
+        context = self.taking_text(context_id)
         if context is None and not text:
             return  # it keeps the socket alive, or has nothing to flush
-        if context is not None and context.ended:
-            raise RequestError(
-                f"the context {context_id[:40]!r} was closed; wait for its `isFinal`, or take "
-                "another id"
-            )
         try:
-            self.feed(context or self.begin(context_id, message), message)
+            context = context or self.begin(context_id, message)
+            self.feed(context, message)
         except (TurnFailure, RequestError):
             self.lose(context_id)
             self._last_id = context_id
             raise
+        self.flush(context, message)
 
     def _close_context(self, context_id: str) -> None:
         """After a flush without text, let the context finish; else treat the close as a barge-in.

@@ -115,6 +115,16 @@ class SpeechSocket(ContextSocket):
         self.contexts[context_id] = context
         return context
 
+    def taking_text(self, context_id: str) -> SpeechContext | None:
+        """Return the context with this id, if there is one. Raises RequestError if it was ended."""
+        context = self.contexts.get(context_id)
+        if context is not None and context.ended:
+            raise RequestError(
+                f"the context {context_id[:40]!r} was ended, and is still spoken; wait until it is "
+                "done, or take another id"
+            )
+        return context
+
     def cancel(self, context_id: str, reason: str = "interrupted") -> bool:
         """Silence a context at once, so that none of it is sent. Return False if there is none."""
         context = self.contexts.pop(context_id, None)

@@ -348,6 +348,24 @@ async def test_a_first_text_that_is_too_long_leaves_no_hole(speech: Speaking) ->
         assert len(sound_of(await client.until("done"))) == len("Next.") * FRAME
 
 
+@pytest.mark.parametrize("last", [False, True])
+async def test_a_flush_that_is_refused_leaves_its_context(
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch, last: bool
+) -> None:
+    monkeypatch.setattr("realtime_tts.dialects.context._MAX_SEGMENTS", 2)
+    async with speech(engine=SLOW) as server, cartesian(server) as client:
+        await client.say("The beginning.", continue_=True, flush=True)
+        await client.say("", continue_=True, flush=True)
+        await client.say("", continue_=not last, flush=True)
+        seen = await client.up_to(lambda found: found["type"] == "error", past_errors=True)
+        assert "2 flushes" in seen[-1]["message"]
+        if not last:
+            seen += await client.until("flush_done")
+            await client.say("The end.", continue_=False)
+        text = "The beginning." if last else "The beginning.The end."
+        assert len(sound_of(seen + await client.until("done"))) == len(text) * FRAME
+
+
 async def test_a_last_text_that_is_refused_ends_its_context(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, cartesian(server) as client:
         await client.say("The beginning ", continue_=True)

@@ -284,7 +284,7 @@ async def test_text_for_a_closed_context_is_refused(speech: Speaking) -> None:
         await client.send(context_id="a", close_context=True)
         await client.send(text="More.", context_id="a")
         seen = await client.up_to(lambda found: found.get("isFinal"), past_errors=True)
-        assert any("closed" in message.get("message", "") for message in seen)
+        assert any("was ended" in message.get("message", "") for message in seen)
         assert len(sound_of(seen)) == len(TEXT) * FRAME
 
 
@@ -355,6 +355,22 @@ async def test_a_context_has_no_hole_where_a_text_was_refused(
         await client.send(context_id="a", close_context=True)
         assert len(sound_of(await client.until("isFinal"))) == len("Next.") * FRAME
         await server.settled_engine()
+
+
+async def test_a_flush_that_is_refused_leaves_its_context(
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("realtime_tts.dialects.context._MAX_SEGMENTS", 1)
+    async with speech(engine=SLOW) as server, eleven(server) as client:
+        await client.send(text=TEXT, context_id="a", flush=True)
+        await client.send(context_id="a", flush=True)
+        seen = await client.up_to(lambda found: "error" in found, past_errors=True)
+        assert "1 flushes" in seen[-1]["message"] and "isFinal" not in seen[-1]
+        while len(sound_of(seen)) < len(TEXT) * FRAME:
+            seen.append(await client.next())
+        await client.send(text="The end.", context_id="a", flush=True)
+        seen += await client.until("audio")
+        await client.send(context_id="a", close_context=True)
 
 
 async def test_too_many_contexts_of_one_socket(speech: Speaking) -> None:

@@ -17,7 +17,7 @@ from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.intake import Intake
 from realtime_tts.protocol.messages import CloseCode, close_reason
-from realtime_tts.protocol.parsing import ProtocolError, load_object
+from realtime_tts.protocol.parsing import ProtocolError, TooLarge, load_object
 from realtime_tts.server.auth import LATE_KEY
 from realtime_tts.server.front import Front
 from realtime_tts.server.socket import ServedSocket
@@ -144,6 +144,9 @@ class JsonSocket(ServedSocket):
             self.reporter.failed(TurnFailure(error.code, str(error)))
             tolerated = self._intake.tolerates_bad(now)
             self.received_invalid(error)
+            if isinstance(error, TooLarge) and not self.closing:
+                # It may have been text, of whichever context: none may go on with a hole in it.
+                self.close(CloseCode.TOO_BIG, error.code)
             if not (tolerated or self.closing):
                 message = "too many messages that cannot be taken"
                 self.fail(TurnFailure("too_many_errors", message), 1008)
@@ -153,5 +156,5 @@ class JsonSocket(ServedSocket):
     def _parsed(self, text: str) -> dict[str, Any]:
         most = self.limits.max_message_bytes
         if len(text) > most or len(text.encode(errors="surrogatepass")) > most:
-            raise RequestError(f"a message must have at most {most} bytes; send it in pieces")
+            raise TooLarge(f"a message must have at most {most} bytes; send it in pieces")
         return {name: value for name, value in load_object(text).items() if value is not None}

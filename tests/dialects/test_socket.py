@@ -262,12 +262,15 @@ async def test_a_flood_ends_the_socket(speech: Speaking) -> None:
         assert client.socket.close_reason == "rate_limited"
 
 
-async def test_a_message_that_is_too_large(speech: Speaking) -> None:
-    async with speech() as server, plain(server) as client:
+async def test_a_message_that_is_too_large_leaves_no_hole(speech: Speaking) -> None:
+    async with speech(engine=SLOW) as server, plain(server) as client:
+        await client.send(text="The beginning ")
         await client.send(text="a" * 70_000)
-        assert "65536 bytes" in (await client.next())["message"]
-        await client.send(text="ok", end=True)
-        await client.until("done")
+        await client.send(text="and the end.", end=True)
+        seen = await client.rest()
+        assert seen[-1]["error"] == "too_large" and "65536 bytes" in seen[-1]["message"]
+        assert client.socket.close_code == 1009
+        await server.settled()
 
 
 async def test_more_text_than_may_wait_is_refused(speech: Speaking) -> None:

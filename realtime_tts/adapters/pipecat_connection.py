@@ -212,7 +212,7 @@ def category(error: Exception) -> ErrorCategory | None:
             return ErrorCategory.INVALID_REQUEST
         case OverloadedError() | TurnError(server_code="queue_full"):
             return ErrorCategory.RATE_LIMIT
-        case TurnError(server_code="text_too_long" | "turn_too_long"):
+        case TurnError(server_code="text_too_long" | "turn_too_long" | "too_large"):
             return ErrorCategory.APPLICATION
         case TurnError():
             return ErrorCategory.SERVER

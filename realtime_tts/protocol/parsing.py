@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -28,6 +28,7 @@ from realtime_tts.protocol.messages import (
     Played,
     ServerMessage,
     SessionStart,
+    Text,
 )
 from realtime_tts.protocol.settings import Limits
 
@@ -73,7 +74,12 @@ class UnknownType(ProtocolError, code="unknown_type"):
 
 
 class TooLarge(ProtocolError, code="too_large"):
-    """The message has more than `max_message_bytes`."""
+    """The message has more than `max_message_bytes`. `text`: what is missing now, without the text
+    itself; None if the message is no `text`."""
+
+    def __init__(self, message: str, text: Text | None = None) -> None:
+        super().__init__(message)
+        self.text = text
 
 
 class BinaryNotAllowed(ProtocolError, code="binary_not_allowed"):
@@ -102,7 +108,8 @@ def decode_client_message(raw: str | bytes, max_bytes: int = Limits().max_messag
     if size > max_bytes:
         size = len(raw.encode(errors="surrogatepass"))
     if size > max_bytes:
-        raise TooLarge(f"expected at most {max_bytes} bytes, found {size}; send it in pieces")
+        why = f"expected at most {max_bytes} bytes, found {size}; send it in pieces"
+        raise TooLarge(why, _outline(raw))
     fields = load_object(raw)
     struct = _struct_for(fields, CLIENT_MESSAGES)
     message = convert(_given(fields, struct), struct)
@@ -182,6 +189,28 @@ def describe_unknown(name: str, where: str, known: Collection[str]) -> str:
 
 
 # Steps --------------------------------------------------------------------------------------
+
+
+class _Outline(msgspec.Struct):
+    """The fields of a `text` that are read if it is too large."""
+
+    type: Literal["text"]
+    turn_id: str | None = None
+    end: bool | None = None
+
+
+_OUTLINES = msgspec.json.Decoder(_Outline)
+
+
+def _outline(raw: str) -> Text | None:
+    """Return a `text` without its text; None for anything else. Its other fields are skipped, which
+    takes some milliseconds for a megabyte; to make objects of them may take a hundred."""
+    try:
+        outline = _OUTLINES.decode(raw)
+        given = {"text": "", "turn_id": outline.turn_id, "end": bool(outline.end)}
+        return msgspec.convert(given, Text)
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return None
 
 
 def _is_deeper(value: Any, levels: int) -> bool:

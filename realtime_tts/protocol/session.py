@@ -17,7 +17,7 @@ from realtime_tts.errors import RealtimeTTSError
 from realtime_tts.protocol import messages as m
 from realtime_tts.protocol.effects import Close, Effect, HeardReport, Send, TurnFailure, TurnStats
 from realtime_tts.protocol.intake import Intake
-from realtime_tts.protocol.parsing import ProtocolError, decode_client_message
+from realtime_tts.protocol.parsing import ProtocolError, TooLarge, decode_client_message
 from realtime_tts.protocol.query import parse_query
 from realtime_tts.protocol.settings import Limits, SessionSettings
 from realtime_tts.protocol.turns import Turns, failed, interrupted
@@ -262,7 +262,11 @@ class Session:
         )
 
     def _bad_message(self, error: ProtocolError, now: float) -> list[Effect]:
-        effects: list[Effect] = [Send(_error(error.code, str(error)))]
+        if isinstance(error, TooLarge) and error.text is not None:
+            refusal = TurnFailure(error.code, str(error))
+            effects = [*self._turns.text(error.text, now, refusal), *self._settle()]
+        else:
+            effects = [Send(_error(error.code, str(error)))]
         if not self._intake.tolerates_bad(now):
             window = self.limits.bad_message_window_ms
             why = f"{self.limits.max_bad_messages} bad messages within {window} ms"

@@ -57,15 +57,17 @@ class Turns:
 
     # From the client ------------------------------------------------------------------------
 
-    def text(self, message: m.Text, now: float) -> list[Effect]:
+    def text(self, message: m.Text, now: float, refusal: TurnFailure | None = None) -> list[Effect]:
+        """Take a text, or refuse it: with `refusal`, if there is one already."""
         turn = self._find_input(message.turn_id)
         if turn is None:
-            return self._begin(message, now)
+            return self._begin(message, now, refusal)
         if not turn.may(Event.TEXT):
             why = f"turn {turn.id} has ended: send the text with a new turn_id"
             return [Send(failed(turn.id, TurnFailure("turn_ended", why)))]
         turn.last_input = now
-        effects = self._late(turn) if turn.state is State.LATE else self._take(turn, message.text)
+        late = turn.state is State.LATE
+        effects = self._late(turn) if late else self._take(turn, message.text, refusal)
         return [*effects, *turn.end()] if message.end else effects
 
     def flush(self, message: m.Flush, now: float) -> list[Effect]:
@@ -171,19 +173,21 @@ class Turns:
         """Return the turn that a message about text means."""
         return self._table.newest_input() if turn_id is None else self._table.get(turn_id)
 
-    def _begin(self, message: m.Text, now: float) -> list[Effect]:
+    def _begin(self, message: m.Text, now: float, refusal: TurnFailure | None) -> list[Effect]:
         settings = self._traced(message.traceparent)
         turn = self._table.begin(message.turn_id, settings, now)
-        effects = self._enqueue(turn, message.text)
+        effects = self._enqueue(turn, message.text, refusal)
         return [*effects, *turn.end()] if message.end else effects
 
     def _traced(self, traceparent: str | None) -> SessionSettings:
         """Return the session's settings for a turn that may belong to a trace of its own."""
         return replace(self.settings, traceparent=traceparent) if traceparent else self.settings
 
-    def _enqueue(self, turn: TurnRecord, text: str) -> list[Effect]:
+    def _enqueue(
+        self, turn: TurnRecord, text: str, refusal: TurnFailure | None = None
+    ) -> list[Effect]:
         """Queue a turn that begins with this text, or refuse it."""
-        if refusal := self._refusal(text):
+        if refusal := self._refusal(text) or refusal:
             done = self._finish(turn, Event.FINISH, "error")
             return [Send(failed(turn.id, refusal), turn.begun), *done]
         turn.begun = Begun(turn.begun.at, turn.begun.traceparent, self.on_air is not None)
@@ -208,8 +212,8 @@ class Turns:
             return TurnFailure("turn_too_long", f"{why}, found {before + len(text)}")
         return None
 
-    def _take(self, turn: TurnRecord, text: str) -> list[Effect]:
-        refusal = self._too_long(text, turn.chars)
+    def _take(self, turn: TurnRecord, text: str, refusal: TurnFailure | None) -> list[Effect]:
+        refusal = refusal or self._too_long(text, turn.chars)
         if refusal is None and turn.full:
             refusal = TurnFailure("turn_too_long", "an earlier text of this turn was refused")
         if refusal is None:

@@ -243,8 +243,33 @@ def test_a_text_beyond_its_limit_is_refused_to_the_character() -> None:
 
 def test_a_message_beyond_its_limit_is_not_taken() -> None:
     of = session(max_message_bytes=100)
-    assert sent(tell(of, "text", text="x" * 100)) == [("too_large", None)]
+    assert sent(tell(of, "session.start", instructions="x" * 100)) == [("too_large", None)]
+    assert sent(of.receive("[" * 101, 0.0)) == [("too_large", None)]
     assert of.on_air is None
+
+
+def test_a_turn_with_a_text_in_too_large_a_message_takes_no_more_so_that_there_is_no_hole() -> None:
+    of = session(max_message_bytes=100)
+    tell(of, "text", text="The beginning ", turn_id="a")
+    assert sent(tell(of, "text", text="x" * 100, turn_id=None)) == [("too_large", "a")]
+    assert sent(tell(of, "text", text="and the", turn_id="a")) == [("turn_too_long", "a")]
+    last = tell(of, "text", text="x" * 100, turn_id="a", end=True)
+    assert sent(last) == [("too_large", "a")] and EndText("a") in last
+    assert sent(tell(of, "text", text="x" * 100, turn_id="a")) == [("turn_ended", "a")]
+
+
+def test_a_turn_that_begins_with_too_large_a_message_is_done_at_once() -> None:
+    of = session(max_message_bytes=100)
+    refused = tell(of, "text", text="x" * 100)
+    assert sent(refused) == [("too_large", "t1"), ("error", "t1")]
+    assert sent(tell(of, "text", text="the end.", end=True)) == [("late_text", "t1")]
+    assert OpenTurn("t2", SETTINGS) in tell(of, "text", text="b")
+
+
+def test_texts_in_messages_that_are_too_large_count_as_bad_ones() -> None:
+    of = session(max_message_bytes=100, max_bad_messages=2)
+    tell(of, "text", text="x" * 100, end=True)
+    assert ("too_many_bad_messages", None) in sent(tell(of, "text", text="x" * 100, end=True))
 
 
 def test_a_turn_beyond_its_limit_takes_no_more_text_so_that_there_is_no_hole() -> None:

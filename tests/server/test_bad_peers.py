@@ -96,7 +96,8 @@ async def test_a_client_that_reads_a_trickle_is_dropped_when_too_much_waits(
         ('{"type":"interrupt","played_ms":1e999}', "bad_message"),
         ('{"type":"interrupt","played_ms":-1}', "bad_message"),
         ('{"type":"played","played_samples":' + "9" * 5_000 + "}", "bad_json"),
-        ('{"type":"text","text":"' + "x" * 70_000 + '"}', "too_large"),
+        ('{"type":"session.start","instructions":"' + "x" * 70_000 + '"}', "too_large"),
+        ('{"type":"text","end":true,"text":"' + "x" * 70_000 + '"}', "too_large"),
         ('{"type":"text","end":true,"text":"' + "x" * 20_000 + '"}', "text_too_long"),
         (b"\x00\x01\x02", "binary_not_allowed"),
         (b"", "binary_not_allowed"),
@@ -109,9 +110,22 @@ async def test_garbage_is_named_and_the_session_goes_on(
         await talker.socket.send(raw)
         error = (await talker.until("error"))[-1]
         assert (error["code"], error["fatal"]) == (code, False)
-        if code == "text_too_long":
+        if "turn_id" in error:
             await talker.until("turn.done")
         assert (await listen(talker, "Fine."))["reason"] == "complete"
+
+
+async def test_a_turn_has_no_hole_where_a_message_was_too_large(speech: Speaking) -> None:
+    async with speech() as server, server.talk() as talker:
+        await talker.send("text", text="The beginning ")
+        await talker.until("turn.started")
+        await talker.send("text", text="x" * 70_000)
+        error = (await talker.until("error"))[-1]
+        assert (error["code"], error["turn_id"]) == ("too_large", "t1")
+        await talker.send("text", text="and the end.", end=True)
+        assert (await talker.until("error"))[-1]["code"] == "turn_too_long"
+        done = (await talker.until("turn.done"))[-1]
+        assert (done["reason"], done["text_chars"]) == ("complete", len("The beginning "))
 
 
 async def test_garbage_without_end_closes_the_session(speech: Speaking) -> None:

@@ -191,7 +191,7 @@ class AbbreviationReader:
         lang = self._language
         if value == 1 and previous not in lang.before_one:
             return Reading(0, "")
-        if value == 1 and text[end : end + 1] in ("", " ") and previous != "War":
+        if value == 1 and text[end : end + 1] in ("", " "):
             pronoun = self._is_pronoun(text, end, ended)
             if pronoun is None or pronoun:
                 return None if pronoun is None else Reading(0, "")

@@ -7,7 +7,7 @@ import re
 from realtime_tts.text.languages import english_cues as cues
 from realtime_tts.text.languages import english_words as words
 from realtime_tts.text.languages import tables
-from realtime_tts.text.languages.english_rules import BEHIND, RULES
+from realtime_tts.text.languages.english_rules import BEHIND, NUMERALS, RULES
 from realtime_tts.text.languages.language import Abbreviation, Currency, Kind, Language, Noun
 
 _WEEKDAYS = tables.entries(
@@ -218,7 +218,7 @@ ENGLISH = Language(
         "Umberto Haakon".split()
     ),
     chapters=frozenset(
-        "Chapter Part Act Volume Book Phase Section Type War Article Scene Title Stage Level "
+        "Chapter Part Act Volume Book Phase Section Type Article Scene Title Stage Level "
         "Tier Bowl Episode Appendix Apollo Fantasy Grade Category Module Annex Schedule".split()
     ),
     the="the ",
@@ -226,6 +226,7 @@ ENGLISH = Language(
     decade_cue=cues.DECADE,
     rules=RULES,
     behind=BEHIND,
+    numeral_rules=NUMERALS,
     signs={"√": "square root of", "§": "section", "π": "pi", "∞": "infinity", "≈": "approximately"}
     | {"≤": "less than or equal to", "≥": "greater than or equal to", "≠": "not equal to"},
     comparisons={"<": "less than", ">": "greater than", "~": "about"}
@@ -258,7 +259,7 @@ ENGLISH = Language(
     numerals=re.compile(r"(?:II|III|VI|VII|VIII|IX|XI|XII|XIII|XIV|XV|XVI)(?!\w)"),
     spans=_WEEKDAYS | _MONTH_NAMES,
     behind_day=frozenset(("closed", "Closed")),
-    before_one=frozenset("War Chapter Part Act Phase Type".split()),
+    before_one=frozenset("Chapter Part Act Phase Type".split()),
     behind_one=frozenset(
         "is was of and in to on the covers has had or from for with by at".split()
     ),

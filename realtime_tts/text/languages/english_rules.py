@@ -12,7 +12,7 @@ import re
 from realtime_tts.text.languages import english_cues as cues
 from realtime_tts.text.languages import english_words as say
 from realtime_tts.text.languages import tables
-from realtime_tts.text.languages.rules import rule
+from realtime_tts.text.languages.rules import ROMAN, roman_value, rule
 
 _LENGTHS = {"ft": "feet", "in": "inches", "yd": "yards"}
 _LENGTHS |= {"m": "meters", "cm": "centimeters", "mm": "millimeters"}
@@ -327,3 +327,6 @@ RULES = (
 
 BEHIND = re.compile(r"\d/\d{1,2}|[45]0\d|\d+ [NW]")
 """Text from a number on behind which the rules look at another word."""
+
+NUMERALS = (rule(rf"{ROMAN}(?!\w)", lambda m: say.cardinal(roman_value(m["roman"])), r"\bWar\s"),)
+"""Roman numerals of wars: one is read whatever follows it, unlike Part I."""

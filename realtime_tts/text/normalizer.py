@@ -259,7 +259,7 @@ class SpeechNormalizer:
         reading = self._reader.read_month(text[at:extent], "")
         if reading is None or word not in ("May", "March"):
             return reading or _NOTHING
-        if self._word_before(text, at) in _BEFORE_DATES:
+        if word_before(self._before(text, at)) in _BEFORE_DATES:
             return reading
         following = _FOLLOWING.match(text, at + reading.length)
         if following is None:
@@ -288,7 +288,7 @@ class SpeechNormalizer:
         before = self._before(text, at)
         if is_word_character(previous) and context[0] != ".":
             return self._reader.read_glued(context, before) or _NOTHING
-        word = self._word_before(text, at)
+        word = word_before(before)
         around = text[at : max(window, at + len(context))]
         reading = self._reader.read(context, word, before, around)
         if reading is None:
@@ -320,6 +320,3 @@ class SpeechNormalizer:
 
     def _before(self, text: str, at: int) -> str:
         return (self._out.tail + text[max(self._done, at - _BEFORE) : at])[-_BEFORE:]
-
-    def _word_before(self, text: str, at: int) -> str:
-        return word_before(self._before(text, at))

@@ -32,13 +32,15 @@ _ABBREVIATIONS = tables.abbreviations(
         "|MwSt Mehrwertsteuer|Jh Jahrhundert|Aufl Auflage|Str Straße",
         Kind.NUMBER: "Nr Nummer|Kap Kapitel|Abb Abbildung|Bd Band|S Seite|Art Artikel"
         "|max maximal|mind mindestens|Tab Tabelle|Anm Anmerkung|Hausnr Hausnummer",
+        Kind.SYMBOL: "m/w/d m w d|w/m/d w m d|m/w m w|j/n ja oder nein|n/a n a|c/o care of",
     },
     spaced=True,
 )
 _UNITS = (
     tables.nouns(
         tables.invariable,
-        "km Kilometer|m Meter|cm Zentimeter|mm Millimeter|µm Mikrometer|l Liter|ml Milliliter"
+        "km Kilometer|m Meter|cm Zentimeter|mm Millimeter|µm Mikrometer|m2 Quadratmeter"
+        "|km2 Quadratkilometer|m3 Kubikmeter|l Liter|ml Milliliter"
         "|cl Zentiliter|dl Deziliter|hl Hektoliter|km/h Kilometer pro Stunde"
         "|m/s Meter pro Sekunde|m² Quadratmeter|km² Quadratkilometer|cm² Quadratzentimeter"
         "|m³ Kubikmeter|ha Hektar|ct Cent"

@@ -84,8 +84,16 @@ _DATE = (
     r"(?P<day>\d{1,2})\. ?(?P<month>\d{1,2})"
     r"(?:\. ?(?P<year>\d\d(?:\d\d)?)(?!\d)|\.(?= \S|[,;)])|(?=\.))(?!\d)"
 )
-_CODE = r"(?:[Nn]ummer|Code|PIN|TAN|PLZ|Passwort|Tel\.|Telefon)(?: lautet| ist|:)?\s"
+_CODE = r"(?:[Nn]ummer|[Cc]ode|PIN|TAN|PLZ|Passwort|Tel\.|Telefon)(?: lautet| ist|:)?\s"
 _EMERGENCY = r"(?:Not(?:ruf|fall)|Polizei|Feuerwehr|unter(?: der)?|[Rr]uf\w*|[Ww]ähl\w*)(?: die)?\s"
+_DOTTED = "Min|Std|Sek|Stk"
+_OPENERS = (
+    r"(?:Ab|Aber|Also|Am|An|Auf|Bei|Bis|Bitte|Da|Dabei|Dafür|Danach|Dann|Darum|Das|Dein|Deine|Dem|Den|Denn|Der|Deshalb"
+    "|Die|Dies|Diese|Dieser|Dieses|Du|Ein|Eine|Er|Erst|Es|Falls|Für|Gern|Ich|Ihr|Ihre|Im|In|Ist|Jetzt|Kann"
+    "|Können|Man|Mit|Möchten|Nach|Noch|Nun|Nur|Ob|Oder|Sie|Sind|So|Sobald|Soll|Trotzdem|Um|Und|Vom|Von|Vor"
+    r"|Wann|Warum|Was|Weil|Wenn|Wer|Wie|Wir|Wo|Zu|Zum|Zuerst|Zuletzt)(?!\w)"
+)
+"""Words with a capital that are no nouns: behind a short unit and its stop, a sentence begins."""
 _SHORT = {name[:3]: number for number, name in enumerate(MONTHS, 1)} | {"Sept": 9}
 _SUFFIXES = (
     "fach|malig|mal|jährig|tägig|stündig|wöchig|monatig|minütig|köpfig|stellig|teilig|prozentig"
@@ -96,6 +104,7 @@ BEHIND = re.compile(
     r"1|1\.?001|1 (?!Uhr)[a-zäöüß]\w*e[rsnm]?|\d{1,4}\.|1/2|½|[\d.]+,[–-]|1[–-]\d+"
     r"|\d{1,2}\.[–-]\d{1,2}\.|\d{1,2}\. (?:bis|und|oder|–|bis zum|\d{1,2}\.)|\d{1,2}\.\d{1,2}\."
     rf"|\d{{1,2}}\. (?:bis|und|oder|–|bis zum) \d{{1,2}}\.|\d{{1,2}}\. (?:{'|'.join(_SHORT)})\."
+    rf"|\d+ (?:{_DOTTED})\."
 )
 """Text from a number on behind which the rules look at another word."""
 
@@ -175,6 +184,14 @@ def _and_a_half(match: re.Match[str]) -> str:
     return f"{'ein' if number == 'eins' else number}einhalb"
 
 
+def _ending(units: Mapping[str, Noun]) -> Words:
+    def said(match: re.Match[str]) -> str:
+        unit = units[match["unit"]]
+        return f"{count(int(match['n']), unit.gender)} {unit.many}."
+
+    return said
+
+
 def _hyphened(units: Mapping[str, Noun]) -> Words:
     def said(match: re.Match[str]) -> str:
         unit = units[match["unit"]].one if match["unit"] in units else "Euro"
@@ -194,7 +211,7 @@ def _hours(match: re.Match[str]) -> str:
 
 
 def _spelled(match: re.Match[str]) -> str:
-    groups = match.group().split("-")
+    groups = re.findall(r"\d+", match.group())
     return ", ".join(" ".join(cardinal(int(digit)) for digit in group) for group in groups)
 
 
@@ -239,7 +256,7 @@ _FORMS = (
     rule(r"1\.?001(?= Nacht)", lambda m: "tausendundeine"),
     rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d)(?![\d/])", _season),
     rule(r"(?P<hour>\d{1,2}):(?P<minute>\d\d) (?:Std|h)(?!\w)", _hours),
-    rule(r"\d{3,}(?:-\d+)*(?![\d.,/-]*\d| \d)", _spelled, _CODE),
+    rule(r"\d{3,}(?:[ -]\d{3,}|-\d+)*(?![\d.,/-]*\d| \d)", _spelled, _CODE),
     rule(r"11[02](?![\d.,]*\d)", _spelled, _EMERGENCY),
     rule(r"(?P<n>\d{1,4})er(?P<case>n?)(?!\w)", _decade),
     rule(rf"(?P<n>\d{{1,4}})-?(?P<tail>(?i:{_SUFFIXES})(?:e[mnrs]?)?)(?!\w)", _compound),
@@ -258,6 +275,7 @@ def rules(units: Mapping[str, Noun]) -> tuple[Rule, ...]:
     one = r"1(?= (?!Uhr|Mio|Mrd|Milli|Tsd)(?P<word>[^\W\d_][\w-]*)(?: (?P<noun>[A-ZÄÖÜ][\w-]*))?)"
     half = r"(?:1/2|½) ?(?P<noun>(?!d[ea]|aller)[^\W\d_][\w-]*)"
     return (
+        rule(rf"(?P<n>[2-9]|\d\d+) (?P<unit>{_DOTTED})\.(?= {_OPENERS})", _ending(units)),
         rule(one_unit, _one_unit("dative", units), _DATIVE),
         rule(one_unit, _one_unit("accusative", units), _ACCUSATIVE),
         rule(one_unit, _one_unit("", units), unless=_LABELS),

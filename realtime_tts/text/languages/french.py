@@ -20,7 +20,7 @@ _ABBREVIATIONS = tables.abbreviations(
         "|cf confer|tél téléphone|Tél Téléphone|av avenue|bd boulevard"
         "|s.v.p s'il vous plaît|approx approximativement|vs versus|resp respectivement"
         "|N.B nota bene",
-        Kind.SYMBOL: "M._et Monsieur et|St- Saint-|Ste- Sainte-",
+        Kind.SYMBOL: "M._et Monsieur et|St- Saint-|Ste- Sainte-|o/n oui ou non|n/a n a",
         Kind.LAST: "etc et cetera|av._J.-C avant Jésus-Christ|apr._J.-C après Jésus-Christ"
         "|ap._J.-C après Jésus-Christ|hab habitants",
         Kind.NUMBER: "no numéro|n° numéro|nº numéro|N° Numéro|Nº Numéro|nos numéros|p page"
@@ -54,6 +54,9 @@ _UNITS = (
         "km²": Noun("kilomètre carré", "kilomètres carrés"),
         "cm²": Noun("centimètre carré", "centimètres carrés"),
         "m³": Noun("mètre cube", "mètres cubes"),
+        "m2": Noun("mètre carré", "mètres carrés"),
+        "km2": Noun("kilomètre carré", "kilomètres carrés"),
+        "m3": Noun("mètre cube", "mètres cubes"),
         "c. à soupe": Noun("cuillère à soupe", "cuillères à soupe", "f"),
         "c. à café": Noun("cuillère à café", "cuillères à café", "f"),
         "ch": Noun("cheval", "chevaux"),

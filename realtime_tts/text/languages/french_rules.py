@@ -70,6 +70,14 @@ _PHONE = (
     r"(?P<phone>0\d(?:[ .-]?\d\d){4}|0(?: 8\d\d)(?: \d{3}){2}"
     r"|\+\d{1,3}(?:[ .-]\(?\d{1,3}\)?){3,6})(?![\w]|[.,]\d)"
 )
+_NAMED = r"commande|suivi|dossier|réservation|client|compte|série|confirmation|facture|référence"
+_CODE = (
+    r"\b(?i:(?:code|pin|otp|mot de passe)"
+    r"(?: (?:pin|promo|secret|sms|confidentiel|de \w+|d['’]\w+)){0,2}"
+    rf"|numéro de (?:{_NAMED})|(?:{_NAMED}) (?:numéro|n[°ºo]))"
+    r"(?: est| sera)?(?:[ \u00a0\u202f]?:)?\s?"
+)
+"""Text before a number that is read digit by digit; a post code is not."""
 _KINGS = (
     "Louis|Henri|François|Napoléon|Charles|Philippe|Paul|Benoît|Élisabeth|Elisabeth|Guillaume"
     "|Catherine|Jean|Pie|Léon|Grégoire|Clément|Innocent|Alexandre|Nicolas|Pierre|Frédéric|George"
@@ -107,6 +115,11 @@ def _dial(match: re.Match[str]) -> str:
     return ("plus " if plus else "") + ", ".join(word.strip() for word in words)
 
 
+def _spelled(match: re.Match[str]) -> str:
+    groups = re.findall(r"\d+", match.group())
+    return ", ".join(" ".join(cardinal(int(digit)) for digit in group) for group in groups)
+
+
 def _rest(group: str) -> str:
     digits = group.lstrip("0")
     return cardinal(int(digits)) if digits else ""
@@ -136,6 +149,7 @@ def _joined(match: re.Match[str]) -> str:
 
 RULES = (
     rule(_PHONE, _dial),
+    rule(r"\d{3,}(?:[ -]\d{3,})*(?![\d.,/-]*[\d%]| \d)", _spelled, _CODE),
     dates(date, ".-"),
     rule(r"(?P<day>\d\d)/(?P<month>\d\d)(?![\w/])", dated(date), r"\b(?:[Ll]e|[Dd]u|[Aa]u)\s"),
     rule(r"(?P<day>\d{1,2})/(?P<month>\d{1,2})(?![\w/])", dated(date), rf"\b(?i:{_DAYS}),?\s"),

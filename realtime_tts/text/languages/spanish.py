@@ -15,7 +15,8 @@ _ABBREVIATIONS = tables.abbreviations(
         "|p.ej por ejemplo|aprox aproximadamente|Aprox Aproximadamente|tel teléfono|Tel Teléfono"
         "|EE.UU Estados Unidos|vs versus|Av avenida|Avda avenida|dpto departamento"
         "|izq izquierda|dcha derecha|i.e es decir",
-        Kind.SYMBOL: "Sr._y señor y|Dr._y doctor y|Sra._y señora y|D._y don y",
+        Kind.SYMBOL: "Sr._y señor y|Dr._y doctor y|Sra._y señora y|D._y don y"
+        "|y/o y o|s/n sin número|c/u cada uno|n/a n a",
         Kind.LAST: "etc etcétera|a.C antes de Cristo|d.C después de Cristo|hab habitantes",
         Kind.NUMBER: "núm número|Núm Número|n.º número|N.º Número|nº número|Nº Número"
         "|No Número|pág página|págs páginas|p página|cap capítulo|art artículo|vol volumen"
@@ -50,6 +51,9 @@ _UNITS = (
         "km²": Noun("kilómetro cuadrado", "kilómetros cuadrados"),
         "cm²": Noun("centímetro cuadrado", "centímetros cuadrados"),
         "m³": Noun("metro cúbico", "metros cúbicos"),
+        "m2": Noun("metro cuadrado", "metros cuadrados"),
+        "km2": Noun("kilómetro cuadrado", "kilómetros cuadrados"),
+        "m3": Noun("metro cúbico", "metros cúbicos"),
         "hPa": Noun("hectopascal", "hectopascales"),
         "M€": Noun("millón de euros", "millones de euros"),
         "k€": tables.invariable("mil euros"),

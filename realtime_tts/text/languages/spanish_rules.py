@@ -49,6 +49,13 @@ _LABELS = (
     r"\b(?i:página|capítulo|número|línea|tipo|parte|sección|artículo|escena|acto|etapa|nivel|fase"
     r"|versión|anexo|habitación|el|al|del|autobús|sala|puerta|año|tomo|volumen|núm\.|n\.º)\s"
 )
+_NAMED = r"pedido|seguimiento|reserva|cliente|cuenta|serie|confirmación|factura|referencia"
+_CODE = (
+    r"(?i:tel\.|teléfono:?|llam\w+ al|marqu\w+(?: el)?"
+    r"|\b(?:(?:código|clave|pin|otp|contraseña)(?: (?:postal|pin|secreto|promocional|de \w+)){0,2}"
+    rf"|número de (?:{_NAMED})|(?:{_NAMED}) (?:número|n\.?[º°]|núm\.))(?: es| será)?:?)\s"
+)
+"""Text before a number that is read digit by digit."""
 _KINGS = (
     "Felipe|Carlos|Fernando|Alfonso|Luis|Enrique|Juan|Juan Pablo|Pablo|Benedicto|Napoleón|Pío|León"
     "|Gregorio|Clemente|Inocencio|Alejandro|Nicolás|Pedro|Federico|Jorge|Eduardo|Ricardo|Jacobo"
@@ -104,6 +111,11 @@ def _century(match: re.Match[str]) -> str:
     return ordinal(value) if value <= 10 else cardinal(value)
 
 
+def _spelled(match: re.Match[str]) -> str:
+    groups = re.findall(r"\d+", match.group())
+    return ", ".join(" ".join(cardinal(int(digit)) for digit in group) for group in groups)
+
+
 def _queen(match: re.Match[str]) -> str:
     value = roman_value(match["roman"])
     return ordinal(value, "a") if value <= 10 else cardinal(value)
@@ -143,9 +155,9 @@ def rules(units: Iterable[str]) -> tuple[Rule, ...]:
     noun = rf"(?= (?:(?:{_ADJECTIVES}) )?(?P<noun>[^\W\d_]+)(?!\w))"
     return (
         rule(
-            r"\d{3,9}(?![\w.,]*\d| \d)",
-            lambda m: " ".join(cardinal(int(digit)) for digit in m.group()),
-            r"(?i:tel\.|teléfono:?|llam\w+ al|marqu\w+(?: el)?|pin|código(?: postal)?)\s",
+            r"\d{3,9}(?:[ -]\d{3,})*(?![\w.,/-]*\d| \d)",
+            _spelled,
+            _CODE,
         ),
         dates(date, ".-"),
         rule(

@@ -54,7 +54,9 @@ _ABBREVIATIONS = (
             "|kB/s kilobytes per second|KB/s kilobytes per second|Mb/s megabits per second"
             "|Gb/s gigabits per second|km/h kilometers per hour|m/s meters per second"
             "|mg/dL milligrams per deciliter|mmHg millimeters of mercury"
-            "|w/ with|w/o without|w/out without|Ave_Maria Ave Maria",
+            "|w/ with|w/o without|w/out without|c/o care of|n/a N A|N/A N A|y/n yes or no"
+            "|WWI World War One|WWII World War Two|WW1 World War One|WW2 World War Two"
+            "|Ave_Maria Ave Maria",
             Kind.ZIP: "|".join(f"{short} {name}" for short, name in words.STATES.items()),
             Kind.COMPASS: "N North|S South|E East|W West",
         },
@@ -82,7 +84,9 @@ def _measure(name: str, gender: str) -> Noun:
 _UNITS = (
     tables.nouns(
         _measure,
-        "km kilometer|cm centimeter|mm millimeter|m meter|nm nanometer|mi mile|yd yard|kg kilogram"
+        "km kilometer|m2 square meter|km2 square kilometer|cm2 square centimeter"
+        "|cm² square centimeter|m3 cubic meter|cm centimeter|mm millimeter|m meter|nm nanometer"
+        "|mi mile|yd yard|kg kilogram"
         "|g gram|mg milligram|lb pound|oz ounce|l liter|L liter|ml milliliter|mL milliliter"
         "|ms millisecond|s second|sec second|min minute|h hour|hr hour|kWh kilowatt hour"
         "|kW kilowatt|MW megawatt|GW gigawatt|W watt|V volt|mV millivolt|kB kilobyte|KB kilobyte"
@@ -115,6 +119,7 @@ _UNITS = (
         "y/o": Noun("year old", "years old"),
         "sqft": Noun("square foot", "square feet"),
         "ft²": Noun("square foot", "square feet"),
+        "ft2": Noun("square foot", "square feet"),
         "sq mi": Noun("square mile", "square miles"),
         "cu ft": Noun("cubic foot", "cubic feet"),
         "℃": Noun("degree Celsius", "degrees Celsius"),

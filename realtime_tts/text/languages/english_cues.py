@@ -45,6 +45,12 @@ RELEASES = (
 UNQUOTED = r"\A[^\"]*(?:\"[^\"]*\"[^\"]*)*(?<!\")"
 """Text in which no quotation is open, so that a quotation mark stands for inches."""
 
+SCORED = (
+    r"\b(?i:won|wins?|beat|beats|lost|lose|leads?|led|leading|up|down|ahead|scored?|final|victory"
+    r"|defeat(?:ed)?|trail(?:s|ing|ed)?)\b[^.!?]*"
+)
+"""Text before 24-7 that says that it is a score."""
+
 STREET = re.compile(
     r"(?:\b(?:\d+\w*|(?i:on|onto|off|along|down|past|near|from|to|take)) "
     r"(?:[NSEW]\. )?(?:[A-Z][a-z]+ ){1,3}|\d(?:st|nd|rd|th) |\b(?:Main|Wall) )"

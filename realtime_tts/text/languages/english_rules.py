@@ -288,6 +288,7 @@ RULES = (
         _by,
     ),
     rule(r"(?P<above>\d+(?:\.\d+)?)/(?P<below>\d{1,3})(?![\w/]|\.\d)(?<!24/7)", _of),
+    rule(r"24-7(?![\w-])", lambda m: "twenty-four seven", unless=cues.SCORED),
     rule(
         r"(?P<one>\d{1,3})-(?P<two>\d{1,3})(?![\w%/-]|[.:]\d| ?[ap]\.?m)", _score, r"(?<![A-Za-z]-)"
     ),

@@ -45,6 +45,8 @@ _BEHIND = re.compile(rf"{_INSIDE}\Z")
 _AHEAD = re.compile(_INSIDE)
 _CLOSING = ".:?-/"
 _PATH = re.compile(r"/[\w.-]+\Z")
+_VARIABLE = re.compile(r"(?<![\w.'’/])(?:[a-z]|(?<==)[A-Z]|(?<== )[A-Z])\Z")
+"""A letter before a slash that divides it: v = d/t, and I = U/R but not A/C."""
 _COUNTRY = re.compile(r"[a-z]{2}(?![\w-])")
 _NONE = Reading(0, "")
 
@@ -207,12 +209,16 @@ class SignReader:
         return Reading(1, lang.addresses[char])
 
     def _slash(self, text: str, at: int, before: str) -> Reading:
-        """Read a slash between words: 3 times/day, and/or."""
+        """Read a slash between words: 3 times/day, v = d/t, and/or."""
         lang = self._language
         behind = re.compile(r"\w+").match(text, at + 1)
         unit = lang.divisors.get(behind.group()) if behind else None
         if unit and behind and before[-1:].islower() and lang.per and not _PATH.search(before):
             return Reading(behind.end() - at, f"{lang.per} {unit}")
+        if behind and len(behind.group()) == 1 and text[at + 2 : at + 3] != "/":
+            divided = lang.operators.get("/")
+            if divided and behind.group().isalpha() and _VARIABLE.search(before):
+                return Reading(1, f" {divided} ")
         return Reading(1, " ") if before[-1:].isalpha() else _NONE
 
 

@@ -41,6 +41,8 @@ _COUNTED = re.compile(
 """A word for what is counted, behind a number: May 5 people come?"""
 _HOLD_STOP_SECONDS = 0.05
 """Seconds that a full stop behind a word waits: it ends a sentence unless `com` follows."""
+_TIMES = re.compile(r"(?<!\w)[1-9]\d*x\Z")
+"""Text behind which a number is another factor, and no part of a name: 120x80 cm."""
 _NOTHING = Reading(0, "")
 _NEVER = re.compile(r"(?!)")
 
@@ -286,7 +288,7 @@ class SpeechNormalizer:
         if window is None:
             return None
         before = self._before(text, at)
-        if is_word_character(previous) and context[0] != ".":
+        if is_word_character(previous) and context[0] != "." and not _TIMES.search(before):
             return self._reader.read_glued(context, before) or _NOTHING
         word = word_before(before)
         around = text[at : max(window, at + len(context))]

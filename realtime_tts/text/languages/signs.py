@@ -21,8 +21,8 @@ _OPERAND = re.compile(
 _SPACED = frozenset("-−/±")
 _OPERATOR = re.compile(rf"[-+=×÷*/−±] ?(?=[\d√π({SIGNS}]|[−±-]\d|[A-Za-z](?![A-Za-z0-9_]))")
 _OPEN_OPERATOR = re.compile(r"[-+=×÷*/−±] ?(?:[A-Za-z]{1,3}|[−±-])?\Z")
-_BETWEEN = re.compile(rf"[+=] (?=[^\W_]|[{SIGNS}])|=(?=[A-Za-z]{{2,3}}(?![A-Za-z0-9_]))")
-"""Signs between words: y = mx + b; and in a formula, E=mc²."""
+_BETWEEN = re.compile(rf"[+=] (?=[^\W_]|[{SIGNS}])|=(?=[A-Za-z]{{2,3}}(?![A-Za-z0-9_])|\d)")
+"""Signs between words: y = mx + b; in a formula, E=mc²; and in a setting, size=30."""
 _COMPARED = re.compile(rf"(?P<sign>[<>~]=?) ?(?=[-−+]?[{SIGNS}]?\.?\d)")
 _OPEN_COMPARED = re.compile(rf"[<>~]=? ?[-−+]?[{SIGNS}]?\.?\Z")
 _POWER = re.compile(r"\^(?P<number>-?\d+)")
@@ -146,6 +146,7 @@ class SignReader:
             return _NONE
         operand = _OPERAND.search(before)
         between = char in "+=" and before[-1:] == " " and not before[-2:-1].isspace()
+        between = between or (char == "=" and is_word_character(before[-1:]))
         if not (operand or between):
             return _NONE
         if not ended and _OPEN_OPERATOR.match(text, at):
@@ -215,7 +216,12 @@ class SignReader:
         unit = lang.divisors.get(behind.group()) if behind else None
         if unit and behind and before[-1:].islower() and lang.per and not _PATH.search(before):
             return Reading(behind.end() - at, f"{lang.per} {unit}")
-        if behind and len(behind.group()) == 1 and text[at + 2 : at + 3] != "/":
+        if (
+            behind
+            and len(behind.group()) == 1
+            and behind.group() != before[-1]
+            and text[at + 2 : at + 3] != "/"
+        ):
             divided = lang.operators.get("/")
             if divided and behind.group().isalpha() and _VARIABLE.search(before):
                 return Reading(1, f" {divided} ")

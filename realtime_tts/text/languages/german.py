@@ -26,13 +26,20 @@ _ABBREVIATIONS = tables.abbreviations(
         "|ca circa|Ca Circa|bzw beziehungsweise|vgl vergleiche|inkl inklusive|exkl exklusive"
         "|zzgl zuzüglich|evtl eventuell|ggf gegebenenfalls|bspw beispielsweise|bzgl bezüglich"
         "|lt laut|geb geboren|gest gestorben|vs versus|zzt zurzeit|Tel Telefon|gem gemäß"
-        "|Abs Absatz|p.a pro Jahr",
+        "|Abs Absatz|p.a pro Jahr|Gem Gemäß|u und|zw zwischen|Zw Zwischen|ggü gegenüber"
+        "|Erw Erwachsene",
         Kind.LAST: "usw und so weiter|etc et cetera|usf und so fort|u.v.m und vieles mehr"
         "|o.Ä oder Ähnliches|u.Ä und Ähnliches|v.Chr vor Christus|n.Chr nach Christus"
-        "|MwSt Mehrwertsteuer|Jh Jahrhundert|Aufl Auflage|Str Straße",
+        "|MwSt Mehrwertsteuer|Jh Jahrhundert|Aufl Auflage|Str Straße|ff folgende"
+        "|Jan Januar|Feb Februar|Aug August|Sept September|Okt Oktober|Nov November|Dez Dezember",
         Kind.NUMBER: "Nr Nummer|Kap Kapitel|Abb Abbildung|Bd Band|S Seite|Art Artikel"
-        "|max maximal|mind mindestens|Tab Tabelle|Anm Anmerkung|Hausnr Hausnummer",
-        Kind.SYMBOL: "m/w/d m w d|w/m/d w m d|m/w m w|j/n ja oder nein|n/a n a|c/o care of",
+        "|max maximal|mind mindestens|Tab Tabelle|Anm Anmerkung|Hausnr Hausnummer"
+        "|Max Maximal|Mind Mindestens|Rechnungsnr Rechnungsnummer|Kundennr Kundennummer"
+        "|Bestellnr Bestellnummer|Artikelnr Artikelnummer|Art.-Nr Artikelnummer|op Opus|Gr Größe"
+        "|Mo Montag|Di Dienstag|Mi Mittwoch|Do Donnerstag|Sa Samstag|So Sonntag",
+        Kind.SYMBOL: "m/w/d m w d|w/m/d w m d|m/w m w|j/n ja oder nein|n/a n a|c/o care of"
+        + "".join(f"|{day}., {name}," for day, name in german_rules.DAYS.items())
+        + f"|{tables.ranges(german_rules.DAYS, 'bis')}",
     },
     spaced=True,
 )
@@ -53,7 +60,9 @@ _UNITS = (
         "|GHz Gigahertz|kB Kilobyte|MB Megabyte|GB Gigabyte|TB Terabyte"
         "|Mbit/s Megabit pro Sekunde|MBit/s Megabit pro Sekunde"
         "|MB/s Megabyte pro Sekunde|dB Dezibel|bar Bar|hPa Hektopascal|Stk Stück|Stk. Stück"
-        "|‰ Promille|kJ Kilojoule",
+        "|‰ Promille|kJ Kilojoule|Gbit/s Gigabit pro Sekunde|GBit/s Gigabit pro Sekunde"
+        "|fps Bilder pro Sekunde|mmHg Millimeter Quecksilbersäule|Zi Zimmer|Zi. Zimmer"
+        "|Pck. Päckchen|Pck Päckchen",
         "n",
     )
     | tables.by_name(
@@ -64,12 +73,22 @@ _UNITS = (
             "ms": Noun("Millisekunde", "Millisekunden", "f"),
             "t": Noun("Tonne", "Tonnen", "f"),
             "kWh": Noun("Kilowattstunde", "Kilowattstunden", "f"),
+            "Pkt. Pkt Pkte.": Noun("Punkt", "Punkte"),
+            "J.": Noun("Jahr", "Jahre", "n"),
+            "S.": Noun("Seite", "Seiten", "f"),
             "kcal": Noun("Kilokalorie", "Kilokalorien", "f"),
             "mAh": Noun("Milliamperestunde", "Milliamperestunden", "f"),
             "M€": Noun("Million Euro", "Millionen Euro", "f"),
             "k€ T€": tables.invariable("tausend Euro"),
         }
     )
+    | {
+        "kWh/100 km": Noun(
+            "Kilowattstunde auf einhundert Kilometer",
+            "Kilowattstunden auf einhundert Kilometer",
+            "f",
+        )
+    }
 )
 _CENT = tables.invariable("Cent")
 _PARTS = {n: stem(n).removesuffix("t") + "tel" for n in range(4, 20)}
@@ -118,6 +137,7 @@ GERMAN = Language(
             "Tausend Tsd Tsd.": tables.invariable("tausend"),
             "Million Millionen Mio Mio.": Noun("Million", "Millionen", "f"),
             "Milliarde Milliarden Mrd Mrd.": Noun("Milliarde", "Milliarden", "f"),
+            "Billion Billionen Bio.": Noun("Billion", "Billionen", "f"),
         }
     ),
     fractions=_FRACTIONS,
@@ -147,7 +167,8 @@ GERMAN = Language(
     sharp="Sharp",
     hashtag="Hashtag",
     rules=german_rules.rules(
-        _UNITS | {"€": tables.invariable("Euro"), "$": tables.invariable("Dollar")}
+        _UNITS
+        | tables.by_name({"€ EUR": tables.invariable("Euro"), "$ USD": tables.invariable("Dollar")})
     ),
     behind=german_rules.BEHIND,
     numeral_rules=german_rules.NUMERALS,

@@ -35,11 +35,11 @@ _ABBREVIATIONS = (
             "|asst assistant|Asst Assistant|avg average|Avg Average|misc miscellaneous"
             "|Misc Miscellaneous|a.k.a also known as|ea each|qty quantity|Qty Quantity"
             "|A.k.a Also known as|Tel Telephone|tel telephone|incl including"
-            "|excl excluding",
+            "|excl excluding|p.a per annum",
             Kind.LAST: "etc et cetera|Jr Junior|Sr Senior|Inc Incorporated|Ltd Limited"
             "|Corp Corporation|Co Company|Ave Avenue|Blvd Boulevard|Rd Road|Hwy Highway|Ln Lane"
             "|Ct Court|Pkwy Parkway|Pl Place|Sq Square|dept department"
-            "|Dept Department|mo month|Mon Monday|Tue Tuesday|Tues Tuesday|Wed Wednesday"
+            "|Dept Department|fl floor|mo month|Mon Monday|Tue Tuesday|Tues Tuesday|Wed Wednesday"
             "|Thu Thursday"
             "|Thur Thursday|Thurs Thursday|Fri Friday|Sat Saturday",
             Kind.NUMBER: "No number|no number|Nos numbers|nos numbers|Vol volume|vol volume"
@@ -49,14 +49,14 @@ _ABBREVIATIONS = (
             "|Eq equation|eq equation|Ref reference|ref reference|ca circa|Est Established"
             "|est established|Max Maximum|max maximum|Min Minimum|min minimum|Bldg Building"
             "|ext extension|Ext Extension|Ep Episode|Pt Part|Rm Room|Ste Suite"
-            "|Pg page|pg page|Sun Sunday",
+            "|Pg page|pg page|Sun Sunday|Op Opus|Rte Route|rte route",
             Kind.SYMBOL: "MB/s megabytes per second|GB/s gigabytes per second"
             "|kB/s kilobytes per second|KB/s kilobytes per second|Mb/s megabits per second"
             "|Gb/s gigabits per second|km/h kilometers per hour|m/s meters per second"
             "|mg/dL milligrams per deciliter|mmHg millimeters of mercury"
             "|w/ with|w/o without|w/out without|c/o care of|n/a N A|N/A N A|y/n yes or no"
             "|WWI World War One|WWII World War Two|WW1 World War One|WW2 World War Two"
-            "|Ave_Maria Ave Maria",
+            f"|Ave_Maria Ave Maria|{tables.ranges(_WEEKDAYS, 'to')}",
             Kind.ZIP: "|".join(f"{short} {name}" for short, name in words.STATES.items()),
             Kind.COMPASS: "N North|S South|E East|W West",
         },
@@ -101,7 +101,8 @@ _UNITS = (
         "|μs microsecond|wk week|wks week|mos month|yr year|yrs year|GWh gigawatt hour"
         "|MWh megawatt hour|bpm beat per minute|fps frame per second|KiB kibibyte|MiB mebibyte"
         "|GiB gibibyte|Gb gigabit|Mb megabit|kb kilobit|Kbps kilobit per second|req request"
-        "|pts point|kms kilometer|kgs kilogram|MP megapixel",
+        "|pts point|kms kilometer|kgs kilogram|MP megapixel|yds yard|cal calorie|bps basis point"
+        "|cm³ cubic centimeter|cm3 cubic centimeter|mm² square millimeter",
     )
     | tables.nouns(
         tables.invariable,
@@ -118,6 +119,9 @@ _UNITS = (
         "sq. ft": Noun("square foot", "square feet"),
         "y/o": Noun("year old", "years old"),
         "sqft": Noun("square foot", "square feet"),
+        "lb-ft": Noun("pound-foot", "pound-feet"),
+        "ft-lb": Noun("foot-pound", "foot-pounds"),
+        "ft-lbs": Noun("foot-pound", "foot-pounds"),
         "ft²": Noun("square foot", "square feet"),
         "ft2": Noun("square foot", "square feet"),
         "sq mi": Noun("square mile", "square miles"),
@@ -253,7 +257,7 @@ ENGLISH = Language(
         "in long wide tall high deep thick max AD BC BCE CE A.D B.C x - – 000".split()
     ),
     dotted_units=True,
-    after_time=frozenset(_ZONES) | _DAYS_AND_MONTHS,
+    after_time=frozenset((*_ZONES, *"N S E W NE NW SE SW".split())) | _DAYS_AND_MONTHS,
     addresses={".": "dot", "@": "at", "_": "underscore", "-": "dash", "/": "slash", ":": "port"},
     sharp="sharp",
     hashtag="hashtag",

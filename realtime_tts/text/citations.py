@@ -23,11 +23,12 @@ _LISTS = frozenset(
 )
 """Names that programs give to what has numbered elements."""
 _REFERRING = frozenset(
-    "see in from and or to of by with at as on press choose type enter option step page question "
-    "answer number chapter section figure table ref reference note source footnote item line "
-    "siehe vgl und oder von mit bei nach zu seite schritt frage nummer kapitel abschnitt quelle "
-    "voir cf dans et ou de par avec étape numéro chapitre touche véase ver en y o por con página "
-    "paso opción pregunta número capítulo sección fuente".split()
+    "abb abbildung abschnitt and answer are as at avec bei by capítulo cf chapitre chapter "
+    "choose con dans de en enter eq equals es est et fig figura figure footnote frage from "
+    "fuente in is ist item kap kapitel line mit nach no note nr number nummer numéro número o "
+    "oder of on opción option or ou page par paso por pregunta press página quelle question ref "
+    "reference schritt sección section see seite siehe sind son sont source step tab tabelle "
+    "tabla table tableau to touche type und ver vgl voir von véase was with y zu étape".split()
 )
 """Words behind which a number in brackets is a part of the sentence, in the languages whose numbers
 we read."""
@@ -40,23 +41,26 @@ def is_citation(label: str, before: str, behind: str, ended: bool) -> bool | Non
     """
     if not _MARK.fullmatch(label) or is_word_character(behind[:1]) or behind[:1] == "(":
         return False
+    spaced = before[-1:] == " "
     if _SENTENCE.search(before) or _CLAUSE.search(before):
-        return True
-    if not _cites(before):
+        return not (spaced and _last_word(before).rstrip(".").lower() in _REFERRING)
+    if not _cites(before, spaced):
         return False
-    if before[-1:] == " ":
+    if spaced:
         return behind[:1] in ("", *"\n.,;!?[)。，")
     return None if behind == " " and not ended else not _OPERATED.match(behind)
 
 
-def _cites(before: str) -> bool:
+def _last_word(text: str) -> str:
+    match = _TOKEN.search(text)
+    return match.group(1) if match else ""
+
+
+def _cites(before: str, spaced: bool) -> bool:
     """Return whether the last word of a text can have a source."""
-    match = _TOKEN.search(before)
-    if match is None:
-        return False
-    word = match.group(1)
+    word = _last_word(before)
     if _NUMBER.fullmatch(word) or before.endswith(") "):
         return True
     known = word.lower() in _LISTS or word.lower() in _REFERRING or _INNER_CAPITAL.search(word)
-    short = len(word) < 3 and word.islower() and word.isascii()  # xs[1]
+    short = not spaced and len(word) < 3 and word.islower() and word.isascii()  # xs[1]
     return len(word) > 1 and not short and not known and _WORD.fullmatch(word) is not None

@@ -41,7 +41,7 @@ _COUNTED = re.compile(
 """A word for what is counted, behind a number: May 5 people come?"""
 _HOLD_STOP_SECONDS = 0.05
 """Seconds that a full stop behind a word waits: it ends a sentence unless `com` follows."""
-_TIMES = re.compile(r"(?<!\w)[1-9]\d*x\Z")
+_TIMES = re.compile(r"(?<!\w)[1-9]\d*(?:x\d+)*x\Z")
 """Text behind which a number is another factor, and no part of a name: 120x80 cm."""
 _NOTHING = Reading(0, "")
 _NEVER = re.compile(r"(?!)")

@@ -79,6 +79,8 @@ def of(match: re.Match[str]) -> str | None:
         return f"{say.cardinal(first)}-{say.cardinal(below)}"
     if first <= 12 < below <= 31 and below != 16 and first > 1:
         return say.date(below, first, None, "")
+    if first + below == 100:
+        return f"{say.cardinal(first)} {say.cardinal(below)}"
     if not first:
         return f"zero out of {say.cardinal(below)}" if below else None
     if first < below <= 64 and (first, below) not in say.FRACTIONS and first:

@@ -65,13 +65,14 @@ RULES = (
         r"|disk|SSD|phone|laptop|tablet|file|limit|chargers?|charging|bulbs?|battery)(?!\w))",
         lambda m: f"{say.cardinal(int(m['n']))} {_HYPHENED[m['unit']]}",
     ),
+    rule(r"(?P<n>\d{4,}) bps(?!\w)", lambda m: f"{say.cardinal(int(m['n']))} bits per second"),
     rule(r"(?P<n>\d{1,2})\.x(?!\w)", lambda m: f"{say.cardinal(int(m['n']))} point x"),
     rule(
         r"(?P<n>\d{1,2})W-(?P<two>\d\d)(?!\w)",
         lambda m: f"{say.cardinal(int(m['n']))} W {say.cardinal(int(m['two']))}",
     ),
     rule(
-        r"(?P<n>\d{1,2})x(?=/day|/week|/month| daily| weekly| a day| a week| per )",
+        r"(?P<n>\d{1,2})x(?=/day|/week|/month| daily| weekly| an?(?!\w)| per )",
         lambda m: f"{say.cardinal(int(m['n']))} times",
     ),
     rule(
@@ -80,7 +81,9 @@ RULES = (
         cues.UNQUOTED,
     ),
     rule(
-        r"(?P<n>\d{1,3},\d{3})['’′](?!\w)", lambda m: f"{say.decimal(m['n'].replace(',', ''))} feet"
+        r"(?P<n>\d{1,3},\d{3})['’′](?!\w)",
+        lambda m: f"{say.decimal(m['n'].replace(',', ''))} feet",
+        unless=r"(?<!\w)['‘][^'’]*",
     ),
     rule(r"(?P<n>\d{3})(?=[A-D] [A-Z][a-z])", lambda m: say.pairs(m["n"])),
     rule(

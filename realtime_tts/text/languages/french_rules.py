@@ -85,7 +85,9 @@ _CODE = (
     r"(?: est| sera)?(?:[ \u00a0\u202f]?:)?\s?"
 )
 """Text before a number that is read digit by digit; a post code is not."""
-_PARTS = r"\b(?i:page|étape|partie|épisode|question|tour|niveau|note)(?: de)?(?:[ \u00a0]?:)?\s"
+_PARTS = (
+    r"\b(?i:page|étape|partie|épisode|question|tour|niveau|note)(?: est)?(?: de)?(?:[ \u00a0]?:)?\s"
+)
 _KINGS = (
     "Louis|Henri|François|Napoléon|Charles|Philippe|Paul|Benoît|Élisabeth|Elisabeth|Guillaume"
     "|Catherine|Jean|Pie|Léon|Grégoire|Clément|Innocent|Alexandre|Nicolas|Pierre|Frédéric|George"
@@ -95,7 +97,7 @@ _KINGS = (
 _DAYS = "lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche"
 _CHAPTERS = "[Cc]hapitre|[Tt]ome|[Aa]cte|[Ss]cène|[Ll]ivre|[Tt]ype|[Vv]olume|[Aa]nnexe|[Pp]hase"
 
-BEHIND = re.compile(r"(?:[\d .]*[02-68])?1|\d{1,3}/\d{1,3}|\d{1,3}e|½|7|\d{1,2} [a-zéû]{3,5}\.")
+BEHIND = re.compile(r"(?:[\d .]*[02-68])?1|\d{1,3}/\d{1,3}|\d{1,3}[ex]|½|7|\d{1,2} [a-zéû]{3,5}\.")
 """Text from a number on behind which the rules look at another word."""
 
 
@@ -157,6 +159,14 @@ def _spoons(match: re.Match[str]) -> str:
     return f"{count(number, 'f')} cuillère{'s' * (number > 1)} à {match['of']} et demie"
 
 
+def _and_a_half(match: re.Match[str]) -> str:
+    number = int(match["n"])
+    noun, gender = {"h": ("heure", "f"), "kg": ("kilogramme", "m"), "l": ("litre", "m")}[
+        match["unit"]
+    ]
+    return f"{count(number, gender)} {noun}{'s' * (number > 1)} et demi{'e' * (gender == 'f')}"
+
+
 def _joined(match: re.Match[str]) -> str:
     number, part = int(match["n"]), match["part"]
     noun = ("mètre" if match["unit"] == "m" else "euro") + ("s" if number > 1 else "")
@@ -172,7 +182,7 @@ RULES = (
     rule(r"(?P<one>\d\d)/(?P<two>\d{1,2})(?![\d/])", _pair, r"\btension\b[\w ]{0,20}:? "),
     rule(r"(?P<one>\d\d)(?P<two>\d\d)(?!\w|[.,]\d)", _pair, r"\b[Aa]ppel\w+ (?:le|au)\s"),
     rule(r"\d{3,}(?:[ -]\d{3,})*(?![\d.,/-]*[\d%]| \d)", spelled(cardinal), _CODE),
-    rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d)(?![\d/])", _pair),
+    rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d(?:\d\d)?)(?![\d/])", _pair),
     dates(date, ".-"),
     rule(r"(?P<day>\d\d)/(?P<month>\d\d)(?![\w/])", dated(date), r"\b(?:[Ll]e|[Dd]u|[Aa]u)\s"),
     rule(
@@ -193,6 +203,7 @@ RULES = (
     rule(r"(?P<n>\d{1,4}) ?(?P<unit>€|m)(?P<part>\d\d)(?!\w|[.,]\d)", _joined),
     rule(r"(?P<n>\d{1,2})/20(?![\d/])", lambda m: f"{cardinal(int(m['n']))} sur vingt"),
     rule(r"(?P<n>\d+)(?: 1/2| ?½) c\. à (?P<of>café|soupe)(?!\w)", _spoons),
+    rule(r"(?P<n>\d+)(?: 1/2| ?½) ?(?P<unit>h|kg|l)(?!\w)", _and_a_half),
     rule(r"(?P<n>\d+)(?: 1/2| ?½)(?!\d)", lambda m: f"{cardinal(int(m['n']))} et demi"),
     rule(r"(?:1/2|½)(?= (?P<noun>\w+))", _half),
     rule(rf"{_NUMBER}(?= (?P<noun>[^\W\d_][\w-]+))", _one, unless=_LABELS),

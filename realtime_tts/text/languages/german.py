@@ -75,7 +75,6 @@ _UNITS = (
             "kWh": Noun("Kilowattstunde", "Kilowattstunden", "f"),
             "Pkt. Pkt Pkte.": Noun("Punkt", "Punkte"),
             "J.": Noun("Jahr", "Jahre", "n"),
-            "S.": Noun("Seite", "Seiten", "f"),
             "kcal": Noun("Kilokalorie", "Kilokalorien", "f"),
             "mAh": Noun("Milliamperestunde", "Milliamperestunden", "f"),
             "M€": Noun("Million Euro", "Millionen Euro", "f"),
@@ -147,7 +146,7 @@ GERMAN = Language(
     date_mark=".",
     dotted_ordinals=True,
     clock_words=("Uhr",),
-    glued=r"(?P<hour>[01]?\d|2[0-4])\.(?P<minute>[0-5]\d) ?Uhr",
+    glued=r"(?P<hour>[01]?\d|2[0-4])\.(?P<minute>[0-5]\d) ?(?:Uhr|h)(?!\w)",
     months=tables.numbered(MONTHS) | {"Jänner": 1},
     abbreviations=_ABBREVIATIONS,
     phones=r"\(?0[1-9]\d{1,4}\)?[ /-]\d{2,}(?:[ /-]\d{2,})*|0800(?: \d{2,})+|01[567]\d{8,9}"
@@ -169,6 +168,7 @@ GERMAN = Language(
     rules=german_rules.rules(
         _UNITS
         | tables.by_name({"€ EUR": tables.invariable("Euro"), "$ USD": tables.invariable("Dollar")})
+        | {"CHF": tables.invariable("Franken")}
     ),
     behind=german_rules.BEHIND,
     numeral_rules=german_rules.NUMERALS,

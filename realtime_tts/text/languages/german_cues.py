@@ -12,7 +12,7 @@ ACCUSATIVE = (
 LABELS = (
     r"(?:§|\b(?:Seite|Kapitel|Gleis|Platz|Level|Teil|Stufe|Nummer|Raum|Band|Phase|Gruppe|Version|Typ"
     r"|Schritt|Klasse|Nr\.|Punkt|Note|Zimmer|Halle|Tor|Linie|Abschnitt|Spalte|Zeile|Option|Artikel|Art\.|Frage"
-    r"|Runde|Aufgabe|Formel|Regel|Position|Kategorie|Kap\.|S\.))\s"
+    r"|Runde|Aufgabe|Formel|Regel|Position|Kategorie|Kap\.|S\.|Abs\.|Absatz|Satz))\s"
 )
 WEAK = (
     r"\b(?i:der|die|das|jeder|jede|jedes|dieser|diese|dieses|eine|keine|meine|deine|seine|ihre"

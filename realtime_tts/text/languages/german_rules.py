@@ -76,7 +76,7 @@ BEHIND = re.compile(
     r"1|1\.?001|1 (?!Uhr)[a-zäöüß]\w*e[rsnm]?|\d{1,4}\.|1/2|½|[\d.]+,[–-]|1[–-]\d+"
     r"|\d{1,2}\.[–-]\d{1,2}\.|\d{1,2}\. (?:bis|und|oder|–|bis zum|\d{1,2}\.)|\d{1,2}\.\d{1,2}\."
     rf"|\d{{1,2}}\. (?:bis|und|oder|–|bis zum) \d{{1,2}}\.|\d{{1,2}}\. (?:{'|'.join(_SHORT)})\."
-    rf"|\d+ (?:{cues.DOTTED})\.|\d{{1,3}}/\d{{1,3}}|\d{{1,2}}:\d\d Std\."
+    rf"|\d+ (?:{cues.DOTTED})\.|\d{{1,3}}/\d{{1,3}}|\d{{1,3}}x|\d{{1,2}}:\d\d Std\."
 )
 """Text from a number on behind which the rules look at another word."""
 
@@ -135,9 +135,12 @@ def _ending_in(ending: str) -> Words:
     return lambda match: stem(roman_value(match["roman"])).capitalize() + ending
 
 
+def _number(number: int) -> str:
+    return year(number) if number in YEARS else cardinal(number)
+
+
 def _decade(match: re.Match[str]) -> str:
-    number = int(match["n"])
-    return (year if number in YEARS else cardinal)(number) + "er" + match["case"]
+    return _number(int(match["n"])) + "er" + match["case"]
 
 
 def _compound(match: re.Match[str]) -> str:
@@ -181,7 +184,7 @@ def _hyphened(units: Mapping[str, Noun]) -> Words:
 
 
 def _season(match: re.Match[str]) -> str:
-    return f"{year(int(match['one']))} {cardinal(int(match['two']))}"
+    return f"{year(int(match['one']))} {_number(int(match['two']))}"
 
 
 def _hours(match: re.Match[str]) -> str:
@@ -215,7 +218,7 @@ def _dated(match: re.Match[str], ending: str = "en") -> str | None:
     words, number = f"{stem(day)}{ending} {MONTHS[month - 1]}", int(match["year"] or 0)
     if not match["year"]:
         return words
-    return f"{words} {year(number) if number in YEARS else cardinal(number)}"
+    return f"{words} {_number(number)}"
 
 
 DAYS = {"Mo": "Montag", "Di": "Dienstag", "Mi": "Mittwoch", "Do": "Donnerstag", "Fr": "Freitag"}
@@ -226,6 +229,7 @@ _ORDINAL = r"(?P<n>\d{1,4})\.(?= (?P<noun>[A-ZÄÖÜ]\w*))"
 _TWO = r"(?P<n>\d{1,2})\.(?P<link>[–-]| (?:bis(?: zum)?|und|oder) )(?P<to>\d{1,2})\."
 _BOTH = rf"{_TWO}(?= [A-ZÄÖÜ])"
 _SHORT_DATE = rf"(?P<n>\d{{1,2}})\. (?P<month>{'|'.join(_SHORT)})\.(?= [a-zäöü0-9]|,)"
+_NTH = r"(?P<n>\d{1,3})\.(?= "
 _ORDINALS = (
     rule(_BOTH, _pair("en"), cues.OBLIQUE),
     rule(_BOTH, _pair("e"), rf"{cues.WEAK}(?:\d{{1,3}}\., )*"),
@@ -246,18 +250,21 @@ _ORDINALS = (
     rule(r"(?P<n>\d{1,3})\.(?= [a-zäöü]|,)", _with("en"), rf"{cues.OBLIQUE}(?<!\bdes )"),
     rule(r"(?P<n>\d{1,3})\.(?= [a-zäöü]|,)", _with("e"), cues.WEAK),
     rule(r"(?P<n>\d{1,3})\.(?= [a-zäöü])", _with("er"), r"\b(?:wurde|wurden|wird)\s"),
-    rule(r"(?P<n>\d{1,3})\.(?= (?:Etage|Halbzeit|Bundesliga)(?!\w))", _with("e")),
-    rule(r"(?P<n>\d{1,3})\.(?= (?:Stock|Platz|Rang)(?!\w))", _with("er")),
-    rule(r"(?P<n>\d{1,3})\.(?= (?:OG|UG|Obergeschoss|Quartal)(?!\w))", _with("es")),
+    rule(rf"{_NTH}(?:Etage|Halbzeit|Bundesliga)(?!\w))", _with("e"), unless=cues.LABELS),
+    rule(rf"{_NTH}(?:Stock|Platz|Rang)(?!\w))", _with("er"), unless=cues.LABELS),
+    rule(rf"{_NTH}(?:OG|UG|Obergeschoss|Quartal)(?!\w))", _with("es"), unless=cues.LABELS),
+    rule(_DATE, lambda m: _dated(m, "e"), r"\b[Dd]er\s"),
     rule(
-        r"(?P<day>\d\d)\.(?P<month>0[1-9]|1[0-2])\.(?P<year>(?!))?(?!\d)", lambda m: _dated(m, "er")
+        r"(?P<day>\d\d)\.(?P<month>0[1-9]|1[0-2])\.(?P<year>(?!))?(?!\d)",
+        lambda m: _dated(m, "er"),
+        unless=cues.LABELS,
     ),
 )
 _PRESSURE = r"(?P<one>\d{2,3})/(?P<two>\d{2,3})"
 _FORMS = (
     rule(r"1-(?=[A-ZÄÖÜ])", lambda m: "ein-"),
     rule(r"1\.?001(?= Nacht)", lambda m: "tausendundeine"),
-    rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d)(?![\d/])", _season),
+    rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d(?:\d\d)?)(?![\d/])", _season),
     rule(r"(?P<hour>\d{1,2}):(?P<minute>\d\d) (?:Std\.(?= [a-zäöü])|(?:Std|h)(?!\w))", _hours),
     rule(
         r"(?P<hour>\d{1,2}) ?h(?!\w)",

@@ -214,7 +214,16 @@ class SignReader:
         lang = self._language
         behind = re.compile(r"\w+").match(text, at + 1)
         unit = lang.divisors.get(behind.group()) if behind else None
-        if unit and behind and before[-1:].islower() and lang.per and not _PATH.search(before):
+        letter = _VARIABLE.search(before)
+        measured = letter is None or letter.group() in lang.units
+        if (
+            unit
+            and behind
+            and measured
+            and before[-1:].islower()
+            and lang.per
+            and not _PATH.search(before)
+        ):
             return Reading(behind.end() - at, f"{lang.per} {unit}")
         if (
             behind
@@ -223,7 +232,7 @@ class SignReader:
             and text[at + 2 : at + 3] != "/"
         ):
             divided = lang.operators.get("/")
-            if divided and behind.group().isalpha() and _VARIABLE.search(before):
+            if divided and letter and behind.group().isalpha():
                 return Reading(1, f" {divided} ")
         return Reading(1, " ") if before[-1:].isalpha() else _NONE
 

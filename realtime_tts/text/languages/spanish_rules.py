@@ -61,7 +61,7 @@ _CODE = (
     rf"|(?:{_NAMED}) (?:número|n\.?[º°]|núm\.))(?: es| será)?:?)\s"
 )
 """Text before a number that is read digit by digit."""
-_PARTS = r"\b(?i:página|paso|parte|episodio|pregunta|vuelta|nivel|nota)(?: de)?:?\s"
+_PARTS = r"\b(?i:página|paso|parte|episodio|pregunta|vuelta|nivel|nota)(?: es)?(?: de)?:?\s"
 _KINGS = (
     "Felipe|Carlos|Fernando|Alfonso|Luis|Enrique|Juan|Juan Pablo|Pablo|Benedicto|Napoleón|Pío|León"
     "|Gregorio|Clemente|Inocencio|Alejandro|Nicolás|Pedro|Federico|Jorge|Eduardo|Ricardo|Jacobo"
@@ -75,7 +75,8 @@ _HALVES = {"kg": "kilogramo", "l": "litro", "km": "kilómetro", "m": "metro"}
 _ADJECTIVES = "gran|grandes|principales|posibles|diferentes|jóvenes|mejores|peores"
 BEHIND = re.compile(
     rf"(?:(?:[\d .]*[02-9])?1|[\d .]*[2-9]\d\d(?:[. ]\d{{3}})*)(?: (?:{_ADJECTIVES}))?"
-    r"|\d+[–-]\d+|\d{1,3}(?:,\d{3})+(?:\.\d\d)?|\d{1,2}/\d{1,2}|½|[\d.]+ mil|1 de|1 de la|\$[\d.,]+"
+    r"|\d+[–-]\d+"
+    r"|\d{1,3}(?:,\d{3})+(?:\.\d\d)?|\d{1,2}/\d{1,2}|½|[\d.]+ mil|\d{1,3}x|1 de|1 de la|\$[\d.,]+"
 )
 """Text from a number on behind which the rules look at another word."""
 
@@ -136,9 +137,21 @@ def _with_point(units: Mapping[str, Noun]) -> Words:
 
     def said(match: re.Match[str]) -> str:
         part, unit = match["part"], units.get(match["unit"])
-        zero = "cero " if part[0] == "0" else ""
+        zero = "cero " if part[0] == "0" and len(part) > 1 else ""
         number = f"{cardinal(int(match['n']))} punto {zero}{cardinal(int(part))}"
         return f"{number} {unit.many if unit else 'por ciento'}"
+
+    return said
+
+
+def _and_a_half(units: Mapping[str, Noun]) -> Words:
+    def said(match: re.Match[str]) -> str:
+        number, unit = int(match["n"]), units[match["unit"]]
+        noun, half = (
+            unit.one if number == 1 else unit.many,
+            "media" if unit.gender == "f" else "medio",
+        )
+        return f"{count(number, unit.gender)} {noun} y {half}"
 
     return said
 
@@ -187,7 +200,7 @@ _FIRST = (
     *parts_of(cardinal, "de", _PARTS, "tareas|preguntas|puntos|estrellas|pasos|páginas|personas"),
     rule(r"(?P<one>\d),(?P<part>\d)/(?P<two>\d+)(?![\d/])", _rating),
     rule(
-        r"(?P<one>\d{2,3})/(?P<two>\d{2,3})(?P<unit> mmHg(?!\w))?(?![\d/])",
+        r"(?P<one>\d{2,3})/(?P<two>\d{1,3})(?P<unit> mmHg(?!\w))?(?![\d/])",
         _pressure,
         r"\b(?:tensión|presión)\b[\w ]{0,20}:? ",
     ),
@@ -198,8 +211,8 @@ _AMOUNTS = (
         r" (?:(?P<pesos>pesos|MXN)|dólares|USD)(?!\w)",
         _dollars,
     ),
-    rule(r"1(?![\w:]|[.,]\d| \w)", lambda m: "una", r"\b(?:[Ee]s|[Aa]) la\s"),
-    rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d)(?![\d/])", _season),
+    rule(r"1(?![\w:]|[.,]\d| (?!y\b)\w)", lambda m: "una", r"\b(?:[Ee]s|[Aa]) la\s"),
+    rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d(?:\d\d)?)(?![\d/])", _season),
     dates(date, ".-"),
     rule(
         r"(?!24/7|1/2 )(?P<day>\d{1,2})/(?P<month>\d{1,2})(?![\w/]|\.\d| de(?!\w)| del)",
@@ -214,7 +227,7 @@ _AMOUNTS = (
     ),
     rule(r"\$(?P<n>\d+)\.(?P<part>\d+) (?P<scale>(?:mil )?millones)(?!\w)", _millions),
     rule(r"1(?= de la )", lambda m: "una", r"\b[Ll]a\s"),
-    rule(r"(?P<hour>\d{1,2}):(?P<minute>\d\d) h(?!\w)", _hours),
+    rule(r"(?P<hour>\d{1,2})[:.](?P<minute>[0-5]\d) h(?!\w)", _hours),
     rule(r"(?P<n>[2-9]0)['’]?s(?!\w)", lambda m: cardinal(int(m["n"]))),
     rule(r"(?P<n>\d+)(?: 1/2| ?½)(?!\d)", lambda m: f"{cardinal(int(m['n']))} y medio"),
     rule(r"(?:1/2|½) ?(?P<noun>kg|l|km|m)(?!\w)", lambda m: f"medio {_HALVES[m['noun']]}"),
@@ -239,6 +252,7 @@ def rules(units: Mapping[str, Noun], no_nouns: Iterable[str]) -> tuple[Rule, ...
     noun = rf"(?= (?:(?:{_ADJECTIVES}) )?(?P<noun>[^\W\d_]+)(?!\w))"
     return (
         *_FIRST,
+        rule(rf"(?P<n>\d+)(?: 1/2| ?½) ?(?P<unit>{unit}|h)(?!\w)", _and_a_half(units)),
         rule(rf"(?P<n>\d+)\.(?P<part>\d\d?) ?(?P<unit>{unit}|%)(?!\w)", _with_point(units)),
         *_AMOUNTS,
         rule(rf"{_NUMBER}{noun}", _agreeing(no_nouns), unless=_LABELS),

@@ -21,6 +21,7 @@ class LinkReader:
     def begin_line(self) -> None:
         self.in_target = False
         self._label_ends: list[int] = []  # offsets in the source
+        self._cited_to = -1  # the offset behind the last citation
         self._unsure = 0  # brackets written as text because their end was late
 
     def image(self, window: str, at: int, ended: bool, previous: str) -> Step:
@@ -48,9 +49,13 @@ class LinkReader:
             self._unsure += 1
             return 0
         label, behind = window[1:end], window[end + 1 :]
+        before = "." if at == self._cited_to else before  # [1][2]
         cites = label.startswith("^") or is_citation(label, before, behind, ended)
-        if cites is None or cites:
-            return None if cites is None else end + 1
+        if cites is None:
+            return None
+        if cites:
+            self._cited_to = at + end + 1
+            return end + 1
         if behind[:1] != "(":
             return 0
         self._label_ends.append(at + end)

@@ -31,12 +31,14 @@ _ABBREVIATIONS = tables.abbreviations(
         Kind.LAST: "usw und so weiter|etc et cetera|usf und so fort|u.v.m und vieles mehr"
         "|o.Ä oder Ähnliches|u.Ä und Ähnliches|v.Chr vor Christus|n.Chr nach Christus"
         "|MwSt Mehrwertsteuer|Jh Jahrhundert|Aufl Auflage|Str Straße|ff folgende"
+        "|Mo Montag|Di Dienstag|Mi Mittwoch|Do Donnerstag|Sa Samstag|Whg Wohnung"
+        "|USt Umsatzsteuer|tägl täglich"
         "|Jan Januar|Feb Februar|Aug August|Sept September|Okt Oktober|Nov November|Dez Dezember",
         Kind.NUMBER: "Nr Nummer|Kap Kapitel|Abb Abbildung|Bd Band|S Seite|Art Artikel"
         "|max maximal|mind mindestens|Tab Tabelle|Anm Anmerkung|Hausnr Hausnummer"
         "|Max Maximal|Mind Mindestens|Rechnungsnr Rechnungsnummer|Kundennr Kundennummer"
         "|Bestellnr Bestellnummer|Artikelnr Artikelnummer|Art.-Nr Artikelnummer|op Opus|Gr Größe"
-        "|Mo Montag|Di Dienstag|Mi Mittwoch|Do Donnerstag|Sa Samstag|So Sonntag",
+        "|So Sonntag",
         Kind.SYMBOL: "m/w/d m w d|w/m/d w m d|m/w m w|j/n ja oder nein|n/a n a|c/o care of"
         + "".join(f"|{day}., {name}," for day, name in german_rules.DAYS.items())
         + f"|{tables.ranges(german_rules.DAYS, 'bis')}",
@@ -74,6 +76,7 @@ _UNITS = (
             "t": Noun("Tonne", "Tonnen", "f"),
             "kWh": Noun("Kilowattstunde", "Kilowattstunden", "f"),
             "Pkt. Pkt Pkte.": Noun("Punkt", "Punkte"),
+            "Pers. Pers": Noun("Person", "Personen", "f"),
             "J.": Noun("Jahr", "Jahre", "n"),
             "kcal": Noun("Kilokalorie", "Kilokalorien", "f"),
             "mAh": Noun("Milliamperestunde", "Milliamperestunden", "f"),

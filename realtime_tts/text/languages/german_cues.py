@@ -31,7 +31,10 @@ KINGS = (
 )
 QUEENS = "Elisabeth|Katharina|Maria|Isabella|Christina|Margarethe|Viktoria"
 CHAPTERS = "Kapitel|Teil|Band|Akt|Abschnitt|Phase|Stufe|Klasse|Typ|Artikel|Weltkrieg"
-CODE = r"(?:[Nn]ummer|[Cc]ode|PIN|TAN|PLZ|Passwort|Tel\.|Telefon|ID|Endung)(?: lautet| ist|:)?\s"
+CODE = (
+    r"(?:[Nn]ummer|[Cc]ode|PIN|TAN|PLZ|Passwort|Tel\.|Telefon|ID|Endung|Kto\.|BLZ)"
+    r"(?: lautet| ist|:)?\s"
+)
 EMERGENCY = (
     r"(?:Not(?:ruf|fall)|Polizei|Feuerwehr|unter(?: der)?|[Rr]uf\w*|[Ww]ähl\w*)(?: Sie)?(?: die)?\s"
 )

@@ -250,8 +250,9 @@ _ORDINALS = (
     rule(r"(?P<n>\d{1,3})\.(?= [a-zäöü]|,)", _with("en"), rf"{cues.OBLIQUE}(?<!\bdes )"),
     rule(r"(?P<n>\d{1,3})\.(?= [a-zäöü]|,)", _with("e"), cues.WEAK),
     rule(r"(?P<n>\d{1,3})\.(?= [a-zäöü])", _with("er"), r"\b(?:wurde|wurden|wird)\s"),
-    rule(rf"{_NTH}(?:Etage|Halbzeit|Bundesliga)(?!\w))", _with("e"), unless=cues.LABELS),
-    rule(rf"{_NTH}(?:Stock|Platz|Rang)(?!\w))", _with("er"), unless=cues.LABELS),
+    rule(rf"{_TWO}(?= (?:{'|'.join(MONTHS)})(?!\w))", _pair("er")),
+    rule(rf"{_NTH}(?:Etage|Halbzeit|Bundesliga|Reihe)(?!\w))", _with("e"), unless=cues.LABELS),
+    rule(rf"{_NTH}(?:Stock|Platz|Rang|FC)(?!\w))", _with("er"), unless=cues.LABELS),
     rule(rf"{_NTH}(?:OG|UG|Obergeschoss|Quartal)(?!\w))", _with("es"), unless=cues.LABELS),
     rule(_DATE, lambda m: _dated(m, "e"), r"\b[Dd]er\s"),
     rule(

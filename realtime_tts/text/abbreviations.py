@@ -72,14 +72,14 @@ class AbbreviationReader:
         length = self._table.longest(text, at, ended)
         if not length:
             return None if length is None else Reading(0, "")
-        short = text[at : at + length]
-        entry = lang.abbreviations.get(short) or lang.abbreviations[short.removesuffix(".")]
-        return self._abbreviation(text, at, at + length, ended, entry, before)
+        return self._abbreviation(text, at, at + length, ended, before, previous)
 
     def _abbreviation(
-        self, text: str, at: int, end: int, ended: bool, entry: Abbreviation, before: str
+        self, text: str, at: int, end: int, ended: bool, before: str, previous: str
     ) -> Reading | None:
-        length, words, previous = end - at, entry.words, word_before(before)
+        short, known = text[at:end], self._language.abbreviations
+        entry = known.get(short) or known[short.removesuffix(".")]
+        length, words = len(short), entry.words
         if end == len(text) and not ended:
             return None
         if entry.kind is Kind.SYMBOL:
@@ -99,7 +99,7 @@ class AbbreviationReader:
             named = following.isupper() or following.isdecimal()
             return Reading(length, words) if named and previous.isdecimal() else Reading(0, "")
         if entry.kind is Kind.PLACE:
-            return self._place(text[at:end], entry, following, spaced, before)
+            return self._place(short, entry, following, spaced, before, previous)
         if entry.kind is Kind.LAST and (not following.strip() or following.isupper()):
             if text[end - 1] != ".":
                 return Reading(length, words)
@@ -112,10 +112,15 @@ class AbbreviationReader:
         return Reading(length, words)
 
     def _place(
-        self, short: str, entry: Abbreviation, following: str, spaced: bool, before: str
+        self,
+        short: str,
+        entry: Abbreviation,
+        following: str,
+        spaced: bool,
+        before: str,
+        previous: str,
     ) -> Reading:
         """Read an abbreviation that has two meanings: Saint Louis, Main Street."""
-        previous = word_before(before)
         named = (previous[:1].isupper() or previous[:1].isdecimal()) and previous[-1:].isalnum()
         named = named and previous.lower() not in self._language.no_names
         street = self._language.before_street
@@ -191,7 +196,7 @@ class AbbreviationReader:
         lang = self._language
         if value == 1 and previous not in lang.before_one:
             return Reading(0, "")
-        if value == 1 and text[end : end + 1] in ("", " ") and previous != "War":
+        if value == 1 and text[end : end + 1] in ("", " "):
             pronoun = self._is_pronoun(text, end, ended)
             if pronoun is None or pronoun:
                 return None if pronoun is None else Reading(0, "")

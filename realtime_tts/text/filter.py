@@ -9,7 +9,7 @@ Decisions (`markdown.py` carries them out):
 | rules of `---`, `***`, `===` and the like | nothing |
 | fenced code | nothing: nobody wants code read aloud |
 | links, images | the label, the alternative text |
-| footnotes `[^1]`, numbered references `[1](target)` | nothing |
+| footnotes `[^1]`, citations `so.[1]`, numbered references `[1](target)` | nothing |
 | addresses with `https://`, `http://` or `www.` | the host, which a listener can use |
 | tables | the cells of a row, separated by commas |
 | emoji, variation selectors, invisible formatting characters | nothing |

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from realtime_tts.text.characters import is_word_character
+from realtime_tts.text.citations import is_citation
 from realtime_tts.text.marks import Step, closing_bracket, starts_with
 from realtime_tts.text.speech_writer import SpeechWriter
 
@@ -20,6 +21,7 @@ class LinkReader:
     def begin_line(self) -> None:
         self.in_target = False
         self._label_ends: list[int] = []  # offsets in the source
+        self._cited_to = -1  # the offset behind the last citation
         self._unsure = 0  # brackets written as text because their end was late
 
     def image(self, window: str, at: int, ended: bool, previous: str) -> Step:
@@ -33,20 +35,28 @@ class LinkReader:
         step = self.label(window[1:], at + 1, ended)
         return step + 1 if step else step
 
-    def label(self, window: str, at: int, ended: bool) -> Step:
-        """Read a text in brackets: the label of a link if a parenthesis follows it directly."""
+    def label(self, window: str, at: int, ended: bool, before: str = "") -> Step:
+        """Read a text in brackets: the label of a link if a parenthesis follows it directly.
+
+        `before`: the text before it, at least its last word.
+        """
         end = closing_bracket(window)
         if end == 0:
             return 0
-        if end is None or end + 1 == len(window):
-            if not ended:
-                return None
-            self._unsure += end is None
+        if (end is None or end + 1 == len(window)) and not ended:
+            return None
+        if end is None:
+            self._unsure += 1
             return 0
-        label = window[1:end]
-        if label.startswith("^"):
-            return end + 1  # a footnote's number
-        if window[end + 1] != "(":
+        label, behind = window[1:end], window[end + 1 :]
+        before = "." if at == self._cited_to else before  # [1][2]
+        cites = label.startswith("^") or is_citation(label, before, behind, ended)
+        if cites is None:
+            return None
+        if cites:
+            self._cited_to = at + end + 1
+            return end + 1
+        if behind[:1] != "(":
             return 0
         self._label_ends.append(at + end)
         return end if label.isdigit() else 1  # a number is a reference, which is not read

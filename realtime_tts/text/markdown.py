@@ -279,7 +279,7 @@ class MarkdownReader:
 
     def _read_label(self, window: str, at: int, ended: bool) -> Step:
         cue = self._cues.read_label(window, at, ended)
-        return cue if cue != 0 else self._links.label(window, at, ended)
+        return cue if cue != 0 else self._links.label(window, at, ended, self._out.tail)
 
     def _read_label_end(self, window: str, at: int, ended: bool) -> Step:
         step = self._markup.end_cdata(window, ended)

@@ -41,6 +41,8 @@ _COUNTED = re.compile(
 """A word for what is counted, behind a number: May 5 people come?"""
 _HOLD_STOP_SECONDS = 0.05
 """Seconds that a full stop behind a word waits: it ends a sentence unless `com` follows."""
+_TIMES = re.compile(r"(?<!\w)[1-9]\d*(?:x\d+)*x\Z")
+"""Text behind which a number is another factor, and no part of a name: 120x80 cm."""
 _NOTHING = Reading(0, "")
 _NEVER = re.compile(r"(?!)")
 
@@ -259,7 +261,7 @@ class SpeechNormalizer:
         reading = self._reader.read_month(text[at:extent], "")
         if reading is None or word not in ("May", "March"):
             return reading or _NOTHING
-        if self._word_before(text, at) in _BEFORE_DATES:
+        if word_before(self._before(text, at)) in _BEFORE_DATES:
             return reading
         following = _FOLLOWING.match(text, at + reading.length)
         if following is None:
@@ -286,9 +288,9 @@ class SpeechNormalizer:
         if window is None:
             return None
         before = self._before(text, at)
-        if is_word_character(previous) and context[0] != ".":
+        if is_word_character(previous) and context[0] != "." and not _TIMES.search(before):
             return self._reader.read_glued(context, before) or _NOTHING
-        word = self._word_before(text, at)
+        word = word_before(before)
         around = text[at : max(window, at + len(context))]
         reading = self._reader.read(context, word, before, around)
         if reading is None:
@@ -320,6 +322,3 @@ class SpeechNormalizer:
 
     def _before(self, text: str, at: int) -> str:
         return (self._out.tail + text[max(self._done, at - _BEFORE) : at])[-_BEFORE:]
-
-    def _word_before(self, text: str, at: int) -> str:
-        return word_before(self._before(text, at))

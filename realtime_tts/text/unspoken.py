@@ -92,6 +92,9 @@ class UnspokenText:
             while self._numbers and self._numbers[0][1] <= at:
                 self._numbers.popleft()
             end = end_of(text[max(0, match.end() - 16) : match.end()])
+            following = text[match.end() : match.end() + 1]
+            if end is End.SENTENCE and match.group() == ". " and following.islower():
+                end = End.WORD  # an abbreviation: 5 min. later
             if end is not None and not (self._numbers and self._numbers[0][0] < at):
                 self._found.append((at, end))
         # The last character may yet be part of an end.

@@ -73,6 +73,8 @@ CASES = {
     "[![badge](a.svg)](https://ci.example.com)": "badge",
     "It is so[^1] [^note].": "It is so .",
     "Rome fell[1](https://a.example/x) in 476": "Rome fell in 476",
+    "It is so.[1] And tall[2][3], too [4]. [5] So": "It is so. And tall, too . So",
+    "xs[1] = ys[2], items[3] and see [4]": "xs[1] = ys[2], items[3] and see [4]",
     "items[0] and [laughs] and [1]": "items[0] and and [1]",
     "Go to https://www.example.com/a/b?c=d#e.": "Go to example.com.",
     "(see https://en.wikipedia.org/wiki/X_(y))": "(see en.wikipedia.org)",

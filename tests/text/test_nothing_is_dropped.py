@@ -45,6 +45,7 @@ MARKUP = [
     ("[a label](https://target.example/x)", "https://target.example/x"),
     ("![a picture](x.png)", "x.png"),
     ("[^1]", "1"),
+    ("tall.[1]", "1"),
     ("[7](https://source.example)", "7https://source.example"),
     ("\n```py\nprint(1)\n```\n", "pyprint(1)"),
     ("\n| a | b |\n|---|---|\n| c | d |\n", ""),

@@ -47,6 +47,12 @@ def test_the_last_word_is_complete_when_white_space_follows() -> None:
     assert unspoken.last(End.WORD, within=7) == len("Well, ")
 
 
+def test_a_full_stop_before_a_small_letter_ends_no_sentence() -> None:
+    unspoken = waiting("Noch 5 Min. bis dahin. Dann")
+    assert unspoken.first(End.SENTENCE) == len("Noch 5 Min. bis dahin. ")
+    assert unspoken.first(End.WORD) == len("Noch ")
+
+
 def test_what_stands_for_a_number_is_never_parted() -> None:
     unspoken = UnspokenText()
     unspoken.add(

@@ -7,7 +7,7 @@ import re
 from realtime_tts.text.languages import english_cues as cues
 from realtime_tts.text.languages import english_words as words
 from realtime_tts.text.languages import tables
-from realtime_tts.text.languages.english_rules import BEHIND, RULES
+from realtime_tts.text.languages.english_rules import BEHIND, NUMERALS, RULES
 from realtime_tts.text.languages.language import Abbreviation, Currency, Kind, Language, Noun
 
 _WEEKDAYS = tables.entries(
@@ -35,11 +35,11 @@ _ABBREVIATIONS = (
             "|asst assistant|Asst Assistant|avg average|Avg Average|misc miscellaneous"
             "|Misc Miscellaneous|a.k.a also known as|ea each|qty quantity|Qty Quantity"
             "|A.k.a Also known as|Tel Telephone|tel telephone|incl including"
-            "|excl excluding",
+            "|excl excluding|p.a per annum",
             Kind.LAST: "etc et cetera|Jr Junior|Sr Senior|Inc Incorporated|Ltd Limited"
             "|Corp Corporation|Co Company|Ave Avenue|Blvd Boulevard|Rd Road|Hwy Highway|Ln Lane"
             "|Ct Court|Pkwy Parkway|Pl Place|Sq Square|dept department"
-            "|Dept Department|mo month|Mon Monday|Tue Tuesday|Tues Tuesday|Wed Wednesday"
+            "|Dept Department|fl floor|mo month|Mon Monday|Tue Tuesday|Tues Tuesday|Wed Wednesday"
             "|Thu Thursday"
             "|Thur Thursday|Thurs Thursday|Fri Friday|Sat Saturday",
             Kind.NUMBER: "No number|no number|Nos numbers|nos numbers|Vol volume|vol volume"
@@ -49,12 +49,14 @@ _ABBREVIATIONS = (
             "|Eq equation|eq equation|Ref reference|ref reference|ca circa|Est Established"
             "|est established|Max Maximum|max maximum|Min Minimum|min minimum|Bldg Building"
             "|ext extension|Ext Extension|Ep Episode|Pt Part|Rm Room|Ste Suite"
-            "|Pg page|pg page|Sun Sunday",
+            "|Pg page|pg page|Sun Sunday|Op Opus|Rte Route|rte route",
             Kind.SYMBOL: "MB/s megabytes per second|GB/s gigabytes per second"
             "|kB/s kilobytes per second|KB/s kilobytes per second|Mb/s megabits per second"
             "|Gb/s gigabits per second|km/h kilometers per hour|m/s meters per second"
             "|mg/dL milligrams per deciliter|mmHg millimeters of mercury"
-            "|w/ with|w/o without|w/out without|Ave_Maria Ave Maria",
+            "|w/ with|w/o without|w/out without|c/o care of|n/a N A|N/A N A|y/n yes or no"
+            "|WWI World War One|WWII World War Two|WW1 World War One|WW2 World War Two"
+            f"|Ave_Maria Ave Maria|{tables.ranges(_WEEKDAYS, 'to')}",
             Kind.ZIP: "|".join(f"{short} {name}" for short, name in words.STATES.items()),
             Kind.COMPASS: "N North|S South|E East|W West",
         },
@@ -82,7 +84,9 @@ def _measure(name: str, gender: str) -> Noun:
 _UNITS = (
     tables.nouns(
         _measure,
-        "km kilometer|cm centimeter|mm millimeter|m meter|nm nanometer|mi mile|yd yard|kg kilogram"
+        "km kilometer|m2 square meter|km2 square kilometer|cm2 square centimeter"
+        "|cm² square centimeter|m3 cubic meter|cm centimeter|mm millimeter|m meter|nm nanometer"
+        "|mi mile|yd yard|kg kilogram"
         "|g gram|mg milligram|lb pound|oz ounce|l liter|L liter|ml milliliter|mL milliliter"
         "|ms millisecond|s second|sec second|min minute|h hour|hr hour|kWh kilowatt hour"
         "|kW kilowatt|MW megawatt|GW gigawatt|W watt|V volt|mV millivolt|kB kilobyte|KB kilobyte"
@@ -97,7 +101,8 @@ _UNITS = (
         "|μs microsecond|wk week|wks week|mos month|yr year|yrs year|GWh gigawatt hour"
         "|MWh megawatt hour|bpm beat per minute|fps frame per second|KiB kibibyte|MiB mebibyte"
         "|GiB gibibyte|Gb gigabit|Mb megabit|kb kilobit|Kbps kilobit per second|req request"
-        "|pts point|kms kilometer|kgs kilogram|MP megapixel",
+        "|pts point|kms kilometer|kgs kilogram|MP megapixel|yds yard|cal calorie|bps basis point"
+        "|cm³ cubic centimeter|cm3 cubic centimeter|mm² square millimeter",
     )
     | tables.nouns(
         tables.invariable,
@@ -114,7 +119,11 @@ _UNITS = (
         "sq. ft": Noun("square foot", "square feet"),
         "y/o": Noun("year old", "years old"),
         "sqft": Noun("square foot", "square feet"),
+        "lb-ft": Noun("pound-foot", "pound-feet"),
+        "ft-lb": Noun("foot-pound", "foot-pounds"),
+        "ft-lbs": Noun("foot-pound", "foot-pounds"),
         "ft²": Noun("square foot", "square feet"),
+        "ft2": Noun("square foot", "square feet"),
         "sq mi": Noun("square mile", "square miles"),
         "cu ft": Noun("cubic foot", "cubic feet"),
         "℃": Noun("degree Celsius", "degrees Celsius"),
@@ -218,7 +227,7 @@ ENGLISH = Language(
         "Umberto Haakon".split()
     ),
     chapters=frozenset(
-        "Chapter Part Act Volume Book Phase Section Type War Article Scene Title Stage Level "
+        "Chapter Part Act Volume Book Phase Section Type Article Scene Title Stage Level "
         "Tier Bowl Episode Appendix Apollo Fantasy Grade Category Module Annex Schedule".split()
     ),
     the="the ",
@@ -226,6 +235,7 @@ ENGLISH = Language(
     decade_cue=cues.DECADE,
     rules=RULES,
     behind=BEHIND,
+    numeral_rules=NUMERALS,
     signs={"√": "square root of", "§": "section", "π": "pi", "∞": "infinity", "≈": "approximately"}
     | {"≤": "less than or equal to", "≥": "greater than or equal to", "≠": "not equal to"},
     comparisons={"<": "less than", ">": "greater than", "~": "about"}
@@ -247,7 +257,7 @@ ENGLISH = Language(
         "in long wide tall high deep thick max AD BC BCE CE A.D B.C x - – 000".split()
     ),
     dotted_units=True,
-    after_time=frozenset(_ZONES) | _DAYS_AND_MONTHS,
+    after_time=frozenset((*_ZONES, *"N S E W NE NW SE SW".split())) | _DAYS_AND_MONTHS,
     addresses={".": "dot", "@": "at", "_": "underscore", "-": "dash", "/": "slash", ":": "port"},
     sharp="sharp",
     hashtag="hashtag",
@@ -258,7 +268,7 @@ ENGLISH = Language(
     numerals=re.compile(r"(?:II|III|VI|VII|VIII|IX|XI|XII|XIII|XIV|XV|XVI)(?!\w)"),
     spans=_WEEKDAYS | _MONTH_NAMES,
     behind_day=frozenset(("closed", "Closed")),
-    before_one=frozenset("War Chapter Part Act Phase Type".split()),
+    before_one=frozenset("Chapter Part Act Phase Type".split()),
     behind_one=frozenset(
         "is was of and in to on the covers has had or from for with by at".split()
     ),

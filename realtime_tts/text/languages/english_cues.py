@@ -11,7 +11,8 @@ from realtime_tts.text.languages import english_words as say
 
 MONTH = (
     r"(?:/(?:1[3-9]|2\d|3[01]) (?:to|and|or)"
-    r"|\b(?:(?i:on|by|until|till|before|after|since|from|due|dated?|through|for)"
+    r"|\b(?:(?i:on|by|until|till|before|after|since|from|due|dated?|through|for"
+    r"|airs|airing|starts|starting|opens|closes|expires|ends|released)"
     r"|(?:Mon|Tue(?:s)?|Wed(?:nes)?|Thu(?:rs?)?|Fri|Sat(?:ur)?|Sun)(?:day)?\.?,?))\s\Z"
 )
 PART = (
@@ -44,6 +45,22 @@ RELEASES = (
 )
 UNQUOTED = r"\A[^\"]*(?:\"[^\"]*\"[^\"]*)*(?<!\")"
 """Text in which no quotation is open, so that a quotation mark stands for inches."""
+
+STEP = (
+    r"\b(?i:pages?|steps?|questions?|laps?|slides?|parts?|levels?|episodes?|rounds?|chapters?"
+    r"|holes?|tasks?)\s"
+)
+"""Text before a number of some in all: page 3/12."""
+BOOK = (
+    r"\b(?:Genesis|Exodus|Isaiah|Psalms?|Proverbs|Matthew|Mark|Luke|John|Acts|Romans|Galatians"
+    r"|Corinthians|Ephesians|Philippians|Hebrews|James|Revelation|Surah|Quran)\s"
+)
+"""Text before chapter and verse: John 3:16."""
+SCORED = (
+    r"\b(?i:won|wins?|beat|beats|lost|lose|leads?|led|leading|up|down|ahead|scored?|final|victory"
+    r"|defeat(?:ed)?|trail(?:s|ing|ed)?)\b[^.!?]*"
+)
+"""Text before 24-7 that says that it is a score."""
 
 STREET = re.compile(
     r"(?:\b(?:\d+\w*|(?i:on|onto|off|along|down|past|near|from|to|take)) "

@@ -11,6 +11,9 @@ def _of(noun: str) -> str:
     return f" d'{noun}" if noun[0] in "aeiouéh" else f" de {noun}"
 
 
+_DAYS = tables.entries(
+    "lun lundi|mar mardi|mer mercredi|jeu jeudi|ven vendredi|sam samedi|dim dimanche"
+)
 _ABBREVIATIONS = tables.abbreviations(
     {
         Kind.TITLE: "Mme Madame|Mmes Mesdames|Mlle Mademoiselle|Dr Docteur|Pr Professeur"
@@ -19,15 +22,22 @@ _ABBREVIATIONS = tables.abbreviations(
         "|env environ|Env Environ|Av Avenue|Bd Boulevard"
         "|cf confer|tél téléphone|Tél Téléphone|av avenue|bd boulevard"
         "|s.v.p s'il vous plaît|approx approximativement|vs versus|resp respectivement"
-        "|N.B nota bene",
-        Kind.SYMBOL: "M._et Monsieur et|St- Saint-|Ste- Sainte-",
+        "|N.B nota bene|P.ex Par exemple|Cf Confer|S.V.P S'il vous plaît|bât bâtiment|Bât Bâtiment"
+        "|réf référence|Réf Référence|pl place",
+        Kind.SYMBOL: "M._et Monsieur et|St- Saint-|Ste- Sainte-|o/n oui ou non|n/a n a"
+        "|n° numéro|nº numéro|N° Numéro|Nº Numéro"
+        "|Dr_et Docteur et|Dr._et Docteur et|Me_et Maître et|c._à_café cuillère à café"
+        f"|c._à_soupe cuillère à soupe|{tables.ranges(_DAYS, 'à')}",
         Kind.LAST: "etc et cetera|av._J.-C avant Jésus-Christ|apr._J.-C après Jésus-Christ"
-        "|ap._J.-C après Jésus-Christ|hab habitants",
-        Kind.NUMBER: "no numéro|n° numéro|nº numéro|N° Numéro|Nº Numéro|nos numéros|p page"
-        "|pp pages|chap chapitre|art article|vol volume|fig figure|max maximum|min minimum"
-        "|éd édition",
+        "|ap._J.-C après Jésus-Christ|hab habitants|max maximum"
+        "|pers personnes|arr arrondissement|ét étage|janv janvier|févr février|avr avril"
+        "|juil juillet|sept septembre|oct octobre|nov novembre|déc décembre",
+        Kind.NUMBER: "no numéro|nos numéros|p page"
+        "|pp pages|chap chapitre|art article|vol volume|fig figure|min minimum|éd édition"
+        "|Max Maximum|Min Minimum|Chap Chapitre|Art Article|Vol Volume|Fig Figure|al alinéa"
+        "|op opus|th thermostat|" + "|".join(f"{day} {name}" for day, name in _DAYS.items()),
     },
-    bare="Mme Mmes Mlle Dr Pr Me St Ste n° nº N° Nº no nos bd Bd",
+    bare="Mme Mmes Mlle Dr Pr Me St Ste no nos bd Bd",
     spaced=True,
 )
 _UNITS = (
@@ -39,11 +49,16 @@ _UNITS = (
         "|°F degré Fahrenheit|kW kilowatt|MW mégawatt|GW gigawatt|kWh kilowattheure|W watt|V volt"
         "|A ampère|Ko kilooctet|ko kilooctet|Mo mégaoctet|Go gigaoctet|To téraoctet"
         "|Mbit/s mégabit par seconde|Mo/s mégaoctet par seconde|dB décibel|bar bar|hPa hectopascal"
+        "|Gbit/s gigabit par seconde|pts point|mAh milliampère-heure|Mpx mégapixel"
+        "|mmHg millimètre de mercure"
         "|L/100_km litre aux cent kilomètres|l/100_km litre aux cent kilomètres"
         "|M€ million d'euros|M_€ million d'euros|Md€ milliard d'euros",
     )
     | tables.nouns(
-        tables.plural_s, "min minute|s seconde|ms milliseconde|t tonne|kcal kilocalorie", "f"
+        tables.plural_s,
+        "min minute|s seconde|ms milliseconde|t tonne|kcal kilocalorie|p. page"
+        "|ips image par seconde",
+        "f",
     )
     | tables.nouns(
         tables.invariable,
@@ -54,6 +69,9 @@ _UNITS = (
         "km²": Noun("kilomètre carré", "kilomètres carrés"),
         "cm²": Noun("centimètre carré", "centimètres carrés"),
         "m³": Noun("mètre cube", "mètres cubes"),
+        "m2": Noun("mètre carré", "mètres carrés"),
+        "km2": Noun("kilomètre carré", "kilomètres carrés"),
+        "m3": Noun("mètre cube", "mètres cubes"),
         "c. à soupe": Noun("cuillère à soupe", "cuillères à soupe", "f"),
         "c. à café": Noun("cuillère à café", "cuillères à café", "f"),
         "ch": Noun("cheval", "chevaux"),
@@ -118,6 +136,7 @@ FRENCH = Language(
     abbreviations=_ABBREVIATIONS,
     glued=r"(?P<hour>[01]?\d|2[0-4]) ?h ?(?P<minute>[0-5]\d)?(?!\w)",
     clock_words=("h",),
+    dotted_units=True,
     whole_decimals=True,
     signs={"§": "paragraphe", "≈": "environ", "√": "racine de", "π": "pi", "∞": "infini"}
     | {"≤": "inférieur ou égal à", "≥": "supérieur ou égal à", "≠": "différent de"},

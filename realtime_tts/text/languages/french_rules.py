@@ -10,9 +10,12 @@ from realtime_tts.text.languages.rules import (
     Genders,
     dated,
     dates,
+    long_codes,
+    parts_of,
     ratios,
     roman_value,
     rule,
+    spelled,
     times,
 )
 
@@ -41,7 +44,11 @@ _GENDERS = Genders(
         " race raison rame rangée rencontre reprise roue rose saison santé sauce semelle"
         " serviette signature soupe source structure tarte taxe télé terre tige touche tour"
         " toux tribu trousse tuile unité usine vague vente veste victime vigne virgule visite"
-        " vis grande petite bonne jolie vieille seule longue grosse haute autre courte",
+        " vis"
+        " gousse tortue cuisse brioche quiche crêpe carafe casserole louche gélule capsule"
+        " ampoule dose barquette brique boule cerise datte figue amande courge betterave échalote"
+        " botte branche bière girafe vache chèvre mouche guêpe boutique clinique musique"
+        " grande petite bonne jolie vieille seule longue grosse haute autre courte",
         "": "-ogénie musée lycée trophée apogée génie incendie parapluie foie côté été comité"
         " traité député pâté karaté mercure stade grade silence squelette père frère caractère"
         " mystère cimetière territoire laboratoire mémoire magazine domaine pied côte-à-côte"
@@ -70,6 +77,17 @@ _PHONE = (
     r"(?P<phone>0\d(?:[ .-]?\d\d){4}|0(?: 8\d\d)(?: \d{3}){2}"
     r"|\+\d{1,3}(?:[ .-]\(?\d{1,3}\)?){3,6})(?![\w]|[.,]\d)"
 )
+_NAMED = r"commande|suivi|dossier|réservation|client|compte|série|confirmation|facture|référence"
+_CODE = (
+    r"\b(?i:(?:code|pin|otp|mot de passe)"
+    r"(?: (?:pin|promo|secret|sms|confidentiel|de \w+|d['’]\w+|à \d \w+)){0,2}"
+    rf"|se terminant par|(?:numéro|n[°ºo]) (?:de )?(?:{_NAMED})|(?:{_NAMED}) (?:numéro|n[°ºo]))"
+    r"(?: est| sera)?(?:[ \u00a0\u202f]?:)?\s?"
+)
+"""Text before a number that is read digit by digit; a post code is not."""
+_PARTS = (
+    r"\b(?i:page|étape|partie|épisode|question|tour|niveau|note)(?: est)?(?: de)?(?:[ \u00a0]?:)?\s"
+)
 _KINGS = (
     "Louis|Henri|François|Napoléon|Charles|Philippe|Paul|Benoît|Élisabeth|Elisabeth|Guillaume"
     "|Catherine|Jean|Pie|Léon|Grégoire|Clément|Innocent|Alexandre|Nicolas|Pierre|Frédéric|George"
@@ -79,7 +97,7 @@ _KINGS = (
 _DAYS = "lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche"
 _CHAPTERS = "[Cc]hapitre|[Tt]ome|[Aa]cte|[Ss]cène|[Ll]ivre|[Tt]ype|[Vv]olume|[Aa]nnexe|[Pp]hase"
 
-BEHIND = re.compile(r"(?:[\d .]*[02-68])?1|1/2|½|7|\d{1,2} [a-zéû]{3,5}\.")
+BEHIND = re.compile(r"(?:[\d .]*[02-68])?1|\d{1,3}/\d{1,3}|\d{1,3}[ex]|½|7|\d{1,2} [a-zéû]{3,5}\.")
 """Text from a number on behind which the rules look at another word."""
 
 
@@ -127,6 +145,28 @@ def _hours_and_minutes(match: re.Match[str]) -> str:
     return f"{hours} {count(minute, 'f')} minute{'s' if minute > 1 else ''}"
 
 
+def _pair(match: re.Match[str]) -> str:
+    return f"{cardinal(int(match['one']))} {cardinal(int(match['two']))}"
+
+
+def _rating(match: re.Match[str]) -> str:
+    one, part, two = (cardinal(int(match[name])) for name in ("one", "part", "two"))
+    return f"{one} virgule {part} sur {two}"
+
+
+def _spoons(match: re.Match[str]) -> str:
+    number = int(match["n"])
+    return f"{count(number, 'f')} cuillère{'s' * (number > 1)} à {match['of']} et demie"
+
+
+def _and_a_half(match: re.Match[str]) -> str:
+    number = int(match["n"])
+    noun, gender = {"h": ("heure", "f"), "kg": ("kilogramme", "m"), "l": ("litre", "m")}[
+        match["unit"]
+    ]
+    return f"{count(number, gender)} {noun}{'s' * (number > 1)} et demi{'e' * (gender == 'f')}"
+
+
 def _joined(match: re.Match[str]) -> str:
     number, part = int(match["n"]), match["part"]
     noun = ("mètre" if match["unit"] == "m" else "euro") + ("s" if number > 1 else "")
@@ -136,20 +176,43 @@ def _joined(match: re.Match[str]) -> str:
 
 RULES = (
     rule(_PHONE, _dial),
+    long_codes(cardinal),
+    *parts_of(cardinal, "sur", _PARTS, "tâches|questions|points|étoiles|étapes|pages|personnes"),
+    rule(r"(?P<one>\d),(?P<part>\d)/(?P<two>\d+)(?![\d/])", _rating),
+    rule(r"(?P<one>\d\d)/(?P<two>\d{1,2})(?![\d/])", _pair, r"\btension\b[\w ]{0,20}:? "),
+    rule(r"(?P<one>\d\d)(?P<two>\d\d)(?!\w|[.,]\d)", _pair, r"\b[Aa]ppel\w+ (?:le|au)\s"),
+    rule(r"\d{3,}(?:[ -]\d{3,})*(?![\d.,/-]*[\d%]| \d)", spelled(cardinal), _CODE),
+    rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d(?:\d\d)?)(?![\d/])", _pair),
     dates(date, ".-"),
     rule(r"(?P<day>\d\d)/(?P<month>\d\d)(?![\w/])", dated(date), r"\b(?:[Ll]e|[Dd]u|[Aa]u)\s"),
+    rule(
+        r"(?P<day>1[3-9]|2\d|3[01])/(?P<month>\d)(?![\w/])",
+        dated(date),
+        r"\b(?:[Ll]e|[Dd]u|[Aa]u)\s",
+    ),
     rule(r"(?P<day>\d{1,2})/(?P<month>\d{1,2})(?![\w/])", dated(date), rf"\b(?i:{_DAYS}),?\s"),
     rule(rf"(?P<day>\d{{1,2}}) (?P<month>{'|'.join(SHORT_MONTHS)})\.(?= [a-zà-ÿ]|,)", _short_month),
+    rule(r"(?P<n>\d{1,3})e min\.?(?!\w)", lambda m: f"{ordinal(int(m['n']), 'e')} minute"),
+    rule(
+        r"(?P<n>\d{1,2})[-–](?P<to>\d{1,2}) ?h(?!\w| ?\d)",
+        lambda m: f"{count(int(m['n']), 'f')} à {count(int(m['to']), 'f')} heures",
+    ),
     rule(r"24 ?h ?/ ?24(?!\w)", lambda m: "vingt-quatre heures sur vingt-quatre"),
     rule(r"7 ?j ?/ ?7(?!\w)", lambda m: "sept jours sur sept"),
     rule(r"(?P<hour>\d{1,2}) ?h ?(?P<minute>\d{1,2}) ?min(?!\w)", _hours_and_minutes),
     rule(r"(?P<n>\d{1,4}) ?(?P<unit>€|m)(?P<part>\d\d)(?!\w|[.,]\d)", _joined),
     rule(r"(?P<n>\d{1,2})/20(?![\d/])", lambda m: f"{cardinal(int(m['n']))} sur vingt"),
+    rule(r"(?P<n>\d+)(?: 1/2| ?½) c\. à (?P<of>café|soupe)(?!\w)", _spoons),
+    rule(r"(?P<n>\d+)(?: 1/2| ?½) ?(?P<unit>h|kg|l)(?!\w)", _and_a_half),
     rule(r"(?P<n>\d+)(?: 1/2| ?½)(?!\d)", lambda m: f"{cardinal(int(m['n']))} et demi"),
     rule(r"(?:1/2|½)(?= (?P<noun>\w+))", _half),
     rule(rf"{_NUMBER}(?= (?P<noun>[^\W\d_][\w-]+))", _one, unless=_LABELS),
     *ratios(cardinal, " pour ", " à "),
-    rule(r"(?P<n>\d{1,3})x(?! ?\d|\w)", lambda m: f"{count(int(m['n']), 'f')} fois"),
+    rule(
+        r"(?P<n>\d{1,3})x(?! ?[\d+=*/^−²³-]|\w)",
+        lambda m: f"{count(int(m['n']), 'f')} fois",
+        unless=r"[-+=−*(]\s?",
+    ),
     times(cardinal, "fois"),
 )
 

@@ -26,19 +26,30 @@ _ABBREVIATIONS = tables.abbreviations(
         "|ca circa|Ca Circa|bzw beziehungsweise|vgl vergleiche|inkl inklusive|exkl exklusive"
         "|zzgl zuzüglich|evtl eventuell|ggf gegebenenfalls|bspw beispielsweise|bzgl bezüglich"
         "|lt laut|geb geboren|gest gestorben|vs versus|zzt zurzeit|Tel Telefon|gem gemäß"
-        "|Abs Absatz|p.a pro Jahr",
+        "|Abs Absatz|p.a pro Jahr|Gem Gemäß|u und|zw zwischen|Zw Zwischen|ggü gegenüber"
+        "|Erw Erwachsene",
         Kind.LAST: "usw und so weiter|etc et cetera|usf und so fort|u.v.m und vieles mehr"
         "|o.Ä oder Ähnliches|u.Ä und Ähnliches|v.Chr vor Christus|n.Chr nach Christus"
-        "|MwSt Mehrwertsteuer|Jh Jahrhundert|Aufl Auflage|Str Straße",
+        "|MwSt Mehrwertsteuer|Jh Jahrhundert|Aufl Auflage|Str Straße|ff folgende"
+        "|Mo Montag|Di Dienstag|Mi Mittwoch|Do Donnerstag|Sa Samstag|Whg Wohnung"
+        "|USt Umsatzsteuer|tägl täglich"
+        "|Jan Januar|Feb Februar|Aug August|Sept September|Okt Oktober|Nov November|Dez Dezember",
         Kind.NUMBER: "Nr Nummer|Kap Kapitel|Abb Abbildung|Bd Band|S Seite|Art Artikel"
-        "|max maximal|mind mindestens|Tab Tabelle|Anm Anmerkung|Hausnr Hausnummer",
+        "|max maximal|mind mindestens|Tab Tabelle|Anm Anmerkung|Hausnr Hausnummer"
+        "|Max Maximal|Mind Mindestens|Rechnungsnr Rechnungsnummer|Kundennr Kundennummer"
+        "|Bestellnr Bestellnummer|Artikelnr Artikelnummer|Art.-Nr Artikelnummer|op Opus|Gr Größe"
+        "|So Sonntag",
+        Kind.SYMBOL: "m/w/d m w d|w/m/d w m d|m/w m w|j/n ja oder nein|n/a n a|c/o care of"
+        + "".join(f"|{day}., {name}," for day, name in german_rules.DAYS.items())
+        + f"|{tables.ranges(german_rules.DAYS, 'bis')}",
     },
     spaced=True,
 )
 _UNITS = (
     tables.nouns(
         tables.invariable,
-        "km Kilometer|m Meter|cm Zentimeter|mm Millimeter|µm Mikrometer|l Liter|ml Milliliter"
+        "km Kilometer|m Meter|cm Zentimeter|mm Millimeter|µm Mikrometer|m2 Quadratmeter"
+        "|km2 Quadratkilometer|m3 Kubikmeter|l Liter|ml Milliliter"
         "|cl Zentiliter|dl Deziliter|hl Hektoliter|km/h Kilometer pro Stunde"
         "|m/s Meter pro Sekunde|m² Quadratmeter|km² Quadratkilometer|cm² Quadratzentimeter"
         "|m³ Kubikmeter|ha Hektar|ct Cent"
@@ -51,7 +62,9 @@ _UNITS = (
         "|GHz Gigahertz|kB Kilobyte|MB Megabyte|GB Gigabyte|TB Terabyte"
         "|Mbit/s Megabit pro Sekunde|MBit/s Megabit pro Sekunde"
         "|MB/s Megabyte pro Sekunde|dB Dezibel|bar Bar|hPa Hektopascal|Stk Stück|Stk. Stück"
-        "|‰ Promille|kJ Kilojoule",
+        "|‰ Promille|kJ Kilojoule|Gbit/s Gigabit pro Sekunde|GBit/s Gigabit pro Sekunde"
+        "|fps Bilder pro Sekunde|mmHg Millimeter Quecksilbersäule|Zi Zimmer|Zi. Zimmer"
+        "|Pck. Päckchen|Pck Päckchen",
         "n",
     )
     | tables.by_name(
@@ -62,12 +75,22 @@ _UNITS = (
             "ms": Noun("Millisekunde", "Millisekunden", "f"),
             "t": Noun("Tonne", "Tonnen", "f"),
             "kWh": Noun("Kilowattstunde", "Kilowattstunden", "f"),
+            "Pkt. Pkt Pkte.": Noun("Punkt", "Punkte"),
+            "Pers. Pers": Noun("Person", "Personen", "f"),
+            "J.": Noun("Jahr", "Jahre", "n"),
             "kcal": Noun("Kilokalorie", "Kilokalorien", "f"),
             "mAh": Noun("Milliamperestunde", "Milliamperestunden", "f"),
             "M€": Noun("Million Euro", "Millionen Euro", "f"),
             "k€ T€": tables.invariable("tausend Euro"),
         }
     )
+    | {
+        "kWh/100 km": Noun(
+            "Kilowattstunde auf einhundert Kilometer",
+            "Kilowattstunden auf einhundert Kilometer",
+            "f",
+        )
+    }
 )
 _CENT = tables.invariable("Cent")
 _PARTS = {n: stem(n).removesuffix("t") + "tel" for n in range(4, 20)}
@@ -116,6 +139,7 @@ GERMAN = Language(
             "Tausend Tsd Tsd.": tables.invariable("tausend"),
             "Million Millionen Mio Mio.": Noun("Million", "Millionen", "f"),
             "Milliarde Milliarden Mrd Mrd.": Noun("Milliarde", "Milliarden", "f"),
+            "Billion Billionen Bio.": Noun("Billion", "Billionen", "f"),
         }
     ),
     fractions=_FRACTIONS,
@@ -125,7 +149,7 @@ GERMAN = Language(
     date_mark=".",
     dotted_ordinals=True,
     clock_words=("Uhr",),
-    glued=r"(?P<hour>[01]?\d|2[0-4])\.(?P<minute>[0-5]\d) ?Uhr",
+    glued=r"(?P<hour>[01]?\d|2[0-4])\.(?P<minute>[0-5]\d) ?(?:Uhr|h)(?!\w)",
     months=tables.numbered(MONTHS) | {"Jänner": 1},
     abbreviations=_ABBREVIATIONS,
     phones=r"\(?0[1-9]\d{1,4}\)?[ /-]\d{2,}(?:[ /-]\d{2,})*|0800(?: \d{2,})+|01[567]\d{8,9}"
@@ -145,7 +169,9 @@ GERMAN = Language(
     sharp="Sharp",
     hashtag="Hashtag",
     rules=german_rules.rules(
-        _UNITS | {"€": tables.invariable("Euro"), "$": tables.invariable("Dollar")}
+        _UNITS
+        | tables.by_name({"€ EUR": tables.invariable("Euro"), "$ USD": tables.invariable("Dollar")})
+        | {"CHF": tables.invariable("Franken")}
     ),
     behind=german_rules.BEHIND,
     numeral_rules=german_rules.NUMERALS,

@@ -5,9 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from realtime_tts.text.languages import german_cues as cues
 from realtime_tts.text.languages.german_words import MONTHS, cardinal, count, stem, year
 from realtime_tts.text.languages.language import YEARS, Noun, Rule
-from realtime_tts.text.languages.rules import ROMAN, Genders, ratios, roman_value, rule, times
+from realtime_tts.text.languages.rules import (
+    ROMAN,
+    Genders,
+    long_codes,
+    parts_of,
+    ratios,
+    roman_value,
+    rule,
+    spelled,
+    times,
+)
 
 Words = Callable[[re.Match[str]], str | None]
 
@@ -51,41 +62,10 @@ _HALF = {
     "dative": {"m": "halben", "f": "halben", "n": "halben"},
     "accusative": {"m": "halben", "f": "halbe", "n": "halbes"},
 }
-_DATIVE = r"\b(?i:mit|nach|vor|seit|in|aus|bei|von|zu|ab|binnen|innerhalb von)\s(?:1 \w+ und )?"
-_ACCUSATIVE = (
-    r"\b(?i:für|ohne|um|durch|gegen|pro|habe|hast|hat|haben|habt|hatte|hatten|gibt|gab|kaufe"
-    r"|dauert|dauern|erhält|erhalten|bekommt|bekommen|wiegt|spart|sparen"
-    r"|kauft|kaufen|kaufte|brauche|braucht|brauchen|nehme|nimmt|nimm|trink|iss|nehmen|bestelle|bestellt|möchte"
-    r"|möchten|sucht|suche|suchen|findet|esse|isst|trinke|trinkt)\s(?:1 \w+ und )?"
-)
-_LABELS = (
-    r"(?:§|\b(?:Seite|Kapitel|Gleis|Platz|Level|Teil|Stufe|Nummer|Raum|Band|Phase|Gruppe|Version|Typ"
-    r"|Schritt|Klasse|Nr\.|Punkt|Note|Zimmer|Halle|Tor|Linie|Abschnitt|Spalte|Zeile|Option|Artikel|Art\.|Frage"
-    r"|Runde|Aufgabe|Formel|Regel|Position|Kategorie|Kap\.|S\.))\s"
-)
-_WEAK = (
-    r"\b(?i:der|die|das|jeder|jede|jedes|dieser|diese|dieses|eine|keine|meine|deine|seine|ihre"
-    r"|unsere|eure|welche|welcher|welches)\s"
-)
-_OBLIQUE = (
-    r"\b(?i:dem|den|des|am|im|zum|zur|beim|vom|ins|einem|einen|einer|diesem|diesen|jedem|jeden"
-    r"|meinem|meinen|meiner|seinem|seinen|seiner|ihrem|ihren|ihrer|unserem|unseren|unserer"
-    r"|(?:in|aus|von|nach|mit|zu|seit|vor|bei|auf|an|während|hinter|neben|unter|über) der)\s"
-)
-_MIXED = r"\b(?i:ein|kein|mein|dein|sein|ihr|unser|euer)\s"
-_KINGS = (
-    "Ludwig|Friedrich|Wilhelm|Heinrich|Karl|Otto|Franz|Georg|Johannes Paul|Benedikt|Leo|Pius"
-    "|Johannes|Paul|Philipp|Napoleon|Peter|Alexander|Nikolaus|Leopold|Maximilian|Rudolf|Konrad"
-    "|Ferdinand|Josef|Joseph|Ramses|Gregor|Klemens|Innozenz|Richard|Eduard|Jakob|Albrecht|Gustav"
-)
-_QUEENS = "Elisabeth|Katharina|Maria|Isabella|Christina|Margarethe|Viktoria"
-_CHAPTERS = "Kapitel|Teil|Band|Akt|Abschnitt|Phase|Stufe|Klasse|Typ|Artikel|Weltkrieg"
 _DATE = (
     r"(?P<day>\d{1,2})\. ?(?P<month>\d{1,2})"
     r"(?:\. ?(?P<year>\d\d(?:\d\d)?)(?!\d)|\.(?= \S|[,;)])|(?=\.))(?!\d)"
 )
-_CODE = r"(?:[Nn]ummer|Code|PIN|TAN|PLZ|Passwort|Tel\.|Telefon)(?: lautet| ist|:)?\s"
-_EMERGENCY = r"(?:Not(?:ruf|fall)|Polizei|Feuerwehr|unter(?: der)?|[Rr]uf\w*|[Ww]ähl\w*)(?: die)?\s"
 _SHORT = {name[:3]: number for number, name in enumerate(MONTHS, 1)} | {"Sept": 9}
 _SUFFIXES = (
     "fach|malig|mal|jährig|tägig|stündig|wöchig|monatig|minütig|köpfig|stellig|teilig|prozentig"
@@ -96,6 +76,7 @@ BEHIND = re.compile(
     r"1|1\.?001|1 (?!Uhr)[a-zäöüß]\w*e[rsnm]?|\d{1,4}\.|1/2|½|[\d.]+,[–-]|1[–-]\d+"
     r"|\d{1,2}\.[–-]\d{1,2}\.|\d{1,2}\. (?:bis|und|oder|–|bis zum|\d{1,2}\.)|\d{1,2}\.\d{1,2}\."
     rf"|\d{{1,2}}\. (?:bis|und|oder|–|bis zum) \d{{1,2}}\.|\d{{1,2}}\. (?:{'|'.join(_SHORT)})\."
+    rf"|\d+ (?:{cues.DOTTED})\.|\d{{1,3}}/\d{{1,3}}|\d{{1,3}}x|\d{{1,2}}:\d\d Std\."
 )
 """Text from a number on behind which the rules look at another word."""
 
@@ -150,9 +131,16 @@ def _king(the: str, ending: str) -> Words:
     return lambda match: f"{the} {stem(roman_value(match['roman'])).capitalize()}{ending}"
 
 
+def _ending_in(ending: str) -> Words:
+    return lambda match: stem(roman_value(match["roman"])).capitalize() + ending
+
+
+def _number(number: int) -> str:
+    return year(number) if number in YEARS else cardinal(number)
+
+
 def _decade(match: re.Match[str]) -> str:
-    number = int(match["n"])
-    return (year if number in YEARS else cardinal)(number) + "er" + match["case"]
+    return _number(int(match["n"])) + "er" + match["case"]
 
 
 def _compound(match: re.Match[str]) -> str:
@@ -170,9 +158,21 @@ def _half(case: str, units: Mapping[str, Noun]) -> Words:
     return said
 
 
-def _and_a_half(match: re.Match[str]) -> str:
-    number = cardinal(int(match["n"]))
-    return f"{'ein' if number == 'eins' else number}einhalb"
+def _and_a_half(units: Mapping[str, Noun]) -> Words:
+    def said(match: re.Match[str]) -> str:
+        number = cardinal(int(match["n"]))
+        unit = f" {units[match['unit']].many}" if match["unit"] else ""
+        return f"{'ein' if number == 'eins' else number}einhalb{unit}"
+
+    return said
+
+
+def _ending(units: Mapping[str, Noun]) -> Words:
+    def said(match: re.Match[str]) -> str:
+        unit = units[match["unit"]]
+        return f"{count(int(match['n']), unit.gender)} {unit.many}."
+
+    return said
 
 
 def _hyphened(units: Mapping[str, Noun]) -> Words:
@@ -184,7 +184,7 @@ def _hyphened(units: Mapping[str, Noun]) -> Words:
 
 
 def _season(match: re.Match[str]) -> str:
-    return f"{year(int(match['one']))} {cardinal(int(match['two']))}"
+    return f"{year(int(match['one']))} {_number(int(match['two']))}"
 
 
 def _hours(match: re.Match[str]) -> str:
@@ -193,9 +193,18 @@ def _hours(match: re.Match[str]) -> str:
     return f"{hours} {cardinal(minute)}" if minute else hours
 
 
-def _spelled(match: re.Match[str]) -> str:
-    groups = match.group().split("-")
-    return ", ".join(" ".join(cardinal(int(digit)) for digit in group) for group in groups)
+_spelled = spelled(cardinal)
+
+
+def _over(match: re.Match[str]) -> str:
+    unit = " Millimeter Quecksilbersäule" if match["unit"] else ""
+    return f"{cardinal(int(match['one']))} zu {cardinal(int(match['two']))}{unit}"
+
+
+def _rating(match: re.Match[str]) -> str:
+    whole, _, part = match["one"].partition(",")
+    decimals = " ".join(cardinal(int(digit)) for digit in part)
+    return f"{cardinal(int(whole))} Komma {decimals} von {cardinal(int(match['two']))}"
 
 
 def _whole(match: re.Match[str]) -> str:
@@ -209,7 +218,7 @@ def _dated(match: re.Match[str], ending: str = "en") -> str | None:
     words, number = f"{stem(day)}{ending} {MONTHS[month - 1]}", int(match["year"] or 0)
     if not match["year"]:
         return words
-    return f"{words} {year(number) if number in YEARS else cardinal(number)}"
+    return f"{words} {_number(number)}"
 
 
 DAYS = {"Mo": "Montag", "Di": "Dienstag", "Mi": "Mittwoch", "Do": "Donnerstag", "Fr": "Freitag"}
@@ -220,31 +229,65 @@ _ORDINAL = r"(?P<n>\d{1,4})\.(?= (?P<noun>[A-ZÄÖÜ]\w*))"
 _TWO = r"(?P<n>\d{1,2})\.(?P<link>[–-]| (?:bis(?: zum)?|und|oder) )(?P<to>\d{1,2})\."
 _BOTH = rf"{_TWO}(?= [A-ZÄÖÜ])"
 _SHORT_DATE = rf"(?P<n>\d{{1,2}})\. (?P<month>{'|'.join(_SHORT)})\.(?= [a-zäöü0-9]|,)"
+_NTH = r"(?P<n>\d{1,3})\.(?= "
 _ORDINALS = (
-    rule(_BOTH, _pair("en"), _OBLIQUE),
-    rule(_BOTH, _pair("e"), _WEAK),
-    rule(rf"{_TWO}(?P<month>\d{{1,2}})\.", _two_days, _OBLIQUE),
-    rule(_DATE, _dated, r"\b(?i:am|vom|zum|dem|ab|bis|seit)\s"),
+    rule(_BOTH, _pair("en"), cues.OBLIQUE),
+    rule(_BOTH, _pair("e"), rf"{cues.WEAK}(?:\d{{1,3}}\., )*"),
+    rule(r"(?P<n>\d{1,3})\. Min\.?(?!\w)", lambda m: f"{_with('en')(m)} Minute", cues.OBLIQUE),
+    rule(r"(?P<n>\d{1,3})\. Min\.?(?!\w)", lambda m: f"{_with('e')(m)} Minute"),
+    rule(rf"{_TWO}(?P<month>\d{{1,2}})\.", _two_days, cues.OBLIQUE),
+    rule(_DATE, _dated, r"\b(?i:am|vom|zum|dem|ab|bis|seit)(?: spätestens| einschließlich)?\s"),
     rule(_DATE, lambda m: _dated(m, "er"), rf"\b(?:{_DAYS}),?\s"),
     rule(
-        _SHORT_DATE, lambda m: f"{stem(int(m['n']))}en {MONTHS[_SHORT[m['month']] - 1]}", _OBLIQUE
+        _SHORT_DATE,
+        lambda m: f"{stem(int(m['n']))}en {MONTHS[_SHORT[m['month']] - 1]}",
+        cues.OBLIQUE,
     ),
-    rule(_ORDINAL, _with("en"), _OBLIQUE),
-    rule(_ORDINAL, _with("e"), _WEAK),
+    rule(_ORDINAL, _with("en"), cues.OBLIQUE),
+    rule(_ORDINAL, _with("e"), cues.WEAK),
     rule(r"(?P<n>\d{1,2})\.(?= (?:Auflage|Aufl\.|Klasse|Runde|Liga|Staffel)(?!\w))", _with("e")),
-    rule(_ORDINAL, _by_gender, _MIXED),
+    rule(_ORDINAL, _by_gender, cues.MIXED),
+    rule(r"(?P<n>\d{1,3})\.(?= [a-zäöü]|,)", _with("en"), rf"{cues.OBLIQUE}(?<!\bdes )"),
+    rule(r"(?P<n>\d{1,3})\.(?= [a-zäöü]|,)", _with("e"), cues.WEAK),
+    rule(r"(?P<n>\d{1,3})\.(?= [a-zäöü])", _with("er"), r"\b(?:wurde|wurden|wird)\s"),
+    rule(rf"{_TWO}(?= (?:{'|'.join(MONTHS)})(?!\w))", _pair("er")),
+    rule(rf"{_NTH}(?:Etage|Halbzeit|Bundesliga|Reihe)(?!\w))", _with("e"), unless=cues.LABELS),
+    rule(rf"{_NTH}(?:Stock|Platz|Rang|FC)(?!\w))", _with("er"), unless=cues.LABELS),
+    rule(rf"{_NTH}(?:OG|UG|Obergeschoss|Quartal)(?!\w))", _with("es"), unless=cues.LABELS),
+    rule(_DATE, lambda m: _dated(m, "e"), r"\b[Dd]er\s"),
+    rule(
+        r"(?P<day>\d\d)\.(?P<month>0[1-9]|1[0-2])\.(?P<year>(?!))?(?!\d)",
+        lambda m: _dated(m, "er"),
+        unless=cues.LABELS,
+    ),
 )
+_PRESSURE = r"(?P<one>\d{2,3})/(?P<two>\d{2,3})"
 _FORMS = (
     rule(r"1-(?=[A-ZÄÖÜ])", lambda m: "ein-"),
     rule(r"1\.?001(?= Nacht)", lambda m: "tausendundeine"),
-    rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d)(?![\d/])", _season),
-    rule(r"(?P<hour>\d{1,2}):(?P<minute>\d\d) (?:Std|h)(?!\w)", _hours),
-    rule(r"\d{3,}(?:-\d+)*(?![\d.,/-]*\d| \d)", _spelled, _CODE),
-    rule(r"11[02](?![\d.,]*\d)", _spelled, _EMERGENCY),
+    rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d(?:\d\d)?)(?![\d/])", _season),
+    rule(r"(?P<hour>\d{1,2}):(?P<minute>\d\d) (?:Std\.(?= [a-zäöü])|(?:Std|h)(?!\w))", _hours),
+    rule(
+        r"(?P<hour>\d{1,2}) ?h(?!\w)",
+        lambda m: f"{count(int(m['hour']), 'm')} Uhr",
+        r"\b(?:um|gegen)\s",
+    ),
+    rule(r"\d{5,}(?:-\d+)*(?![\d.,/-]*\d| \d)|\d{4}-\d+(?![\w-])", _spelled, r"[Nn]r\.\s"),
+    rule(r"\d{2}(?: \d{3}){3}", _spelled, r"\bI[Dd](?:-Nr\.)?:?\s"),
+    long_codes(cardinal),
+    rule(rf"{_PRESSURE}(?P<unit> mmHg)(?!\w)", _over),
+    rule(rf"{_PRESSURE}(?P<unit>(?!))?(?![\d/])", _over, r"\bBlutdruck\w*[\w ]{0,20}:? "),
+    *parts_of(cardinal, "von", cues.PARTS, "Aufgaben|Fragen|Punkten?|Sternen?|Schritten?|Seiten"),
+    rule(r"(?P<one>\d,\d+)/(?P<two>\d+)(?![\d/])", _rating),
+    rule(r"\d{3,}(?:[ -]\d{3,}|-\d+)*(?![\d.,/-]*\d| \d)", _spelled, cues.CODE),
+    rule(r"11[02](?![\d.,]*\d)", _spelled, cues.EMERGENCY),
     rule(r"(?P<n>\d{1,4})er(?P<case>n?)(?!\w)", _decade),
     rule(rf"(?P<n>\d{{1,4}})-?(?P<tail>(?i:{_SUFFIXES})(?:e[mnrs]?)?)(?!\w)", _compound),
-    rule(r"(?P<n>\d{1,3})(?P<tail>%ige?[mnrs]?|x)(?! ?\d|\w)", _compound),
-    rule(r"(?P<n>\d+)(?: 1/2| ?½)(?!\d)", _and_a_half),
+    rule(
+        r"(?P<n>\d{1,3})(?P<tail>%ige?[mnrs]?|x)(?! ?[\d+=*/^−²³-]|\w)",
+        _compound,
+        unless=r"[-+=−*/(]\s?",
+    ),
     rule(r"(?P<n>[\d.]+),[–-] ?(?:€|Euro|EUR)", _whole),
     times(cardinal, "mal"),
     *ratios(cardinal, " zu ", " zu "),
@@ -255,22 +298,26 @@ def rules(units: Mapping[str, Noun]) -> tuple[Rule, ...]:
     """Return the rules. `units`: the units by their short forms."""
     unit = "|".join(map(re.escape, sorted(units.keys() - {"Uhr"}, key=len, reverse=True)))
     one_unit = rf"1\s?(?P<unit>{unit})(?!\w)"
-    one = r"1(?= (?!Uhr|Mio|Mrd|Milli|Tsd)(?P<word>[^\W\d_][\w-]*)(?: (?P<noun>[A-ZÄÖÜ][\w-]*))?)"
+    word = r"(?!Uhr|Mio|Mrd|Milli|Bill|Bio\.|Tsd|[½¼¾⅓⅔])(?P<word>[^\W\d_][\w-]*)"
+    one = rf"1(?= {word}(?: (?P<noun>[A-ZÄÖÜ][\w-]*))?)"
+    and_a_half = rf"(?P<n>\d+)(?: 1/2| ?½)(?!\d)(?: (?P<unit>{unit})(?!\w))?"
     half = r"(?:1/2|½) ?(?P<noun>(?!d[ea]|aller)[^\W\d_][\w-]*)"
     return (
-        rule(one_unit, _one_unit("dative", units), _DATIVE),
-        rule(one_unit, _one_unit("accusative", units), _ACCUSATIVE),
-        rule(one_unit, _one_unit("", units), unless=_LABELS),
-        rule(r"1 (?P<n>Million|Milliarde)(?!\w)", lambda m: f"einer {m['n']}", _DATIVE),
+        rule(rf"(?P<n>[2-9]|\d\d+) (?P<unit>{cues.DOTTED})\.(?= {cues.OPENERS})", _ending(units)),
+        rule(one_unit, _one_unit("dative", units), cues.DATIVE),
+        rule(one_unit, _one_unit("accusative", units), cues.ACCUSATIVE),
+        rule(one_unit, _one_unit("", units), unless=cues.LABELS),
+        rule(r"1 (?P<n>Million|Milliarde)(?!\w)", lambda m: f"einer {m['n']}", cues.DATIVE),
         rule("1 ?%", lambda m: "ein Prozent"),
         rule(r"1[–-](?=\d+ (?P<word>[A-ZÄÖÜ]\w+)(?P<noun>)?)", lambda m: f"{_one('')(m)} bis "),
-        rule(one, _one("dative"), _DATIVE),
-        rule(one, _one("accusative"), _ACCUSATIVE),
-        rule(one, _one(""), unless=_LABELS),
+        rule(one, _one("dative"), cues.DATIVE),
+        rule(one, _one("accusative"), cues.ACCUSATIVE),
+        rule(one, _one(""), unless=cues.LABELS),
         *_ORDINALS,
+        rule(and_a_half, _and_a_half(units)),
         rule(rf"(?P<n>\d+)-(?P<unit>{unit}|€)-(?=[A-ZÄÖÜ])", _hyphened(units)),
-        rule(half, _half("dative", units), _DATIVE),
-        rule(half, _half("accusative", units), _ACCUSATIVE),
+        rule(half, _half("dative", units), cues.DATIVE),
+        rule(half, _half("accusative", units), cues.ACCUSATIVE),
         rule(half, _half("", units)),
         *_FORMS,
     )
@@ -280,10 +327,12 @@ def _numerals() -> Iterator[Rule]:
     """Yield the rules for kings (the full stop of Ludwig XIV. goes) and chapters."""
     preposition = r"\b(?:unter|von|mit|bei|zu|nach|neben|gegenüber) (?:König |Kaiser |Papst )?"
     for stop in (r"\.(?= \S)", r"(?=\.)"):
-        for names, the, of in ((_KINGS, "der", "dem"), (_QUEENS, "die", "der")):
+        for names, the, of in ((cues.KINGS, "der", "dem"), (cues.QUEENS, "die", "der")):
             yield rule(f"{ROMAN}{stop}", _king(of, "en"), rf"{preposition}(?:{names}) ")
             yield rule(f"{ROMAN}{stop}", _king(the, "e"), rf"\b(?:{names}) ")
-    chapter = rf"\b(?:{_CHAPTERS}) "
+    for cue, ending in ((cues.OBLIQUE, "en"), (cues.WEAK, "e")):
+        yield rule(rf"{ROMAN}\.(?= Weltkrieg)", _ending_in(ending), cue)
+    chapter = rf"\b(?:{cues.CHAPTERS}) "
     yield rule(rf"{ROMAN}(?!\w)", lambda m: cardinal(roman_value(m["roman"])), chapter)
 
 

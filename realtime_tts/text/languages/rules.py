@@ -123,6 +123,39 @@ def ratios(words: Callable[[int], str], colon: str, dash: str) -> tuple[Rule, ..
     )
 
 
+def spelled(words: Callable[[int], str]) -> Callable[[re.Match[str]], str]:
+    """Return a function that says digits one by one, and a comma between groups of them."""
+
+    def said(match: re.Match[str]) -> str:
+        groups = re.findall(r"\d+", match.group())
+        return ", ".join(" ".join(words(int(digit)) for digit in group) for group in groups)
+
+    return said
+
+
+def long_codes(words: Callable[[int], str]) -> Rule:
+    """Make a rule for accounts, cards and books: 3704 0044 0532, 978-3-16-148410-0."""
+    pattern = r"(?:\d{4}(?: \d{4}){2,}(?: \d{1,3})?|\d{1,6}(?:-\d{1,7}){3,})(?![\w-])"
+    return rule(pattern, spelled(words))
+
+
+def parts_of(words: Callable[[int], str], of: str, cue: str, behind: str) -> tuple[Rule, ...]:
+    """Make rules for what is a part, or a rating, and no fraction: page 3/12, a mark of 8/10.
+
+    `cue`: a pattern for the text before it; `behind`: one for a plural that follows it.
+    """
+
+    def said(match: re.Match[str]) -> str:
+        return f"{words(int(match['one']))} {of} {words(int(match['two']))}"
+
+    number = r"(?P<one>\d{1,3})/(?P<two>\d{1,3})"
+    return (
+        rule(r"50/50(?![\d/])", lambda match: f"{words(50)} {words(50)}"),
+        rule(rf"{number}(?![\d/]|,\d)", said, cue),
+        rule(rf"{number}(?= (?:{behind})(?!\w))", said),
+    )
+
+
 def times(words: Callable[[int], str], link: str) -> Rule:
     """Make a rule for products and sizes, 4 x 100."""
     return rule(r"(?P<n>\d+) ?[x×](?= ?\d)", lambda match: f"{words(int(match['n']))} {link}")

@@ -21,8 +21,8 @@ _OPERAND = re.compile(
 _SPACED = frozenset("-−/±")
 _OPERATOR = re.compile(rf"[-+=×÷*/−±] ?(?=[\d√π({SIGNS}]|[−±-]\d|[A-Za-z](?![A-Za-z0-9_]))")
 _OPEN_OPERATOR = re.compile(r"[-+=×÷*/−±] ?(?:[A-Za-z]{1,3}|[−±-])?\Z")
-_BETWEEN = re.compile(rf"[+=] (?=[^\W_]|[{SIGNS}])|=(?=[A-Za-z]{{2,3}}(?![A-Za-z0-9_]))")
-"""Signs between words: y = mx + b; and in a formula, E=mc²."""
+_BETWEEN = re.compile(rf"[+=] (?=[^\W_]|[{SIGNS}])|=(?=[A-Za-z]{{2,3}}(?![A-Za-z0-9_])|\d)")
+"""Signs between words: y = mx + b; in a formula, E=mc²; and in a setting, size=30."""
 _COMPARED = re.compile(rf"(?P<sign>[<>~]=?) ?(?=[-−+]?[{SIGNS}]?\.?\d)")
 _OPEN_COMPARED = re.compile(rf"[<>~]=? ?[-−+]?[{SIGNS}]?\.?\Z")
 _POWER = re.compile(r"\^(?P<number>-?\d+)")
@@ -45,6 +45,8 @@ _BEHIND = re.compile(rf"{_INSIDE}\Z")
 _AHEAD = re.compile(_INSIDE)
 _CLOSING = ".:?-/"
 _PATH = re.compile(r"/[\w.-]+\Z")
+_VARIABLE = re.compile(r"(?<![\w.'’/])(?:[a-z]|(?<==)[A-Z]|(?<== )[A-Z])\Z")
+"""A letter before a slash that divides it: v = d/t, and I = U/R but not A/C."""
 _COUNTRY = re.compile(r"[a-z]{2}(?![\w-])")
 _NONE = Reading(0, "")
 
@@ -144,6 +146,7 @@ class SignReader:
             return _NONE
         operand = _OPERAND.search(before)
         between = char in "+=" and before[-1:] == " " and not before[-2:-1].isspace()
+        between = between or (char == "=" and is_word_character(before[-1:]))
         if not (operand or between):
             return _NONE
         if not ended and _OPEN_OPERATOR.match(text, at):
@@ -207,12 +210,30 @@ class SignReader:
         return Reading(1, lang.addresses[char])
 
     def _slash(self, text: str, at: int, before: str) -> Reading:
-        """Read a slash between words: 3 times/day, and/or."""
+        """Read a slash between words: 3 times/day, v = d/t, and/or."""
         lang = self._language
         behind = re.compile(r"\w+").match(text, at + 1)
         unit = lang.divisors.get(behind.group()) if behind else None
-        if unit and behind and before[-1:].islower() and lang.per and not _PATH.search(before):
+        letter = _VARIABLE.search(before)
+        measured = letter is None or letter.group() in lang.units
+        if (
+            unit
+            and behind
+            and measured
+            and before[-1:].islower()
+            and lang.per
+            and not _PATH.search(before)
+        ):
             return Reading(behind.end() - at, f"{lang.per} {unit}")
+        if (
+            behind
+            and len(behind.group()) == 1
+            and behind.group() != before[-1]
+            and text[at + 2 : at + 3] != "/"
+        ):
+            divided = lang.operators.get("/")
+            if divided and letter and behind.group().isalpha():
+                return Reading(1, f" {divided} ")
         return Reading(1, " ") if before[-1:].isalpha() else _NONE
 
 

@@ -6,6 +6,9 @@ from realtime_tts.text.languages import spanish_rules, tables
 from realtime_tts.text.languages.language import Currency, Kind, Language, Noun
 from realtime_tts.text.languages.spanish_words import cardinal, count, date, ordinal, time
 
+_DAYS = tables.entries(
+    "lun lunes|mar martes|mié miércoles|jue jueves|vie viernes|sáb sábado|dom domingo"
+)
 _ABBREVIATIONS = tables.abbreviations(
     {
         Kind.TITLE: "Sr señor|Sra señora|Sres señores|Sras señoras|Srta señorita|Dr doctor"
@@ -14,14 +17,21 @@ _ABBREVIATIONS = tables.abbreviations(
         Kind.PHRASE: "Ud usted|Uds ustedes"
         "|p.ej por ejemplo|aprox aproximadamente|Aprox Aproximadamente|tel teléfono|Tel Teléfono"
         "|EE.UU Estados Unidos|vs versus|Av avenida|Avda avenida|dpto departamento"
-        "|izq izquierda|dcha derecha|i.e es decir",
-        Kind.SYMBOL: "Sr._y señor y|Dr._y doctor y|Sra._y señora y|D._y don y",
-        Kind.LAST: "etc etcétera|a.C antes de Cristo|d.C después de Cristo|hab habitantes",
-        Kind.NUMBER: "núm número|Núm Número|n.º número|N.º Número|nº número|Nº Número"
-        "|No Número|pág página|págs páginas|p página|cap capítulo|art artículo|vol volumen"
+        "|izq izquierda|dcha derecha|i.e es decir|P.ej Por ejemplo|Pza plaza"
+        "|incl incluido|ref referencia|Ref Referencia|RR.HH recursos humanos|JJ.OO Juegos Olímpicos"
+        "|CC.AA comunidades autónomas|pers personas|cdtas cucharaditas|cdas cucharadas",
+        Kind.SYMBOL: "Sr._y señor y|Dr._y doctor y|Sra._y señora y|D._y don y"
+        "|y/o y o|s/n sin número|c/u cada uno|n/a n a|C/_ calle|n.º número|N.º Número|nº número"
+        f"|Nº Número|{tables.ranges(_DAYS, 'a')}",
+        Kind.LAST: "etc etcétera|a.C antes de Cristo|d.C después de Cristo|hab habitantes"
+        "|ene enero|feb febrero|abr abril|jun junio|jul julio|ago agosto|sept septiembre"
+        "|oct octubre|nov noviembre|dic diciembre",
+        Kind.NUMBER: "núm número|Núm Número|Máx Máximo|Mín Mínimo|apdo apartado|op opus|min minuto"
+        "|"
+        + "|".join(f"{day} {name}" for day, name in _DAYS.items())
+        + "|No Número|pág página|págs páginas|p página|cap capítulo|art artículo|vol volumen"
         "|fig figura|máx máximo|mín mínimo",
     },
-    bare="n.º N.º nº Nº",
     spaced=True,
 )
 _UNITS = (
@@ -33,6 +43,8 @@ _UNITS = (
         "|°F grado Fahrenheit|kW kilovatio|MW megavatio|GW gigavatio|W vatio|V voltio|A amperio"
         "|kWh kilovatio hora|Hz hercio|kHz kilohercio|MHz megahercio|GHz gigahercio|kB kilobyte"
         "|MB megabyte|GB gigabyte|TB terabyte|Mbps megabit por segundo|MB/s megabyte por segundo"
+        "|Gbps gigabit por segundo|mAh miliamperio hora|lpm latido por minuto|pts punto"
+        "|mmHg milímetro de mercurio|fps fotograma por segundo"
         "|dB decibelio|CV caballo|l/100_km litro a los cien kilómetros"
         "|L/100_km litro a los cien kilómetros",
     )
@@ -42,6 +54,8 @@ _UNITS = (
     | tables.by_name(
         {
             "cda. cda cdas. cdas": tables.plural_s("cucharada", "f"),
+            "uds. uds ud.": Noun("unidad", "unidades", "f"),
+            "págs. págs": tables.plural_s("página", "f"),
             "cdta. cdta cdtas. cdtas": tables.plural_s("cucharadita", "f"),
         }
     )
@@ -50,7 +64,11 @@ _UNITS = (
         "km²": Noun("kilómetro cuadrado", "kilómetros cuadrados"),
         "cm²": Noun("centímetro cuadrado", "centímetros cuadrados"),
         "m³": Noun("metro cúbico", "metros cúbicos"),
+        "m2": Noun("metro cuadrado", "metros cuadrados"),
+        "km2": Noun("kilómetro cuadrado", "kilómetros cuadrados"),
+        "m3": Noun("metro cúbico", "metros cúbicos"),
         "hPa": Noun("hectopascal", "hectopascales"),
+        "MP": Noun("megapíxel", "megapíxeles"),
         "M€": Noun("millón de euros", "millones de euros"),
         "k€": tables.invariable("mil euros"),
         "‰": tables.invariable("por mil"),
@@ -78,7 +96,7 @@ SPANISH = Language(
     date=date,
     decimal_mark=",",
     group_marks=". \u00a0\u202f",
-    ordinal_marks=r"\.?[ºª]|\.er|er(?!\w)",
+    ordinal_marks=r"\.?[ºª]|\.er|er(?!\w)|[rdtv][oa]|m[oa]|n[oa]",
     point="coma",
     dot="punto",
     minus="menos",
@@ -117,6 +135,7 @@ SPANISH = Language(
         for form in (name, name.upper())
     },
     clock_words=("h",),
+    dotted_units=True,
     abbreviations=_ABBREVIATIONS,
     whole_decimals=True,
     phones=r"[679]\d{2}(?: \d{3}){2}(?= ?[.,;:!?)]|\Z)|[679]\d{8}|[679]\d{2}(?: \d\d){3}"
@@ -135,7 +154,7 @@ SPANISH = Language(
     | {"/": "barra", ":": "dos puntos"},
     sharp="sostenido",
     hashtag="hashtag",
-    rules=spanish_rules.rules({*_UNITS, *_SCALES}),
+    rules=spanish_rules.rules(_UNITS, {*_UNITS, *_SCALES, "EUR", "USD", "MXN"}),
     behind=spanish_rules.BEHIND,
     numeral_rules=spanish_rules.NUMERALS,
 )

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
-from realtime_tts.text.languages.language import YEARS, Rule
+from realtime_tts.text.languages.language import YEARS, Noun, Rule
 from realtime_tts.text.languages.rules import (
     ROMAN,
     Genders,
     dated,
     dates,
+    long_codes,
+    parts_of,
     ratios,
     roman_value,
     rule,
+    spelled,
     times,
 )
 from realtime_tts.text.languages.spanish_words import cardinal, count, date, ordinal
@@ -49,6 +52,16 @@ _LABELS = (
     r"\b(?i:página|capítulo|número|línea|tipo|parte|sección|artículo|escena|acto|etapa|nivel|fase"
     r"|versión|anexo|habitación|el|al|del|autobús|sala|puerta|año|tomo|volumen|núm\.|n\.º)\s"
 )
+_NAMED = r"pedido|seguimiento|reserva|cliente|cuenta|serie|confirmación|factura|referencia"
+_CODE = (
+    r"(?i:tel\.|teléfono:?|llam\w+ al|marqu\w+(?: el)?"
+    r"|\b(?:(?:código|clave|pin|otp|contraseña)"
+    r"(?: (?:postal|pin|secreto|promocional|de \d \w+|de \w+)){0,2}"
+    rf"|terminad[oa] en|dni|(?:número|n\.?[º°]|núm\.) de (?:{_NAMED})"
+    rf"|(?:{_NAMED}) (?:número|n\.?[º°]|núm\.))(?: es| será)?:?)\s"
+)
+"""Text before a number that is read digit by digit."""
+_PARTS = r"\b(?i:página|paso|parte|episodio|pregunta|vuelta|nivel|nota)(?: es)?(?: de)?:?\s"
 _KINGS = (
     "Felipe|Carlos|Fernando|Alfonso|Luis|Enrique|Juan|Juan Pablo|Pablo|Benedicto|Napoleón|Pío|León"
     "|Gregorio|Clemente|Inocencio|Alejandro|Nicolás|Pedro|Federico|Jorge|Eduardo|Ricardo|Jacobo"
@@ -62,7 +75,8 @@ _HALVES = {"kg": "kilogramo", "l": "litro", "km": "kilómetro", "m": "metro"}
 _ADJECTIVES = "gran|grandes|principales|posibles|diferentes|jóvenes|mejores|peores"
 BEHIND = re.compile(
     rf"(?:(?:[\d .]*[02-9])?1|[\d .]*[2-9]\d\d(?:[. ]\d{{3}})*)(?: (?:{_ADJECTIVES}))?"
-    r"|\d+[–-]\d+|\d{1,2}/\d{1,2}|½|[\d.]+ mil|1 de|1 de la|\$[\d.,]+"
+    r"|\d+[–-]\d+"
+    r"|\d{1,3}(?:,\d{3})+(?:\.\d\d)?|\d{1,2}/\d{1,2}|½|[\d.]+ mil|\d{1,3}x|1 de|1 de la|\$[\d.,]+"
 )
 """Text from a number on behind which the rules look at another word."""
 
@@ -104,6 +118,44 @@ def _century(match: re.Match[str]) -> str:
     return ordinal(value) if value <= 10 else cardinal(value)
 
 
+def _season(match: re.Match[str]) -> str:
+    return f"{cardinal(int(match['one']))} {cardinal(int(match['two']))}"
+
+
+def _rating(match: re.Match[str]) -> str:
+    one, part, two = (cardinal(int(match[name])) for name in ("one", "part", "two"))
+    return f"{one} coma {part} de {two}"
+
+
+def _pressure(match: re.Match[str]) -> str:
+    unit = " milímetros de mercurio" if match["unit"] else ""
+    return f"{cardinal(int(match['one']))} {cardinal(int(match['two']))}{unit}"
+
+
+def _with_point(units: Mapping[str, Noun]) -> Words:
+    """Read a measure with a decimal point, as in America: 1.75 m."""
+
+    def said(match: re.Match[str]) -> str:
+        part, unit = match["part"], units.get(match["unit"])
+        zero = "cero " if part[0] == "0" and len(part) > 1 else ""
+        number = f"{cardinal(int(match['n']))} punto {zero}{cardinal(int(part))}"
+        return f"{number} {unit.many if unit else 'por ciento'}"
+
+    return said
+
+
+def _and_a_half(units: Mapping[str, Noun]) -> Words:
+    def said(match: re.Match[str]) -> str:
+        number, unit = int(match["n"]), units[match["unit"]]
+        noun, half = (
+            unit.one if number == 1 else unit.many,
+            "media" if unit.gender == "f" else "medio",
+        )
+        return f"{count(number, unit.gender)} {noun} y {half}"
+
+    return said
+
+
 def _queen(match: re.Match[str]) -> str:
     value = roman_value(match["roman"])
     return ordinal(value, "a") if value <= 10 else cardinal(value)
@@ -138,39 +190,73 @@ def _hours(match: re.Match[str]) -> str:
     return count(int(match["hour"]), "f") + (f" y {cardinal(minute)}" if minute else "") + " horas"
 
 
-def rules(units: Iterable[str]) -> tuple[Rule, ...]:
-    """Return the rules; `units` and scales are no nouns to agree with."""
+_FIRST = (
+    rule(
+        r"\d{3,9}(?:[ -]\d{3,})*(?![\w.,/-]*\d| \d)",
+        spelled(cardinal),
+        _CODE,
+    ),
+    long_codes(cardinal),
+    *parts_of(cardinal, "de", _PARTS, "tareas|preguntas|puntos|estrellas|pasos|páginas|personas"),
+    rule(r"(?P<one>\d),(?P<part>\d)/(?P<two>\d+)(?![\d/])", _rating),
+    rule(
+        r"(?P<one>\d{2,3})/(?P<two>\d{1,3})(?P<unit> mmHg(?!\w))?(?![\d/])",
+        _pressure,
+        r"\b(?:tensión|presión)\b[\w ]{0,20}:? ",
+    ),
+)
+_AMOUNTS = (
+    rule(
+        r"(?P<n>\d{1,3}(?:,\d{3})+)(?:\.(?P<cents>\d\d))?"
+        r" (?:(?P<pesos>pesos|MXN)|dólares|USD)(?!\w)",
+        _dollars,
+    ),
+    rule(r"1(?![\w:]|[.,]\d| (?!y\b)\w)", lambda m: "una", r"\b(?:[Ee]s|[Aa]) la\s"),
+    rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d(?:\d\d)?)(?![\d/])", _season),
+    dates(date, ".-"),
+    rule(
+        r"(?!24/7|1/2 )(?P<day>\d{1,2})/(?P<month>\d{1,2})(?![\w/]|\.\d| de(?!\w)| del)",
+        dated(date),
+        rf"\b(?i:el|del|al|{_DAYS}),?\s",
+    ),
+    rule(
+        r"\$(?P<n>\d{1,3}(?:,\d{3})+|\d+(?=\.\d\d(?!\d)| pesos| MXN| USD| dólares)"
+        r"|\d{1,3}(?:\.\d{3})+(?= pesos))(?:\.(?P<cents>\d\d))?"
+        r"(?:(?:(?P<pesos> (?:pesos|MXN))| (?:USD|dólares))(?!\w))?(?![\d.,]*\d)",
+        _dollars,
+    ),
+    rule(r"\$(?P<n>\d+)\.(?P<part>\d+) (?P<scale>(?:mil )?millones)(?!\w)", _millions),
+    rule(r"1(?= de la )", lambda m: "una", r"\b[Ll]a\s"),
+    rule(r"(?P<hour>\d{1,2})[:.](?P<minute>[0-5]\d) h(?!\w)", _hours),
+    rule(r"(?P<n>[2-9]0)['’]?s(?!\w)", lambda m: cardinal(int(m["n"]))),
+    rule(r"(?P<n>\d+)(?: 1/2| ?½)(?!\d)", lambda m: f"{cardinal(int(m['n']))} y medio"),
+    rule(r"(?:1/2|½) ?(?P<noun>kg|l|km|m)(?!\w)", lambda m: f"medio {_HALVES[m['noun']]}"),
+    rule(r"(?:1/2|½)(?= (?P<noun>(?!de)\w+))", _half),
+)
+_LAST = (
+    rule(r"(?P<n>\d{1,3})[–-](?=\d+ (?P<noun>[^\W\d_]+s)(?!\w))", _range),
+    rule(
+        r"(?P<n>\d{1,3})x(?! ?[\d+=*/^−²³-]|\w)",
+        lambda m: f"{cardinal(int(m['n']))} veces",
+        unless=r"[-+=−*(]\s?",
+    ),
+    times(cardinal, "por"),
+    *ratios(cardinal, " a ", " a "),
+)
+
+
+def rules(units: Mapping[str, Noun], no_nouns: Iterable[str]) -> tuple[Rule, ...]:
+    """Return the rules. `units`: the units by their short forms; `no_nouns`: words behind a number
+    with which it does not agree."""
+    unit = "|".join(map(re.escape, sorted(units.keys() - {"h"}, key=len, reverse=True)))
     noun = rf"(?= (?:(?:{_ADJECTIVES}) )?(?P<noun>[^\W\d_]+)(?!\w))"
     return (
-        rule(
-            r"\d{3,9}(?![\w.,]*\d| \d)",
-            lambda m: " ".join(cardinal(int(digit)) for digit in m.group()),
-            r"(?i:tel\.|teléfono:?|llam\w+ al|marqu\w+(?: el)?|pin|código(?: postal)?)\s",
-        ),
-        dates(date, ".-"),
-        rule(
-            r"(?!24/7|1/2 )(?P<day>\d{1,2})/(?P<month>\d{1,2})(?![\w/]|\.\d| de(?!\w)| del)",
-            dated(date),
-            rf"\b(?i:el|del|al|{_DAYS}),?\s",
-        ),
-        rule(
-            r"\$(?P<n>\d{1,3}(?:,\d{3})+|\d+(?=\.\d\d(?!\d)| pesos| MXN| USD| dólares)"
-            r"|\d{1,3}(?:\.\d{3})+(?= pesos))(?:\.(?P<cents>\d\d))?"
-            r"(?:(?:(?P<pesos> (?:pesos|MXN))| (?:USD|dólares))(?!\w))?(?![\d.,]*\d)",
-            _dollars,
-        ),
-        rule(r"\$(?P<n>\d+)\.(?P<part>\d+) (?P<scale>(?:mil )?millones)(?!\w)", _millions),
-        rule(r"1(?= de la )", lambda m: "una", r"\b[Ll]a\s"),
-        rule(r"(?P<hour>\d{1,2}):(?P<minute>\d\d) h(?!\w)", _hours),
-        rule(r"(?P<n>[2-9]0)['’]?s(?!\w)", lambda m: cardinal(int(m["n"]))),
-        rule(r"(?P<n>\d+)(?: 1/2| ?½)(?!\d)", lambda m: f"{cardinal(int(m['n']))} y medio"),
-        rule(r"(?:1/2|½) ?(?P<noun>kg|l|km|m)(?!\w)", lambda m: f"medio {_HALVES[m['noun']]}"),
-        rule(r"(?:1/2|½)(?= (?P<noun>(?!de)\w+))", _half),
-        rule(rf"{_NUMBER}{noun}", _agreeing(units), unless=_LABELS),
-        rule(r"(?P<n>\d{1,3})[–-](?=\d+ (?P<noun>[^\W\d_]+s)(?!\w))", _range),
-        rule(r"(?P<n>\d{1,3})x(?! ?\d|\w)", lambda m: f"{cardinal(int(m['n']))} veces"),
-        times(cardinal, "por"),
-        *ratios(cardinal, " a ", " a "),
+        *_FIRST,
+        rule(rf"(?P<n>\d+)(?: 1/2| ?½) ?(?P<unit>{unit}|h)(?!\w)", _and_a_half(units)),
+        rule(rf"(?P<n>\d+)\.(?P<part>\d\d?) ?(?P<unit>{unit}|%)(?!\w)", _with_point(units)),
+        *_AMOUNTS,
+        rule(rf"{_NUMBER}{noun}", _agreeing(no_nouns), unless=_LABELS),
+        *_LAST,
     )
 
 

@@ -79,6 +79,17 @@ def abbreviations(
     }
 
 
+def ranges(days: Mapping[str, str], to: str) -> str:
+    """Return a table of the ranges of days whose short names have a full stop: Mon.-Fri."""
+    return "|".join(
+        f"{one}.{dash}{two}. {first} {to} {second}"
+        for one, first in days.items()
+        for two, second in days.items()
+        for dash in "-–"
+        if one != two
+    )
+
+
 def numbered(names: Sequence[str]) -> dict[str, int]:
     """Map the names of the months to their numbers."""
     return {name: number for number, name in enumerate(names, 1)}

@@ -1,0 +1,66 @@
+"""Marks that cite a source, `It is so.[1]`, which are not read.
+
+The text around a number in brackets tells them from content: `items[1]`, `see [1]`, `[1] First`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from realtime_tts.text.characters import is_word_character
+
+_MARK = re.compile(r"[1-9]\d{0,2}(?:(?:, ?|[-–])[1-9]\d{0,2})*")
+_SENTENCE = re.compile(r"[.!?…。！？][\"'”’»)]* ?\Z")
+_CLAUSE = re.compile(r"[,;”»，；]\Z")
+_TOKEN = re.compile(r"([^\s(\"“‘«„*]+) ?\Z")
+_NUMBER = re.compile(r"[$€£]?\d+(?:[.,]\d+)*%?|[%€]")
+_OPERATED = re.compile(r" ?[(=+*/<>-]")
+_WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*")
+_INNER_CAPITAL = re.compile(r"[a-z][A-Z]")
+_LISTS = frozenset(
+    "array arr list lst items nums args argv row rows col cols matrix vec vector str string dict "
+    "tuple obj params grid vals values elements tokens data index".split()
+)
+"""Names that programs give to what has numbered elements."""
+_REFERRING = frozenset(
+    "abb abbildung abschnitt and answer are as at avec bei by capítulo cf chapitre chapter "
+    "choose con dans de en enter eq equals es est et fig figura figure footnote frage from "
+    "fuente in is ist item kap kapitel line mit nach no note nr number nummer numéro número o "
+    "oder of on opción option or ou page par paso por pregunta press página quelle question ref "
+    "reference schritt sección section see seite siehe sind son sont source step tab tabelle "
+    "tabla table tableau to touche type und ver vgl voir von véase was with y zu étape".split()
+)
+"""Words behind which a number in brackets is a part of the sentence, in the languages whose numbers
+we read."""
+
+
+def is_citation(label: str, before: str, behind: str, ended: bool) -> bool | None:
+    """Return whether brackets with the text `label` cite a source; None if more text is needed.
+
+    `before`, `behind`: the text around them; before them at least its last word.
+    """
+    if not _MARK.fullmatch(label) or is_word_character(behind[:1]) or behind[:1] == "(":
+        return False
+    spaced = before[-1:] == " "
+    if _SENTENCE.search(before) or _CLAUSE.search(before):
+        return not (spaced and _last_word(before).rstrip(".").lower() in _REFERRING)
+    if not _cites(before, spaced):
+        return False
+    if spaced:
+        return behind[:1] in ("", *"\n.,;!?[)。，")
+    return None if behind == " " and not ended else not _OPERATED.match(behind)
+
+
+def _last_word(text: str) -> str:
+    match = _TOKEN.search(text)
+    return match.group(1) if match else ""
+
+
+def _cites(before: str, spaced: bool) -> bool:
+    """Return whether the last word of a text can have a source."""
+    word = _last_word(before)
+    if _NUMBER.fullmatch(word) or before.endswith(") "):
+        return True
+    known = word.lower() in _LISTS or word.lower() in _REFERRING or _INNER_CAPITAL.search(word)
+    short = not spaced and len(word) < 3 and word.islower() and word.isascii()  # xs[1]
+    return len(word) > 1 and not short and not known and _WORD.fullmatch(word) is not None

@@ -1,0 +1,167 @@
+"""What is said for what an English rule has found: a date, a score, an address."""
+
+from __future__ import annotations
+
+import re
+
+from realtime_tts.text.languages import english_words as say
+
+_LENGTHS = {"ft": "feet", "in": "inches", "yd": "yards"}
+_LENGTHS |= {"m": "meters", "cm": "centimeters", "mm": "millimeters"}
+
+
+def date(match: re.Match[str]) -> str | None:
+    year = match.groupdict().get("year")
+    month, day = int(match["month"]), int(match["day"])
+    if month > 12 >= day:
+        month, day = day, month
+    if not (1 <= month <= 12 and 1 <= day <= 31):
+        return None
+    if year and len(year) == 2:
+        year = ("20" if int(year) < 70 else "19") + year
+    return say.date(day, month, int(year) if year else None, "")
+
+
+def date_range(match: re.Match[str]) -> str | None:
+    """Read 10/31-11/2, but not 1/2-3/4."""
+    days = [tuple(map(int, match[name].split("/"))) for name in ("first", "second")]
+    if all(month < day and day in (2, 3, 4, 5, 6, 8, 16, 32) for month, day in days):
+        return None
+    if days[0] >= days[1] or not all(0 < month <= 12 and 0 < day <= 31 for month, day in days):
+        return None
+    (one, first), (two, second) = days
+    year = int(match["year"]) if match["year"] else None
+    return f"{say.date(first, one, None, '')} to {say.date(second, two, year, '')}"
+
+
+def timestamp(match: re.Match[str]) -> str | None:
+    day = date(match)
+    second = int(match["second"] or 0)
+    time = say.time(int(match["hour"]), int(match["minute"]), second or None, "")
+    return f"{day}, {time}" if day else None
+
+
+def days(match: re.Match[str]) -> str | None:
+    month = say.MONTHS[match["month"]]
+    first = say.date(int(match["one"]), month, None, "")
+    year = f", {say.pairs(match['year'])}" if match["year"] else ""
+    return f"{first} to {say.ordinal(int(match['two']))}{year}"
+
+
+def address(match: re.Match[str]) -> str | None:
+    parts = match["host"].split(".")
+    if any(int(part) > 255 for part in parts):
+        return None
+    port = f" port {say.pairs(match['port'])}" if match["port"] else ""
+    bits = f" slash {say.cardinal(int(match['bits']))}" if match["bits"] else ""
+    return " dot ".join(map(say.pairs, parts)) + port + bits
+
+
+def lasting(match: re.Match[str]) -> str:
+    names = {"h": "hour", "m": "minute", "s": "second"}
+    found = re.findall(r"(\d+) ?([hms])", match.group())
+    parts = [(int(number), names[unit]) for number, unit in found]
+    return " ".join(f"{say.cardinal(n)} {unit}{'' if n == 1 else 's'}" for n, unit in parts)
+
+
+def of(match: re.Match[str]) -> str | None:
+    """Read a rating, a date, a fraction or a ratio: 8/10, 9/25, 7/16, 120/80."""
+    above, below = match["above"], int(match["below"])
+    if (
+        "." in above
+        or (below in (10, 100) and above != "1")
+        or (int(above) == below and below <= 12)
+        or (below in (20, 25, 30, 40, 50) and 12 < int(above) < below)
+    ):
+        return f"{say.decimal(above)} out of {say.cardinal(below)}" if below else None
+    first = int(above)
+    if first == below:
+        return f"{say.cardinal(first)}-{say.cardinal(below)}"
+    if first <= 12 < below <= 31 and below != 16 and first > 1:
+        return say.date(below, first, None, "")
+    if first + below == 100:
+        return f"{say.cardinal(first)} {say.cardinal(below)}"
+    if not first:
+        return f"zero out of {say.cardinal(below)}" if below else None
+    if first < below <= 64 and (first, below) not in say.FRACTIONS and first:
+        part = say.ordinal(below)
+        return f"{say.cardinal(first)} {part}{'s' if first > 1 else ''}"
+    if first > below:
+        return f"{say.pairs(above)} over {say.cardinal(below)}"
+    return (
+        None
+        if (first, below) in say.FRACTIONS
+        else f"{say.cardinal(first)} over {say.cardinal(below)}"
+    )
+
+
+def score(match: re.Match[str]) -> str | None:
+    first, second = int(match["one"]), int(match["two"])
+    if first == second:
+        return f"{say.cardinal(first)}-{say.cardinal(second)}"
+    return f"{say.cardinal(first)} to {say.cardinal(second)}" if first > second else None
+
+
+def ratio(match: re.Match[str]) -> str | None:
+    """Read 3:1 and 60:40, and minutes of a length or a run, 25:30; times are read elsewhere."""
+    one, two = match.group().replace(",", "").split(":")
+    if len(two) == 2 and int(one) < 100 and int(two) < 60 and int(one) + int(two) != 100:
+        minutes = f"{say.cardinal(int(one))} "
+        return minutes + (say.clock(int(two)) if int(two) else "minutes") if int(one) > 24 else None
+    return f"{say.decimal(one)} to {say.decimal(two)}"
+
+
+def verse(match: re.Match[str]) -> str:
+    until = f" to {say.cardinal(int(match['until']))}" if match["until"] else ""
+    return f"{say.cardinal(int(match['one']))} {say.cardinal(int(match['two']))}{until}"
+
+
+def of_all(match: re.Match[str]) -> str:
+    return f"{say.cardinal(int(match['above']))} of {say.cardinal(int(match['below']))}"
+
+
+def bearing(match: re.Match[str]) -> str:
+    names = {"N": "North", "S": "South", "E": "East", "W": "West"}
+    return f"{say.decimal(match['n'])} degrees {names[match['side']]}"
+
+
+def years(match: re.Match[str]) -> str | None:
+    first, second = match["one"], match["two"]
+    if int(second) != (int(first[2:]) + 1) % 100 and match["mark"] == "/":
+        return None
+    if int(second) <= int(first[2:]):
+        return None
+    return f"{say.pairs(first)} to {say.pairs(second)}"
+
+
+def by(match: re.Match[str]) -> str:
+    numbers = re.findall(r"\d+(?:\.\d+)?", match["n"])
+    digits = all(map(str.isdecimal, numbers)) and any(len(n) > 2 for n in numbers)
+    number = say.pairs if digits and len(numbers) == 2 else say.decimal
+    unit = f" {_LENGTHS[match['unit']]}" if match["unit"] else ""
+    return " by ".join(map(number, numbers)) + unit
+
+
+def scientific(match: re.Match[str]) -> str:
+    power = say.cardinal(int(match["power"]))
+    minus = "" if match["sign"] == "+" else "minus "
+    return f"{say.decimal(match['n'])} times ten to the power of {minus}{power}"
+
+
+def inches(match: re.Match[str]) -> str:
+    return f"{say.decimal(match['n'])} inch" + ("" if match["n"] == "1" else "es")
+
+
+def part(match: re.Match[str]) -> str | None:
+    return say.FRACTIONS.get((int(match["above"]), int(match["below"])))
+
+
+def parts_of_inches(match: re.Match[str]) -> str | None:
+    words = part(match)
+    if words and match["whole"]:
+        words = f"{say.cardinal(int(match['whole']))} and {words.replace('one', 'a', 1)}"
+    return words and f"{words} inch"
+
+
+def groups(match: re.Match[str]) -> str:
+    return ", ".join(map(say.spell, re.findall(r"\d+", match.group())))

@@ -1,0 +1,49 @@
+"""Patterns for the words around a German number that say what it is."""
+
+from __future__ import annotations
+
+DATIVE = r"\b(?i:mit|nach|vor|seit|in|aus|bei|von|zu|ab|binnen|innerhalb von)\s(?:1 \w+ und )?"
+ACCUSATIVE = (
+    r"\b(?i:für|ohne|um|durch|gegen|pro|habe|hast|hat|haben|habt|hatte|hatten|gibt|gab|kaufe"
+    r"|dauert|dauern|erhält|erhalten|bekommt|bekommen|wiegt|spart|sparen"
+    r"|kauft|kaufen|kaufte|brauche|braucht|brauchen|nehme|nimmt|nimm|trink|iss|nehmen|bestelle|bestellt|möchte"
+    r"|möchten|sucht|suche|suchen|findet|esse|isst|trinke|trinkt)\s(?:1 \w+ und )?"
+)
+LABELS = (
+    r"(?:§|\b(?:Seite|Kapitel|Gleis|Platz|Level|Teil|Stufe|Nummer|Raum|Band|Phase|Gruppe|Version|Typ"
+    r"|Schritt|Klasse|Nr\.|Punkt|Note|Zimmer|Halle|Tor|Linie|Abschnitt|Spalte|Zeile|Option|Artikel|Art\.|Frage"
+    r"|Runde|Aufgabe|Formel|Regel|Position|Kategorie|Kap\.|S\.|Abs\.|Absatz|Satz))\s"
+)
+WEAK = (
+    r"\b(?i:der|die|das|jeder|jede|jedes|dieser|diese|dieses|eine|keine|meine|deine|seine|ihre"
+    r"|unsere|eure|welche|welcher|welches)\s"
+)
+OBLIQUE = (
+    r"\b(?i:dem|den|des|am|im|zum|zur|beim|vom|ins|einem|einen|einer|diesem|diesen|jedem|jeden"
+    r"|meinem|meinen|meiner|seinem|seinen|seiner|ihrem|ihren|ihrer|unserem|unseren|unserer"
+    r"|(?:in|aus|von|nach|mit|zu|seit|vor|bei|auf|an|während|hinter|neben|unter|über) der)\s"
+)
+MIXED = r"\b(?i:ein|kein|mein|dein|sein|ihr|unser|euer)\s"
+KINGS = (
+    "Ludwig|Friedrich|Wilhelm|Heinrich|Karl|Otto|Franz|Georg|Johannes Paul|Benedikt|Leo|Pius"
+    "|Johannes|Paul|Philipp|Napoleon|Peter|Alexander|Nikolaus|Leopold|Maximilian|Rudolf|Konrad"
+    "|Ferdinand|Josef|Joseph|Ramses|Gregor|Klemens|Innozenz|Richard|Eduard|Jakob|Albrecht|Gustav"
+)
+QUEENS = "Elisabeth|Katharina|Maria|Isabella|Christina|Margarethe|Viktoria"
+CHAPTERS = "Kapitel|Teil|Band|Akt|Abschnitt|Phase|Stufe|Klasse|Typ|Artikel|Weltkrieg"
+CODE = (
+    r"(?:[Nn]ummer|[Cc]ode|PIN|TAN|PLZ|Passwort|Tel\.|Telefon|ID|Endung|Kto\.|BLZ)"
+    r"(?: lautet| ist|:)?\s"
+)
+EMERGENCY = (
+    r"(?:Not(?:ruf|fall)|Polizei|Feuerwehr|unter(?: der)?|[Rr]uf\w*|[Ww]ähl\w*)(?: Sie)?(?: die)?\s"
+)
+DOTTED = "Min|Std|Sek|Stk"
+OPENERS = (
+    r"(?:Ab|Aber|Also|Am|An|Auf|Bei|Bis|Bitte|Da|Dabei|Dafür|Danach|Dann|Darum|Das|Dein|Deine|Dem|Den|Denn|Der|Deshalb"
+    "|Die|Dies|Diese|Dieser|Dieses|Du|Ein|Eine|Er|Erst|Es|Falls|Für|Gern|Ich|Ihr|Ihre|Im|In|Ist|Jetzt|Kann"
+    "|Können|Man|Mit|Möchten|Nach|Noch|Nun|Nur|Ob|Oder|Sie|Sind|So|Sobald|Soll|Trotzdem|Um|Und|Vom|Von|Vor"
+    r"|Wann|Warum|Was|Weil|Wenn|Wer|Wie|Wir|Wo|Zu|Zum|Zuerst|Zuletzt)(?!\w)"
+)
+"""Words with a capital that are no nouns: behind a short unit and its stop, a sentence begins."""
+PARTS = r"\b(?:Seite|Schritt|Teil|Folge|Runde|Frage|Level|Kapitel|Punkt|Bewertung:?|Note:?)\s"

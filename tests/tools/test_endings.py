@@ -61,6 +61,24 @@ def test_other_ends_are_left_as_they_are(parts: list[tuple[float, int]]) -> None
     assert frames_to_keep(said) == len(said) // 1920
 
 
+def test_two_silent_frames_are_left_between_sentences_behind_a_stop() -> None:
+    first = [(CLOSURE, 4), (VOWEL, 8), (CLOSURE, 3), (BREATH, 17), (CLOSURE - 20, 4)]
+    sound = speech(*first, (VOWEL, 12))
+    words = [0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 3]
+    for sentence, frames in (("It's late.", [0, 1, 2, 3, 4, 0, 0]), ("It's mine.", [*range(8)])):
+        one = Utterance((sentence, "I know."), 0, [5, 6, 7, 8], [0, 1, 2, 3])
+        one.pcm += sound.tobytes()
+        one.codes += packed(np.arange(12 * 16, dtype=np.int16).reshape(12, 16))
+        one.tokens += packed(np.array(words, np.int16)[:, None])
+        one.end_in_time()
+        frames = [*frames, 8, 9, 10, 11]
+        assert [code // 16 for code in unpacked(bytes(one.codes), 16)[:, 0]] == frames
+        assert len(one.samples) == 1920 * len(frames) and len(one.spoken_words()) == len(frames)
+        assert np.array_equal(one.samples[-3 * 1920 :], sound[-3 * 1920 :])
+        (_, before), (_, behind) = one.sentences()
+        assert np.abs(before[-960:]).max() < 200 and np.abs(behind[:960]).max() < 200
+
+
 def test_an_utterance_ends_with_silence_behind_its_stop() -> None:
     sound = speech((CLOSURE, 4), (VOWEL, 8), (CLOSURE, 3), (BREATH, 13))
     codes = np.arange(7 * 16, dtype=np.int16).reshape(7, 16)

@@ -1,3 +1,4 @@
+from itertools import islice
 from pathlib import Path
 from random import Random
 
@@ -9,6 +10,7 @@ from tools.demo_voice.held_out import Guard, evaluation_texts
 from tools.demo_voice.lexicon import Lexicon
 from tools.demo_voice.mix import Corpus, Mixer
 from tools.demo_voice.numbers import TERMINALS
+from tools.demo_voice.replies import replies
 from tools.demo_voice.sentences import make
 from tools.demo_voice.sources import Places, SourceMissing
 from tools.demo_voice.tokenizer import CONTROL_TOKENS, sample, train, write
@@ -68,6 +70,16 @@ def test_evaluation_texts_never_come_out(places: Places) -> None:
     assert made.isdisjoint(compared(line) for line in barred)
 
 
+def test_replies_are_short_whole_and_not_those_of_the_evaluation(places: Places) -> None:
+    lexicon, barred = Lexicon(places, RANKED), {compared(text) for text in evaluation_texts()}
+    lines = list(islice(replies(lexicon, Random(1)), 400))
+    assert lines == list(islice(replies(lexicon, Random(1)), 400))
+    assert len(lines) > len(set(lines)) > 200, "some come again"
+    assert all(1 <= len(line.split()) <= 5 and line.endswith((".", "!", "?")) for line in lines)
+    assert not [line for line in lines if "{" in line or "  " in line or line[0].islower()]
+    assert barred.isdisjoint(map(compared, lines))
+
+
 def test_the_guard_compares_words_and_not_marks() -> None:
     guard = Guard(["The old bridge was closed after the storm. Thank you."])
     assert guard.forbids("the OLD bridge, was closed after the storm!")
@@ -78,7 +90,7 @@ def test_the_guard_compares_words_and_not_marks() -> None:
 
 def test_the_evaluation_files_hold_what_they_should() -> None:
     texts = evaluation_texts()
-    assert len(texts) == 60 + 60 + 20 + 20 + 30 + 200
+    assert len(texts) == 60 + 60 + 20 + 20 + 30 + 40 + 200
     pairs = 10  # a question and its statement are the same words
     assert len({compared(text) for text in texts}) == len(texts) - pairs
     assert len(set(texts)) == len(texts)

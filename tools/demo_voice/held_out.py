@@ -15,6 +15,7 @@ FILES = (
     "held_out_numbers.txt",
     "held_out_letters.txt",
     "held_out_questions.txt",
+    "held_out_replies.txt",
     "texts_200.txt",
 )
 _RUN = 5  # consecutive words in common make a training text too like an evaluation text

@@ -66,7 +66,7 @@ class Mixer:
     def __init__(self, corpus: Corpus, lexicon: Lexicon, guard: Guard, rng: Random) -> None:
         self._lexicon, self._guard, self._rng = lexicon, guard, rng
         self._augmenter = Augmenter(lexicon)
-        self._grammar = _grammar(lexicon, "grammar.txt", "grammar_assistant.txt")
+        self._grammar = assistant(lexicon)
         self._numbers = _grammar(lexicon, "grammar.txt", "numbers.txt", only="say number")
         self._letters = _grammar(lexicon, "grammar.txt", "letters.txt", only="say letters")
         self._models = {name: texts for name, texts in corpus.texts.items() if texts}
@@ -178,6 +178,11 @@ class Mixer:
         if len(words[place]) > 3 and words[place].isalpha() and not after_article:
             words[place] = words[place].upper()
         return sentence_case(" ".join(words))
+
+
+def assistant(lexicon: Lexicon, only: str = "say") -> Grammar:
+    """Everyday language, and what an assistant says. `only`: as in `Grammar`."""
+    return _grammar(lexicon, "grammar.txt", "grammar_assistant.txt", only=only)
 
 
 def _grammar(lexicon: Lexicon, *names: str, only: str = "say") -> Grammar:

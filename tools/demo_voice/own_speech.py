@@ -225,7 +225,6 @@ def main() -> None:
     parser.add_argument("--sentences", type=Path, default=folder / "sentences.txt")
     parser.add_argument("--out", type=Path, default=folder / "own")
     parser.add_argument("--minutes", type=float, default=4.0)
-    parser.add_argument("--alone", action="store_true", help="every sentence is a text")
     parser.add_argument("--part", type=int, default=0)
     parser.add_argument("--parts", type=int, default=1, help="processes, which share the sentences")
     parser.add_argument(
@@ -236,9 +235,8 @@ def main() -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     lines = given.sentences.read_text("utf-8").splitlines()[given.part :: given.parts]
     sentences = map(spelled_out, lines)
-    said = ((one,) for one in sentences) if given.alone else texts(sentences, given.part)
     device = torch.device(given.device)
-    speaker = Speaker(given.checkpoint, said, given.part, device)
+    speaker = Speaker(given.checkpoint, texts(sentences, given.part), given.part, device)
     shelf = Shelf(given.out, f"speech-own-{given.part}", given.leave_out)
     asyncio.run(keep(speaker, Judge(device), shelf, 60 * given.minutes))
 

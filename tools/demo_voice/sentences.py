@@ -22,7 +22,7 @@ from tools.demo_voice.held_out import Guard, evaluation_texts
 from tools.demo_voice.lexicon import Lexicon, frequent_words
 from tools.demo_voice.mix import BUCKETS, Corpus, Mixer
 
-_VOCABULARY = 60_000
+VOCABULARY = 60_000
 _MOST_DEFINITIONS = 60_000  # real, but all of one style
 _MODEL_WEIGHTS = {
     "examples": 0.42,
@@ -92,7 +92,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     try:
-        lines = make(sources.Places(), frequent_words(_VOCABULARY), arguments.count, arguments.seed)
+        lines = make(sources.Places(), frequent_words(VOCABULARY), arguments.count, arguments.seed)
     except sources.SourceMissing as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -51,16 +51,19 @@ class Utterance:
         return np.frombuffer(bytes(self.pcm), "<i2")
 
     def end_in_time(self) -> None:
-        """Leave out what is said behind a text that ends in a stop; its end is a silent frame, as
-        its beginning."""
-        if not ends_in_stop(self.text[-1]):
-            return
-        keep, codes = frames_to_keep(self.samples), unpacked(bytes(self.codes), CODEBOOKS)
-        if keep + 1 >= len(codes):
-            return
-        self.codes[:] = packed(np.concatenate((codes[:keep], codes[:1])))
-        self.tokens[:] = packed(unpacked(bytes(self.tokens), 1)[: keep + 1])
-        self.pcm[:] = bytes(self.pcm[: 2 * keep * FRAME_SAMPLES]) + bytes(2 * FRAME_SAMPLES)
+        """Leave out what is said behind sentences that end in a stop. There is silence instead, of
+        which the text's beginning consists, too: a frame at the end, two before a sentence."""
+        codes = unpacked(bytes(self.codes), CODEBOOKS).copy()
+        frames, cuts = _in_frames(self.samples).copy(), self.cuts()
+        left = np.ones(len(codes), bool)
+        for sentence, begin, end in zip(self.text, [0, *cuts], [*cuts, len(codes)], strict=True):
+            if ends_in_stop(sentence):
+                kept = begin + frames_to_keep(frames[begin:end].ravel())
+                codes[kept:end], frames[kept:end] = codes[0], 0
+                left[kept + (1 if end == len(codes) else 2) : end] = False
+        self.codes[:] = packed(codes[left])
+        self.tokens[:] = packed(unpacked(bytes(self.tokens), 1)[left])
+        self.pcm[:] = frames[left].tobytes()
 
     def spoken_words(self) -> np.ndarray:
         """[frames] int16; -1 for a frame of no token."""
@@ -70,8 +73,7 @@ class Utterance:
 
     def cuts(self) -> list[int]:
         """The frames in which sentences meet: the quietest ones around their first words."""
-        whole = len(self.samples) // FRAME_SAMPLES
-        frames = self.samples[: whole * FRAME_SAMPLES].reshape(whole, FRAME_SAMPLES)
+        frames = _in_frames(self.samples)
         loudness = np.abs(frames.astype(np.int32)).sum(1)
         reached = np.maximum.accumulate(self.spoken_words()[: len(frames)])
         cuts, before = [0], 0
@@ -86,6 +88,12 @@ class Utterance:
         """Each with its sound."""
         places = [cut * FRAME_SAMPLES + FRAME_SAMPLES // 2 for cut in self.cuts()]
         return list(zip(self.text, np.split(self.samples, places), strict=True))
+
+
+def _in_frames(samples: np.ndarray) -> np.ndarray:
+    """[N / 1920, 1920]"""
+    whole = len(samples) // FRAME_SAMPLES
+    return samples[: whole * FRAME_SAMPLES].reshape(whole, FRAME_SAMPLES)
 
 
 Kept = tuple[Utterance, list[bool]]

@@ -1,0 +1,49 @@
+"""Short sentences, as the replies of an assistant hold them, to be joined to texts.
+
+    python -m tools.demo_voice.replies --out build/demo_voice/replies.txt
+
+They come from the grammar, again and again, half of them from its short events: what counts is
+that one goes on behind another.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from random import Random
+
+from tools.demo_voice import sources
+from tools.demo_voice.cleaning import sentence_case
+from tools.demo_voice.held_out import Guard, evaluation_texts
+from tools.demo_voice.lexicon import Lexicon, frequent_words
+from tools.demo_voice.mix import assistant
+from tools.demo_voice.sentences import VOCABULARY, write
+from tools.demo_voice.speech import ENDS
+
+_MOST_WORDS = 5
+
+
+def replies(lexicon: Lexicon, rng: Random) -> Iterator[str]:
+    """Sentences of one to five words, without end; none is one of an evaluation text."""
+    grammars = assistant(lexicon, "say event"), assistant(lexicon)
+    guard = Guard(evaluation_texts())
+    while True:
+        line = sentence_case(rng.choice(grammars).draw(rng))
+        if len(line.split()) <= _MOST_WORDS and line.endswith(ENDS) and not guard.forbids(line):
+            yield line
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path("build/demo_voice/replies.txt"))
+    parser.add_argument("--count", type=int, default=150_000)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    lexicon = Lexicon(sources.Places(), frequent_words(VOCABULARY))
+    write(given.out, list(islice(replies(lexicon, Random(given.seed)), given.count)))
+
+
+if __name__ == "__main__":
+    main()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from realtime_tts.text.languages import english_words as say
+from realtime_tts.text.languages.rules import linked, spelled
 
 _LENGTHS = {"ft": "feet", "in": "inches", "yd": "yards"}
 _LENGTHS |= {"m": "meters", "cm": "centimeters", "mm": "millimeters"}
@@ -116,8 +117,7 @@ def verse(match: re.Match[str]) -> str:
     return f"{say.cardinal(int(match['one']))} {say.cardinal(int(match['two']))}{until}"
 
 
-def of_all(match: re.Match[str]) -> str:
-    return f"{say.cardinal(int(match['above']))} of {say.cardinal(int(match['below']))}"
+of_all = linked(say.cardinal, " of ")
 
 
 def bearing(match: re.Match[str]) -> str:
@@ -163,5 +163,4 @@ def parts_of_inches(match: re.Match[str]) -> str | None:
     return words and f"{words} inch"
 
 
-def groups(match: re.Match[str]) -> str:
-    return ", ".join(map(say.spell, re.findall(r"\d+", match.group())))
+groups = spelled(say.cardinal)

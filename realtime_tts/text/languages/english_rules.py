@@ -24,7 +24,7 @@ _HYPHENED = tables.entries(
     "|sec second|min minute|hr hour|wk week|mo month|yr year"
 )
 """Units behind a number and a hyphen: a 12-oz steak."""
-_SOME = r"(?P<above>\d{1,3})/(?P<below>\d{1,3})"
+_SOME = r"(?P<one>\d{1,3})/(?P<two>\d{1,3})"
 
 RULES = (
     rule(

@@ -10,8 +10,11 @@ from realtime_tts.text.languages.rules import (
     Genders,
     dated,
     dates,
+    linked,
     long_codes,
+    multiples,
     parts_of,
+    rated,
     ratios,
     roman_value,
     rule,
@@ -145,13 +148,7 @@ def _hours_and_minutes(match: re.Match[str]) -> str:
     return f"{hours} {count(minute, 'f')} minute{'s' if minute > 1 else ''}"
 
 
-def _pair(match: re.Match[str]) -> str:
-    return f"{cardinal(int(match['one']))} {cardinal(int(match['two']))}"
-
-
-def _rating(match: re.Match[str]) -> str:
-    one, part, two = (cardinal(int(match[name])) for name in ("one", "part", "two"))
-    return f"{one} virgule {part} sur {two}"
+_pair = linked(cardinal, " ")
 
 
 def _spoons(match: re.Match[str]) -> str:
@@ -178,7 +175,7 @@ RULES = (
     rule(_PHONE, _dial),
     long_codes(cardinal),
     *parts_of(cardinal, "sur", _PARTS, "tâches|questions|points|étoiles|étapes|pages|personnes"),
-    rule(r"(?P<one>\d),(?P<part>\d)/(?P<two>\d+)(?![\d/])", _rating),
+    rule(r"(?P<one>\d,\d)/(?P<two>\d+)(?![\d/])", rated(cardinal, "virgule", "sur")),
     rule(r"(?P<one>\d\d)/(?P<two>\d{1,2})(?![\d/])", _pair, r"\btension\b[\w ]{0,20}:? "),
     rule(r"(?P<one>\d\d)(?P<two>\d\d)(?!\w|[.,]\d)", _pair, r"\b[Aa]ppel\w+ (?:le|au)\s"),
     rule(r"\d{3,}(?:[ -]\d{3,})*(?![\d.,/-]*[\d%]| \d)", spelled(cardinal), _CODE),
@@ -208,11 +205,7 @@ RULES = (
     rule(r"(?:1/2|½)(?= (?P<noun>\w+))", _half),
     rule(rf"{_NUMBER}(?= (?P<noun>[^\W\d_][\w-]+))", _one, unless=_LABELS),
     *ratios(cardinal, " pour ", " à "),
-    rule(
-        r"(?P<n>\d{1,3})x(?! ?[\d+=*/^−²³-]|\w)",
-        lambda m: f"{count(int(m['n']), 'f')} fois",
-        unless=r"[-+=−*(]\s?",
-    ),
+    multiples(lambda number: count(number, "f"), "fois"),
     times(cardinal, "fois"),
 )
 

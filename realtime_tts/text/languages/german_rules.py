@@ -11,8 +11,10 @@ from realtime_tts.text.languages.language import YEARS, Noun, Rule
 from realtime_tts.text.languages.rules import (
     ROMAN,
     Genders,
+    linked,
     long_codes,
     parts_of,
+    rated,
     ratios,
     roman_value,
     rule,
@@ -196,15 +198,7 @@ def _hours(match: re.Match[str]) -> str:
 _spelled = spelled(cardinal)
 
 
-def _over(match: re.Match[str]) -> str:
-    unit = " Millimeter Quecksilbersäule" if match["unit"] else ""
-    return f"{cardinal(int(match['one']))} zu {cardinal(int(match['two']))}{unit}"
-
-
-def _rating(match: re.Match[str]) -> str:
-    whole, _, part = match["one"].partition(",")
-    decimals = " ".join(cardinal(int(digit)) for digit in part)
-    return f"{cardinal(int(whole))} Komma {decimals} von {cardinal(int(match['two']))}"
+_over = linked(cardinal, " zu ", " Millimeter Quecksilbersäule")
 
 
 def _whole(match: re.Match[str]) -> str:
@@ -276,9 +270,9 @@ _FORMS = (
     rule(r"\d{2}(?: \d{3}){3}", _spelled, r"\bI[Dd](?:-Nr\.)?:?\s"),
     long_codes(cardinal),
     rule(rf"{_PRESSURE}(?P<unit> mmHg)(?!\w)", _over),
-    rule(rf"{_PRESSURE}(?P<unit>(?!))?(?![\d/])", _over, r"\bBlutdruck\w*[\w ]{0,20}:? "),
+    rule(rf"{_PRESSURE}(?![\d/])", _over, r"\bBlutdruck\w*[\w ]{0,20}:? "),
     *parts_of(cardinal, "von", cues.PARTS, "Aufgaben|Fragen|Punkten?|Sternen?|Schritten?|Seiten"),
-    rule(r"(?P<one>\d,\d+)/(?P<two>\d+)(?![\d/])", _rating),
+    rule(r"(?P<one>\d,\d+)/(?P<two>\d+)(?![\d/])", rated(cardinal, "Komma", "von")),
     rule(r"\d{3,}(?:[ -]\d{3,}|-\d+)*(?![\d.,/-]*\d| \d)", _spelled, cues.CODE),
     rule(r"11[02](?![\d.,]*\d)", _spelled, cues.EMERGENCY),
     rule(r"(?P<n>\d{1,4})er(?P<case>n?)(?!\w)", _decade),

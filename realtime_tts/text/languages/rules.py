@@ -123,6 +123,39 @@ def ratios(words: Callable[[int], str], colon: str, dash: str) -> tuple[Rule, ..
     )
 
 
+def linked(
+    words: Callable[[int], str], link: str, unit: str = ""
+) -> Callable[[re.Match[str]], str]:
+    """Return a function that says two numbers with `link` between them, and `unit` behind them
+    where a match has one."""
+
+    def said(match: re.Match[str]) -> str:
+        behind = unit if match.groupdict().get("unit") else ""
+        return f"{words(int(match['one']))}{link}{words(int(match['two']))}{behind}"
+
+    return said
+
+
+def rated(words: Callable[[int], str], comma: str, of: str) -> Callable[[re.Match[str]], str]:
+    """Return a function that says a rating with decimals, which are said one by one: 4,7/5."""
+
+    def said(match: re.Match[str]) -> str:
+        whole, part = match["one"].split(",")
+        decimals = " ".join(words(int(digit)) for digit in part)
+        return f"{words(int(whole))} {comma} {decimals} {of} {words(int(match['two']))}"
+
+    return said
+
+
+def multiples(words: Callable[[int], str], noun: str) -> Rule:
+    """Make a rule for how many times, 3x, unless it is a part of a formula."""
+    return rule(
+        r"(?P<n>\d{1,3})x(?! ?[\d+=*/^−²³-]|\w)",
+        lambda match: f"{words(int(match['n']))} {noun}",
+        unless=r"[-+=−*(]\s?",
+    )
+
+
 def spelled(words: Callable[[int], str]) -> Callable[[re.Match[str]], str]:
     """Return a function that says digits one by one, and a comma between groups of them."""
 
@@ -145,9 +178,7 @@ def parts_of(words: Callable[[int], str], of: str, cue: str, behind: str) -> tup
     `cue`: a pattern for the text before it; `behind`: one for a plural that follows it.
     """
 
-    def said(match: re.Match[str]) -> str:
-        return f"{words(int(match['one']))} {of} {words(int(match['two']))}"
-
+    said = linked(words, f" {of} ")
     number = r"(?P<one>\d{1,3})/(?P<two>\d{1,3})"
     return (
         rule(r"50/50(?![\d/])", lambda match: f"{words(50)} {words(50)}"),

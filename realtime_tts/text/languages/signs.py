@@ -225,15 +225,11 @@ class SignReader:
             and not _PATH.search(before)
         ):
             return Reading(behind.end() - at, f"{lang.per} {unit}")
-        if (
-            behind
-            and len(behind.group()) == 1
-            and behind.group() != before[-1]
-            and text[at + 2 : at + 3] != "/"
-        ):
-            divided = lang.operators.get("/")
-            if divided and letter and behind.group().isalpha():
-                return Reading(1, f" {divided} ")
+        divided = lang.operators.get("/")
+        divisor = behind.group() if behind and text[at + 2 : at + 3] != "/" else ""
+        single = len(divisor) == 1 and divisor.isalpha()
+        if divided and letter and single and divisor != letter.group():
+            return Reading(1, f" {divided} ")
         return Reading(1, " ") if before[-1:].isalpha() else _NONE
 
 

@@ -11,8 +11,11 @@ from realtime_tts.text.languages.rules import (
     Genders,
     dated,
     dates,
+    linked,
     long_codes,
+    multiples,
     parts_of,
+    rated,
     ratios,
     roman_value,
     rule,
@@ -118,20 +121,6 @@ def _century(match: re.Match[str]) -> str:
     return ordinal(value) if value <= 10 else cardinal(value)
 
 
-def _season(match: re.Match[str]) -> str:
-    return f"{cardinal(int(match['one']))} {cardinal(int(match['two']))}"
-
-
-def _rating(match: re.Match[str]) -> str:
-    one, part, two = (cardinal(int(match[name])) for name in ("one", "part", "two"))
-    return f"{one} coma {part} de {two}"
-
-
-def _pressure(match: re.Match[str]) -> str:
-    unit = " milímetros de mercurio" if match["unit"] else ""
-    return f"{cardinal(int(match['one']))} {cardinal(int(match['two']))}{unit}"
-
-
 def _with_point(units: Mapping[str, Noun]) -> Words:
     """Read a measure with a decimal point, as in America: 1.75 m."""
 
@@ -198,10 +187,10 @@ _FIRST = (
     ),
     long_codes(cardinal),
     *parts_of(cardinal, "de", _PARTS, "tareas|preguntas|puntos|estrellas|pasos|páginas|personas"),
-    rule(r"(?P<one>\d),(?P<part>\d)/(?P<two>\d+)(?![\d/])", _rating),
+    rule(r"(?P<one>\d,\d)/(?P<two>\d+)(?![\d/])", rated(cardinal, "coma", "de")),
     rule(
         r"(?P<one>\d{2,3})/(?P<two>\d{1,3})(?P<unit> mmHg(?!\w))?(?![\d/])",
-        _pressure,
+        linked(cardinal, " ", " milímetros de mercurio"),
         r"\b(?:tensión|presión)\b[\w ]{0,20}:? ",
     ),
 )
@@ -212,7 +201,7 @@ _AMOUNTS = (
         _dollars,
     ),
     rule(r"1(?![\w:]|[.,]\d| (?!y\b)\w)", lambda m: "una", r"\b(?:[Ee]s|[Aa]) la\s"),
-    rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d(?:\d\d)?)(?![\d/])", _season),
+    rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d(?:\d\d)?)(?![\d/])", linked(cardinal, " ")),
     dates(date, ".-"),
     rule(
         r"(?!24/7|1/2 )(?P<day>\d{1,2})/(?P<month>\d{1,2})(?![\w/]|\.\d| de(?!\w)| del)",
@@ -235,11 +224,7 @@ _AMOUNTS = (
 )
 _LAST = (
     rule(r"(?P<n>\d{1,3})[–-](?=\d+ (?P<noun>[^\W\d_]+s)(?!\w))", _range),
-    rule(
-        r"(?P<n>\d{1,3})x(?! ?[\d+=*/^−²³-]|\w)",
-        lambda m: f"{cardinal(int(m['n']))} veces",
-        unless=r"[-+=−*(]\s?",
-    ),
+    multiples(cardinal, "veces"),
     times(cardinal, "por"),
     *ratios(cardinal, " a ", " a "),
 )

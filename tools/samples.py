@@ -5,8 +5,8 @@ python -m tools.samples [docs/samples]
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -135,4 +135,6 @@ async def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(*sys.argv[1:2] or ["docs/samples"])))
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=Path, nargs="?", default=Path("docs/samples"))
+    asyncio.run(main(parser.parse_args().folder))

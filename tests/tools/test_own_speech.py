@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pytest
 import torch
+from msgspec.structs import replace
 
 from realtime_tts import demo_voice
 from realtime_tts.engine.made_codes import unpacked
 from realtime_tts.errors import EngineError
+from realtime_tts.sampling import Sampling
 from tests.when_used import WhenUsed
 from tools.demo_voice.codes import CodedShard
+from tools.demo_voice.crowd import Job
 from tools.demo_voice.judge import Judge
 from tools.demo_voice.own_speech import Shelf, Speaker, keep, texts
 from tools.demo_voice.settings import IM_START
@@ -148,9 +151,9 @@ def test_the_end_of_a_sentence_that_was_not_understood_is_not_learnt() -> None:
 
 def test_a_text_that_the_engine_does_not_speak_ends_the_run() -> None:
     class Bad(Speaker):
-        def _open(self, text: tuple[str, ...], attempt: int) -> list[object]:  # type: ignore[override]
-            opening, append, *rest = super()._open(text, attempt)
-            return [opening, opening, append, *rest]  # a second utterance with the same name
+        def _next_job(self, sampling: Sampling) -> Job | None:
+            job = super()._next_job(sampling)
+            return job and (job[0], replace(job[1], voice="nobody"))
 
     async def speak() -> None:
         async for _ in Bad(demo_voice.folder(), TEXTS[:1], 3, CPU).spoken():

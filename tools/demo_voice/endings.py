@@ -11,7 +11,7 @@ import re
 import numpy as np
 
 from tools.demo_voice.codec_trainer import FRAME_SAMPLES, LABELS
-from tools.demo_voice.teacher import LABEL_SAMPLES
+from tools.demo_voice.teacher import LABEL_SAMPLES, SAMPLE_RATE
 
 _SILENT, _SOUNDING = -55.0, -50.0
 """Decibels of full scale, of a label: 20 ms."""
@@ -35,19 +35,34 @@ def frames_to_keep(samples: np.ndarray) -> int:
     """How many frames of 80 ms of speech that ends in a stop, [N] int16 at 24 kHz, are its text."""
     frames = len(samples) // FRAME_SAMPLES
     levels = _levels(samples[: frames * FRAME_SAMPLES])
+    found = _release(levels)
+    if found is None or len(levels[found]) <= _RELEASE:
+        return frames
+    return min(frames, -(-(found.start + _KEPT) // LABELS))
+
+
+def release_seconds(samples: np.ndarray) -> float | None:
+    """How long speech that ends in a stop, [N] int16 at 24 kHz, sounds behind the closure; None if
+    there is no closure near its end."""
+    whole = len(samples) // LABEL_SAMPLES * LABEL_SAMPLES
+    found = _release(_levels(samples[:whole]))
+    return None if found is None else (found.stop - found.start) * LABEL_SAMPLES / SAMPLE_RATE
+
+
+def _release(levels: np.ndarray) -> slice | None:
+    """What sounds softly behind the last closure."""
     sounding = np.flatnonzero(levels > _SOUNDING)
     if not len(sounding):
-        return frames
+        return None
     last = int(sounding[-1])
     near = max(0, last - _NEAR_END)
     silent = np.flatnonzero(levels[near:last] < _SILENT)
     if not len(silent):
-        return frames
+        return None
     first = int(sounding[sounding > near + silent[-1]][0])
-    release = levels[first : last + 1]
-    if len(release) <= _RELEASE or release.max() > levels.max() - _SOFTER:
-        return frames
-    return min(frames, -(-(first + _KEPT) // LABELS))
+    if levels[first : last + 1].max() > levels.max() - _SOFTER:
+        return None
+    return slice(first, last + 1)
 
 
 def _levels(samples: np.ndarray) -> np.ndarray:

@@ -12,42 +12,24 @@ import argparse
 import asyncio
 import random
 import time
+import zlib
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import torch
+from msgspec.structs import replace
 
 from realtime_tts.engine.interface import UtteranceSpec
-from realtime_tts.engine.link import (
-    Append,
-    Audio,
-    Command,
-    Ended,
-    EngineLink,
-    Event,
-    Failed,
-    Finish,
-    Open,
-    Refused,
-)
-from realtime_tts.engine.links import make_links
-from realtime_tts.errors import CheckpointError, EngineError
-from realtime_tts.metrics import Metrics
-from realtime_tts.sampling import PredictorSampling, Sampling
+from realtime_tts.sampling import Sampling
 from tools.demo_voice.codes import encoder, read_tokenizer, word_tokens
+from tools.demo_voice.crowd import Crowd, Job
 from tools.demo_voice.judge import Judge
 from tools.demo_voice.phonetics import spelled_out
 from tools.demo_voice.speech import ENDS, LENGTHS, VOICE_NAMES
-from tools.demo_voice.student import LAYOUTS, StudentSettings
+from tools.demo_voice.student import LAYOUTS
 from tools.demo_voice.utterance import Kept, Text, Utterance, coded
 
-_ON_GPU: dict[str, Any] = {"kind": "process", "dtype": "bfloat16", "gpu_memory": "30%"}
-"""Of the engine: it needs the interpreter as much as the judge does. One process uses two fifths of
-a GPU, so two share it, and their judges need memory as well."""
-_SESSIONS = {"cuda": 256, "cpu": 24}
 _TEMPERATURES = (0.3, 0.5)
 """Of the first try, and of the second."""
 _MOST_WORDS = 200  # of a text: 80 seconds
@@ -75,92 +57,41 @@ def texts(sentences: Iterable[str], seed: int) -> Iterator[Text]:
 
 
 class Speaker:
-    """Says texts with an engine of its own, many at a time."""
+    """Says texts, each by one of the voices and in one of the layouts."""
 
     def __init__(
         self, checkpoint: Path, texts: Iterable[Text], seed: int, device: torch.device
     ) -> None:
-        self._sessions = _SESSIONS[device.type]
-        settings = StudentSettings(checkpoint, device.type, threads=1, sessions=self._sessions)
-        on_gpu = _ON_GPU if device.type == "cuda" else {}
-        self._config = replace(settings.engine(), **on_gpu)
+        self._crowd = Crowd(checkpoint, self._next_job, device)
         self._encode = encoder(read_tokenizer(checkpoint))
         self._texts = iter(texts)
         self._again: list[tuple[Text, int]] = []
-        self._seed, self._opened = seed, 0
-        self._link: EngineLink | None = None
-        self._speaking: dict[str, Utterance] = {}
-        self._over: asyncio.Queue[Utterance] = asyncio.Queue()
+        self._seed, self._said = seed, 0
 
     def again(self, utterance: Utterance) -> None:
         """Say this text next, if it has not been said as often as there are temperatures."""
         if utterance.attempt + 1 < len(_TEMPERATURES):
             self._again.append((utterance.text, utterance.attempt + 1))
 
-    async def spoken(self) -> AsyncGenerator[Utterance]:
-        """Utterances as they end, until no text is left. Raises CheckpointError, and EngineError
-        if the engine does not speak a text."""
-        link = make_links((self._config,), Metrics(), lambda *stage: None)
-        link.start(self._deliver)
-        try:
-            while not (status := link.status()).ready:
-                if status.failure is not None:
-                    raise CheckpointError(status.failure)
-                await asyncio.sleep(0.05)
-            self._link = link
-            self._fill()
-            while self._speaking or not self._over.empty():
-                utterance = await self._over.get()
-                if utterance.failure:
-                    raise EngineError(f"{' '.join(utterance.text)!r}: {utterance.failure}")
-                yield utterance
-                self._fill()
-        finally:
-            self._link = None
-            await link.stop()
+    def spoken(self) -> AsyncGenerator[Utterance]:
+        """As of a crowd."""
+        return self._crowd.spoken()
 
-    def _fill(self) -> None:
-        while self._link is not None and len(self._speaking) < self._sessions:
-            text, attempt = self._again.pop() if self._again else (next(self._texts, None), 0)
-            if text is None:
-                return
-            self._link.submit(*self._open(text, attempt))
-
-    def _open(self, text: Text, attempt: int) -> list[Command]:
-        self._opened += 1
-        id = f"utterance-{self._opened}"
-        ids, words = word_tokens(self._encode, " ".join(text))
-        self._speaking[id] = Utterance(text, attempt, ids, words)
-        sampling = Sampling(
-            temperature=_TEMPERATURES[attempt],
-            repetition_penalty=1.0,
-            predictor=PredictorSampling(temperature=_TEMPERATURES[0]),
-        )
+    def _next_job(self, sampling: Sampling) -> Job | None:
+        text, attempt = self._again.pop() if self._again else (next(self._texts, None), 0)
+        if text is None:
+            return None
+        self._said += 1
+        voice = zlib.crc32(text[0].encode()) % len(VOICE_NAMES)
         spec = UtteranceSpec(
-            voice=VOICE_NAMES[self._speaking[id].voice],
+            voice=VOICE_NAMES[voice],
             language="english",
-            seed=1_000_000 * self._seed + self._opened,
-            sampling=sampling,
-            layout=LAYOUTS[self._opened % len(LAYOUTS)],
+            seed=1_000_000 * self._seed + self._said,
+            sampling=replace(sampling, temperature=_TEMPERATURES[attempt]),
+            layout=LAYOUTS[self._said % len(LAYOUTS)],
         )
-        return [Open(id, spec), Append(id, ids), Finish(id)]
-
-    def _deliver(self, events: Sequence[Event]) -> None:
-        for event in events:
-            if isinstance(event, Audio):
-                utterance = self._speaking[event.id]
-                utterance.pcm += event.pcm
-                utterance.codes += event.codes
-                utterance.tokens += event.tokens
-            elif isinstance(event, Ended):
-                utterance = self._speaking.pop(event.id)
-                utterance.reason = event.reason
-                self._over.put_nowait(utterance)
-            elif isinstance(event, Failed | Refused):
-                utterance = self._speaking.pop(event.id)
-                utterance.failure = event.message
-                self._over.put_nowait(utterance)
-        self._fill()  # also while what was said is judged
+        ids, words = word_tokens(self._encode, " ".join(text))
+        return Utterance(text, attempt, ids, words, voice), spec
 
 
 class Shelf:

@@ -27,7 +27,8 @@ from tools.demo_voice.words import WordErrors, pooled, word_errors
 
 SAMPLE_RATE = 16_000
 """What the recogniser's acoustic model was trained on."""
-_PADDING_SECONDS = 0.3
+PADDING_SECONDS = 0.3
+"""Of silence, before and behind what is recognised."""
 _FRAME_RATE = 100  # of the recogniser's times
 _NEEDED = "pip install '.[demo-voice]'"
 
@@ -89,7 +90,7 @@ class Recording:
 def in_silence(recording: Recording) -> NDArray[np.float64]:
     """[N] in [-1, 1] at `SAMPLE_RATE`, with silence before and behind: a word that begins in the
     first moment of a recording is often misheard, and listeners hear silence before it, too."""
-    return np.pad(recording.resampled(SAMPLE_RATE), round(_PADDING_SECONDS * SAMPLE_RATE))
+    return np.pad(recording.resampled(SAMPLE_RATE), round(PADDING_SECONDS * SAMPLE_RATE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +139,8 @@ class Recogniser:
         for part in self._decoder.seg() or ():
             word = part.word.partition("(")[0]  # "the(2)" is another way to say it
             if word and word[0] not in "<[":  # silence and noise
-                begin = part.start_frame / _FRAME_RATE - _PADDING_SECONDS
-                end = (part.end_frame + 1) / _FRAME_RATE - _PADDING_SECONDS
+                begin = part.start_frame / _FRAME_RATE - PADDING_SECONDS
+                end = (part.end_frame + 1) / _FRAME_RATE - PADDING_SECONDS
                 found.append(TimedWord(word, begin, end))
         return found
 

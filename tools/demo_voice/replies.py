@@ -9,6 +9,7 @@ that one goes on behind another.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -41,7 +42,10 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=150_000)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    lexicon = Lexicon(sources.Places(), frequent_words(VOCABULARY))
+    try:
+        lexicon = Lexicon(sources.Places(), frequent_words(VOCABULARY))
+    except sources.SourceMissing as error:
+        sys.exit(str(error))
     write(given.out, list(islice(replies(lexicon, Random(given.seed)), given.count)))
 
 

@@ -84,7 +84,7 @@ def report(lines: Sequence[tuple[str, str]]) -> str:
     return "\n".join(parts)
 
 
-def main() -> int:
+def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description="Write the training texts of the demo voice.")
     parser.add_argument("--out", type=Path, required=True)
@@ -94,12 +94,10 @@ def main() -> int:
     try:
         lines = make(sources.Places(), frequent_words(VOCABULARY), arguments.count, arguments.seed)
     except sources.SourceMissing as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
+        sys.exit(str(error))
     write(arguments.out, [text for _, text in lines])
     sys.stdout.write(report(lines) + "\n")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

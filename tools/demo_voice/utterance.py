@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -14,7 +13,6 @@ from tools.demo_voice.codes import CodedShard
 from tools.demo_voice.endings import ends_in_stop, frames_to_keep
 from tools.demo_voice.judge import Sentence
 from tools.demo_voice.settings import CODEBOOKS
-from tools.demo_voice.speech import VOICE_NAMES
 from tools.demo_voice.voice_data import UNKNOWN, UNLEARNT
 from tools.demo_voice.voice_model import PHONE_LABELS
 
@@ -26,24 +24,20 @@ Text = tuple[str, ...]
 
 @dataclass(slots=True, eq=False)
 class Utterance:
-    """`ids`: the text's tokens; `words`: which of its words each of them lies in. `reason`: how it
-    ended; `failure`: why the engine did not speak it. `pcm`, `codes` and `tokens` as in
-    `engine.link.Audio`."""
+    """`ids`: the text's tokens; `words`: which of its words each of them lies in. `voice`: a place
+    in `VOICE_NAMES`. `reason`: how it ended; `failure`: why the engine did not speak it. `pcm`,
+    `codes` and `tokens` as in `engine.link.Audio`."""
 
     text: Text
     attempt: int
     ids: list[int]
     words: list[int]
+    voice: int = 0
     reason: str = ""
     failure: str = ""
     pcm: bytearray = field(default_factory=bytearray)
     codes: bytearray = field(default_factory=bytearray)
     tokens: bytearray = field(default_factory=bytearray)
-
-    @property
-    def voice(self) -> int:
-        """Which of the voices says this text."""
-        return zlib.crc32(self.text[0].encode()) % len(VOICE_NAMES)
 
     @property
     def samples(self) -> np.ndarray:

@@ -10,6 +10,7 @@ from tools.demo_voice.held_out import Guard, evaluation_texts
 from tools.demo_voice.lexicon import Lexicon
 from tools.demo_voice.mix import Corpus, Mixer
 from tools.demo_voice.numbers import TERMINALS
+from tools.demo_voice.questions import rises
 from tools.demo_voice.replies import replies
 from tools.demo_voice.sentences import make
 from tools.demo_voice.sources import Places, SourceMissing
@@ -77,6 +78,16 @@ def test_replies_are_short_whole_and_not_those_of_the_evaluation(places: Places)
     assert len(lines) > len(set(lines)) > 200, "some come again"
     assert all(1 <= len(line.split()) <= 5 and line.endswith((".", "!", "?")) for line in lines)
     assert not [line for line in lines if "{" in line or "  " in line or line[0].islower()]
+    assert barred.isdisjoint(map(compared, lines))
+
+
+def test_a_share_of_the_replies_asks_for_yes_or_no(places: Places) -> None:
+    lexicon, barred = Lexicon(places, RANKED), {compared(text) for text in evaluation_texts()}
+    lines = list(islice(replies(lexicon, Random(1), questions=0.5), 400))
+    asking = [line for line in lines if rises(line)]
+    assert 160 < len(asking) < 260
+    assert max(len(line.split()) for line in asking) > 5, "few questions are so short"
+    assert all(len(line.split()) <= 5 for line in lines if line not in asking)
     assert barred.isdisjoint(map(compared, lines))
 
 

@@ -27,26 +27,22 @@ Words = Callable[[re.Match[str]], str | None]
 _GENDERS = Genders(
     {
         "f": "-stunden -minuten -sekunden -wochen -personen -ung -heit -keit -schaft -ion -tät -ei"
-        " -ie -ik -ur -anz -enz -e -frau -nacht -stadt hand -person -bank -nachricht -wand"
-        " -tür -zahl -zwiebel -erin -istin -entin -antin -mutter -tochter -schwester -nummer"
-        " -butter oma -firma -pizza -kamera -cola -mail app -nuss -kuh -maus -gans -wurst"
-        " -luft -kraft -fahrt -antwort -arbeit -zeit -welt uhr -packung -million -freundin"
-        " -kundin -lehrerin -ärztin -schülerin -kollegin -studentin -besucherin -regel -tafel"
-        " -schüssel -gabel -insel -nadel -kartoffel -box -party -mannschaft -sicht -schrift cd"
-        " dvd",
+        " -ik -ur -anz -enz -e -frau -nacht -stadt hand -person -bank -nachricht -wand -tür -zahl"
+        " -zwiebel -erin -istin -entin -antin -mutter -tochter -schwester -nummer -butter oma"
+        " -firma -pizza -kamera -cola -mail app -nuss -kuh -maus -gans -wurst -luft -kraft -fahrt"
+        " -antwort -arbeit -zeit -welt uhr -freundin -kundin -ärztin -kollegin -regel -tafel"
+        " -schüssel -gabel -insel -nadel -kartoffel -box -party -sicht -schrift cd dvd",
         "n": "jahre -chen -lein -ment -um -nis -kind -buch -jahr -haus -auto -bild -glas -bier"
-        " -brot ei -spiel -tor -wort -zimmer -bett -hotel -ticket -video -foto -problem"
-        " -produkt -paar -stück -pfund -prozent -leben -mal -angebot -konto -restaurant -café"
-        " -land -dorf -schiff -tier -pferd -schwein -huhn -schaf -messer -fenster -gebäude"
-        " -ende -auge -semester -team -projekt -modell -system -gerät -handy bad -boot -dach"
-        " -ding -fest -feld -geld -herz -kleid -licht -lied -loch -paket -quartal rad -fahrrad"
-        " -rezept -telefon -unternehmen -wunder -zeichen -ziel blatt -beispiel -wochenende"
-        " -gramm -kilo -geschenk -getränk -drittel -viertel -jubiläum -büro -studio -pro"
-        " -argument -werk -sofa -interview -update -gemälde",
-        "m": "-kaffee -tee -schnee mai -käse -kunde -junge -name -kollege -gedanke -buchstabe"
-        " -hase -affe -löwe -neffe -zeuge -experte -franzose -deutsche -raum -baum -traum"
-        " -irrtum -reichtum -brei -termin -arm -moment -weltkrieg tage tag monate kilometer"
-        " -hund -satz -film -stern -chef -erwachsene -artikel -punkt -vorname",
+        " -brot ei -spiel -tor -wort -zimmer -bett -hotel -ticket -video -foto -problem -produkt"
+        " -paar -stück -pfund -prozent -leben -mal -angebot -konto -restaurant -café -land -dorf"
+        " -schiff -tier -pferd -schwein -huhn -schaf -messer -fenster -gebäude -ende -auge"
+        " -semester -team -projekt -modell -system -gerät -handy bad -boot -dach -ding -fest -feld"
+        " -geld -herz -kleid -licht -lied -loch -paket -quartal rad -fahrrad -rezept -telefon"
+        " -unternehmen -wunder -ziel blatt -gramm -kilo -geschenk -getränk -drittel -viertel -büro"
+        " -studio -pro -werk -sofa -interview -update -gemälde",
+        "m": "-kaffee -tee -schnee -käse -kunde -junge -name -kollege -gedanke -buchstabe -hase"
+        " -affe -löwe -neffe -zeuge -experte -franzose -deutsche -raum -baum -irrtum -reichtum"
+        " -brei -moment tage monate -erwachsene",
     }
 )
 _ADJECTIVE = re.compile(

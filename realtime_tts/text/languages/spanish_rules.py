@@ -29,25 +29,22 @@ Words = Callable[[re.Match[str]], str | None]
 _GENDERS = Genders(
     {
         "f": "-a -ción -sión -xión -dad -tad -tud -umbre -dez -tez -chez -triz mano noche calle"
-        " clase parte vez veces foto moto radio flor señal imagen mujer piel sal cárcel miel"
-        " luz salud cruz voz paz llave nave torre gente leche sangre suerte muerte fuente"
-        " mente nube nieve tarde base fase frase serie especie superficie carne fiebre sede"
-        " red pared ley labor sor catedral orden crisis tesis dosis razón región religión"
-        " opinión unión reunión ocasión legión cuestión gestión digestión sartén legumbre"
-        " serpiente corriente pendiente madre sirviente clave nariz raíz perdiz actriz gran"
-        " imágenes -ciones -siones -giones -niones cama rama llama fama dama forma norma"
-        " alarma plataforma firma cima lima crema yema goma broma paloma loma suma pluma"
-        " espuma víctima lágrima máquina rima trama gama reforma mama semana aguas águilas"
-        " lista pista vista revista entrevista conquista armas aulas hachas hadas almas áreas"
-        " alas",
-        "m": "-ma -o -or -aje -ambre -ete -ote -e -l -n -s -r -t -k -b -d -m -y -i -u -z -x -c día"
-        " mapa planeta cometa tranvía sofá papá agua águila arma aula hacha hada alma área ala"
-        " -ista poeta atleta dálmata -nauta idiota",
-        "": "de y o e u a al en con por para es son era fue eran que no se la el los las le les"
-        " lo más menos hasta desde si sin entre como cuando hay ha han mil millón millones va"
-        " van será están está ni pero tras contra según mientras donde porque ya muy también"
-        " hubo tuvo dijo hizo llegó empezó empieza termina cierra abre gana pierde ganó perdió"
-        " cada tiene tienen h km m cm mm kg g l ml min s vs",
+        " clase parte vez veces foto moto radio flor señal imagen mujer piel sal cárcel miel luz"
+        " salud cruz voz paz llave nave torre gente leche sangre suerte muerte fuente mente nube"
+        " nieve tarde base fase frase serie especie superficie carne fiebre sede red pared ley"
+        " labor sor catedral orden crisis tesis dosis razón región religión opinión unión reunión"
+        " legión cuestión gestión digestión sartén serpiente corriente pendiente madre sirviente"
+        " clave nariz raíz perdiz gran imágenes -ciones -siones -giones -niones cama rama llama"
+        " fama dama forma norma alarma plataforma firma cima lima crema yema goma broma paloma loma"
+        " suma pluma espuma víctima lágrima rima trama gama reforma mama aguas águilas lista pista"
+        " vista revista entrevista conquista armas aulas hachas hadas almas áreas alas",
+        "m": "-ma -o -e -l -n -s -r -t -k -b -d -m -y -i -u -z -x -c día mapa planeta cometa"
+        " tranvía sofá papá agua águila aula hacha hada área ala -ista poeta atleta dálmata -nauta"
+        " idiota",
+        "": "de y o e u a al en con por para es son era fue eran que no se la el los las le les lo"
+        " más menos hasta desde si sin entre como cuando hay ha han mil millón millones va van"
+        " están ni pero tras contra según mientras donde porque ya muy también hubo tuvo dijo hizo"
+        " empieza termina cierra abre gana pierde cada tiene tienen km m cm mm l ml min s vs",
     }
 )
 _NUMBER = r"(?P<n>\d{1,3}(?:[. \u00a0\u202f]\d{3})+|\d+)(?P<mil> mil(?= \w))?"

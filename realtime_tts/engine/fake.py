@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from realtime_tts.engine.interface import (
+    Engine,
     EngineInfo,
     MeasuredStep,
     Progress,
@@ -27,7 +28,7 @@ from realtime_tts.engine.interface import (
 )
 from realtime_tts.engine.made_codes import Codes, packed, packed_number
 from realtime_tts.sampling import Sampling
-from tts_scheduler import CodecRun, Decode, KVCacheSize, Layout, Prefill, StepPlan
+from tts_scheduler import CodecRun, Decode, Layout, Prefill, StepPlan
 
 VOICES = {"alto": 330.0, "bass": 110.0, "soprano": 660.0, "tenor": 220.0}
 """Fake voices by name, with the frequency of their tone in hertz."""
@@ -80,7 +81,7 @@ class _Row:
     sample: int = 0  # position in the tone, so that it is continuous across codec runs
 
 
-class FakeEngine:
+class FakeEngine(Engine):
     """An `Engine` that makes tones. The frequency identifies the voice; the phase is continuous."""
 
     def __init__(
@@ -111,10 +112,6 @@ class FakeEngine:
         )
 
     @property
-    def kv_cache(self) -> KVCacheSize | None:
-        return None
-
-    @property
     def open_utterances(self) -> int:
         """Number of utterances not yet closed, for tests that look for leaks."""
         return len(self._rows)
@@ -133,9 +130,6 @@ class FakeEngine:
 
     def text_needed(self, spec: UtteranceSpec) -> int:
         return 1
-
-    def silent_start(self, spec: UtteranceSpec) -> int:
-        return 0
 
     def open(self, utterance_id: str, spec: UtteranceSpec, spoken: Codes | None = None) -> None:
         voice = (spec.voice or _DEFAULT_VOICE).lower()

@@ -102,30 +102,25 @@ if TYPE_CHECKING:
     from realtime_tts.model.voice_encoder import VoiceEncoder
 
 
-class ModelVoiceMaker:
-    """A `VoiceMaker` over the model's `VoiceEncoder`."""
-
-    def __init__(self, encoder: VoiceEncoder) -> None:
-        self._encoder = encoder
-
-    def make(self, wanted: NewVoice, recording: Recording, path: Path) -> None:
-        voice = self._encoder.encode(
-            recording.samples,
-            recording.sample_rate,
-            transcript=wanted.text,
-            silence=SILENCE_SECONDS if wanted.append_silence else 0.0,
-            name=wanted.name,
-            language=wanted.language,
-        )
-        write_voice(
-            path,
-            voice.embedding.numpy(),
-            name=voice.name,
-            model=voice.model,
-            codes=None if voice.codes is None else voice.codes.numpy(),
-            language=voice.language,
-            transcript=voice.transcript,
-        )
+def _make_voice(encoder: VoiceEncoder, wanted: NewVoice, recording: Recording, path: Path) -> None:
+    """Encode with the model's encoder: with that given, a `VoiceMaker`."""
+    voice = encoder.encode(
+        recording.samples,
+        recording.sample_rate,
+        transcript=wanted.text,
+        silence=SILENCE_SECONDS if wanted.append_silence else 0.0,
+        name=wanted.name,
+        language=wanted.language,
+    )
+    write_voice(
+        path,
+        voice.embedding.numpy(),
+        name=voice.name,
+        model=voice.model,
+        codes=None if voice.codes is None else voice.codes.numpy(),
+        language=voice.language,
+        transcript=voice.transcript,
+    )
 
 
 def load_voice_maker(*checkpoints: str) -> VoiceMaker:
@@ -142,7 +137,7 @@ def load_voice_maker(*checkpoints: str) -> VoiceMaker:
     reasons = []
     for checkpoint in checkpoints:
         try:
-            return ModelVoiceMaker(VoiceEncoder.load(Path(find_checkpoint(checkpoint))))
+            return partial(_make_voice, VoiceEncoder.load(Path(find_checkpoint(checkpoint))))
         except CheckpointError as error:  # another variant, which has no encoders
             reasons.append(str(error))
     raise CheckpointError("; ".join(reasons))

@@ -95,9 +95,6 @@ class Elsewhere:
     reference: str
     prefixes: tuple[str, ...]
 
-    def has(self, path: str) -> bool:
-        return path.startswith(self.prefixes)
-
 
 def refused(error: Shape, *refusals: ErrorCase) -> dict[int, Answer]:
     """Return an answer with the body `error` for each status of these cases."""

@@ -4,25 +4,11 @@ from __future__ import annotations
 
 import re
 
+from realtime_tts.text.languages import rules as shared
 from realtime_tts.text.languages.french_words import cardinal, count, date, ordinal
-from realtime_tts.text.languages.rules import (
-    ROMAN,
-    Genders,
-    dated,
-    dates,
-    linked,
-    long_codes,
-    multiples,
-    parts_of,
-    rated,
-    ratios,
-    roman_value,
-    rule,
-    spelled,
-    times,
-)
+from realtime_tts.text.languages.rules import ROMAN, roman_value, rule
 
-_GENDERS = Genders(
+_GENDERS = shared.Genders(
     {
         "f": "-tion -sion -xion -té -ée -ie -ure -ade -aison -ence -ance -elle -esse -euse -rice"
         " -ise -ille -ine -ude -ère -oire -ive -tte -nne boisson finale leçon femme minute seconde"
@@ -136,7 +122,7 @@ def _hours_and_minutes(match: re.Match[str]) -> str:
     return f"{hours} {count(minute, 'f')} minute{'s' if minute > 1 else ''}"
 
 
-_pair = linked(cardinal, " ")
+_pair, _dated = shared.linked(cardinal, " "), shared.dated(date)
 
 
 def _spoons(match: re.Match[str]) -> str:
@@ -161,21 +147,23 @@ def _joined(match: re.Match[str]) -> str:
 
 RULES = (
     rule(_PHONE, _dial),
-    long_codes(cardinal),
-    *parts_of(cardinal, "sur", _PARTS, "tâches|questions|points|étoiles|étapes|pages|personnes"),
-    rule(r"(?P<one>\d,\d)/(?P<two>\d+)(?![\d/])", rated(cardinal, "virgule", "sur")),
+    shared.long_codes(cardinal),
+    *shared.parts_of(
+        cardinal, "sur", _PARTS, "tâches|questions|points|étoiles|étapes|pages|personnes"
+    ),
+    rule(r"(?P<one>\d,\d)/(?P<two>\d+)(?![\d/])", shared.rated(cardinal, "virgule", "sur")),
     rule(r"(?P<one>\d\d)/(?P<two>\d{1,2})(?![\d/])", _pair, r"\btension\b[\w ]{0,20}:? "),
     rule(r"(?P<one>\d\d)(?P<two>\d\d)(?!\w|[.,]\d)", _pair, r"\b[Aa]ppel\w+ (?:le|au)\s"),
-    rule(r"\d{3,}(?:[ -]\d{3,})*(?![\d.,/-]*[\d%]| \d)", spelled(cardinal), _CODE),
+    rule(r"\d{3,}(?:[ -]\d{3,})*(?![\d.,/-]*[\d%]| \d)", shared.spelled(cardinal), _CODE),
     rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d(?:\d\d)?)(?![\d/])", _pair),
-    dates(date, ".-"),
-    rule(r"(?P<day>\d\d)/(?P<month>\d\d)(?![\w/])", dated(date), r"\b(?:[Ll]e|[Dd]u|[Aa]u)\s"),
+    shared.dates(date, ".-"),
+    rule(r"(?P<day>\d\d)/(?P<month>\d\d)(?![\w/])", _dated, r"\b(?:[Ll]e|[Dd]u|[Aa]u)\s"),
     rule(
         r"(?P<day>1[3-9]|2\d|3[01])/(?P<month>\d)(?![\w/])",
-        dated(date),
+        _dated,
         r"\b(?:[Ll]e|[Dd]u|[Aa]u)\s",
     ),
-    rule(r"(?P<day>\d{1,2})/(?P<month>\d{1,2})(?![\w/])", dated(date), rf"\b(?i:{_DAYS}),?\s"),
+    rule(r"(?P<day>\d{1,2})/(?P<month>\d{1,2})(?![\w/])", _dated, rf"\b(?i:{_DAYS}),?\s"),
     rule(rf"(?P<day>\d{{1,2}}) (?P<month>{'|'.join(SHORT_MONTHS)})\.(?= [a-zà-ÿ]|,)", _short_month),
     rule(r"(?P<n>\d{1,3})e min\.?(?!\w)", lambda m: f"{ordinal(int(m['n']), 'e')} minute"),
     rule(
@@ -192,9 +180,9 @@ RULES = (
     rule(r"(?P<n>\d+)(?: 1/2| ?½)(?!\d)", lambda m: f"{cardinal(int(m['n']))} et demi"),
     rule(r"(?:1/2|½)(?= (?P<noun>\w+))", _half),
     rule(rf"{_NUMBER}(?= (?P<noun>[^\W\d_][\w-]+))", _one, unless=_LABELS),
-    *ratios(cardinal, " pour ", " à "),
-    multiples(lambda number: count(number, "f"), "fois"),
-    times(cardinal, "fois"),
+    *shared.ratios(cardinal, " pour ", " à "),
+    shared.multiples(lambda number: count(number, "f"), "fois"),
+    shared.times(cardinal, "fois"),
 )
 
 NUMERALS = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from realtime_tts.engine.interface import (
     EngineInfo,
     MeasuredStep,
     Progress,
-    RowError,
     Samples,
     StepOutput,
     UtteranceSpec,
@@ -38,20 +37,6 @@ _AMPLITUDE = 0.3
 _RATE, _FRAME_SAMPLES = 24_000, 1_920  # as `EngineInfo` has them
 _BOOKS = np.arange(16, dtype=np.int16)
 _WARM_UP_ROWS = (1, 2, 4, 8, 16, 32, 64)
-
-
-@dataclass(slots=True)
-class Faults:
-    """Faults to inject; they may be set while the engine runs.
-
-    `before_step` is called with every plan and may raise or sleep. `numerics`: ids of rows that
-    fail alone. `runaway`: ids of rows that never end by themselves, and are silent once their text
-    is spoken.
-    """
-
-    before_step: Callable[[StepPlan], None] | None = None
-    numerics: set[str] = field(default_factory=set)
-    runaway: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +72,10 @@ class FakeEngine(Engine):
     def __init__(
         self,
         config: FakeEngineConfig | None = None,
-        faults: Faults | None = None,
         registered: Callable[[str], bool] = no_voice,
     ) -> None:
         self.config = config or FakeEngineConfig()
         self._registered = registered
-        self.faults = faults or Faults()
         self._rows: dict[str, _Row] = {}
 
     @property
@@ -146,8 +129,6 @@ class FakeEngine(Engine):
         self._rows[utterance_id].finished = True
 
     def step(self, plan: StepPlan) -> StepOutput:
-        if self.faults.before_step is not None:
-            self.faults.before_step(plan)
         if self.config.step_seconds > 0:
             time.sleep(self.config.step_seconds)
         output = StepOutput()
@@ -163,13 +144,14 @@ class FakeEngine(Engine):
     def close(self, utterance_id: str) -> None:
         self._rows.pop(utterance_id, None)
 
+    def _is_over(self, id: str) -> bool:
+        row = self._rows[id]
+        return row.finished and row.frames >= self.config.frames_per_token * row.tokens
+
     def _make_frame(self, id: str, output: StepOutput) -> None:
         row = self._rows[id]
-        if id in self.faults.numerics:
-            output.failed[id] = RowError("numerics", "NaN logits (injected)")
-            return
-        over = row.finished and row.frames >= self.config.frames_per_token * row.tokens
-        if row.frames >= self.config.max_frames or (over and id not in self.faults.runaway):
+        over = self._is_over(id)
+        if over or row.frames >= self.config.max_frames:
             output.ended[id] = "complete" if over else "max_length"
             self._run_codec(id, row.pending, output)
             return
@@ -188,14 +170,11 @@ class FakeEngine(Engine):
         if frames == 0:
             return
         row.pending -= frames
-        output.samples[id] = self._tone(id, row, frames * _FRAME_SAMPLES)
+        output.samples[id] = self._tone(row, frames * _FRAME_SAMPLES)
 
-    def _tone(self, id: str, row: _Row, count: int) -> Samples:
+    def _tone(self, row: _Row, count: int) -> Samples:
         positions = np.arange(row.sample, row.sample + count, dtype=np.float64)
         row.sample += count
-        spoken = row.finished and row.frames > self.config.frames_per_token * row.tokens
-        if spoken and id in self.faults.runaway:
-            return np.zeros(count, dtype=np.float32)
         positions = np.maximum(0, positions - self.config.silence)
         phase = 2 * np.pi * row.frequency / _RATE * positions
         return (_AMPLITUDE * np.sin(phase)).astype(np.float32)

@@ -92,7 +92,7 @@ async def listening(port: int, count: int, text: str) -> AsyncIterator[list[List
 async def server(slots: int, **config: Any) -> AsyncIterator[RunningServer]:
     """One in this process."""
     engine = FakeEngine(
-        FakeEngineConfig(slots=slots, frames_per_token=1, step_seconds=0.005), None, cloned
+        FakeEngineConfig(slots=slots, frames_per_token=1, step_seconds=0.005), cloned
     )
     scheduler = SchedulerConfig(slots=slots, max_queue=1, queue_timeout=0.2, utilisation=1_000)
     link = InProcessEngine(lambda progress: engine, scheduler)

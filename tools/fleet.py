@@ -6,7 +6,7 @@ import argparse
 import signal
 import threading
 
-from realtime_tts.fleet.ray_local import local_fleet
+from tools.ray_fleet import local_fleet
 
 WHERE = """\
   http://127.0.0.1:{port}/        the demo page, through HAProxy

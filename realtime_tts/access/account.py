@@ -38,15 +38,16 @@ class Holder(Protocol):
 
     @property
     def account(self) -> Account:
-        """The account that pays for the connection."""
+        """The account that pays for the connection; `FREE` until it has shown its key."""
 
     @property
     def sessions(self) -> int:
-        """Number of sessions that the connection counts for."""
+        """Sessions that the connection counts for: one, or one for each context; none while it is
+        unauthenticated."""
 
     @property
     def live_turns(self) -> int:
-        """Number of the connection's turns that have text and are not done."""
+        """Turns of the connection that have text and are not done."""
 
 
 class Account:

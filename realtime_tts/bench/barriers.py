@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from realtime_tts.bench.observation import clock
 
@@ -26,18 +26,14 @@ class Share:
         return islice(items, self.index, None, self.of)
 
 
-class ProcessBarrier(Protocol):
-    """A barrier at which all client processes of a pass wait for each other."""
-
-    async def wait(self) -> float:
-        """Wait until every process has arrived; return when, by `clock`, all of them go on."""
+ProcessBarrier = Callable[[], Awaitable[float]]
+"""Waits until every client process of a pass has arrived; returns when, by `clock`, all of them go
+on."""
 
 
-class LocalBarrier:
-    """The `ProcessBarrier` of a load generator that is a single process: it never waits."""
-
-    async def wait(self) -> float:
-        return clock()
+async def no_others() -> float:
+    """Return at once: the `ProcessBarrier` of a load generator that is a single process."""
+    return clock()
 
 
 class BurstBarrier:
@@ -52,7 +48,7 @@ class BurstBarrier:
     async def begin(self) -> float:
         """Wait for all others; return when, by `clock`, all begin, which is now."""
         if await self._barrier.wait() == 0:
-            self._due = await self._processes.wait()
+            self._due = await self._processes()
         await self._barrier.wait()
         await sleep_until(self._due)
         return self._due
@@ -70,7 +66,7 @@ class CompletionCounter:
         """Count a session that has spoken its turns; returns when all sessions have."""
         self._missing -= 1
         if self._missing == 0:
-            await self._processes.wait()
+            await self._processes()
             self._over.set()
         await self._over.wait()
 

@@ -66,7 +66,8 @@ Answer = Arrived | Done | Failed | Observed
 
 
 class _RemoteBarrier:
-    """The `ProcessBarrier` with the other client processes, through the load generator."""
+    """A barrier with the other client processes, through the load generator; `wait` is a
+    `ProcessBarrier`."""
 
     def __init__(self, answer: Callable[[Answer], None]) -> None:
         self._answer = answer
@@ -111,7 +112,7 @@ async def _carry_out(job: Job, barrier: _RemoteBarrier, answer: Callable[[Answer
         answer(Done(what, done))
 
     target = SocketTarget(job.settings)
-    given = Pass(job.level, job.settings, target, progress, job.paced, job.share, barrier)
+    given = Pass(job.level, job.settings, target, progress, job.paced, job.share, barrier.wait)
     try:
         answer(await carry_out(given))
     except RealtimeTTSError as error:

@@ -12,9 +12,9 @@ from itertools import count
 from realtime_tts.bench.barriers import (
     BurstBarrier,
     CompletionCounter,
-    LocalBarrier,
     ProcessBarrier,
     Share,
+    no_others,
     sleep_until,
 )
 from realtime_tts.bench.deltas import DeltaKind, DeltaTiming
@@ -43,7 +43,7 @@ class Pass:
     progress: Progress
     paced: bool = True
     share: Share = Share()
-    barrier: ProcessBarrier = LocalBarrier()
+    barrier: ProcessBarrier = no_others
 
 
 async def carry_out(given: Pass) -> Observed:
@@ -60,7 +60,7 @@ async def carry_out(given: Pass) -> Observed:
 
 
 async def _open_loop(given: Pass) -> Observed:
-    began = await given.barrier.wait()
+    began = await given.barrier()
     async with watched() as lateness:
         seen = await OpenLoop(given, began).run()
     return replace(seen, late=lateness.late, cpu=lateness.cpu)
@@ -72,11 +72,11 @@ async def _sessions(given: Pass) -> Observed:
         bursts = None
         if given.level.mode is Mode.BURST:
             bursts = BurstBarrier(len(sessions), barrier)
-        await barrier.wait()  # a server that is full by warm-ups would refuse further sessions
+        await barrier()  # a server that is full by warm-ups would refuse further sessions
         await asyncio.gather(*(each.turns(settings.warm_up, bursts=bursts) for each in sessions))
         total = None if settings.seconds else len(sessions) * settings.turns
         counter = Counter("turns", given.progress, total)
-        began = await barrier.wait()
+        began = await barrier()
         until = None if settings.seconds is None else began + settings.seconds
         apart = 0.0 if bursts else settings.spread / given.level.sessions
 
@@ -100,7 +100,7 @@ async def _unpaced(given: Pass) -> Observed:
         number = settings.rtf_turns
         counter = Counter("speed", given.progress, len(sessions) * number)
         completion = CompletionCounter(len(sessions), given.barrier)
-        await sleep_until(await given.barrier.wait())
+        await sleep_until(await given.barrier())
         async with watched() as lateness:
             pairs = await asyncio.gather(
                 *(each.turns_and_fillers(number, completion, counter) for each in sessions)

@@ -124,10 +124,10 @@ def _here(arguments: argparse.Namespace, recording: bytes) -> dict[str, Any]:
         language=arguments.language,
         append_silence=not arguments.no_silence,
     )
-    maker = voice_maker_loader(EngineConfig(model=arguments.model))()
+    make = voice_maker_loader(EngineConfig(model=arguments.model))()
     path = registry.unfinished()
     try:
-        maker.make(wanted, decoded, path)
+        make(wanted, decoded, path)
         record = registry.add(path)
     finally:
         path.unlink(missing_ok=True)

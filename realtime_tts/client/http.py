@@ -22,7 +22,8 @@ _MAX_ANSWER = 16 * 1024 * 1024
 class HttpClient:
     """Makes requests to `path` and the paths below it.
 
-    `server`, `api_key` and `tls_ca` are as `RealtimeTTS` takes them; `timeout` is in seconds.
+    `server`, `api_key` and `tls_ca` are as `RealtimeTTS` takes them; `timeout` is in seconds,
+    `patience` if it is not given.
 
     Every method raises RequestError for what the server refuses, OverloadedError if it says when to
     try again, HandshakeRefused if it does not let the client in or does not answer. A key that
@@ -30,6 +31,8 @@ class HttpClient:
     """
 
     path: ClassVar[str]
+    patience: ClassVar[float] = 60.0
+    """Seconds to wait by default."""
 
     def __init__(
         self,
@@ -37,12 +40,12 @@ class HttpClient:
         *,
         api_key: str | None = None,
         tls_ca: str | None = None,
-        timeout: float = 60.0,
+        timeout: float | None = None,
     ) -> None:
         self._server = server
         self._trust = trust_for(http_url(server, ""), tls_ca)
         self._key_header = key_header(api_key)
-        self._timeout = timeout
+        self._timeout = self.patience if timeout is None else timeout
 
     def _json(
         self, method: str, path: str, body: bytes | None = None, kind: str | None = None

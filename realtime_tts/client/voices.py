@@ -9,25 +9,13 @@ from typing import Any
 
 from realtime_tts.client.http import HttpClient, quoted
 
-_TIMEOUT_S = 900.0
-"""Seconds to wait by default: for the first recording, the server may have to download its
-encoder."""
-
 
 class VoiceClient(HttpClient):
     """Lists, makes and removes the voices of a server, over HTTP; see `HttpClient`."""
 
     path = "/v1/voices"
-
-    def __init__(
-        self,
-        server: str,
-        *,
-        api_key: str | None = None,
-        tls_ca: str | None = None,
-        timeout: float = _TIMEOUT_S,
-    ) -> None:
-        super().__init__(server, api_key=api_key, tls_ca=tls_ca, timeout=timeout)
+    patience = 900.0
+    """For the first recording, the server may have to download its encoder."""
 
     def voices(self) -> dict[str, Any]:
         """Return what the server speaks with: `model`, `voices` (names), `details` (of each), …"""

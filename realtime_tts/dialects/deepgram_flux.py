@@ -137,7 +137,7 @@ class FluxSocket(DeepgramSocket):
                 self.say(messages.warning("SPEED_NOT_SUPPORTED", ours.warning))
         else:
             text = f"speed must be between {lowest} and {highest}"
-            self.say(messages.not_configured("SPEED_OUT_OF_RANGE", text, speed))
+            self.say(messages.not_configured(text, speed))
 
     def _speak_at_speed(self) -> None:
         """Speak at the speed that was asked for last, since nothing is being spoken."""

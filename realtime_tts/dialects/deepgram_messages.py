@@ -232,10 +232,10 @@ def session_metadata(seconds: float, chars: int) -> str:
     )
 
 
-def not_configured(code: str, description: str, value: float | None = None) -> str:
-    """Return the answer to a `Configure` that is refused; `value` is the speed it asked for."""
-    found = {} if value is None else {"value": value}
-    return message("ConfigureFailure", code=code, field="speed", **found, description=description)
+def not_configured(description: str, speed: float) -> str:
+    """Return the answer to a `Configure` that is refused for its speed."""
+    fault = {"code": "SPEED_OUT_OF_RANGE", "field": "speed", "value": speed}
+    return message("ConfigureFailure", **fault, description=description)
 
 
 def warning(code: str, description: str) -> str:

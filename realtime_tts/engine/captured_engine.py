@@ -221,7 +221,8 @@ class CapturedEngine(ModelEngine):
         """Cache a voice's prefix before the first turn, while slot 0 and all pages are free."""
         pages = -(-self._prompts.prefix_length(prefix) // PAGE_SIZE)
         self.store.upload([(0, 0, range(1, pages + 1))])
-        self.prefixes.put(prefix, self._steps.fill_prefix(self._prompts.prefix(prefix), 0))
+        kv = self._steps.prompt_step.fill_prefix(self._prompts.prefix(prefix), 0)
+        self.prefixes.put(prefix, kv)
         self.store.clear(0)
 
     def _open_all(self, openings: Sequence[Opening]) -> None:
@@ -234,7 +235,7 @@ class CapturedEngine(ModelEngine):
         for prefix, slots in by_prefix.items():
             kv = self.prefixes.get(prefix)
             if kv is None:
-                kv = self._steps.fill_prefix(self._prompts.prefix(prefix), slots.pop())
+                kv = self._steps.prompt_step.fill_prefix(self._prompts.prefix(prefix), slots.pop())
                 self.prefixes.put(prefix, kv)
             if slots:
                 self.store.copy_prefix(slots, kv)
@@ -243,7 +244,7 @@ class CapturedEngine(ModelEngine):
         )
         for o in openings:
             if o.vectors is not None:
-                self._steps.fill_vectors(o.vectors, o.row.slot, o.prefix_length)
+                self._steps.prompt_step.fill_vectors(o.vectors, o.row.slot, o.prefix_length)
         self._steps.begin([opening.start for opening in openings])
         for o in openings:
             self._references.begin(o.row.slot, o.prefix.reference, o.row.spoken)
@@ -258,8 +259,9 @@ class CapturedEngine(ModelEngine):
         inputs = frames[:-1] if opening.whole else torch.cat((self._prompts.bos, frames[:-1]))
         if len(inputs):
             text = self._prompts.text([self._next_text_id(row) for _ in inputs])
-            self._steps.fill_vectors(inputs + text, row.slot, row.prompt + opening.whole)
-        self._steps.resume(row.slot, spoken, frames[-1])
+            start = row.prompt + opening.whole
+            self._steps.prompt_step.fill_vectors(inputs + text, row.slot, start)
+        self._steps.frame_step.resume(row.slot, spoken, frames[-1])
 
     def _launch_codec(self, runs: Sequence[CodecRun], queued: _QueuedStep) -> None:
         coming = frozenset(queued.ids)

@@ -15,7 +15,6 @@ from typing import TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from realtime_tts.engine.filling import Filling, packed, prompt_numbers
 from realtime_tts.engine.graphs import Buckets, Graphs, InputBuffer, OutputBuffer
@@ -136,10 +135,6 @@ class CapturedSteps:
 
     # The parts of a step, in this order.
 
-    def fill_prefix(self, prefix: Tensor, slot: int) -> Tensor:
-        """Compute a prompt's prefix [L, H] in an empty slot; return its keys and values, copied."""
-        return self.prompt_step.fill_prefix(prefix, slot)
-
     def fill(self, fillings: Sequence[Filling]) -> None:
         """Write the text of full-text prompts into the KV cache, in as few runs as possible."""
         usual = [filling for filling in fillings if len(filling.ids) <= MOST_PROMPT]
@@ -148,10 +143,6 @@ class CapturedSteps:
         for filling in fillings:
             if len(filling.ids) > MOST_PROMPT:
                 self._fill_long(filling)
-
-    def fill_vectors(self, vectors: Tensor, slot: int, start: int) -> None:
-        """Write a prompt [L, H] that is not only text to positions `start` and up of a slot."""
-        self.prompt_step.fill_vectors(vectors, slot, start)
 
     def begin(self, starts: Sequence[Start]) -> None:
         """Prepare the slots of new utterances for their first frame."""
@@ -162,10 +153,6 @@ class CapturedSteps:
             numbers = self.frame_step.numbers([*part, *padding])
             self._input_buffer.send(numbers, self.frame_step.starts(rows))
             self.graphs.run(("begin", rows), partial(self._begin, rows))
-
-    def resume(self, slot: int, spoken: Tensor, embedding: Tensor) -> None:
-        """Continue a new utterance after another engine's frames: see `FrameStep.resume`."""
-        self.frame_step.resume(slot, spoken, embedding)
 
     def make_frames(
         self,

@@ -37,7 +37,7 @@ class _Waiting:
     tried: set[int]
 
 
-class DataParallelEngines:
+class DataParallelEngines(EngineLink):
     """An `EngineLink` over several links to engines with the same checkpoint.
 
     It is ready once all of them have been, and then as long as one of them is.
@@ -76,9 +76,6 @@ class DataParallelEngines:
                 groups.setdefault(engine, []).append(command)
         for engine, group in groups.items():
             self._links[engine].submit(*group)
-
-    def info_for(self, spec: UtteranceSpec) -> EngineInfo:
-        return self.info
 
     def check(self, spec: UtteranceSpec) -> None:
         self._links[0].check(spec)

@@ -10,15 +10,15 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from realtime_tts.engine.interface import (
+    Engine,
     EngineInfo,
     MeasuredStep,
     Progress,
-    RowError,
     Samples,
     StepOutput,
     UtteranceSpec,
@@ -27,7 +27,7 @@ from realtime_tts.engine.interface import (
 )
 from realtime_tts.engine.made_codes import Codes, packed, packed_number
 from realtime_tts.sampling import Sampling
-from tts_scheduler import CodecRun, Decode, KVCacheSize, Layout, Prefill, StepPlan
+from tts_scheduler import CodecRun, Decode, Layout, Prefill, StepPlan
 
 VOICES = {"alto": 330.0, "bass": 110.0, "soprano": 660.0, "tenor": 220.0}
 """Fake voices by name, with the frequency of their tone in hertz."""
@@ -37,20 +37,6 @@ _AMPLITUDE = 0.3
 _RATE, _FRAME_SAMPLES = 24_000, 1_920  # as `EngineInfo` has them
 _BOOKS = np.arange(16, dtype=np.int16)
 _WARM_UP_ROWS = (1, 2, 4, 8, 16, 32, 64)
-
-
-@dataclass(slots=True)
-class Faults:
-    """Faults to inject; they may be set while the engine runs.
-
-    `before_step` is called with every plan and may raise or sleep. `numerics`: ids of rows that
-    fail alone. `runaway`: ids of rows that never end by themselves, and are silent once their text
-    is spoken.
-    """
-
-    before_step: Callable[[StepPlan], None] | None = None
-    numerics: set[str] = field(default_factory=set)
-    runaway: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +66,16 @@ class _Row:
     sample: int = 0  # position in the tone, so that it is continuous across codec runs
 
 
-class FakeEngine:
+class FakeEngine(Engine):
     """An `Engine` that makes tones. The frequency identifies the voice; the phase is continuous."""
 
     def __init__(
         self,
         config: FakeEngineConfig | None = None,
-        faults: Faults | None = None,
         registered: Callable[[str], bool] = no_voice,
     ) -> None:
         self.config = config or FakeEngineConfig()
         self._registered = registered
-        self.faults = faults or Faults()
         self._rows: dict[str, _Row] = {}
 
     @property
@@ -109,10 +93,6 @@ class FakeEngine:
             instructions=True,
             safe_tokens=self.config.safe_tokens,
         )
-
-    @property
-    def kv_cache(self) -> KVCacheSize | None:
-        return None
 
     @property
     def open_utterances(self) -> int:
@@ -134,9 +114,6 @@ class FakeEngine:
     def text_needed(self, spec: UtteranceSpec) -> int:
         return 1
 
-    def silent_start(self, spec: UtteranceSpec) -> int:
-        return 0
-
     def open(self, utterance_id: str, spec: UtteranceSpec, spoken: Codes | None = None) -> None:
         voice = (spec.voice or _DEFAULT_VOICE).lower()
         # A registered voice has a tone of its own, too: between 700 and 999 Hz.
@@ -152,8 +129,6 @@ class FakeEngine:
         self._rows[utterance_id].finished = True
 
     def step(self, plan: StepPlan) -> StepOutput:
-        if self.faults.before_step is not None:
-            self.faults.before_step(plan)
         if self.config.step_seconds > 0:
             time.sleep(self.config.step_seconds)
         output = StepOutput()
@@ -169,13 +144,14 @@ class FakeEngine:
     def close(self, utterance_id: str) -> None:
         self._rows.pop(utterance_id, None)
 
+    def _is_over(self, id: str) -> bool:
+        row = self._rows[id]
+        return row.finished and row.frames >= self.config.frames_per_token * row.tokens
+
     def _make_frame(self, id: str, output: StepOutput) -> None:
         row = self._rows[id]
-        if id in self.faults.numerics:
-            output.failed[id] = RowError("numerics", "NaN logits (injected)")
-            return
-        over = row.finished and row.frames >= self.config.frames_per_token * row.tokens
-        if row.frames >= self.config.max_frames or (over and id not in self.faults.runaway):
+        over = self._is_over(id)
+        if over or row.frames >= self.config.max_frames:
             output.ended[id] = "complete" if over else "max_length"
             self._run_codec(id, row.pending, output)
             return
@@ -194,14 +170,11 @@ class FakeEngine:
         if frames == 0:
             return
         row.pending -= frames
-        output.samples[id] = self._tone(id, row, frames * _FRAME_SAMPLES)
+        output.samples[id] = self._tone(row, frames * _FRAME_SAMPLES)
 
-    def _tone(self, id: str, row: _Row, count: int) -> Samples:
+    def _tone(self, row: _Row, count: int) -> Samples:
         positions = np.arange(row.sample, row.sample + count, dtype=np.float64)
         row.sample += count
-        spoken = row.finished and row.frames > self.config.frames_per_token * row.tokens
-        if spoken and id in self.faults.runaway:
-            return np.zeros(count, dtype=np.float32)
         positions = np.maximum(0, positions - self.config.silence)
         phase = 2 * np.pi * row.frequency / _RATE * positions
         return (_AMPLITUDE * np.sin(phase)).astype(np.float32)

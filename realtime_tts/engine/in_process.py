@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.interface import Engine, EngineInfo, Progress, UtteranceSpec
-from realtime_tts.engine.link import Command, EngineStatus, Event, Open, Refused, Stranded
+from realtime_tts.engine.link import Command, EngineLink, EngineStatus, Event, Open, Refused
 from realtime_tts.engine.loop import EngineLoop
 from realtime_tts.engine.pulse import LoopObserver
 from realtime_tts.engine.startup import start_engine
@@ -46,7 +46,7 @@ def _no_progress(what: str, done: int, total: int) -> None:
     """Ignore the progress."""
 
 
-class InProcessEngine:
+class InProcessEngine(EngineLink):
     """An `EngineLink` whose loop runs in a daemon thread.
 
     `load` builds the engine inside that thread, so the server answers `/livez` meanwhile;
@@ -102,9 +102,6 @@ class InProcessEngine:
             if isinstance(command, Open):
                 self._publish([_unavailable(command.id, message)])
 
-    def info_for(self, spec: UtteranceSpec) -> EngineInfo:
-        return self.info
-
     def check(self, spec: UtteranceSpec) -> None:
         assert self._engine is not None, "the engine is not loaded yet: check status().ready"
         self._engine.check(spec)
@@ -114,10 +111,6 @@ class InProcessEngine:
         if loop is None or self._failure is not None:
             return EngineStatus(False, 0, 0, 0, 0, 0.0, self._failure)
         return replace(loop.load, last_step_age=time.monotonic() - loop.pulse.last_alive)
-
-    def stranded(self) -> list[Stranded]:
-        """Return an empty list: there is no other engine here."""
-        return []
 
     async def stop(self) -> None:
         """Stop the loop after the step under way and wait for its thread."""

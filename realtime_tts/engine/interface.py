@@ -189,6 +189,7 @@ class Engine(Protocol):
     def kv_cache(self) -> KVCacheSize | None:
         """Size of the memory for keys and values, which plans assign; None: it has no limit, and
         plans reserve nothing."""
+        return None
 
     def warm_up(self, progress: Progress) -> list[MeasuredStep]:
         """Do everything slow once, so that the first listener does not wait for it.
@@ -215,6 +216,7 @@ class Engine(Protocol):
 
         A `Prefill` says whether they are part of it; their sound comes with that of the next frame.
         """
+        return 0
 
     def open(self, utterance_id: str, spec: UtteranceSpec, spoken: Codes | None = None) -> None:
         """Begin an utterance; it owns no slot until a plan prefills it. Raises RequestError.

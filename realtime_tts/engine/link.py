@@ -225,10 +225,11 @@ class EngineLink(Protocol):
         """
 
     def info_for(self, spec: UtteranceSpec) -> EngineInfo:
-        """Return what the checkpoint that would speak this can do, where there are several.
+        """Return what the checkpoint that would speak this can do; by default there is only one.
 
         Raises RequestError for one that is not loaded.
         """
+        return self.info
 
     def check(self, spec: UtteranceSpec) -> None:
         """Raise RequestError if the engine cannot do what `spec` asks. Cheap."""
@@ -236,7 +237,9 @@ class EngineLink(Protocol):
     def status(self) -> EngineStatus: ...
 
     def stranded(self) -> Sequence[Stranded]:
-        """Return utterances that should leave engines that still run, for others with capacity."""
+        """Return utterances that should leave engines that still run, for others with capacity; by
+        default there are no others."""
+        return []
 
     async def stop(self) -> None:
         """Stop the loop; open utterances end with Failed(code="engine_stopped")."""

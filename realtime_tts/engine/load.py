@@ -7,7 +7,7 @@ a fake.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,14 +19,12 @@ from realtime_tts.engine.interface import Engine, Progress, no_voice
 from realtime_tts.engine.models import FamilyOf
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import CheckpointError
-from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from realtime_tts.text.tokenizer import LoadTokenizer, Qwen2Tokenizer
 from realtime_tts.voices.audio import Recording
 from realtime_tts.voices.file import write_voice
 from realtime_tts.voices.form import NewVoice
 from realtime_tts.voices.maker import SILENCE_SECONDS, VoiceMaker, load_fake
 from realtime_tts.voices.stored import open_registry
-
-TokenizerLoaders = Callable[[], Qwen2Tokenizer] | Mapping[str, Callable[[], Qwen2Tokenizer]]
 
 
 def engine_loader(config: EngineConfig) -> Callable[[Progress], Engine]:
@@ -65,7 +63,7 @@ def load_tokenizer(config: EngineConfig) -> Qwen2Tokenizer:
     return Qwen2Tokenizer.from_folder(find_checkpoint(config.checkpoint))
 
 
-def tokenizer_loaders(configs: Sequence[EngineConfig]) -> TokenizerLoaders:
+def tokenizer_loaders(configs: Sequence[EngineConfig]) -> LoadTokenizer:
     """Return what loads the tokenizer of one checkpoint, or of each by the name of its model."""
     if len(configs) == 1:
         return partial(load_tokenizer, configs[0])
@@ -102,30 +100,25 @@ if TYPE_CHECKING:
     from realtime_tts.model.voice_encoder import VoiceEncoder
 
 
-class ModelVoiceMaker:
-    """A `VoiceMaker` over the model's `VoiceEncoder`."""
-
-    def __init__(self, encoder: VoiceEncoder) -> None:
-        self._encoder = encoder
-
-    def make(self, wanted: NewVoice, recording: Recording, path: Path) -> None:
-        voice = self._encoder.encode(
-            recording.samples,
-            recording.sample_rate,
-            transcript=wanted.text,
-            silence=SILENCE_SECONDS if wanted.append_silence else 0.0,
-            name=wanted.name,
-            language=wanted.language,
-        )
-        write_voice(
-            path,
-            voice.embedding.numpy(),
-            name=voice.name,
-            model=voice.model,
-            codes=None if voice.codes is None else voice.codes.numpy(),
-            language=voice.language,
-            transcript=voice.transcript,
-        )
+def _make_voice(encoder: VoiceEncoder, wanted: NewVoice, recording: Recording, path: Path) -> None:
+    """Encode with the model's encoder: with that given, a `VoiceMaker`."""
+    voice = encoder.encode(
+        recording.samples,
+        recording.sample_rate,
+        transcript=wanted.text,
+        silence=SILENCE_SECONDS if wanted.append_silence else 0.0,
+        name=wanted.name,
+        language=wanted.language,
+    )
+    write_voice(
+        path,
+        voice.embedding.numpy(),
+        name=voice.name,
+        model=voice.model,
+        codes=None if voice.codes is None else voice.codes.numpy(),
+        language=voice.language,
+        transcript=voice.transcript,
+    )
 
 
 def load_voice_maker(*checkpoints: str) -> VoiceMaker:
@@ -142,7 +135,7 @@ def load_voice_maker(*checkpoints: str) -> VoiceMaker:
     reasons = []
     for checkpoint in checkpoints:
         try:
-            return ModelVoiceMaker(VoiceEncoder.load(Path(find_checkpoint(checkpoint))))
+            return partial(_make_voice, VoiceEncoder.load(Path(find_checkpoint(checkpoint))))
         except CheckpointError as error:  # another variant, which has no encoders
             reasons.append(str(error))
     raise CheckpointError("; ".join(reasons))

@@ -18,7 +18,6 @@ from realtime_tts.errors import CheckpointError, RequestError
 from realtime_tts.model import PromptBuilder, PromptSpec, SpeechModel, VoiceLookup
 from realtime_tts.model.alignment import TextView
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
-from tts_scheduler import KVCacheSize
 
 _POSITIONS_PER_TOKEN = 4.6
 """Positions per text token: its own in the full-text layout, and frames of the slowest voices."""
@@ -150,10 +149,6 @@ class ModelEngine(Engine):
         )
 
     @property
-    def kv_cache(self) -> KVCacheSize | None:
-        return None
-
-    @property
     def model(self) -> SpeechModel:
         return self._model
 
@@ -170,9 +165,6 @@ class ModelEngine(Engine):
 
     def text_needed(self, spec: UtteranceSpec) -> int:
         return self._prompts.text_needed(self._spoken_as.prompt_spec(spec))
-
-    def silent_start(self, spec: UtteranceSpec) -> int:
-        return 0
 
     def open(self, utterance_id: str, spec: UtteranceSpec, spoken: Codes | None = None) -> None:
         assert utterance_id not in self._rows, f"utterance {utterance_id!r} is open already"

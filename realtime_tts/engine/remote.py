@@ -12,17 +12,17 @@ from realtime_tts.engine.interface import EngineInfo, UtteranceSpec, check_spec
 from realtime_tts.engine.link import (
     Cancel,
     Command,
+    EngineLink,
     EngineStatus,
     Event,
     Failed,
     Last,
     Open,
     Refused,
-    Stranded,
 )
 
 
-class RemoteEngine:
+class RemoteEngine(EngineLink):
     """The part of an `EngineLink` that only needs a channel. `name` is the engine's in the log.
     `registered` returns whether a name is that of a registered voice."""
 
@@ -58,18 +58,11 @@ class RemoteEngine:
                 self._open.discard(command.id)
         self._channel.send(wire.Commands(list(commands)))
 
-    def info_for(self, spec: UtteranceSpec) -> EngineInfo:
-        return self.info
-
     def check(self, spec: UtteranceSpec) -> None:
         check_spec(self.info, spec, self._registered)
 
     def status(self) -> EngineStatus:
         return self._health.status(self._failure)
-
-    def stranded(self) -> list[Stranded]:
-        """Return an empty list: there is no other engine here."""
-        return []
 
     # Events.
 

@@ -7,6 +7,8 @@ up. PCM travels as plain bytes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from realtime_tts.engine.interface import EngineInfo
@@ -99,23 +101,8 @@ class Stopped(msgspec.Struct, frozen=True, tag=True):
 
 Up = Loading | Ready | Happened | Heartbeat | LogLine | Broken | Stopped
 
-_encoder = msgspec.msgpack.Encoder()
-_down_decoder = msgspec.msgpack.Decoder(Down)
-_up_decoder = msgspec.msgpack.Decoder(Up)
-
-
-def encode(message: Down | Up) -> bytes:
-    """Return the message as bytes."""
-    return _encoder.encode(message)
-
-
-def decode_down(data: bytes | memoryview) -> Down:
-    """Return the front's message in `data`. Raises msgspec.DecodeError."""
-    found: Down = _down_decoder.decode(data)
-    return found
-
-
-def decode_up(data: bytes | memoryview) -> Up:
-    """Return the engine's message in `data`. Raises msgspec.DecodeError."""
-    found: Up = _up_decoder.decode(data)
-    return found
+encode: Callable[[Down | Up], bytes] = msgspec.msgpack.Encoder().encode
+decode_down: Callable[[bytes | memoryview], Down] = msgspec.msgpack.Decoder(Down).decode
+"""Return the front's message in these bytes. Raises msgspec.DecodeError."""
+decode_up: Callable[[bytes | memoryview], Up] = msgspec.msgpack.Decoder(Up).decode
+"""Return the engine's message in these bytes. Raises msgspec.DecodeError."""

@@ -16,7 +16,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -267,16 +267,3 @@ class Ingress:
             self._keeping.cancel()
             await asyncio.gather(self._keeping, return_exceptions=True)
         shutil.rmtree(self._folder, ignore_errors=True)
-
-
-@contextlib.asynccontextmanager
-async def running(
-    config: IngressConfig, members: Iterable[Member] = (), haproxy: str | None = None
-) -> AsyncIterator[Ingress]:
-    """Run an ingress for the block; at its end, calls are cut."""
-    ingress = Ingress(config, members, haproxy)
-    try:
-        await ingress.start()
-        yield ingress
-    finally:
-        await ingress.stop()

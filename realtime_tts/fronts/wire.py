@@ -3,6 +3,7 @@ child_process.py: msgpack, one struct per message. Sockets are sent another way 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -126,23 +127,8 @@ class TakenOver(msgspec.Struct, frozen=True, tag=True):
 
 Up = Listening | Ready | PageWanted | Families | Prepared | TakenOver
 
-_encoder = msgspec.msgpack.Encoder()
-_down_decoder = msgspec.msgpack.Decoder(Down)
-_up_decoder = msgspec.msgpack.Decoder(Up)
-
-
-def encode(message: Down | Up) -> bytes:
-    """Return the message as bytes."""
-    return _encoder.encode(message)
-
-
-def decode_down(data: bytes) -> Down:
-    """Return the parent's message in `data`. Raises msgspec.DecodeError."""
-    found: Down = _down_decoder.decode(data)
-    return found
-
-
-def decode_up(data: bytes) -> Up:
-    """Return the front's message in `data`. Raises msgspec.DecodeError."""
-    found: Up = _up_decoder.decode(data)
-    return found
+encode: Callable[[Down | Up], bytes] = msgspec.msgpack.Encoder().encode
+decode_down: Callable[[bytes], Down] = msgspec.msgpack.Decoder(Down).decode
+"""Return the parent's message in these bytes. Raises msgspec.DecodeError."""
+decode_up: Callable[[bytes], Up] = msgspec.msgpack.Decoder(Up).decode
+"""Return the front's message in these bytes. Raises msgspec.DecodeError."""

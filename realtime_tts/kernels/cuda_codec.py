@@ -19,6 +19,7 @@ from realtime_tts.kernels.cuda_program import (
     CudaProgram,
     compile_cuda,
     hopper_obstacle,
+    pointer_fields,
     program_or_warning,
 )
 
@@ -51,9 +52,7 @@ class StateArguments(ctypes.Structure):
     """The struct `State` of cuda/codec_tiles.cuh."""
 
     _fields_ = (
-        ("taps", ctypes.c_void_p),
-        ("side", ctypes.c_void_p),
-        ("slots", ctypes.c_void_p),
+        *pointer_fields("taps side slots"),
         ("slot_stride", ctypes.c_int64),
         ("side_stride", ctypes.c_int64),
     )
@@ -63,12 +62,7 @@ class UnitArguments(ctypes.Structure):
     """The struct `Arguments` of cuda/codec_unit.cu."""
 
     _fields_ = (
-        ("x", ctypes.c_void_p),
-        ("active", ctypes.c_void_p),
-        ("weights", ctypes.c_void_p),
-        ("numbers", ctypes.c_void_p),
-        ("raw", ctypes.c_void_p),
-        ("activated", ctypes.c_void_p),
+        *pointer_fields("x active weights numbers raw activated"),
         ("state", StateArguments),
         ("rows", ctypes.c_int),
         ("steps", ctypes.c_int),
@@ -80,10 +74,7 @@ class ConvArguments(ctypes.Structure):
     """The struct `Arguments` of cuda/codec_conv.cu."""
 
     _fields_ = (
-        ("x", ctypes.c_void_p),
-        ("weights", ctypes.c_void_p),
-        ("numbers", ctypes.c_void_p),
-        ("activated", ctypes.c_void_p),
+        *pointer_fields("x weights numbers activated"),
         ("state", StateArguments),
         ("rows", ctypes.c_int),
         ("steps", ctypes.c_int),

@@ -16,6 +16,7 @@ from realtime_tts.kernels.cuda_program import (
     addresses,
     decoder_settings,
     hopper_obstacle,
+    pointer_fields,
     program_or_warning,
 )
 from realtime_tts.kernels.predictor_frame import FrameDraws, FrameModel
@@ -62,23 +63,8 @@ class FrameArguments(ctypes.Structure):
     """The struct `Arguments` of the kernels."""
 
     _fields_ = (
-        ("layers", ctypes.c_void_p),
-        ("heads", ctypes.c_void_p),
-        ("inputs", ctypes.c_void_p),
-        ("norm", ctypes.c_void_p),
-        ("cos", ctypes.c_void_p),
-        ("sin", ctypes.c_void_p),
-        ("x", ctypes.c_void_p),
-        ("pages", ctypes.c_void_p),
-        ("temperature", ctypes.c_void_p),
-        ("top_k", ctypes.c_void_p),
-        ("greedy", ctypes.c_void_p),
-        ("uniform", ctypes.c_void_p),
-        ("codes", ctypes.c_void_p),
-        ("failed", ctypes.c_void_p),
-        ("logits", ctypes.c_void_p),
-        ("words", ctypes.c_void_p),
-        ("rounds", ctypes.c_void_p),
+        *pointer_fields("layers heads inputs norm cos sin x pages temperature top_k greedy"),
+        *pointer_fields("uniform codes failed logits words rounds"),
         ("layer_stride", ctypes.c_int64),
         ("uniform_stride", ctypes.c_int64),
         ("slots", ctypes.c_int),

@@ -11,7 +11,7 @@ import ctypes
 import hashlib
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -94,6 +94,11 @@ class CudaProgram:
             text = ctypes.c_char_p()
             self._driver.cuGetErrorString(status, ctypes.byref(text))
             raise CudaError((text.value or b"unknown").decode())
+
+
+def pointer_fields(names: str) -> Iterator[tuple[str, type[ctypes.c_void_p]]]:
+    """Yield the fields of a struct that are pointers; their names are separated by spaces."""
+    return ((name, ctypes.c_void_p) for name in names.split())
 
 
 def addresses(tensors: Sequence[Tensor], device: torch.device) -> Tensor:

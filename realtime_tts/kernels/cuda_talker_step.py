@@ -19,6 +19,7 @@ from realtime_tts.kernels.cuda_program import (
     addresses,
     decoder_settings,
     hopper_obstacle,
+    pointer_fields,
     program_or_warning,
 )
 from realtime_tts.kernels.decoder import DecoderModel
@@ -43,20 +44,8 @@ class StepArguments(ctypes.Structure):
     """The struct `Arguments` of the kernel."""
 
     _fields_ = (
-        ("layers", ctypes.c_void_p),
-        ("norm", ctypes.c_void_p),
-        ("cos", ctypes.c_void_p),
-        ("sin", ctypes.c_void_p),
-        ("x", ctypes.c_void_p),
-        ("out", ctypes.c_void_p),
-        ("pages", ctypes.c_void_p),
-        ("tables", ctypes.c_void_p),
-        ("slots", ctypes.c_void_p),
-        ("positions", ctypes.c_void_p),
-        ("words", ctypes.c_void_p),
-        ("partials", ctypes.c_void_p),
-        ("rounds", ctypes.c_void_p),
-        ("queries", ctypes.c_void_p),
+        *pointer_fields("layers norm cos sin x out pages tables slots positions words partials"),
+        *pointer_fields("rounds queries"),
         ("watched", ctypes.c_uint64),
         ("layer_stride", ctypes.c_int64),
         ("table_stride", ctypes.c_int),

@@ -25,19 +25,16 @@ class KVCache:
         self, config: TransformerConfig, slots: int, device: torch.device, dtype: torch.dtype
     ) -> None:
         self._config, self._device, self._dtype = config, device, dtype
-        self._lengths = [0] * slots
+        self.lengths = [0] * slots
+        """Number of positions stored for each slot."""
         self._buffers: list[Tensor | None] = [None] * slots
         # Per slot and layer, views made once: Python is a large part of a step on the CPU.
         self._layers: list[list[Tensor]] = [[] for _ in range(slots)]
         self._rows: list[tuple[int, int]] = []  # (slot, position) of this step
 
-    def length(self, slot: int) -> int:
-        """Return the number of positions stored for a slot."""
-        return self._lengths[slot]
-
     def clear(self, slot: int) -> None:
         """Clear a slot's positions."""
-        self._lengths[slot] = 0
+        self.lengths[slot] = 0
         buffer = self._buffers[slot]
         if buffer is not None and buffer.shape[3] > _FIRST_CAPACITY:
             self._buffers[slot] = None  # a long turn must not keep its memory for ever
@@ -50,10 +47,10 @@ class KVCache:
         """
         positions = []
         for slot in slots:
-            position = self._lengths[slot]
+            position = self.lengths[slot]
             positions.append(position)
             self._reserve(slot, position + count)
-            self._lengths[slot] = position + count
+            self.lengths[slot] = position + count
         self._rows = list(zip(slots, positions, strict=True))
         return positions
 

@@ -20,7 +20,7 @@ from realtime_tts.protocol.intake import Intake
 from realtime_tts.protocol.parsing import ProtocolError, TooLarge, decode_client_message
 from realtime_tts.protocol.query import parse_query
 from realtime_tts.protocol.settings import Limits, SessionSettings
-from realtime_tts.protocol.turns import Turns, failed, interrupted
+from realtime_tts.protocol.turns import Turns, failed, interrupted, refused
 
 _WARNINGS_REMEMBERED = 64  # a field sent with each delta causes one warning
 
@@ -231,7 +231,7 @@ class Session:
         try:
             self._apply(message)
         except RealtimeTTSError as error:
-            return [Send(_error("bad_settings", str(error)))]
+            return [refused("bad_settings", str(error))]
         return [Send(self._ready())]
 
     def _on_session_close(self, message: m.SessionClose, now: float) -> list[Effect]:
@@ -266,7 +266,7 @@ class Session:
             refusal = TurnFailure(error.code, str(error))
             effects = [*self._turns.text(error.text, now, refusal), *self._settle()]
         else:
-            effects = [Send(_error(error.code, str(error)))]
+            effects = [refused(error.code, str(error))]
         if not self._intake.tolerates_bad(now):
             window = self.limits.bad_message_window_ms
             why = f"{self.limits.max_bad_messages} bad messages within {window} ms"
@@ -280,7 +280,3 @@ class Session:
                 self._warned.add(sentence)
                 effects += self.warn("unknown_field", sentence)
         return effects
-
-
-def _error(code: str, message: str) -> m.ErrorMessage:
-    return m.ErrorMessage(code=code, message=message, fatal=False, retryable=False)

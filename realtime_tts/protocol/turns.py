@@ -85,12 +85,12 @@ class Turns:
 
     def codes(self, message: m.TurnCodes, now: float) -> list[Effect]:
         problem = self._brought.add(message)
-        return [] if problem is None else [_refused("bad_message", problem)]
+        return [] if problem is None else [refused("bad_message", problem)]
 
     def resume(self, message: m.TurnResume, now: float) -> list[Effect]:
         if self._table.get(message.turn_id) is not None:
             why = f"this session knows turn {message.turn_id}: a turn is resumed in another one"
-            return [_refused("turn_known", why)]
+            return [refused("turn_known", why)]
         resume = self._brought.resume(message, now)
         settings = self._traced(message.traceparent)
         turn = self._table.begin(message.turn_id, settings, now, resume)
@@ -302,7 +302,7 @@ def _samples(message: m.Interrupt | m.Played) -> int | None:
     return message.played_samples
 
 
-def _refused(code: str, message: str) -> Send:
+def refused(code: str, message: str) -> Send:
     return Send(m.ErrorMessage(code=code, message=message, fatal=False, retryable=False))
 
 

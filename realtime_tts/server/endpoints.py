@@ -56,18 +56,18 @@ async def read_body(request: Request, most: int) -> bytes:
 
 
 async def read_upload(
-    request: Request, most: int, too_large: Callable[[int | None], Exception]
+    request: Request, most: int, too_large: Callable[[str], Exception]
 ) -> list[bytes]:
     """Return the body in pieces. As soon as the body has, or claims, more than `most` bytes, raises
-    what `too_large` makes of its size (None if that is not known). Raises KeyEnded, too."""
+    what `too_large` makes of the words for its size. Raises KeyEnded, too."""
     claimed = request.headers.get("content-length", "")
     if claimed.isdecimal() and int(claimed) > most:
-        raise too_large(int(claimed))
+        raise too_large(f"{int(claimed)} bytes")
     pieces, size = [], 0
     async for piece in request.stream():
         size += len(piece)
         if size > most:
-            raise too_large(None)
+            raise too_large("more")
         pieces.append(piece)
     if account_of(request.scope).ended:
         raise KeyEnded(revoked().message)

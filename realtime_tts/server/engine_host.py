@@ -21,14 +21,12 @@ from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.announcement import announce
 from realtime_tts.server.time_slices import TimeSlices
 from realtime_tts.text.spoken import SpeechRates
-from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from realtime_tts.text.tokenizer import LoadTokenizer, Qwen2Tokenizer
 from tts_scheduler import Reaction
 
 log = logging.getLogger(__name__)
 
 EventHandler = Callable[[Event], None]
-LoadTokenizer = Callable[[], Qwen2Tokenizer] | Mapping[str, Callable[[], Qwen2Tokenizer]]
-"""Loads the tokenizer of all models, or of each by the name of its model."""
 _POLL_SECONDS = 0.05
 _LEAST_WAIT_MS = 250  # before trying again
 _STOP_SECONDS = 5.0

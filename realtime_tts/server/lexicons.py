@@ -115,8 +115,7 @@ async def _delete(folder: LexiconFolder, request: Request) -> Response:
     return Response(status_code=204)
 
 
-def _too_large(size: int | None) -> LexiconTooLarge:
-    found = "more" if size is None else f"{size} bytes"
+def _too_large(found: str) -> LexiconTooLarge:
     return LexiconTooLarge(f"a lexicon may have {MAX_BODY_BYTES} bytes, found {found}")
 
 

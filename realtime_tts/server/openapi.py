@@ -8,9 +8,10 @@ list the operations; tests/server/test_openapi.py compares them with the applica
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from itertools import chain
 from typing import Any, ClassVar, Protocol
 
 import msgspec
@@ -76,15 +77,18 @@ class Operation:
     """One method of one path. `open`: it needs no key."""
 
     id: str
-    method: str
+    method: str = "GET"
     path: str
-    tag: str
     summary: str
     description: str = ""
     parameters: tuple[Parameter, ...] = ()
     body: Content = field(default_factory=dict)
     answers: Mapping[int, Answer]
     open: bool = False
+
+
+Sections = Mapping[str, Sequence[Operation]]
+"""Operations by the tag that they have in the document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +99,6 @@ class Elsewhere:
     reference: str
     prefixes: tuple[str, ...]
 
-    def has(self, path: str) -> bool:
-        return path.startswith(self.prefixes)
-
 
 def refused(error: Shape, *refusals: ErrorCase) -> dict[int, Answer]:
     """Return an answer with the body `error` for each status of these cases."""
@@ -107,15 +108,16 @@ def refused(error: Shape, *refusals: ErrorCase) -> dict[int, Answer]:
     return {status: Answer(" ".join(lines), {JSON: error}) for status, lines in meanings.items()}
 
 
-def document(operations: Iterable[Operation], elsewhere: Iterable[Elsewhere]) -> dict[str, Any]:
+def document(sections: Sections, elsewhere: Iterable[Elsewhere]) -> dict[str, Any]:
     """Return the OpenAPI document."""
-    operations = list(operations)
-    types = list(_types(operations))
+    types = list(_types(chain(*sections.values())))
     shown, components = msgspec.json.schema_components(types, ref_template=_SCHEMAS)
     schemas = dict(zip(map(repr, types), shown, strict=True))
     paths: dict[str, dict[str, Any]] = {}
-    for one in operations:
-        paths.setdefault(one.path, {})[one.method.lower()] = _described(one, schemas)
+    for tag, operations in sections.items():
+        for one in operations:
+            described = {"operationId": one.id, "tags": [tag], **_described(one, schemas)}
+            paths.setdefault(one.path, {})[one.method.lower()] = described
     return {
         "openapi": "3.1.0",
         "info": {
@@ -127,7 +129,7 @@ def document(operations: Iterable[Operation], elsewhere: Iterable[Elsewhere]) ->
         },
         "servers": [{"url": "/", "description": "the server that this document comes from"}],
         "security": [{"bearer": []}, {"header": []}, {}],
-        "tags": [{"name": tag} for tag in dict.fromkeys(one.tag for one in operations)],
+        "tags": [{"name": tag} for tag in sections],
         "paths": paths,
         "components": {
             "schemas": {name: _tidy(schema) for name, schema in components.items()},
@@ -173,7 +175,7 @@ def _described(one: Operation, schemas: Mapping[str, Any]) -> dict[str, Any]:
     def content(shapes: Content) -> dict[str, Any]:
         return {media: {"schema": _schema(shape, schemas)} for media, shape in shapes.items()}
 
-    found: dict[str, Any] = {"operationId": one.id, "tags": [one.tag], "summary": one.summary}
+    found: dict[str, Any] = {"summary": one.summary}
     if one.description:
         found["description"] = _one_line(one.description)
     if parameters := [*_in_path(one.path), *map(_in_query, one.parameters)]:

@@ -17,14 +17,12 @@ _NOT_READY = ErrorCase(
     503, "not_ready", "Loading, draining or full: try again after `Retry-After`."
 )
 _REFUSED = refused(openai.ProblemBody, *_DENIED, _NOT_READY)
-_TAG = "Speech, as OpenAI's API has it"
 
-OPERATIONS = (
+_SPEECH = [
     Operation(
         id="create_speech",
         method="POST",
         path=openai.AUDIO_PATHS + "speech",
-        tag=_TAG,
         summary="Speak a text",
         description="The sound comes while it is made. What fails after the answer has begun cuts "
         "the connection, or is an event where the answer is of events (`stream_format: sse`).",
@@ -47,34 +45,26 @@ OPERATIONS = (
     ),
     Operation(
         id="list_audio_voices",
-        method="GET",
         path=openai.AUDIO_PATHS + "voices",
-        tag=_TAG,
         summary="List the voices",
         answers={200: Answer("The voices", {JSON: openai.AudioVoices})} | _REFUSED,
     ),
     Operation(
         id="list_audio_models",
-        method="GET",
         path=openai.AUDIO_PATHS + "models",
-        tag=_TAG,
         summary="List the models",
         answers={200: Answer("The models", {JSON: openai.AudioModels})} | _REFUSED,
     ),
     Operation(
         id="list_models",
-        method="GET",
         path=openai.MODELS_PATH,
-        tag=_TAG,
         summary="List the loaded checkpoints",
         description="A request with `xi-api-key` gets the list that ElevenLabs' clients expect.",
         answers={200: Answer("The checkpoints", {JSON: openai.ModelList})} | _REFUSED,
     ),
     Operation(
         id="show_model",
-        method="GET",
         path=openai.MODELS_PATH + "/{model}",
-        tag=_TAG,
         summary="Show one checkpoint",
         answers={200: Answer("The checkpoint", {JSON: openai.Model})}
         | refused(
@@ -84,7 +74,9 @@ OPERATIONS = (
             _NOT_READY,
         ),
     ),
-)
+]
+
+OPERATIONS = {"Speech, as OpenAI's API has it": _SPEECH}
 
 ELSEWHERE = (
     Elsewhere(

@@ -61,9 +61,7 @@ def _of_lexicons(*more: type[lexicons.LexiconError] | ErrorCase) -> dict[int, An
 _VOICES = [
     Operation(
         id="list_voices",
-        method="GET",
         path="/v1/voices",
-        tag="Voices",
         summary="List the voices",
         description="Speakers of the loaded checkpoints, and registered voices. A request with "
         "`xi-api-key` gets the list that ElevenLabs' clients expect.",
@@ -73,7 +71,6 @@ _VOICES = [
         id="create_voice",
         method="POST",
         path="/v1/voices",
-        tag="Voices",
         summary="Register a voice",
         description="From a recording in a form, or from an embedding as JSON. It needs a Base "
         "checkpoint and --voices-dir.",
@@ -94,9 +91,7 @@ _VOICES = [
     ),
     Operation(
         id="show_voice",
-        method="GET",
         path="/v1/voices/{id}",
-        tag="Voices",
         summary="Show one voice",
         answers={200: Answer("The voice", {JSON: Voice})} | _of_voices(voices.UnknownVoice),
     ),
@@ -104,7 +99,6 @@ _VOICES = [
         id="delete_voice",
         method="DELETE",
         path="/v1/voices/{id}",
-        tag="Voices",
         summary="Remove a registered voice",
         description="Turns that speak with it go on.",
         answers={204: Answer("The voice is gone")}
@@ -117,9 +111,7 @@ _VOICES = [
     ),
     Operation(
         id="export_embedding",
-        method="GET",
         path="/v1/voices/{id}/embedding",
-        tag="Voices",
         summary="Export the embedding of a registered voice",
         description="As JSON that `POST /v1/voices` accepts.",
         answers={200: Answer("The embedding", {JSON: EmbeddingBody})}
@@ -130,17 +122,13 @@ _VOICES = [
 _LEXICONS = [
     Operation(
         id="list_lexicons",
-        method="GET",
         path=LEXICONS_PATH,
-        tag="Lexicons",
         summary="List the stored lexicons",
         answers={200: Answer("The newest version of each", {JSON: LexiconList})} | _of_lexicons(),
     ),
     Operation(
         id="show_lexicon",
-        method="GET",
         path=LEXICONS_PATH + "/{ref}",
-        tag="Lexicons",
         summary="Show a lexicon with its entries",
         description="`ref` is its name, or `name@version` for one version.",
         parameters=(
@@ -153,7 +141,6 @@ _LEXICONS = [
         id="put_lexicon",
         method="PUT",
         path=LEXICONS_PATH + "/{ref}",
-        tag="Lexicons",
         summary="Store a new version of a lexicon",
         description="`ref` is its name: 1 to 64 characters of a-z, 0-9, _ and -.",
         body={JSON: LexiconBody, **_PLS},
@@ -171,7 +158,6 @@ _LEXICONS = [
         id="delete_lexicon",
         method="DELETE",
         path=LEXICONS_PATH + "/{ref}",
-        tag="Lexicons",
         summary="Delete a lexicon, or one version of it",
         description="`ref` is its name, or `name@version` for one version.",
         answers={204: Answer("It is gone")}
@@ -184,7 +170,6 @@ _ACCESS = [
         id="create_token",
         method="POST",
         path=TOKEN_PATH,
-        tag="Access",
         summary="Make a short-lived token for a web page",
         description="The page sends it where the key would be. It speaks and reads lists; it makes "
         "no tokens and changes no voices.",
@@ -206,9 +191,7 @@ _ACCESS = [
     ),
     Operation(
         id="show_usage",
-        method="GET",
         path=USAGE_PATH,
-        tag="Access",
         summary="Show what a key has used, by day",
         description="There is such a route only on a server with customers' keys (--keys). An "
         "`admin` key and the server's own see all keys.",
@@ -233,9 +216,7 @@ _ACCESS = [
 def _probe(path: str, summary: str, problem: str, description: str = "") -> Operation:
     return Operation(
         id=path.removeprefix("/"),
-        method="GET",
         path=path,
-        tag="Operation",
         summary=summary,
         description=description,
         open=True,
@@ -246,9 +227,7 @@ def _probe(path: str, summary: str, problem: str, description: str = "") -> Oper
 def _file(id: str, path: str, summary: str, media_type: str, kind: str = "string") -> Operation:
     return Operation(
         id=id,
-        method="GET",
         path=path,
-        tag="Operation",
         summary=summary,
         open=True,
         answers={
@@ -271,9 +250,7 @@ _OPERATION = [
     ),
     Operation(
         id="metrics",
-        method="GET",
         path="/metrics",
-        tag="Operation",
         summary="Metrics for Prometheus",
         description="In the text format, or in OpenMetrics where `Accept` asks for it.",
         answers={
@@ -287,18 +264,14 @@ _OPERATION = [
     ),
     Operation(
         id="load",
-        method="GET",
         path="/v1/load",
-        tag="Operation",
         summary="How full the server is",
         description="Also before it is ready, and while it drains.",
         answers={200: Answer("A snapshot", {JSON: Load})} | refused(ErrorMessage, *GATE, _ADMIN),
     ),
     Operation(
         id="websocket",
-        method="GET",
         path="/v1/tts",
-        tag="Operation",
         summary="The WebSocket for speech",
         description="With the subprotocol `realtime-tts.v1`; PROTOCOL.md in the source describes "
         "its messages. A plain request is told so.",
@@ -313,4 +286,9 @@ _OPERATION = [
     _file("docs", DOCS_PATH, "This document as a page", "text/html"),
 ]
 
-OPERATIONS = (*_VOICES, *_LEXICONS, *_ACCESS, *_OPERATION)
+OPERATIONS = {
+    "Voices": _VOICES,
+    "Lexicons": _LEXICONS,
+    "Access": _ACCESS,
+    "Operation": _OPERATION,
+}

@@ -40,7 +40,7 @@ _MARKED = re.compile(r"`([^`]+)`|(https?://[^\s`]+)")
 @functools.cache
 def openapi() -> dict[str, Any]:
     """Return the document, which is the same for everybody."""
-    return document((*DIALECTS, *NATIVE), ELSEWHERE)
+    return document({**DIALECTS, **NATIVE}, ELSEWHERE)
 
 
 @functools.cache

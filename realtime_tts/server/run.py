@@ -24,7 +24,7 @@ from realtime_tts.metrics import Metrics
 from realtime_tts.server.agent import answering
 from realtime_tts.server.app import create_app
 from realtime_tts.server.checks import check_access, check_tracing
-from realtime_tts.server.engine_host import EngineHost, LoadTokenizer
+from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.front import Front
 from realtime_tts.server.guarded import guarded
 from realtime_tts.server.http import GuardedHttp
@@ -33,6 +33,7 @@ from realtime_tts.server.listening import bind, bind_agent
 from realtime_tts.server.occupancy import FrontRow
 from realtime_tts.server.tls import Certificate
 from realtime_tts.server.websocket import GuardedWebSocket
+from realtime_tts.text.tokenizer import LoadTokenizer
 from realtime_tts.tracing.names import FRONT
 from realtime_tts.voices.library import VoiceLibrary
 

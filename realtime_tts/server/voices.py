@@ -167,7 +167,7 @@ async def _create(front: Front, request: Request) -> Response:
     kind = content_type.partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
         async with library.place() as worker:
-            body = await read_upload(request, MAX_BODY_BYTES, _too_large)
+            body = await read_upload(request, MAX_BODY_BYTES, too_large)
             record = await library.clone(
                 worker, body, content_type, info.voices, lambda: account.registers
             )
@@ -199,12 +199,7 @@ async def _delete(front: Front, request: Request) -> Response:
     return Response(status_code=204)
 
 
-def _too_large(size: int | None) -> UploadTooLarge:
-    return UploadTooLarge(too_large(size))
-
-
-def _too_large_json(size: int | None) -> UploadTooLarge:
-    found = "more" if size is None else f"{size} bytes"
+def _too_large_json(found: str) -> UploadTooLarge:
     return UploadTooLarge(f"an embedding as JSON may have {MAX_JSON_BYTES} bytes, found {found}")
 
 

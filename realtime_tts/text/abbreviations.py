@@ -171,29 +171,19 @@ class AbbreviationReader:
     def _numeral(self, text: str, at: int, ended: bool) -> Reading | None:
         """Read a numeral behind any capitalised word: Halo III."""
         assert self._language.numerals
-        end = at
-        while end < len(text) and text[end] in _ROMAN_LETTERS:
-            end += 1
-        if end == len(text) and not ended:
-            return None
-        match = self._language.numerals.match(text, at)
-        if match is None or match.end() != end:
-            return Reading(0, "")
-        return Reading(end - at, self._language.cardinal(roman_value(match.group())))
+        numeral = _numeral_at(self._language.numerals, text, at, ended)
+        if not numeral:
+            return None if numeral is None else Reading(0, "")
+        return Reading(len(numeral), self._language.cardinal(roman_value(numeral)))
 
     def _roman(self, text: str, at: int, ended: bool, previous: str) -> Reading | None:
-        end = at
-        while end < len(text) and text[end] in _ROMAN_LETTERS:
-            end += 1
-        if end == len(text) and not ended:
+        """Read a numeral behind the name of a king or the word for a part: Louis XIV, Part II."""
+        numeral = _numeral_at(_ROMAN, text, at, ended)
+        if numeral is None:
             return None
-        match = _ROMAN.match(text, at)
-        if match is None or match.end() != end:
+        if numeral in ("", "L", "C"):
             return Reading(0, "")
-        value = roman_value(match.group())
-        if match.group() in ("", "L", "C"):
-            return Reading(0, "")
-        lang = self._language
+        lang, value, end = self._language, roman_value(numeral), at + len(numeral)
         if value == 1 and previous not in lang.before_one:
             return Reading(0, "")
         if value == 1 and text[end : end + 1] in ("", " "):
@@ -203,6 +193,18 @@ class AbbreviationReader:
         if previous in lang.kings:
             return Reading(end - at, lang.the + lang.ordinal(value, ""))
         return Reading(end - at, lang.cardinal(value))
+
+
+def _numeral_at(pattern: re.Pattern[str], text: str, at: int, ended: bool) -> str | None:
+    """Return the numeral at `at`, if the pattern takes all its letters, else ""; None if more text
+    is needed."""
+    end = at
+    while end < len(text) and text[end] in _ROMAN_LETTERS:
+        end += 1
+    if end == len(text) and not ended:
+        return None
+    match = pattern.match(text, at)
+    return match.group() if match is not None and match.end() == end else ""
 
 
 def word_before(before: str) -> str:

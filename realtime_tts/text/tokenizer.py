@@ -9,7 +9,7 @@ on its own and putting control ids, which config.json names, around it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -161,3 +161,7 @@ def _read_added_tokens(path: Path, vocabulary: Mapping[str, int]) -> dict[str, i
             )
         added[content] = index
     return added
+
+
+LoadTokenizer = Callable[[], Qwen2Tokenizer] | Mapping[str, Callable[[], Qwen2Tokenizer]]
+"""Loads the tokenizer of all models, or of each by the name of its model."""

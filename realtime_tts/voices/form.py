@@ -47,10 +47,9 @@ class EmbeddingBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     model: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
 
 
-def too_large(size: int | None) -> str:
-    """Return the message about a recording that is too large; `size` in bytes, None if unknown."""
-    found = "more" if size is None else f"{size} bytes"
-    return (
+def too_large(found: str) -> UploadTooLarge:
+    """Make the error for a recording that is too large. `found`: words for its size."""
+    return UploadTooLarge(
         f"a recording may have {MAX_AUDIO_BYTES} bytes (10 MB), found {found}: "
         "10 to 20 s of speech are enough, and FLAC or MP3 are smaller than WAV"
     )
@@ -64,7 +63,7 @@ def parse_form(body: bytes, content_type: str) -> NewVoice:
     if audio is None:
         raise BadVoiceRequest(f"a file field `{FILE_FIELD}` with the recording is missing")
     if len(audio) > MAX_AUDIO_BYTES:
-        raise UploadTooLarge(too_large(len(audio)))
+        raise too_large(f"{len(audio)} bytes")
     if "name" not in fields:
         raise BadVoiceRequest("the field `name`, under which to register the voice, is missing")
     text = {name: _decoded(name, value) for name, value in fields.items()}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
@@ -17,37 +17,33 @@ SILENCE_SECONDS = 0.5
 recording does not bleed into the speech."""
 
 
-class VoiceMaker(Protocol):
-    """Encodes recordings with one checkpoint. It runs in the worker, where it may block."""
+VoiceMaker = Callable[[NewVoice, Recording, Path], None]
+"""Encodes a recording with one checkpoint, and writes the voice as a file (see file.py) at a path.
+It runs in the worker, where it may block.
 
-    def make(self, wanted: NewVoice, recording: Recording, path: Path) -> None:
-        """Write the voice as a file (see file.py) at `path`.
-
-        With `wanted.text`, the file has codes as well. Raises RealtimeTTSError for a recording
-        that cannot be encoded.
-        """
+If the wanted voice has a text, the file has codes as well. Raises RealtimeTTSError for a recording
+that cannot be encoded."""
 
 
-class FakeVoiceMaker:
-    """The fake engine's encoder: its embedding is a coarse spectrum, and nothing is trained."""
-
-    def make(self, wanted: NewVoice, recording: Recording, path: Path) -> None:
-        power = np.abs(np.fft.rfft(recording.samples, 2 * 4_096)[1:]) ** 2
-        bands = np.log1p(power.reshape(_BANDS, -1).sum(axis=1)).astype(np.float32)
-        silence = SILENCE_SECONDS if wanted.append_silence else 0.0
-        frames = round((recording.seconds + silence) * 12.5)
-        codes = np.zeros((frames, 16), np.int16) if wanted.text else None
-        write_voice(
-            path,
-            bands / np.float32(np.linalg.norm(bands) + 1e-6),
-            name=wanted.name,
-            model="fake",
-            codes=codes,
-            language=wanted.language,
-            transcript=wanted.text,
-        )
+def make_fake(wanted: NewVoice, recording: Recording, path: Path) -> None:
+    """Encode as the fake engine does: the embedding is a coarse spectrum, and nothing is trained.
+    A `VoiceMaker`."""
+    power = np.abs(np.fft.rfft(recording.samples, 2 * 4_096)[1:]) ** 2
+    bands = np.log1p(power.reshape(_BANDS, -1).sum(axis=1)).astype(np.float32)
+    silence = SILENCE_SECONDS if wanted.append_silence else 0.0
+    frames = round((recording.seconds + silence) * 12.5)
+    codes = np.zeros((frames, 16), np.int16) if wanted.text else None
+    write_voice(
+        path,
+        bands / np.float32(np.linalg.norm(bands) + 1e-6),
+        name=wanted.name,
+        model="fake",
+        codes=codes,
+        language=wanted.language,
+        transcript=wanted.text,
+    )
 
 
 def load_fake() -> VoiceMaker:
-    """Make the fake encoder; the worker unpickles and calls this function."""
-    return FakeVoiceMaker()
+    """Return the fake encoder; the worker unpickles and calls this function."""
+    return make_fake

@@ -86,7 +86,7 @@ class Worker:
             except RealtimeTTSError as error:
                 raise EncoderFailed(f"the encoder cannot be loaded: {error}") from None
         self._reply(wire.Loaded())
-        self._maker.make(wanted, recording, Path(job.path))
+        self._maker(wanted, recording, Path(job.path))
 
 
 def main(parent: Parent) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from realtime_tts.config import AddressConfig, ServerConfig, SocketConfig
-from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
+from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.interface import Progress
 from realtime_tts.engine.multiprocess import MultiprocessEngine
 from realtime_tts.logs import configure_logging
@@ -21,6 +21,7 @@ from realtime_tts.server.run import serve
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from realtime_tts.voices.library import VoiceLibrary
+from tests.engine.faulty import Faults, FaultyEngine
 from tests.voices import makers
 from tts_scheduler import SchedulerConfig, StepPlan
 
@@ -35,7 +36,7 @@ class Breakable:
 
     def __call__(self, progress: Progress) -> FakeEngine:
         faults = Faults(before_step=self.before_step)
-        return FakeEngine(FakeEngineConfig(slots=SLOTS, frames_per_token=1), faults)
+        return FaultyEngine(FakeEngineConfig(slots=SLOTS, frames_per_token=1), faults)
 
     def before_step(self, plan: StepPlan) -> None:
         if self.fault.exists():

@@ -1,6 +1,6 @@
 import asyncio
 
-from realtime_tts.bench.barriers import BurstBarrier, CompletionCounter, LocalBarrier, Share
+from realtime_tts.bench.barriers import BurstBarrier, CompletionCounter, Share, no_others
 from realtime_tts.bench.observation import clock
 
 
@@ -22,7 +22,7 @@ def test_shares_cover_every_session_once() -> None:
 
 
 async def test_a_burst_begins_for_all_or_for_nobody() -> None:
-    bursts, begun = BurstBarrier(3, LocalBarrier()), []
+    bursts, begun = BurstBarrier(3, no_others), []
 
     async def session() -> None:
         for _ in range(2):
@@ -38,7 +38,7 @@ async def test_a_burst_begins_for_all_or_for_nobody() -> None:
 
 async def test_completion_waits_for_the_other_processes() -> None:
     others = Others()
-    completion = CompletionCounter(2, others)
+    completion = CompletionCounter(2, others.wait)
     first = asyncio.create_task(completion.one_more())
     await asyncio.sleep(0)
     assert not others.asked.is_set()

@@ -12,10 +12,10 @@ import websockets
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.cartesia import CartesiaSocket
 from realtime_tts.dialects.cartesia_messages import DEFAULT_BUFFER_DELAY_MS
-from realtime_tts.engine.fake import Faults
 from realtime_tts.server.track import STALL_SECONDS
 from tests.dialects.asking import SLOW, full, used_up
 from tests.dialects.cartesian import FRAME, RAW, TENTH, VOICE, cartesian, sound_of
+from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")

@@ -22,7 +22,6 @@ from realtime_tts.dialects.dashscope import (
     ends_sentence,
 )
 from realtime_tts.dialects.dashscope_messages import our_voice
-from realtime_tts.engine.fake import Faults
 from realtime_tts.engine.link import Open
 from realtime_tts.server.track import STALL_SECONDS
 from tests.dialects.asking import SLOW, full, used_up
@@ -36,6 +35,7 @@ from tests.dialects.qwen_realtime import (
     sound_of,
     types,
 )
+from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking
 
 DELTA = "response.audio.delta"

@@ -10,9 +10,9 @@ import pytest
 import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
-from realtime_tts.engine.fake import Faults
 from tests.dialects.asking import SLOW
 from tests.dialects.deepgrams import FRAME, LIVEKIT, TENTH, flux, sound_of, speaking, types_of
+from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking
 
 PIPECAT = "?model=aura-2-helena-en&encoding=linear16&sample_rate=24000&mip_opt_out=true"

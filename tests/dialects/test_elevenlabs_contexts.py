@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from realtime_tts.config import LimitsConfig, ServerConfig
-from realtime_tts.engine.fake import Faults
 from tests.dialects.asking import SLOW, used_up
 from tests.dialects.elevens import FRAME, TENTH, Client, alignments, eleven, sound_of
+from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking
 
 TEXT = "Hello there, how are you?"

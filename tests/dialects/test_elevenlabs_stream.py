@@ -13,10 +13,10 @@ import websockets
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.elevenlabs_messages import DEFAULT_FORMAT, HOLD_SECONDS, SETTLE_SECONDS
 from realtime_tts.dialects.elevenlabs_socket import DEFAULT_ID, ContextsSocket
-from realtime_tts.engine.fake import Faults
 from realtime_tts.server.track import STALL_SECONDS
 from tests.dialects.asking import SLOW, used_up
 from tests.dialects.elevens import FRAME, TENTH, alignments, eleven, sound_of
+from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking
 
 TEXT = "Hello there, how are you?"

@@ -13,11 +13,12 @@ import pytest
 
 from realtime_tts.audio import codecs
 from realtime_tts.config import LimitsConfig, ServerConfig
-from realtime_tts.engine.fake import VOICES, Faults
+from realtime_tts.engine.fake import VOICES
 from realtime_tts.engine.link import Open
 from realtime_tts.errors import RequestError
 from tests.audio.decoding import decoded, pitch
 from tests.dialects.asking import LONG, SECONDS, SLOW, TEXT, client, openai, speech_of
+from tests.engine.faulty import Faults
 from tests.server.conftest import Connecting, Speaking
 
 KEY = "sk-a-key-of-ours"

@@ -10,8 +10,8 @@ import pytest
 
 from realtime_tts.audio.encoders import Encoder
 from realtime_tts.config import LimitsConfig, ServerConfig
-from realtime_tts.engine.fake import Faults
 from tests.dialects.asking import LONG, SECONDS, SLOW, TEXT, client, openai, speech_of
+from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking
 from tests.waiting import until
 from tts_scheduler import SchedulerConfig

@@ -11,11 +11,12 @@ import pytest
 import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig, SocketConfig
-from realtime_tts.engine.fake import FakeEngineConfig, Faults
+from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.server.auth import PathRule
 from realtime_tts.server.denials import send_denial
 from tests.dialects.asking import SLOW
 from tests.dialects.plain import PATH, PlainSocket, add_route, plain, sound_of
+from tests.engine.faulty import Faults
 from tests.server.conftest import Connecting, Eventually, Speaking
 
 FRAME = 3_840  # bytes: one token of one byte, as the fake engine speaks it

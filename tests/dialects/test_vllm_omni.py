@@ -18,11 +18,11 @@ import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.vllm_omni import MAX_FRAME_BYTES, VllmOmniSocket
-from realtime_tts.engine.fake import Faults
 from realtime_tts.engine.link import Append, Finish, Open
 from realtime_tts.server.track import STALL_SECONDS
 from tests.dialects.asking import SLOW, full, used_up
 from tests.dialects.omni import FRAME, STREAM, TENTH, omni, sound_of, told
+from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")

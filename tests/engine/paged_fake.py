@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
+from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.interface import StepOutput
+from tests.engine.faulty import FaultyEngine
 from tts_scheduler import KVCacheSize, StepPlan
 
 PAGE_SIZE = 16
 
 
-class PagedFakeEngine(FakeEngine):
+class PagedFakeEngine(FaultyEngine):
     """`pages` of 16 positions are its memory for keys and values."""
 
     def __init__(self, config: FakeEngineConfig, pages: int) -> None:

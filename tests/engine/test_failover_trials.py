@@ -10,7 +10,7 @@ import pytest
 
 from realtime_tts.engine.data_parallel import DataParallelEngines
 from realtime_tts.engine.failover import Failover
-from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
+from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.engine.link import (
@@ -27,7 +27,7 @@ from realtime_tts.engine.link import (
     Waits,
 )
 from realtime_tts.engine.multiprocess import MultiprocessEngine, Supervision
-from tests.engine.faulty import Faulty
+from tests.engine.faulty import Faults, Faulty, FaultyEngine
 from tests.engine.test_data_parallel import Scripted
 from tests.engine.test_multiprocess import SLOTS, Listener, started
 from tests.waiting import skip_time, until
@@ -254,7 +254,7 @@ async def test_a_turn_whose_decode_steps_raise_fails_and_a_thread_s_engine_lives
         if any(decode.id.startswith("bad") for decode in plan.decodes):
             raise RuntimeError("illegal memory access (injected)")
 
-    engine = FakeEngine(FakeEngineConfig(step_seconds=0.002), Faults(before_step=bad))
+    engine = FaultyEngine(FakeEngineConfig(step_seconds=0.002), Faults(before_step=bad))
     inner = InProcessEngine(lambda progress: engine, SLOTS)
     async with started(Failover(inner, 30.0)) as heard:
         good = [f"good-{number}" for number in range(others)]
@@ -275,7 +275,7 @@ async def test_an_engine_in_a_thread_none_of_whose_decode_steps_works_is_given_u
         if plan.decodes:
             raise RuntimeError("illegal memory access (injected)")
 
-    engine = FakeEngine(FakeEngineConfig(step_seconds=0.0), Faults(before_step=broken))
+    engine = FaultyEngine(FakeEngineConfig(step_seconds=0.0), Faults(before_step=broken))
     inner = InProcessEngine(lambda progress: engine, SLOTS)
     async with started(Failover(inner, 30.0)) as heard:
         for number in range(4):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
+from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.in_process import MAX_FAILURES, InProcessEngine
 from realtime_tts.engine.interface import UtteranceSpec
@@ -29,6 +29,7 @@ from realtime_tts.engine.link import (
     Waits,
 )
 from realtime_tts.engine.loop import EngineLoop
+from tests.engine.faulty import Faults, FaultyEngine
 from tests.waiting import SECONDS, until
 from tts_scheduler import Scheduler, SchedulerConfig, StepPlan
 
@@ -79,8 +80,8 @@ async def running(
         await link.stop()
 
 
-def fake(**config: object) -> FakeEngine:
-    return FakeEngine(FakeEngineConfig(**{"step_seconds": 0.0, **config}))  # type: ignore[arg-type]
+def fake(**config: object) -> FaultyEngine:
+    return FaultyEngine(FakeEngineConfig(**{"step_seconds": 0.0, **config}))  # type: ignore[arg-type]
 
 
 def speak(link: InProcessEngine, id: str, tokens: int, voice: str | None = None) -> None:
@@ -188,7 +189,7 @@ def test_nothing_is_learned_from_the_time_of_a_step_that_raises() -> None:
             loop.stop()
 
     scheduler = Scheduler(SchedulerConfig(max_start_wait=0.0))
-    loop = EngineLoop(FakeEngine(faults=Faults(before_step=explode)), scheduler, publish)
+    loop = EngineLoop(FaultyEngine(faults=Faults(before_step=explode)), scheduler, publish)
     before = scheduler.cost.costs
     loop.submit(Open("a", UtteranceSpec()), Append("a", [1, 2]), Finish("a"))
     loop.run()
@@ -199,7 +200,7 @@ async def test_an_engine_that_keeps_failing_is_given_up_and_says_so() -> None:
     def explode(plan: StepPlan) -> None:
         raise RuntimeError("device lost (injected)")
 
-    async with running(FakeEngine(faults=Faults(before_step=explode))) as (link, listener):
+    async with running(FaultyEngine(faults=Faults(before_step=explode))) as (link, listener):
         for number in range(MAX_FAILURES):
             speak(link, f"turn-{number}", tokens=2)
             assert isinstance(await listener.over(f"turn-{number}"), Failed)
@@ -224,7 +225,7 @@ async def test_turns_end_once_when_an_engine_can_not_even_forget_them() -> None:
     def lost(id: str) -> None:
         raise OSError("the device is gone (injected)")
 
-    engine = FakeEngine(FakeEngineConfig(step_seconds=0.0), Faults(lose))
+    engine = FaultyEngine(FakeEngineConfig(step_seconds=0.0), Faults(lose))
     async with running(engine) as (link, listener):
         both = [(Open(id, UtteranceSpec()), Append(id, [1, 2]), Finish(id)) for id in "ab"]
         link.submit(*both[0], *both[1], Open("waits", UtteranceSpec()))
@@ -386,7 +387,7 @@ async def test_a_turn_that_comes_while_the_engine_fails_is_refused() -> None:
             let_go.wait()
         raise OSError("the device is gone (injected)")
 
-    engine = FakeEngine(FakeEngineConfig(step_seconds=0.0), Faults(fail))
+    engine = FaultyEngine(FakeEngineConfig(step_seconds=0.0), Faults(fail))
     async with running(engine) as (link, listener):
         for number in range(MAX_FAILURES):
             speak(link, f"failing-{number}", tokens=1)

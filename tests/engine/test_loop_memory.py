@@ -22,7 +22,7 @@ def crowded(engine: FakeEngine) -> AbstractAsyncContextManager[tuple[InProcessEn
     return running(engine, utilisation=1e6, kv_utilisation=1e6, max_queue=100)
 
 
-def small(pages: int, plans: list[StepPlan]) -> FakeEngine:
+def small(pages: int, plans: list[StepPlan]) -> PagedFakeEngine:
     config = FakeEngineConfig(slots=16, step_seconds=0.0, max_frames=60)
     engine = PagedFakeEngine(config, pages)
     engine.faults.before_step = plans.append

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from realtime_tts import demo_voice
-from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
+from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.make import load_engine
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.engine.warm_up import warm_up
 from realtime_tts.errors import CheckpointError
+from tests.engine.faulty import Faults, FaultyEngine
 from tts_scheduler import StepPlan
 
 STEPS = 1 + 7 + 1  # a start and seven frames of a short text, and the start of a whole one
@@ -22,7 +23,7 @@ def test_every_size_is_measured_once_and_rehearsed_where_that_matters(
     rehearse: bool, runs: dict[int, int]
 ) -> None:
     ran: list[StepPlan] = []
-    engine = FakeEngine(FakeEngineConfig(step_seconds=0.0), Faults(before_step=ran.append))
+    engine = FaultyEngine(FakeEngineConfig(step_seconds=0.0), Faults(before_step=ran.append))
     measured = warm_up(engine, (1, 2, 3, 4), 4, lambda what, done, total: None, rehearse=rehearse)
     for rows, times in runs.items():
         assert sum(step.plan.rows == rows for step in measured) == STEPS

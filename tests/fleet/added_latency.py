@@ -12,8 +12,13 @@ import asyncio
 import time
 
 from realtime_tts.fleet.haproxy import IngressConfig
-from realtime_tts.fleet.ingress import running
-from tests.fleet.running import free_port, open_session, server_process, until_ready
+from tests.fleet.running import (
+    free_port,
+    ingress_running,
+    open_session,
+    server_process,
+    until_ready,
+)
 from tests.fronts.running import Session
 
 _PAUSE_SECONDS = 0.022
@@ -56,7 +61,7 @@ async def measure(pings: int) -> None:
     port = free_port()
     async with server_process(8) as one:
         config = IngressConfig(bind=f"127.0.0.1:{port}", slots=2)
-        async with running(config, [one.member]) as ingress:
+        async with ingress_running(config, [one.member]) as ingress:
             await until_ready(ingress, 1)
             sessions = [await open_session(one.member.port), await open_session(port)]
             taken: list[list[float]] = [[], []]

@@ -8,7 +8,7 @@ import contextlib
 import socket
 import subprocess
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,6 @@ from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.errors import ConfigError
 from realtime_tts.fleet.haproxy import IngressConfig
 from realtime_tts.fleet.ingress import Ingress, find_haproxy
-from realtime_tts.fleet.ingress import running as ingress_running
 from realtime_tts.fleet.members import Member
 from realtime_tts.server.run import RunningServer, running
 from tests.fronts.running import Session
@@ -93,7 +92,7 @@ async def listening(port: int, count: int, text: str) -> AsyncIterator[list[List
 async def server(slots: int, **config: Any) -> AsyncIterator[RunningServer]:
     """One in this process."""
     engine = FakeEngine(
-        FakeEngineConfig(slots=slots, frames_per_token=1, step_seconds=0.005), None, cloned
+        FakeEngineConfig(slots=slots, frames_per_token=1, step_seconds=0.005), cloned
     )
     scheduler = SchedulerConfig(slots=slots, max_queue=1, queue_timeout=0.2, utilisation=1_000)
     link = InProcessEngine(lambda progress: engine, scheduler)
@@ -204,6 +203,19 @@ async def weights(ingress: Ingress) -> dict[str, int]:
         if heard and cells[1] != "BACKEND" and cells[18] != "100":
             found[cells[1]] = int(cells[18])
     return found
+
+
+@contextlib.asynccontextmanager
+async def ingress_running(
+    config: IngressConfig, members: Iterable[Member] = ()
+) -> AsyncIterator[Ingress]:
+    """An ingress; at the end of the block, calls are cut."""
+    ingress = Ingress(config, members)
+    try:
+        await ingress.start()
+        yield ingress
+    finally:
+        await ingress.stop()
 
 
 @contextlib.asynccontextmanager

@@ -10,9 +10,11 @@ import pytest
 
 from realtime_tts.errors import ConfigError
 from realtime_tts.fleet.haproxy import IngressConfig
-from realtime_tts.fleet.ingress import running as ingress_running
 from realtime_tts.server.self_signed import write_self_signed
-from tests.fleet.running import free_port
+from tests.fleet.running import (
+    free_port,
+    ingress_running,
+)
 
 
 def made(folder: Path) -> tuple[str, str]:

@@ -19,13 +19,13 @@ import websockets
 from realtime_tts.errors import ConfigError
 from realtime_tts.fleet.haproxy import IngressConfig
 from realtime_tts.fleet.ingress import Ingress
-from realtime_tts.fleet.ingress import running as ingress_running
 from realtime_tts.fleet.members import Member, parse_member, read_members
 from tests.fleet.running import (
     LONG,
     TEN_SECONDS,
     fleet,
     free_port,
+    ingress_running,
     leaves_a_client_that_stops_reading,
     listening,
     member,

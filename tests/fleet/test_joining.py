@@ -12,10 +12,15 @@ import pytest
 from realtime_tts.cli import ingress as command
 from realtime_tts.fleet.haproxy import IngressConfig
 from realtime_tts.fleet.ingress import Ingress
-from realtime_tts.fleet.ingress import running as ingress_running
 from realtime_tts.fleet.members import Member
 from realtime_tts.fleet.runtime import RuntimeApi
-from tests.fleet.running import free_port, member, server, until_ready
+from tests.fleet.running import (
+    free_port,
+    ingress_running,
+    member,
+    server,
+    until_ready,
+)
 from tests.waiting import until
 
 

@@ -22,7 +22,7 @@ from tests.fronts.running import Session
 from tests.waiting import until
 
 if TYPE_CHECKING:
-    from realtime_tts.fleet.ray_local import LocalFleet
+    from tools.ray_fleet import LocalFleet
 
 TURN = "one " * 20  # six seconds of tones
 EVENTS = 4
@@ -49,7 +49,7 @@ QUICK = {
 
 @pytest.fixture(scope="module")
 def fleet() -> Iterator[LocalFleet]:
-    from realtime_tts.fleet.ray_local import local_fleet
+    from tools.ray_fleet import local_fleet
 
     before = set(psutil.Process().children())
     with local_fleet(free_port(), nodes=2) as found:

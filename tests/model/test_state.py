@@ -23,7 +23,7 @@ def test_memory_follows_the_speech_made(model: SpeechModel) -> None:
     cache.begin([3], 10)
     one = held(cache)
     cache.begin([3], 200)
-    assert (held(cache), cache.length(3)) == (one, 210)
+    assert (held(cache), cache.lengths[3]) == (one, 210)
     cache.begin([3], 100)
     assert held(cache) == 2 * one
     cache.begin([5], 1)
@@ -36,7 +36,7 @@ def test_a_cleared_slot_keeps_little(model: SpeechModel) -> None:
     one = held(cache)
     cache.begin([0], 2000)
     cache.clear(0)
-    assert (cache.length(0), held(cache)) == (0, 0)
+    assert (cache.lengths[0], held(cache)) == (0, 0)
     cache.begin([0], 10)
     cache.clear(0)
     assert held(cache) == one  # the usual size is kept for the next turn

@@ -17,7 +17,7 @@ import websockets
 
 from realtime_tts.access.access import Access
 from realtime_tts.config import ServerConfig, SocketConfig
-from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
+from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.interface import no_voice
 from realtime_tts.metrics import Metrics
@@ -31,6 +31,7 @@ from realtime_tts.server.websocket import GuardedWebSocket
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from realtime_tts.voices.library import VoiceLibrary
+from tests.engine.faulty import Faults, FaultyEngine
 from tests.server.talking import Talker
 from tests.waiting import SECONDS, until
 from tts_scheduler import SchedulerConfig
@@ -301,7 +302,7 @@ class Speech:
     """A running server that speaks in tones."""
 
     running: RunningServer
-    engine: FakeEngine
+    engine: FaultyEngine
     link: InProcessEngine
 
     @property
@@ -390,7 +391,7 @@ async def speaking(
 ) -> AsyncIterator[Speech]:
     """The whole front on a fake engine."""
     registered = no_voice if voices is None else voices.registry.has
-    fake = FakeEngine(engine or FakeEngineConfig(frames_per_token=1), faults, registered)
+    fake = FaultyEngine(engine or FakeEngineConfig(frames_per_token=1), faults, registered)
     metrics = Metrics()
     link = InProcessEngine(
         load or (lambda progress: fake),

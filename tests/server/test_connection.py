@@ -12,9 +12,10 @@ import pytest
 import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
-from realtime_tts.engine.fake import FakeEngineConfig, Faults
+from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.link import Append, Finish, Open, Played
 from realtime_tts.server.connection import Connection
+from tests.engine.faulty import Faults
 from tests.server.commands import said_since
 from tests.server.conftest import Connecting, Speaking
 from tts_scheduler import SchedulerConfig

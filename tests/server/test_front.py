@@ -12,8 +12,9 @@ import websockets
 from starlette.websockets import WebSocket
 
 from realtime_tts.config import LimitsConfig, ServerConfig
-from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
+from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.server.connection import Connection
+from tests.engine.faulty import Faults
 from tests.server.conftest import Eventually, Speaking
 from tests.waiting import SECONDS
 

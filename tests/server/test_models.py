@@ -83,7 +83,7 @@ def giving(engine: FakeEngine) -> Callable[[Any], FakeEngine]:
 async def both(tmp_path: Path) -> AsyncIterator[Both]:
     library = VoiceLibrary(tmp_path, load_fake)
     config = FakeEngineConfig(frames_per_token=1)
-    engines = {"custom": Custom(config), "base": Base(config, None, library.registry.has)}
+    engines = {"custom": Custom(config), "base": Base(config, library.registry.has)}
     given: dict[str, list[int]] = {name: [] for name in engines}
     for name, engine in engines.items():
         append = engine.append

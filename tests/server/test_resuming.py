@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from realtime_tts.engine.fake import FakeEngineConfig, Faults
+from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.server.resumption import Position
+from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking
 from tests.server.resuming import Kept, hear, spoken, whole
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from realtime_tts.engine.fake import FakeEngineConfig, Faults
+from realtime_tts.engine.fake import FakeEngineConfig
+from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking
 from tests.server.test_connection import explode_once
 from tests.server.test_word_times import assert_in_time, joined, words_in

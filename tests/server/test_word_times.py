@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from realtime_tts.engine.fake import FakeEngineConfig, Faults
+from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.link import Audio
 from realtime_tts.server.listener import Listener
 from realtime_tts.server.session_turn import SessionTurn
@@ -18,6 +18,7 @@ from realtime_tts.text import speech_times
 from realtime_tts.text.pipeline import TextPipeline
 from realtime_tts.text.speech_times import SpokenSpan, SpokenText
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking, byte_tokenizer
 
 RATE = 24_000

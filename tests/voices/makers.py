@@ -11,7 +11,7 @@ from pathlib import Path
 from realtime_tts.errors import CheckpointError, RequestError
 from realtime_tts.voices.audio import Recording
 from realtime_tts.voices.form import NewVoice
-from realtime_tts.voices.maker import FakeVoiceMaker, VoiceMaker
+from realtime_tts.voices.maker import VoiceMaker, make_fake
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class FaultyMaker:
     started: str
     """Each worker that loads it adds its process id, and how nice it is, to this file."""
 
-    def make(self, wanted: NewVoice, recording: Recording, path: Path) -> None:
+    def __call__(self, wanted: NewVoice, recording: Recording, path: Path) -> None:
         match wanted.text:
             case "die":
                 os._exit(7)
@@ -42,7 +42,7 @@ class FaultyMaker:
                 return
             case "print":
                 os.write(1, b"what a library says on standard output")
-        FakeVoiceMaker().make(wanted, recording, path)
+        make_fake(wanted, recording, path)
 
 
 def _load(started: str) -> VoiceMaker:

@@ -4,60 +4,34 @@ from __future__ import annotations
 
 import re
 
+from realtime_tts.text.languages import rules as shared
 from realtime_tts.text.languages.french_words import cardinal, count, date, ordinal
-from realtime_tts.text.languages.rules import (
-    ROMAN,
-    Genders,
-    dated,
-    dates,
-    linked,
-    long_codes,
-    multiples,
-    parts_of,
-    rated,
-    ratios,
-    roman_value,
-    rule,
-    spelled,
-    times,
-)
+from realtime_tts.text.languages.rules import ROMAN, roman_value, rule
 
-_GENDERS = Genders(
+_GENDERS = shared.Genders(
     {
-        "f": "-tion -sion -xion -té -tée -ée -ie -ure -ade -aison -ence -ance -ette -elle -esse"
-        " -euse -rice -ise -ille -ine -ude -ère -ière -oire -ive -onne -enne -tte -nne boisson"
-        " finale leçon personne femme fille heure minute seconde semaine année nuit page"
-        " question réponse erreur fois maison voiture chambre place table tasse bouteille"
-        " tranche cuillère carte ville rue porte fenêtre photo vidéo moto main fin faim dent"
-        " forêt mer cour part fleur couleur peur sœur mère tante chose classe école étoile île"
-        " feuille ferme fête flèche goutte graine image langue larme lettre ligne lampe liste"
-        " marche marque montagne montre note paire partie pause pierre pièce pomme poire"
-        " orange banane tomate carotte fraise plage plante pluie poche poule recette règle"
-        " robe route salle scène série soirée sorte souris tâche tente tête tonne toile trace"
-        " vache valise vie vitre voix zone app équipe étape étude épreuve entreprise adresse"
-        " affaire aide âme arme assiette balle banque barre base boîte bouche branche brosse"
-        " caisse campagne case cause centaine chaîne chaise chanson chasse chaussure chemise"
-        " cible clé clef commande commune copie corde côte couche coupe course crème crise"
-        " dame danse date demande dizaine douche douzaine enquête enveloppe épaule épice"
-        " évidence face façon famille faute femelle fiche foule gare gomme grippe guerre herbe"
-        " histoire hôtesse huile idée jambe jupe livraison loi lune machine manière marée"
-        " matière messe mode moitié mort mouche médaille méthode nappe neige occasion ombre"
-        " oreille panne pêche peine pensée pelle perle phrase pile pilule pince piscine piste"
-        " planète pointe police poste poudre poupée preuve prise promesse prune puce quinzaine"
-        " race raison rame rangée rencontre reprise roue rose saison santé sauce semelle"
-        " serviette signature soupe source structure tarte taxe télé terre tige touche tour"
-        " toux tribu trousse tuile unité usine vague vente veste victime vigne virgule visite"
-        " vis"
-        " gousse tortue cuisse brioche quiche crêpe carafe casserole louche gélule capsule"
-        " ampoule dose barquette brique boule cerise datte figue amande courge betterave échalote"
-        " botte branche bière girafe vache chèvre mouche guêpe boutique clinique musique"
-        " grande petite bonne jolie vieille seule longue grosse haute autre courte",
+        "f": "-tion -sion -xion -té -ée -ie -ure -ade -aison -ence -ance -elle -esse -euse -rice"
+        " -ise -ille -ine -ude -ère -oire -ive -tte -nne boisson finale leçon femme minute seconde"
+        " nuit page réponse erreur fois chambre place table tasse tranche carte rue porte fenêtre"
+        " photo vidéo moto main fin faim dent forêt mer cour part fleur couleur peur sœur tante"
+        " chose classe école étoile île ferme fête flèche image langue larme lettre ligne lampe"
+        " liste marche marque montagne montre note paire pause pierre pièce pomme orange banane"
+        " tomate plage plante poche poule règle robe route salle scène sorte souris tâche tente"
+        " tête toile trace vache vitre voix zone app équipe étape épreuve affaire aide âme arme"
+        " balle banque barre base boîte bouche branche brosse caisse campagne case cause chaîne"
+        " chanson chasse cible clé clef commande commune corde côte couche coupe course crème dame"
+        " danse date demande douche enquête enveloppe épaule épice face façon faute fiche foule"
+        " gare gomme grippe guerre herbe huile jambe jupe loi lune mode moitié mort mouche méthode"
+        " nappe neige ombre pêche perle phrase pile pilule pince piste planète pointe police poste"
+        " poudre preuve prune puce race rame rencontre roue rose sauce soupe source tarte taxe télé"
+        " terre tige touche tour toux tribu trousse tuile vague vente veste victime vigne virgule"
+        " visite vis gousse tortue cuisse brioche quiche crêpe carafe casserole louche gélule"
+        " capsule ampoule dose brique boule figue amande courge betterave échalote girafe chèvre"
+        " guêpe boutique clinique musique grande petite seule longue grosse haute autre courte",
         "": "-ogénie musée lycée trophée apogée génie incendie parapluie foie côté été comité"
         " traité député pâté karaté mercure stade grade silence squelette père frère caractère"
-        " mystère cimetière territoire laboratoire mémoire magazine domaine pied côte-à-côte"
-        " est et être belge athée comté arrêté livre sur pire dire faire rire lire mille une"
-        " moustique mètre kilomètre centimètre litre gramme euro centime pour contre entre"
-        " dictionnaire exemplaire commentaire anniversaire modèle vocabulaire golfe zéro",
+        " mystère cimetière territoire laboratoire mémoire magazine domaine athée comté arrêté"
+        " mille",
     }
 )
 _NUMBER = r"(?P<n>(?:\d{1,3}(?:[ .\u00a0\u202f]\d{3})+|\d+)(?<=1)(?<![179]1)|1|1[ .]001)"
@@ -148,7 +122,7 @@ def _hours_and_minutes(match: re.Match[str]) -> str:
     return f"{hours} {count(minute, 'f')} minute{'s' if minute > 1 else ''}"
 
 
-_pair = linked(cardinal, " ")
+_pair, _dated = shared.linked(cardinal, " "), shared.dated(date)
 
 
 def _spoons(match: re.Match[str]) -> str:
@@ -173,21 +147,23 @@ def _joined(match: re.Match[str]) -> str:
 
 RULES = (
     rule(_PHONE, _dial),
-    long_codes(cardinal),
-    *parts_of(cardinal, "sur", _PARTS, "tâches|questions|points|étoiles|étapes|pages|personnes"),
-    rule(r"(?P<one>\d,\d)/(?P<two>\d+)(?![\d/])", rated(cardinal, "virgule", "sur")),
+    shared.long_codes(cardinal),
+    *shared.parts_of(
+        cardinal, "sur", _PARTS, "tâches|questions|points|étoiles|étapes|pages|personnes"
+    ),
+    rule(r"(?P<one>\d,\d)/(?P<two>\d+)(?![\d/])", shared.rated(cardinal, "virgule", "sur")),
     rule(r"(?P<one>\d\d)/(?P<two>\d{1,2})(?![\d/])", _pair, r"\btension\b[\w ]{0,20}:? "),
     rule(r"(?P<one>\d\d)(?P<two>\d\d)(?!\w|[.,]\d)", _pair, r"\b[Aa]ppel\w+ (?:le|au)\s"),
-    rule(r"\d{3,}(?:[ -]\d{3,})*(?![\d.,/-]*[\d%]| \d)", spelled(cardinal), _CODE),
+    rule(r"\d{3,}(?:[ -]\d{3,})*(?![\d.,/-]*[\d%]| \d)", shared.spelled(cardinal), _CODE),
     rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d(?:\d\d)?)(?![\d/])", _pair),
-    dates(date, ".-"),
-    rule(r"(?P<day>\d\d)/(?P<month>\d\d)(?![\w/])", dated(date), r"\b(?:[Ll]e|[Dd]u|[Aa]u)\s"),
+    shared.dates(date, ".-"),
+    rule(r"(?P<day>\d\d)/(?P<month>\d\d)(?![\w/])", _dated, r"\b(?:[Ll]e|[Dd]u|[Aa]u)\s"),
     rule(
         r"(?P<day>1[3-9]|2\d|3[01])/(?P<month>\d)(?![\w/])",
-        dated(date),
+        _dated,
         r"\b(?:[Ll]e|[Dd]u|[Aa]u)\s",
     ),
-    rule(r"(?P<day>\d{1,2})/(?P<month>\d{1,2})(?![\w/])", dated(date), rf"\b(?i:{_DAYS}),?\s"),
+    rule(r"(?P<day>\d{1,2})/(?P<month>\d{1,2})(?![\w/])", _dated, rf"\b(?i:{_DAYS}),?\s"),
     rule(rf"(?P<day>\d{{1,2}}) (?P<month>{'|'.join(SHORT_MONTHS)})\.(?= [a-zà-ÿ]|,)", _short_month),
     rule(r"(?P<n>\d{1,3})e min\.?(?!\w)", lambda m: f"{ordinal(int(m['n']), 'e')} minute"),
     rule(
@@ -204,9 +180,9 @@ RULES = (
     rule(r"(?P<n>\d+)(?: 1/2| ?½)(?!\d)", lambda m: f"{cardinal(int(m['n']))} et demi"),
     rule(r"(?:1/2|½)(?= (?P<noun>\w+))", _half),
     rule(rf"{_NUMBER}(?= (?P<noun>[^\W\d_][\w-]+))", _one, unless=_LABELS),
-    *ratios(cardinal, " pour ", " à "),
-    multiples(lambda number: count(number, "f"), "fois"),
-    times(cardinal, "fois"),
+    *shared.ratios(cardinal, " pour ", " à "),
+    shared.multiples(lambda number: count(number, "f"), "fois"),
+    shared.times(cardinal, "fois"),
 )
 
 NUMERALS = (

@@ -6,47 +6,32 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from realtime_tts.text.languages import german_cues as cues
+from realtime_tts.text.languages import rules as shared
 from realtime_tts.text.languages.german_words import MONTHS, cardinal, count, stem, year
 from realtime_tts.text.languages.language import YEARS, Noun, Rule
-from realtime_tts.text.languages.rules import (
-    ROMAN,
-    Genders,
-    linked,
-    long_codes,
-    parts_of,
-    rated,
-    ratios,
-    roman_value,
-    rule,
-    spelled,
-    times,
-)
+from realtime_tts.text.languages.rules import ROMAN, roman_value, rule
 
 Words = Callable[[re.Match[str]], str | None]
 
-_GENDERS = Genders(
+_GENDERS = shared.Genders(
     {
         "f": "-stunden -minuten -sekunden -wochen -personen -ung -heit -keit -schaft -ion -tät -ei"
-        " -ie -ik -ur -anz -enz -e -frau -nacht -stadt hand -person -bank -nachricht -wand"
-        " -tür -zahl -zwiebel -erin -istin -entin -antin -mutter -tochter -schwester -nummer"
-        " -butter oma -firma -pizza -kamera -cola -mail app -nuss -kuh -maus -gans -wurst"
-        " -luft -kraft -fahrt -antwort -arbeit -zeit -welt uhr -packung -million -freundin"
-        " -kundin -lehrerin -ärztin -schülerin -kollegin -studentin -besucherin -regel -tafel"
-        " -schüssel -gabel -insel -nadel -kartoffel -box -party -mannschaft -sicht -schrift cd"
-        " dvd",
+        " -ik -ur -anz -enz -e -frau -nacht -stadt hand -person -bank -nachricht -wand -tür -zahl"
+        " -zwiebel -erin -istin -entin -antin -mutter -tochter -schwester -nummer -butter oma"
+        " -firma -pizza -kamera -cola -mail app -nuss -kuh -maus -gans -wurst -luft -kraft -fahrt"
+        " -antwort -arbeit -zeit -welt uhr -freundin -kundin -ärztin -kollegin -regel -tafel"
+        " -schüssel -gabel -insel -nadel -kartoffel -box -party -sicht -schrift cd dvd",
         "n": "jahre -chen -lein -ment -um -nis -kind -buch -jahr -haus -auto -bild -glas -bier"
-        " -brot ei -spiel -tor -wort -zimmer -bett -hotel -ticket -video -foto -problem"
-        " -produkt -paar -stück -pfund -prozent -leben -mal -angebot -konto -restaurant -café"
-        " -land -dorf -schiff -tier -pferd -schwein -huhn -schaf -messer -fenster -gebäude"
-        " -ende -auge -semester -team -projekt -modell -system -gerät -handy bad -boot -dach"
-        " -ding -fest -feld -geld -herz -kleid -licht -lied -loch -paket -quartal rad -fahrrad"
-        " -rezept -telefon -unternehmen -wunder -zeichen -ziel blatt -beispiel -wochenende"
-        " -gramm -kilo -geschenk -getränk -drittel -viertel -jubiläum -büro -studio -pro"
-        " -argument -werk -sofa -interview -update -gemälde",
-        "m": "-kaffee -tee -schnee mai -käse -kunde -junge -name -kollege -gedanke -buchstabe"
-        " -hase -affe -löwe -neffe -zeuge -experte -franzose -deutsche -raum -baum -traum"
-        " -irrtum -reichtum -brei -termin -arm -moment -weltkrieg tage tag monate kilometer"
-        " -hund -satz -film -stern -chef -erwachsene -artikel -punkt -vorname",
+        " -brot ei -spiel -tor -wort -zimmer -bett -hotel -ticket -video -foto -problem -produkt"
+        " -paar -stück -pfund -prozent -leben -mal -angebot -konto -restaurant -café -land -dorf"
+        " -schiff -tier -pferd -schwein -huhn -schaf -messer -fenster -gebäude -ende -auge"
+        " -semester -team -projekt -modell -system -gerät -handy bad -boot -dach -ding -fest -feld"
+        " -geld -herz -kleid -licht -lied -loch -paket -quartal rad -fahrrad -rezept -telefon"
+        " -unternehmen -wunder -ziel blatt -gramm -kilo -geschenk -getränk -drittel -viertel -büro"
+        " -studio -pro -werk -sofa -interview -update -gemälde",
+        "m": "-kaffee -tee -schnee -käse -kunde -junge -name -kollege -gedanke -buchstabe -hase"
+        " -affe -löwe -neffe -zeuge -experte -franzose -deutsche -raum -baum -irrtum -reichtum"
+        " -brei -moment tage monate -erwachsene",
     }
 )
 _ADJECTIVE = re.compile(
@@ -195,10 +180,10 @@ def _hours(match: re.Match[str]) -> str:
     return f"{hours} {cardinal(minute)}" if minute else hours
 
 
-_spelled = spelled(cardinal)
+_spelled = shared.spelled(cardinal)
 
 
-_over = linked(cardinal, " zu ", " Millimeter Quecksilbersäule")
+_over = shared.linked(cardinal, " zu ", " Millimeter Quecksilbersäule")
 
 
 def _whole(match: re.Match[str]) -> str:
@@ -268,11 +253,13 @@ _FORMS = (
     ),
     rule(r"\d{5,}(?:-\d+)*(?![\d.,/-]*\d| \d)|\d{4}-\d+(?![\w-])", _spelled, r"[Nn]r\.\s"),
     rule(r"\d{2}(?: \d{3}){3}", _spelled, r"\bI[Dd](?:-Nr\.)?:?\s"),
-    long_codes(cardinal),
+    shared.long_codes(cardinal),
     rule(rf"{_PRESSURE}(?P<unit> mmHg)(?!\w)", _over),
     rule(rf"{_PRESSURE}(?![\d/])", _over, r"\bBlutdruck\w*[\w ]{0,20}:? "),
-    *parts_of(cardinal, "von", cues.PARTS, "Aufgaben|Fragen|Punkten?|Sternen?|Schritten?|Seiten"),
-    rule(r"(?P<one>\d,\d+)/(?P<two>\d+)(?![\d/])", rated(cardinal, "Komma", "von")),
+    *shared.parts_of(
+        cardinal, "von", cues.PARTS, "Aufgaben|Fragen|Punkten?|Sternen?|Schritten?|Seiten"
+    ),
+    rule(r"(?P<one>\d,\d+)/(?P<two>\d+)(?![\d/])", shared.rated(cardinal, "Komma", "von")),
     rule(r"\d{3,}(?:[ -]\d{3,}|-\d+)*(?![\d.,/-]*\d| \d)", _spelled, cues.CODE),
     rule(r"11[02](?![\d.,]*\d)", _spelled, cues.EMERGENCY),
     rule(r"(?P<n>\d{1,4})er(?P<case>n?)(?!\w)", _decade),
@@ -283,8 +270,8 @@ _FORMS = (
         unless=r"[-+=−*/(]\s?",
     ),
     rule(r"(?P<n>[\d.]+),[–-] ?(?:€|Euro|EUR)", _whole),
-    times(cardinal, "mal"),
-    *ratios(cardinal, " zu ", " zu "),
+    shared.times(cardinal, "mal"),
+    *shared.ratios(cardinal, " zu ", " zu "),
 )
 
 

@@ -5,49 +5,32 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 
+from realtime_tts.text.languages import rules as shared
 from realtime_tts.text.languages.language import YEARS, Noun, Rule
-from realtime_tts.text.languages.rules import (
-    ROMAN,
-    Genders,
-    dated,
-    dates,
-    linked,
-    long_codes,
-    multiples,
-    parts_of,
-    rated,
-    ratios,
-    roman_value,
-    rule,
-    spelled,
-    times,
-)
+from realtime_tts.text.languages.rules import ROMAN, roman_value, rule
 from realtime_tts.text.languages.spanish_words import cardinal, count, date, ordinal
 
 Words = Callable[[re.Match[str]], str | None]
 
-_GENDERS = Genders(
+_GENDERS = shared.Genders(
     {
         "f": "-a -ción -sión -xión -dad -tad -tud -umbre -dez -tez -chez -triz mano noche calle"
-        " clase parte vez veces foto moto radio flor señal imagen mujer piel sal cárcel miel"
-        " luz salud cruz voz paz llave nave torre gente leche sangre suerte muerte fuente"
-        " mente nube nieve tarde base fase frase serie especie superficie carne fiebre sede"
-        " red pared ley labor sor catedral orden crisis tesis dosis razón región religión"
-        " opinión unión reunión ocasión legión cuestión gestión digestión sartén legumbre"
-        " serpiente corriente pendiente madre sirviente clave nariz raíz perdiz actriz gran"
-        " imágenes -ciones -siones -giones -niones cama rama llama fama dama forma norma"
-        " alarma plataforma firma cima lima crema yema goma broma paloma loma suma pluma"
-        " espuma víctima lágrima máquina rima trama gama reforma mama semana aguas águilas"
-        " lista pista vista revista entrevista conquista armas aulas hachas hadas almas áreas"
-        " alas",
-        "m": "-ma -o -or -aje -ambre -ete -ote -e -l -n -s -r -t -k -b -d -m -y -i -u -z -x -c día"
-        " mapa planeta cometa tranvía sofá papá agua águila arma aula hacha hada alma área ala"
-        " -ista poeta atleta dálmata -nauta idiota",
-        "": "de y o e u a al en con por para es son era fue eran que no se la el los las le les"
-        " lo más menos hasta desde si sin entre como cuando hay ha han mil millón millones va"
-        " van será están está ni pero tras contra según mientras donde porque ya muy también"
-        " hubo tuvo dijo hizo llegó empezó empieza termina cierra abre gana pierde ganó perdió"
-        " cada tiene tienen h km m cm mm kg g l ml min s vs",
+        " clase parte vez veces foto moto radio flor señal imagen mujer piel sal cárcel miel luz"
+        " salud cruz voz paz llave nave torre gente leche sangre suerte muerte fuente mente nube"
+        " nieve tarde base fase frase serie especie superficie carne fiebre sede red pared ley"
+        " labor sor catedral orden crisis tesis dosis razón región religión opinión unión reunión"
+        " legión cuestión gestión digestión sartén serpiente corriente pendiente madre sirviente"
+        " clave nariz raíz perdiz gran imágenes -ciones -siones -giones -niones cama rama llama"
+        " fama dama forma norma alarma plataforma firma cima lima crema yema goma broma paloma loma"
+        " suma pluma espuma víctima lágrima rima trama gama reforma mama aguas águilas lista pista"
+        " vista revista entrevista conquista armas aulas hachas hadas almas áreas alas",
+        "m": "-ma -o -e -l -n -s -r -t -k -b -d -m -y -i -u -z -x -c día mapa planeta cometa"
+        " tranvía sofá papá agua águila aula hacha hada área ala -ista poeta atleta dálmata -nauta"
+        " idiota",
+        "": "de y o e u a al en con por para es son era fue eran que no se la el los las le les lo"
+        " más menos hasta desde si sin entre como cuando hay ha han mil millón millones va van"
+        " están ni pero tras contra según mientras donde porque ya muy también hubo tuvo dijo hizo"
+        " empieza termina cierra abre gana pierde cada tiene tienen km m cm mm l ml min s vs",
     }
 )
 _NUMBER = r"(?P<n>\d{1,3}(?:[. \u00a0\u202f]\d{3})+|\d+)(?P<mil> mil(?= \w))?"
@@ -182,15 +165,17 @@ def _hours(match: re.Match[str]) -> str:
 _FIRST = (
     rule(
         r"\d{3,9}(?:[ -]\d{3,})*(?![\w.,/-]*\d| \d)",
-        spelled(cardinal),
+        shared.spelled(cardinal),
         _CODE,
     ),
-    long_codes(cardinal),
-    *parts_of(cardinal, "de", _PARTS, "tareas|preguntas|puntos|estrellas|pasos|páginas|personas"),
-    rule(r"(?P<one>\d,\d)/(?P<two>\d+)(?![\d/])", rated(cardinal, "coma", "de")),
+    shared.long_codes(cardinal),
+    *shared.parts_of(
+        cardinal, "de", _PARTS, "tareas|preguntas|puntos|estrellas|pasos|páginas|personas"
+    ),
+    rule(r"(?P<one>\d,\d)/(?P<two>\d+)(?![\d/])", shared.rated(cardinal, "coma", "de")),
     rule(
         r"(?P<one>\d{2,3})/(?P<two>\d{1,3})(?P<unit> mmHg(?!\w))?(?![\d/])",
-        linked(cardinal, " ", " milímetros de mercurio"),
+        shared.linked(cardinal, " ", " milímetros de mercurio"),
         r"\b(?:tensión|presión)\b[\w ]{0,20}:? ",
     ),
 )
@@ -201,11 +186,11 @@ _AMOUNTS = (
         _dollars,
     ),
     rule(r"1(?![\w:]|[.,]\d| (?!y\b)\w)", lambda m: "una", r"\b(?:[Ee]s|[Aa]) la\s"),
-    rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d(?:\d\d)?)(?![\d/])", linked(cardinal, " ")),
-    dates(date, ".-"),
+    rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d(?:\d\d)?)(?![\d/])", shared.linked(cardinal, " ")),
+    shared.dates(date, ".-"),
     rule(
         r"(?!24/7|1/2 )(?P<day>\d{1,2})/(?P<month>\d{1,2})(?![\w/]|\.\d| de(?!\w)| del)",
-        dated(date),
+        shared.dated(date),
         rf"\b(?i:el|del|al|{_DAYS}),?\s",
     ),
     rule(
@@ -224,9 +209,9 @@ _AMOUNTS = (
 )
 _LAST = (
     rule(r"(?P<n>\d{1,3})[–-](?=\d+ (?P<noun>[^\W\d_]+s)(?!\w))", _range),
-    multiples(cardinal, "veces"),
-    times(cardinal, "por"),
-    *ratios(cardinal, " a ", " a "),
+    shared.multiples(cardinal, "veces"),
+    shared.times(cardinal, "por"),
+    *shared.ratios(cardinal, " a ", " a "),
 )
 
 

@@ -104,7 +104,7 @@ export function onWire({ playedMs, playedSamples }) {
   return { played_ms: playedMs, played_samples: playedSamples && Math.round(playedSamples) };
 }
 
-/** An estimate. @param {string} text @param {number} samples @param {number} all 0: unknown */
+/** An estimate. @param {string} text @param {number} samples @param {number} [all] */
 export function split(text, samples, all) {
   const heard = Math.ceil(samples * (all ? text.length / all : CHARACTERS_PER_SAMPLE));
   const cut = heard < text.length ? text.slice(0, heard).search(/\S*$/) : text.length;

@@ -40,7 +40,7 @@ export function worklet(scope = globalThis) {
     }
   }
 
-  /** One turn's samples between network and loudspeaker: no clock, no I/O. */
+  /** One turn's samples between network and loudspeaker. */
   class JitterBuffer {
     constructor(refill = new Refill()) {
       /** @type {api.PlaybackState} */

@@ -179,7 +179,7 @@ export class Player extends EventTarget {
 
   async #make() {
     const { context } = this;
-    const node = context.audioWorklet ? await this.#worklet(context) : new Scheduled(context);
+    const node = context.audioWorklet ? await this.#worklet() : new Scheduled(context);
     node.port.onmessage = (/** @type {any} */ { data }) => this.#reported(data);
     node.connect(context.destination);
     node.connect((this.#analyser ??= context.createAnalyser()));
@@ -187,8 +187,8 @@ export class Player extends EventTarget {
     return node;
   }
 
-  /** @param {AudioContext} context */
-  async #worklet(context) {
+  async #worklet() {
+    const { context } = this;
     const source = new Blob([`(${worklet})()`], { type: "text/javascript" });
     const given = this.#workletUrl && `${this.#workletUrl}#${Date.now()}`; // failures are cached
     await context.audioWorklet.addModule(given ?? URL.createObjectURL(source));

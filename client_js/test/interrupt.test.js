@@ -101,6 +101,19 @@ test("an interrupt that crosses the end of its turn on the way has its answer", 
   assert.ok(tts.connected);
 });
 
+test("of a text without spaces that is lost in its midst the part with audio counts as heard", async (t) => {
+  const { tts, socket } = await connect(t, { giveUpAfterMs: 0 });
+  const text = "今天天气很好，我们一起去公园散步吧。".repeat(10);
+  const turn = tts.turn();
+  turn.send(text);
+  socket.say(started("turn-1"));
+  for (let i = 0; i < 40; i++) socket.sayAudio(4096); // 3.4 s
+  socket.drop();
+  const { textSpoken, textRemaining } = await turn.done.catch((error) => error);
+  assert.equal(textSpoken + textRemaining, text);
+  assert.ok(textSpoken.length > 15 && textSpoken.length < 60, `${textSpoken.length} characters`);
+});
+
 for (const answer of [
   warning("turn_already_done", "turn-1"),
   failed("unknown_turn", { turn_id: "turn-1" }),

@@ -28,8 +28,8 @@ export class Connection {
   #waiters = [];
   /** @type {Map<string | undefined, Turn>} */
   turns = new Map();
-  /** @type {Turn | null} */
-  #onAir = null;
+  /** @type {Turn | undefined} */
+  #onAir;
   /** @type {wire.ServerError | null} */
   #fatal = null;
   /** @type {any} */
@@ -103,7 +103,7 @@ export class Connection {
         this.#waiters.shift()?.resolve(message);
         break;
       case "turn.started":
-        this.#onAir = turn ?? null;
+        this.#onAir = turn;
         if (turn) turn.layout = message.layout;
         break;
       case "turn.words":
@@ -117,8 +117,8 @@ export class Connection {
         turn?.interrupted(message);
         break;
       case "turn.done":
-        if (this.#onAir?.turnId === message.turn_id) this.#onAir = null;
-        this.turns.delete(message.turn_id);
+        if (this.#onAir === turn) this.#onAir = undefined;
+        if (!turn?.interrupting) this.turns.delete(message.turn_id); // its report follows
         turn?.finished(message);
         break;
       case "warning":
@@ -170,7 +170,6 @@ export class Connection {
     const resumes = this.ready?.settings.resume === "on";
     for (const turn of this.turns.values()) turn.lost(this.lost, resumes);
     this.turns.clear();
-    this.#onAir = null;
     this.onLost();
   }
 }

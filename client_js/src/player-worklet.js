@@ -40,11 +40,12 @@ export function worklet(scope = globalThis) {
     }
   }
 
-  /** One turn's samples between network and loudspeaker: no clock, no I/O. */
+  /** One turn's samples between network and loudspeaker. */
   class JitterBuffer {
     constructor(refill = new Refill()) {
       /** @type {api.PlaybackState} */
       this.state = "waiting";
+      this.said = "";
       this.played = 0;
       this.underruns = 0;
       this.buffered = 0;
@@ -166,7 +167,6 @@ export function worklet(scope = globalThis) {
       const to = scope.sampleRate;
       this.resampler = to === RATE ? null : new Resampler(RATE, to);
       this.reportAt = 0;
-      this.said = "";
       this.port.onmessage = (/** @type {any} */ { data }) => this.received(data);
     }
 
@@ -183,17 +183,18 @@ export function worklet(scope = globalThis) {
     /** @param {Float32Array[][]} _ @param {[[Float32Array]]} outputs */
     process(_, [[out]]) {
       for (const [id, buffer] of this.queue) {
+        // A block later: the resampler has the last samples.
+        if (buffer.state === "done") this.queue.delete(id);
         /** @param {Float32Array} block */
         const pull = (block) => buffer.pull(block);
         if (this.resampler) this.resampler.fill(out, pull);
         else pull(out);
         const { state, played, underruns, buffered } = buffer;
         const time = scope.currentTime;
-        if (state !== this.said || time >= this.reportAt) {
-          this.said = state;
+        if (state !== buffer.said || time >= this.reportAt) {
+          buffer.said = state;
           this.reportAt = time + REPORT_SECONDS;
           this.port.postMessage({ id, state, played, underruns, buffered, time });
-          if (state === "done") this.queue.delete(id);
         }
         break; // the others wait
       }

@@ -16,8 +16,10 @@ class Playback {
   #at = { id: 0, state: "waiting", played: 0, underruns: 0, buffered: 0, time: 0 };
   #reportedAt = 0;
   #player;
-  /** @type {(samples: number) => void} */
-  cleared = () => {};
+  /** @type {any} */
+  cleared;
+  /** @type {any} once it has begun */
+  port;
 
   /** @param {Player} player @param {api.Turn} turn */
   constructor(player, turn) {
@@ -33,7 +35,7 @@ class Playback {
   stats() {
     const { state, played, underruns, buffered, time } = this.#at;
     const { currentTime, outputLatency = 0, baseLatency = 0 } = this.#player.context;
-    const since = state === "waiting" && !played ? 0 : currentTime - time;
+    const since = currentTime - time;
     const before = played / SAMPLE_RATE;
     const moved = state === "playing" ? Math.min(since, buffered / SAMPLE_RATE) : 0;
     const playedSeconds = before + moved;
@@ -177,7 +179,7 @@ export class Player extends EventTarget {
 
   async #make() {
     const { context } = this;
-    const node = context.audioWorklet ? await this.#worklet(context) : new Scheduled(context);
+    const node = context.audioWorklet ? await this.#worklet() : new Scheduled(context);
     node.port.onmessage = (/** @type {any} */ { data }) => this.#reported(data);
     node.connect(context.destination);
     node.connect((this.#analyser ??= context.createAnalyser()));
@@ -185,8 +187,8 @@ export class Player extends EventTarget {
     return node;
   }
 
-  /** @param {AudioContext} context */
-  async #worklet(context) {
+  async #worklet() {
+    const { context } = this;
     const source = new Blob([`(${worklet})()`], { type: "text/javascript" });
     const given = this.#workletUrl && `${this.#workletUrl}#${Date.now()}`; // failures are cached
     await context.audioWorklet.addModule(given ?? URL.createObjectURL(source));
@@ -196,8 +198,10 @@ export class Player extends EventTarget {
   /** @param {number} id @param {Playback} playback */
   async #pump(id, playback) {
     const { port } = await this.#load();
-    const { turn } = playback;
+    if (!this.#playbacks.has(id)) return; // cleared meanwhile
+    playback.port = port;
     port.postMessage({ id, begin: true });
+    const { turn } = playback;
     try {
       for await (const { buffer, length } of turn) {
         this.emit("packet", { playback, samples: length / 2 });
@@ -211,17 +215,17 @@ export class Player extends EventTarget {
     port.postMessage({ id, end: true });
   }
 
-  /** Returns the samples played. @param {number} id @returns {Promise<number>} */
+  /** Returns the samples played. @param {number} id */
   async #clear(id) {
     const playback = this.#playbacks.get(id);
-    if (!playback) return 0;
-    const node = await this.#node?.catch(() => null);
-    const played = await new Promise((resolve) => {
-      playback.cleared = resolve;
-      node?.port.postMessage({ id, clear: true });
-      // A suspended context may not answer.
-      setTimeout(() => resolve(playback.stats().playedSeconds * SAMPLE_RATE), CLEAR_MS);
-    });
+    const played =
+      playback?.port &&
+      (await new Promise((resolve) => {
+        playback.cleared = resolve;
+        playback.port.postMessage({ id, clear: true });
+        // A suspended context may not answer.
+        setTimeout(() => resolve(playback.stats().playedSeconds * SAMPLE_RATE), CLEAR_MS);
+      }));
     this.#finish(id, played);
     return played;
   }

@@ -3,7 +3,7 @@
 
 const CODES_AT_ONCE = 64;
 
-/** What another session needs to go on with a turn, behind the packets received. */
+/** What another session needs to go on with a turn. */
 export class Progress {
   /** @type {wire.TurnState | null} before its packet */
   #next = null;

@@ -104,9 +104,10 @@ export function onWire({ playedMs, playedSamples }) {
   return { played_ms: playedMs, played_samples: playedSamples && Math.round(playedSamples) };
 }
 
-/** An estimate. @param {string} text @param {number} samples @param {number} all 0: unknown */
+/** An estimate. @param {string} text @param {number} samples @param {number} [all] */
 export function split(text, samples, all) {
   const heard = Math.ceil(samples * (all ? text.length / all : CHARACTERS_PER_SAMPLE));
-  const cut = heard < text.length ? text.slice(0, heard).search(/\S*$/) : text.length;
+  // Some scripts have no spaces.
+  const cut = heard < text.length ? text.slice(0, heard).search(/\S{0,20}$/u) : text.length;
   return { textSpoken: text.slice(0, cut), textRemaining: text.slice(cut) };
 }

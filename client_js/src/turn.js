@@ -41,14 +41,13 @@ export class Turn {
   /** The session's when it began. @type {object | undefined} */
   #settings;
   /** @type {Promise<api.Interrupted> | null} */
-  #interrupting = null;
+  interrupting = null;
   /** @type {Uint8Array<ArrayBuffer>[]} */
   #packets = [];
   /** @type {Error | null} */
   #failure = null;
   /** @type {RealtimeTTSError | null} */
   #refused = null;
-  #spoken = 0; // samples
   #wake = () => {};
   #wait;
 
@@ -123,12 +122,12 @@ export class Turn {
   /** @param {"flush" | "turn.end" | "played"} type @param {wire.Position} [at] */
   #send(type, at) {
     // Positions count when it is over, too.
-    if (!this.text || this.#interrupting || (this.over && !at)) return;
+    if (!this.text || this.interrupting || (this.over && !at)) return;
     this.#connection?.outbox.send({ type, turn_id: this.turnId, ...at });
   }
 
   get #stopped() {
-    return this.over || this.#interrupting !== null;
+    return this.over || this.interrupting !== null;
   }
 
   async *[Symbol.asyncIterator]() {
@@ -147,26 +146,27 @@ export class Turn {
 
   /** @param {api.Played} [position] */
   interrupt(position = {}) {
-    this.#interrupting ??= this.#interrupt(onWire(position));
+    this.interrupting ??= this.#interrupt(onWire(position));
     this.#silence();
-    return this.#interrupting;
+    return this.interrupting;
   }
 
   /** @param {wire.Position} at */
   async #interrupt(at) {
     const { turnId, samplesReceived: samplesSent } = this;
+    const all = this.over && !this.#failure ? samplesSent : 0;
     const connection = this.#connection;
     const unsent = connection?.outbox.drop(turnId) ?? this.text;
     if (connection && !connection.lost && unsent !== this.text) {
       connection.turns.set(turnId, this); // a turn that is done had left
       connection.outbox.sendNow({ type: "interrupt", turn_id: turnId, ...at });
       const report = await connection.within(this.#report.promise, "no answer");
-      if (this.over) connection.turns.delete(turnId);
-      else await connection.within(this.done.catch(() => {}), "no `turn.done`");
+      await connection.within(this.done.catch(() => {}), "no `turn.done`");
+      connection.turns.delete(turnId);
       if (report) return { ...report, textRemaining: report.textRemaining + unsent };
     }
     const playedMs = at.played_ms ?? (at.played_samples ?? samplesSent) / SAMPLES_PER_MS;
-    const heard = this.#split(playedMs * SAMPLES_PER_MS);
+    const heard = split(this.text, playedMs * SAMPLES_PER_MS, all);
     this.#finishHere("interrupted");
     return { turnId, samplesSent, playedMs, ...heard };
   }
@@ -182,11 +182,6 @@ export class Turn {
     this.#connection?.turns.delete(this.turnId);
     const nothing = { ttfa_ms: null, underruns: 0, held_ms: 0, text_chars: 0 };
     this.finished({ turn_id: this.turnId, reason, samples: this.samplesReceived, ...nothing });
-  }
-
-  /** @param {number} samples */
-  #split(samples) {
-    return split(this.text, samples, this.#spoken);
   }
 
   /* From the connection */
@@ -219,7 +214,7 @@ export class Turn {
   /** @param {RealtimeTTSError} error @param {boolean} resumes */
   lost(error, resumes) {
     const again = !this.text || (resumes && (this.#progress.known || !this.samplesReceived));
-    if (this.#interrupting) this.#finishHere("interrupted");
+    if (this.interrupting) this.#finishHere("interrupted");
     else if (!again || !this.#wait(this)) this.fail(new ConnectionLost(error.message, error));
     this.#report.resolve(null);
   }
@@ -233,7 +228,9 @@ export class Turn {
   fail(error) {
     if (this.over) return;
     this.#failure = error;
-    if (error instanceof RealtimeTTSError) Object.assign(error, this.#split(this.samplesReceived));
+    if (error instanceof RealtimeTTSError) {
+      Object.assign(error, split(this.text, this.samplesReceived));
+    }
     this.over = true;
     this.#result.reject(error);
     this.#wake();
@@ -243,7 +240,7 @@ export class Turn {
   packet(data) {
     this.samplesReceived += data.byteLength / 2;
     this.#progress.packet();
-    if (!this.#interrupting) this.#packets.push(new Uint8Array(data));
+    if (!this.interrupting) this.#packets.push(new Uint8Array(data));
     this.#wake();
   }
 
@@ -279,7 +276,6 @@ export class Turn {
       return this.fail(this.#refused ?? new TurnError(why, { code: reason, retryable: true }));
     }
     this.over = true;
-    if (reason !== "interrupted") this.#spoken = this.samplesReceived;
     this.#result.resolve({
       turnId: message.turn_id,
       reason,

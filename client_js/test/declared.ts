@@ -19,5 +19,13 @@ const turn = (made: index.Turn): declaredIndex.Turn => made;
 const wholePlayer: Same<keyof typeof player, keyof typeof declaredPlayer> = true;
 const newPlayer = (made: player.Player): declaredPlayer.Player => made;
 const wire: Omit<typeof declaredProtocol, never> = protocol;
+// What may be missing may be undefined.
+const nothing: undefined = undefined;
+const options: declaredIndex.TurnOptions & declaredIndex.SendOptions & declaredIndex.Played = {
+  turnId: nothing,
+  end: nothing,
+  playedMs: nothing,
+  playedSamples: nothing,
+};
 
-export { connect, everyName, newPlayer, rest, session, turn, wholePlayer, wire };
+export { connect, everyName, newPlayer, options, rest, session, turn, wholePlayer, wire };

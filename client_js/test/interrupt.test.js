@@ -85,6 +85,35 @@ test("a turn that is done can be interrupted while it is still heard", async (t)
   assert.equal((await turn.done).reason, "complete");
 });
 
+test("an interrupt that crosses the end of its turn on the way has its answer", async (t) => {
+  const { tts, socket } = await connect(t);
+  const turn = tts.turn();
+  turn.send("ab", { end: true });
+  const reporting = turn.interrupt({ playedMs: 80 });
+  await settle();
+  socket.say(done("turn-1", "complete", 48_000));
+  await settle();
+  socket.say(interrupted("turn-1", "a", "b"));
+  await settle();
+  const none = new Promise((resolve) => setTimeout(resolve, 50, null));
+  assert.equal((await Promise.race([reporting, none]))?.textRemaining, "b");
+  assert.equal((await turn.done).reason, "complete");
+  assert.ok(tts.connected);
+});
+
+test("of a text without spaces that is lost in its midst the part with audio counts as heard", async (t) => {
+  const { tts, socket } = await connect(t, { giveUpAfterMs: 0 });
+  const text = "今天天气很好，我们一起去公园散步吧。".repeat(10);
+  const turn = tts.turn();
+  turn.send(text);
+  socket.say(started("turn-1"));
+  for (let i = 0; i < 40; i++) socket.sayAudio(4096); // 3.4 s
+  socket.drop();
+  const { textSpoken, textRemaining } = await turn.done.catch((error) => error);
+  assert.equal(textSpoken + textRemaining, text);
+  assert.ok(textSpoken.length > 15 && textSpoken.length < 60, `${textSpoken.length} characters`);
+});
+
 for (const answer of [
   warning("turn_already_done", "turn-1"),
   failed("unknown_turn", { turn_id: "turn-1" }),

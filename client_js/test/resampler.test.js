@@ -61,3 +61,42 @@ test("it reads as many samples as it plays, in seconds", () => {
     assert.ok(Math.abs(resample(100, 24_000, rate, 2, 128).read - 48_000) <= 3);
   }
 });
+
+/** The player's processor on a device of that rate, and what it plays in so many blocks. */
+function device(rate) {
+  let made;
+  worklet({
+    sampleRate: rate,
+    currentTime: 0,
+    AudioWorkletProcessor: class {
+      port = { postMessage() {} };
+    },
+    registerProcessor: (_, Processor) => (made = new Processor()),
+  });
+  const say = (order) => made.port.onmessage({ data: order });
+  const play = (blocks) =>
+    Array.from({ length: blocks }, () => {
+      const out = new Float32Array(128);
+      made.process([], [[out]]);
+      return [...out];
+    }).flat();
+  return { say, play };
+}
+
+for (const rate of [44_100, 48_000, 96_000, 192_000]) {
+  test(`a turn fades out to nothing at ${rate} Hz, and leaves nothing to the next`, () => {
+    for (let length = 2400; length < 2464; length += 4) {
+      const { say, play } = device(rate);
+      say({ id: 1, begin: true });
+      say({ id: 1, samples: new Int16Array(length).fill(20_000).buffer });
+      say({ id: 1, end: true });
+      const heard = play(Math.ceil(rate / 128 / 4)); // a quarter of a second
+      const steps = heard.map((x, i) => Math.abs(x - (heard[i - 1] ?? 0)));
+      const most = 1.4 * (0.61 / (0.004 * rate)); // the slope of the fade, and rounded corners
+      assert.ok(Math.max(...steps) < most, `${length} samples: a step of ${Math.max(...steps)}`);
+      say({ id: 2, begin: true });
+      say({ id: 2, end: true });
+      assert.ok(play(2).every((x) => Math.abs(x) < 1e-4), `${length} samples: some are left`);
+    }
+  });
+}

@@ -153,12 +153,12 @@ export interface Socket {
 
 export interface TurnOptions {
   /** 1 to 64 printable ASCII characters, new to this session. */
-  turnId?: string;
+  turnId?: string | undefined;
 }
 
 export interface SendOptions {
   /** Whether this is the last text. */
-  end?: boolean;
+  end?: boolean | undefined;
 }
 
 /**
@@ -266,8 +266,8 @@ export interface Interrupted {
 
 /** How much the listener has heard; if both are given, the samples count. */
 export interface Played {
-  playedMs?: number;
-  playedSamples?: number;
+  playedMs?: number | undefined;
+  playedSamples?: number | undefined;
 }
 
 /* Errors ------------------------------------------------------------------------------------- */

@@ -13,11 +13,16 @@ const TABS = ["speak", "type", "several", "chat"];
 test("the demo page, for everybody", { skip }, async (t) => {
   const url = await server();
 
-  for (const [theme, size] of [["light"], ["dark"], ["light", PHONE], ["dark", PHONE]]) {
-    await t.test(`is readable and named, ${theme}${size ? ", on a phone" : ""}`, async (t) => {
+  const narrow = { ...PHONE, width: 320 };
+  for (const [theme, size] of [["light"], ["dark"], ["light", PHONE], ["dark", PHONE], ["light", narrow]]) {
+    const where = size ? `, on a phone of ${size.width} px` : "";
+    await t.test(`is readable and named, ${theme}${where}`, async (t) => {
       const page = await visit(t, url, { theme, size });
       await met(page);
-      for (const part of ["options", "details", "code"]) await more(page, part);
+      for (const part of ["options", "own", "details", "code"]) await more(page, part);
+      await page.evaluate(() => {
+        for (const id of ["own", "blend-form", "chat-present"]) document.getElementById(id).hidden = false;
+      });
       for (const tab of TABS) {
         await page.click(`#tab-${tab}`);
         await page.evaluate(settled);

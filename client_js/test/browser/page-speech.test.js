@@ -193,6 +193,29 @@ test("the demo page", { skip }, async (t) => {
     assert.deepEqual(page.errors, []);
   });
 
+  await t.test("speaks with the voice that was asked for last, however slow the network is", async (t) => {
+    const slow = () => {
+      const { send } = WebSocket.prototype;
+      globalThis.sent = [];
+      WebSocket.prototype.send = function (data) {
+        sent.push(JSON.parse(data));
+        setTimeout(() => send.call(this, data), 200);
+      };
+    };
+    const page = await visit(t, url, { before: (page) => page.addInitScript(slow) });
+    await met(page);
+    await page.click("[data-voice=tenor]");
+    await until(page, "speaking");
+    await page.click("[data-voice=bass]");
+    await page.click("[data-voice=tenor]"); // before the server has said anything about the bass
+    await until(page, "speaking");
+    const voice = await page.evaluate(() => {
+      const last = sent.findLastIndex(({ type }) => type === "text");
+      return sent.slice(0, last).findLast(({ type }) => type === "session.start").voice;
+    });
+    assert.equal(voice, "tenor");
+  });
+
   await t.test("is connected before the first click, and says what is what in one line", async (t) => {
     let loaded = 0;
     const loading = (route) => {

@@ -61,12 +61,31 @@ test("a server that wants a key is given one", { skip }, async (t) => {
   await page.keyboard.type("wrong");
   await page.keyboard.press("Enter");
   await trouble(page, "does not know this API key");
+  await page.fill("#key", `“${KEY}”`);
+  await page.keyboard.press("Enter");
+  await trouble(page, "This cannot be a key of the server");
+  await page.reload(); // the tab remembers it
+  await trouble(page, "This cannot be a key of the server");
   await page.fill("#key", KEY);
   await page.keyboard.press("Enter");
   await met(page);
   assert.ok(await page.isHidden("#key-form"));
   await stream(page, "One two.");
   await until(page, "done");
+});
+
+test("where the browser keeps nothing for pages, the page speaks all the same", { skip }, async (t) => {
+  const refused = () =>
+    Object.defineProperty(window, "sessionStorage", {
+      get() {
+        throw new DOMException("Access is denied", "SecurityError");
+      },
+    });
+  const page = await visit(t, await server(), { before: (page) => page.addInitScript(refused) });
+  await met(page);
+  await stream(page, "One two.");
+  await until(page, "done");
+  assert.deepEqual(page.errors, []);
 });
 
 test("a full server says when it is tried again, and what was typed is spoken then", { skip }, async (t) => {
@@ -148,6 +167,8 @@ test("the chat is spoken; typing interrupts it, and the model learns what was he
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => document.querySelectorAll("#chat-log li").length === 4);
   await until(page, "speaking");
+  const busy = await page.$$eval("#chat-log li", (lines) => lines.map((line) => line.ariaBusy));
+  assert.deepEqual(busy, [null, null, null, "true"], "what still grows is not read out");
   assert.ok(heard.length > 3 && heard.length < LONG.length - 50, heard);
   assert.deepEqual(asked, [
     [{ role: "user", content: "Hello" }],
@@ -166,6 +187,23 @@ test("what the model could not say is said in words, and what it said is heard",
   await page.fill("#chat-say", "Hello");
   await page.click("#chat-form button");
   await trouble(page, "The language model is busy.");
+  await page.waitForFunction(() => document.querySelector("#transcript .heard")?.textContent === "One moment.");
+});
+
+test("a reply that breaks off is spoken as far as it came, and that is said in words", { skip }, async (t) => {
+  const breaks = () => {
+    const { fetch } = globalThis;
+    const start = (out) => {
+      out.enqueue(new TextEncoder().encode('{"delta": "One moment."}\n'));
+      setTimeout(() => out.error(new TypeError("network error")), 100);
+    };
+    globalThis.fetch = async (path, init) =>
+      path === "/chat" ? new Response(new ReadableStream({ start })) : fetch(path, init);
+  };
+  const { page } = await chat(t, "none", { before: (page) => page.addInitScript(breaks) });
+  await page.fill("#chat-say", "Hello");
+  await page.click("#chat-form button");
+  await trouble(page, "The reply broke off");
   await page.waitForFunction(() => document.querySelector("#transcript .heard")?.textContent === "One moment.");
 });
 
@@ -211,6 +249,38 @@ test("a refused microphone is said in words", { skip }, async (t) => {
   await page.click("#mic");
   await trouble(page, "The browser refused the microphone");
   assert.equal(await page.isChecked("#mic"), false);
+});
+
+/** Runs in the page: the person takes a moment to allow the microphone. `streams`: those there were. */
+const hesitates = () => {
+  const { mediaDevices } = navigator;
+  const ask = mediaDevices.getUserMedia.bind(mediaDevices);
+  globalThis.streams = [];
+  mediaDevices.getUserMedia = async (wanted) => {
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    streams.push(await ask(wanted));
+    return streams.at(-1);
+  };
+};
+const open = (page) =>
+  page.evaluate(() => streams.filter((stream) => stream.active).length);
+
+test("a microphone that is asked for twice is closed", { skip }, async (t) => {
+  const { page } = await chat(t, "Hello.", { before: (page) => page.addInitScript(hesitates) });
+  for (let i = 0; i < 3; i++) await page.click("#mic");
+  await page.waitForFunction(() => streams.length === 2 && !document.querySelector("#mic-settings").hidden);
+  await page.click("#mic");
+  assert.equal(await open(page), 0);
+  await page.evaluate(() => {
+    document.querySelector("#own").hidden = false;
+    document.querySelector("#own").open = true;
+  });
+  await page.dblclick("#own-record");
+  await page.waitForFunction(() => /Stop \(1 s\)/.test(document.querySelector("#own-record").textContent));
+  await page.click("#own-record");
+  await page.waitForFunction(() => /s of sound/.test(document.querySelector("#own-said").textContent));
+  assert.equal(await open(page), 0);
+  assert.equal(await page.textContent("#own-record"), "Record again");
 });
 
 test("a loud voice interrupts", { skip }, async (t) => {

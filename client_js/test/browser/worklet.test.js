@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { test } from "node:test";
 
-import { open, server, skip } from "./harness.js";
+import { open, server, skip, stage } from "./harness.js";
 
 test("where a page allows no blob:, the worklet comes from its own file", { skip }, async (t) => {
   const url = await server();
@@ -61,4 +61,21 @@ test("a worklet that could not be loaded is loaded for the next turn", { skip, t
     return [failed, loudest > 0, samples === Math.round(next.stats().playedSeconds * 24_000)];
   }, `http://127.0.0.1:${files.address().port}/player-worklet.js`);
   assert.deepEqual(found, ["AbortError", true, true]);
+});
+
+test("of a turn that is interrupted while the worklet loads nothing is heard", { skip }, async (t) => {
+  const page = await stage(t, await server());
+  const found = await page.evaluate(async () => {
+    const { Player } = await import("/client/player.js");
+    const turn = tts.speak("One two three.");
+    while (turn.samplesReceived < 12_000) await sleep(10);
+    const other = new Player({ context: player.context });
+    other.analyser.connect(player.analyser);
+    const playback = other.play(turn);
+    const { playedMs, textSpoken } = await other.bargeIn();
+    await playback.done;
+    await sleep(300);
+    return [playedMs, textSpoken, (await ear()).sounding];
+  });
+  assert.deepEqual(found, [0, "", 0]);
 });

@@ -106,6 +106,7 @@ export class Chat {
   /** @param {Speech} speech @param {Message} message @param {HTMLElement} line */
   async #reply(speech, message, line) {
     this.#refused = null;
+    line.setAttribute("aria-busy", "true"); // or screen readers say all of it again with each delta
     const over = new Promise((resolve) => speech.addEventListener("over", resolve));
     try {
       for await (const delta of replyOf(this.history.toSend(), speech.stop.signal)) {
@@ -124,6 +125,7 @@ export class Chat {
     else if (speech.trouble) this.history.cut(message, ""); // nothing was spoken
     if (speech.trouble instanceof Trouble && speech.trouble.waitMs > 0) this.#refused = line;
     line.lastChild?.replaceWith(shown(message, speech));
+    line.removeAttribute("aria-busy");
   }
 
   /** @param {string} role @param {string} name @param {string} text */
@@ -172,7 +174,9 @@ async function* lines(body) {
   const reader = body.pipeThrough(decoder).getReader(); // Safari has no `for await`
   let rest = "";
   for (;;) {
-    const { done, value } = await reader.read();
+    const { done, value } = await reader.read().catch((cause) => {
+      throw new Error("The reply broke off: the chat example no longer answers.", { cause });
+    });
     const parts = (rest + (value ?? "")).split("\n");
     rest = done ? "" : (parts.pop() ?? "");
     yield* parts.filter((part) => part.trim() !== "");

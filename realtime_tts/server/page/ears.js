@@ -7,7 +7,7 @@
 
 import { byId, say } from "./dom.js";
 import { echoes } from "./echo.js";
-import { microphoneStream } from "./recording.js";
+import { microphoneStream, whileChecked } from "./recording.js";
 
 /** @type {Record<string, string>} */
 const REASONS = {
@@ -32,9 +32,6 @@ export function ears({ heard, spoken, failed }) {
   byId("ears-present").hidden = !Recognition;
   say(byId("mic-note"), Recognition ? "" : "This browser recognises no speech: you type what you say.");
   if (!Recognition) return;
-  const box = /** @type {HTMLInputElement} */ (byId("ears"));
-  /** @type {(() => void) | null} */
-  let close = null;
 
   async function open() {
     const stream = await microphoneStream({ echoCancellation: true, noiseSuppression: true });
@@ -50,33 +47,17 @@ export function ears({ heard, spoken, failed }) {
     recognition.onerror = (/** @type {any} */ { error }) => {
       if (error === "no-speech" || error === "aborted") return; // it ends, and begins again
       shut();
-      box.checked = false;
       failed(REASONS[error] ?? `The browser's speech recognition failed: ${error}.`);
     };
-    recognition.onend = () => close && start(); // browsers end it after a while
+    let over = false;
+    recognition.onend = () => over || start(); // browsers end it after a while
     start();
     return () => {
+      over = true;
       recognition.abort();
       for (const track of stream.getTracks()) track.stop();
     };
   }
 
-  function shut() {
-    const before = close;
-    close = null;
-    before?.();
-  }
-
-  box.addEventListener("change", async () => {
-    shut();
-    if (!box.checked) return;
-    try {
-      const opened = await open();
-      if (box.checked) close = opened;
-      else opened();
-    } catch (error) {
-      box.checked = false;
-      failed(/** @type {Error} */ (error).message);
-    }
-  });
+  const shut = whileChecked(/** @type {HTMLInputElement} */ (byId("ears")), open, failed);
 }

@@ -2,7 +2,7 @@
 
 import { byId } from "./dom.js";
 import { SpeechGate, decibels } from "./level.js";
-import { microphoneStream } from "./recording.js";
+import { microphoneStream, whileChecked } from "./recording.js";
 import { slider } from "./streaming.js";
 
 const LOOK_MS = 30;
@@ -15,8 +15,6 @@ export function microphone(barge, failed) {
   const box = /** @type {HTMLInputElement} */ (byId("mic"));
   const meter = /** @type {HTMLMeterElement} */ (byId("mic-level"));
   const threshold = slider("mic-threshold", (value) => `−${Math.abs(value)} dB`);
-  /** @type {(() => void) | null} */
-  let close = null;
 
   async function open() {
     // Echo cancellation, or the voice from the loudspeaker interrupts itself.
@@ -33,26 +31,14 @@ export function microphone(barge, failed) {
       meter.value = Math.max(level, meter.min);
       if (gate.hear(performance.now(), level, threshold())) barge();
     }, LOOK_MS);
+    byId("mic-settings").hidden = false;
     return () => {
+      byId("mic-settings").hidden = true;
       clearInterval(timer);
       for (const track of stream.getTracks()) track.stop();
       void context.close();
     };
   }
 
-  box.addEventListener("change", async () => {
-    close?.();
-    close = null;
-    byId("mic-settings").hidden = true;
-    if (!box.checked) return;
-    try {
-      const opened = await open();
-      if (!box.checked) return opened();
-      close = opened;
-      byId("mic-settings").hidden = false;
-    } catch (error) {
-      box.checked = false;
-      failed(/** @type {Error} */ (error).message);
-    }
-  });
+  whileChecked(box, open, failed);
 }

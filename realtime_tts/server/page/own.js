@@ -22,6 +22,7 @@ export class OwnVoices {
   #take = null;
   /** @type {(() => Promise<void>) | null} */
   #stop = null;
+  #starting = false;
 
   /**
    * @param {Server} server
@@ -74,7 +75,9 @@ export class OwnVoices {
 
   async #recordOrStop() {
     if (this.#stop) return this.#stop();
-    const end = await record();
+    if (this.#starting) return; // the browser is asking for the microphone
+    this.#starting = true;
+    const end = await record().finally(() => (this.#starting = false));
     const began = performance.now();
     const tell = setInterval(() => {
       const seconds = Math.round((performance.now() - began) / 1000);

@@ -30,6 +30,42 @@ export async function microphoneStream(audio) {
   }
 }
 
+/**
+ * A box that keeps something open while it is checked.
+ *
+ * @param {HTMLInputElement} box
+ * @param {() => Promise<() => void>} open gives what closes it
+ * @param {(words: string) => void} failed
+ * @returns {() => void} closes it, and takes the mark away
+ */
+export function whileChecked(box, open, failed) {
+  let asked = 0; // only the last counts: the browser may ask for the microphone meanwhile
+  /** @type {(() => void) | null} */
+  let close = null;
+
+  async function change() {
+    const mine = ++asked;
+    close?.();
+    close = null;
+    if (!box.checked) return;
+    try {
+      const opened = await open();
+      if (mine === asked) close = opened;
+      else opened();
+    } catch (error) {
+      if (mine !== asked) return;
+      box.checked = false;
+      failed(/** @type {Error} */ (error).message);
+    }
+  }
+
+  box.addEventListener("change", change);
+  return () => {
+    box.checked = false;
+    void change();
+  };
+}
+
 /** Begin to record. @returns {Promise<() => Promise<Blob>>} ends it, and gives what was recorded */
 export async function record() {
   // The voice as it is: what cleans up calls takes away from it.

@@ -3,6 +3,8 @@
 import { RealtimeTTS } from "/client/index.js";
 
 const KEY = "realtime-tts.key";
+const NO_KEY =
+  "This cannot be a key of the server: keys have only ASCII letters, digits and marks, and no spaces.";
 const START = "Start it with: realtime-tts serve";
 
 /** Speech goes on if a server is back so soon. */
@@ -36,17 +38,26 @@ export class Trouble extends Error {
  * @property {string[]} languages
  */
 
+/** Where a tab keeps the key; null where the browser lets pages keep nothing. */
+function storage() {
+  try {
+    return sessionStorage;
+  } catch {
+    return null;
+  }
+}
+
 export class Server {
   origin = location.origin;
   /** The key that the server accepted or may accept; empty without. */
-  key = sessionStorage.getItem(KEY) ?? "";
+  key = storage()?.getItem(KEY) ?? "";
   /** The language model to chat with, where the chat example serves this page. @type {string | null} */
   chatModel = null;
 
   /** @param {string} key */
   use(key) {
     this.key = key;
-    sessionStorage.setItem(KEY, key);
+    storage()?.setItem(KEY, key);
   }
 
   /** Model, voices, languages. @returns {Promise<About>} @throws {Trouble} */
@@ -135,6 +146,8 @@ export class Server {
 
   /** @param {string} path @param {RequestInit} [init] */
   async #ask(path, { headers = {}, ...init } = {}) {
+    // With any other key, `fetch` fails as if the server were gone.
+    if (!/^[!-~]*$/.test(this.key)) throw new Trouble("key", NO_KEY);
     const keyed = this.key ? { authorization: `Bearer ${this.key}` } : {};
     try {
       return await fetch(path, { cache: "no-store", ...init, headers: { ...headers, ...keyed } });

@@ -29,6 +29,8 @@ export class Speaker extends EventTarget {
   /** @type {Promise<RealtimeTTS> | null} */
   #session = null;
   #inForce = "";
+  /** @type {Promise<unknown>} */
+  #connecting = Promise.resolve();
   /** @type {Map<string, number>} how much longer than expected each voice takes */
   #paces = new Map();
   #scope = new Float32Array(1024);
@@ -124,8 +126,19 @@ export class Speaker extends EventTarget {
     await speech.listen(this.player.play(speech.joined(session.turn())));
   }
 
+  /**
+   * One after the other: who asks meanwhile gets what they asked for, not what was on its way.
+   *
+   * @param {Settings} settings @returns {Promise<RealtimeTTS>}
+   */
+  #connected(settings) {
+    const connected = this.#connecting.then(() => this.#connect(settings));
+    this.#connecting = connected.catch(() => {}); // said to who asked
+    return connected;
+  }
+
   /** @param {Settings} settings */
-  async #connected(settings) {
+  async #connect(settings) {
     const wanted = JSON.stringify([settings, this.#server.key]);
     const open = await this.#session?.catch(() => null);
     if (open?.connected && this.#inForce === wanted) return open;

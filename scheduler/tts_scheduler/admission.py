@@ -156,6 +156,12 @@ class AdmissionControl:
             return 0
         return requests.active + ceil(requests.extra + row.extra - _ROUNDING)
 
+    def capacity(self, in_time: int) -> int:
+        """Return how many turns can be live at once, if `in_time` can by the step times. What turns
+        that are played faster take beyond one turn each is no capacity for others."""
+        extra = ceil(self._requests.extra - _ROUNDING)
+        return max(1, min(in_time - extra, self.turns_in_memory))
+
     @property
     def turns_in_memory(self) -> int:
         """How many turns of the usual length `peak_pages` lets into memory if they begin one after

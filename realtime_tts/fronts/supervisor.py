@@ -274,10 +274,10 @@ class Supervisor:
         row = self._occupancy.row(number)
         async with self._starting:
             self._serial += 1
+            infos = [engine.info for engine in self._engines] if self._complete else ()
+            spec = self._spec.of(number, self._serial, infos)
             try:
-                front = await FrontChild.start(
-                    self._spec.of(number, self._serial), row, self._on_message
-                )
+                front = await FrontChild.start(spec, row, self._on_message)
             except OSError as error:
                 return f"its process could not be run: {error}"
             self._fronts[number] = front

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import psutil
 import pytest
 import websockets
@@ -66,6 +67,24 @@ async def test_a_front_that_is_killed_costs_its_own_sockets_and_is_back() -> Non
         await server.counted()
         async with sessions(server, 4):
             assert [server.sockets_of(front) for front in server.fronts] == [4, 4]
+
+
+async def test_a_front_that_starts_while_an_engine_is_away_serves_with_the_others() -> None:
+    async with serving(fronts=1, engines=2) as server:
+        (front,), away = server.fronts, server.engines[0]
+        away.suspend()
+        front.kill()
+        await until(lambda: not front.is_running())
+        for _ in range(60):
+            with contextlib.suppress(httpx2.HTTPError):
+                if (await server.get("/readyz")).status_code == 200:
+                    break
+            await asyncio.sleep(0.1)
+        async with sessions(server, 4) as opened:
+            await asyncio.gather(*(one.say("One, two.") for one in opened))
+            ends = [(await one.until("turn.done"))["reason"] for one in opened]
+        assert ends == ["complete"] * 4
+        assert away.status() == psutil.STATUS_STOPPED, "it was not replaced meanwhile"
 
 
 async def test_a_front_that_hangs_is_killed_and_gets_no_sockets_while_it_does() -> None:

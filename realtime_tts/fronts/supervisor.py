@@ -182,10 +182,11 @@ class Supervisor:
         )
 
     def fronts_by_load(self) -> list[FrontChild]:
-        """Return the fronts that may get a socket, the one with the fewest sockets first."""
+        """Return the fronts that may get a socket, the one with the fewest sockets first; those
+        that refuse turns, because they have just started, come last."""
         listening = self._listening
         moving = [front for front in listening if front.silence < _SILENT_SECONDS]
-        return sorted(moving or listening, key=lambda front: front.load)
+        return sorted(moving or listening, key=lambda front: (not front.ready, front.load))
 
     @property
     def _listening(self) -> list[FrontChild]:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from realtime_tts.engine.interface import EngineInfo
     from realtime_tts.engine.settings import EngineConfig, EngineKind
 
+_OPTIONS = {"lead_cap": "lead_seconds", "queue_timeout": "queue_seconds"}
+"""Options of `serve` by the scheduler's names for them, where these differ."""
+
 
 def device_choice(
     arguments: argparse.Namespace, look_up: Callable[[], Machine] | None = None
@@ -106,7 +109,10 @@ def _scheduler_config(arguments: argparse.Namespace) -> SchedulerConfig:
             **{name: getattr(arguments, name) for name in SCHEDULING},
         )
     except ValueError as error:
-        raise ConfigError(str(error)) from None
+        said = str(error)
+        for name, option in _OPTIONS.items():
+            said = said.replace(name, option)
+        raise ConfigError(said) from None
 
 
 def _voices_dir(arguments: argparse.Namespace) -> str | None:

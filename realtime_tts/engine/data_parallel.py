@@ -40,10 +40,11 @@ class _Waiting:
 class DataParallelEngines(EngineLink):
     """An `EngineLink` over several links to engines with the same checkpoint.
 
-    It is ready once all of them have been, and then as long as one of them is.
+    It is ready once all of them have been, and then as long as one of them is. `loaded`: all have
+    been ready before, and their `info` is known.
     """
 
-    def __init__(self, links: Sequence[EngineLink]) -> None:
+    def __init__(self, links: Sequence[EngineLink], *, loaded: bool = False) -> None:
         assert links, "there is at least one engine"
         self._policy = MovePolicy()
         self._links = tuple(links)
@@ -51,7 +52,7 @@ class DataParallelEngines(EngineLink):
         self._engine_of: dict[str, int] = {}
         self._waiting: dict[str, _Waiting] = {}
         self._deliver: Callable[[list[Event]], None] | None = None
-        self._complete = False
+        self._complete = loaded
 
     @property
     def info(self) -> EngineInfo:

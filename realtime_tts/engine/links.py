@@ -12,7 +12,7 @@ from realtime_tts.engine.addresses import Addresses
 from realtime_tts.engine.data_parallel import DataParallelEngines
 from realtime_tts.engine.devices import usual_threads
 from realtime_tts.engine.in_process import InProcessEngine
-from realtime_tts.engine.interface import Progress
+from realtime_tts.engine.interface import EngineInfo, Progress
 from realtime_tts.engine.link import EngineLink
 from realtime_tts.engine.load import engine_loader, registered_voices, voice_families
 from realtime_tts.engine.models import Models
@@ -52,38 +52,55 @@ def parent_links(
 
 
 def shared_links(
-    configs: Sequence[EngineConfig],
+    configs: Sequence[EngineConfig], infos: Sequence[EngineInfo] = ()
 ) -> tuple[EngineLink, tuple[SharedEngine, ...]]:
-    """Return the link of a front, and its engines, which the supervisor starts."""
+    """Return the link of a front, and its engines, which the supervisor starts.
+
+    `infos`: what each engine can do, for a front that starts when all have been ready. It then
+    serves with those that are ready now, because some may never come back.
+    """
     made: list[SharedEngine] = []
 
     def shared_of(config: EngineConfig, name: str, progress: Progress) -> EngineLink:
-        link = SharedEngine(name, registered_voices(config))
+        info = infos[len(made)] if infos else None
+        link = SharedEngine(name, registered_voices(config), info)
         made.append(link)
         return link
 
     unused = Metrics()  # never shown: the parent's show the engines
-    return _links(_in_processes(configs), unused, lambda *stage: None, shared_of), tuple(made)
+    link = _links(
+        _in_processes(configs), unused, lambda *stage: None, shared_of, loaded=bool(infos)
+    )
+    return link, tuple(made)
 
 
 def _links(
-    configs: Sequence[EngineConfig], metrics: Metrics, progress: Progress, engine_of: EngineOf
+    configs: Sequence[EngineConfig],
+    metrics: Metrics,
+    progress: Progress,
+    engine_of: EngineOf,
+    *,
+    loaded: bool = False,
 ) -> EngineLink:
     """Return the link to several checkpoints: on one CPU they share cores, on one GPU memory."""
     if len(configs) == 1:
-        return _link(configs[0], metrics, progress, engine_of)
+        return _link(configs[0], metrics, progress, engine_of, loaded)
     # Engines on devices of their own share no cores.
     alike = tuple(configs)
     alike = alike if any(one.devices for one in alike) else _share_cores(alike)
     links = {
-        one.model: _link(one, metrics, _named(progress, one.model), engine_of)
+        one.model: _link(one, metrics, _named(progress, one.model), engine_of, loaded)
         for one in _share_memory(alike)
     }
-    return Models(links, voice_families(configs[0]))
+    return Models(links, voice_families(configs[0]), loaded=loaded)
 
 
 def _link(
-    config: EngineConfig, metrics: Metrics, progress: Progress, engine_of: EngineOf
+    config: EngineConfig,
+    metrics: Metrics,
+    progress: Progress,
+    engine_of: EngineOf,
+    loaded: bool,
 ) -> EngineLink:
     processes = _share_cores(config.processes())
     if not processes:
@@ -99,7 +116,7 @@ def _link(
     names = [f"{number}-{one.device}" for number, one in enumerate(processes)]
     named = zip(processes, names, strict=True)
     return DataParallelEngines(
-        [engine_of(one, name, _named(progress, name)) for one, name in named]
+        [engine_of(one, name, _named(progress, name)) for one, name in named], loaded=loaded
     )
 
 

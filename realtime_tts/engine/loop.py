@@ -37,7 +37,7 @@ from realtime_tts.engine.pending import PendingCommands
 from realtime_tts.engine.pulse import LoopObserver, Pulse
 from realtime_tts.engine.sound import LeadingSilence, all_sound, pcm_rows, sample_counts
 from realtime_tts.errors import EngineError, NumericsError, RequestError
-from tts_scheduler import DoesNotFit, Layout, Scheduler, StepPlan, StepResult
+from tts_scheduler import SHORTEST_RETRY, DoesNotFit, Layout, Scheduler, StepPlan, StepResult
 from tts_scheduler import Refused as RefusedAdmission
 from tts_scheduler import Spoken as SpokenFrames
 
@@ -225,7 +225,7 @@ class EngineLoop:
         for id in self.scheduler.expire(self._clock()):
             self._forget(id)
             message = "no capacity became free in time; try again"
-            wait = self.scheduler.config.queue_timeout
+            wait = max(SHORTEST_RETRY, self.scheduler.config.queue_timeout)
             self._events.append(Refused(id, "overloaded", message, wait))
 
     def _measure_load(self) -> None:

@@ -27,9 +27,13 @@ class Models(DataParallelEngines):
     """
 
     def __init__(
-        self, links: Mapping[str, EngineLink], family_of: FamilyOf = lambda name: None
+        self,
+        links: Mapping[str, EngineLink],
+        family_of: FamilyOf = lambda name: None,
+        *,
+        loaded: bool = False,
     ) -> None:
-        super().__init__(tuple(links.values()))
+        super().__init__(tuple(links.values()), loaded=loaded)
         self._names = tuple(links)
         self._family_of = family_of
         self._families: dict[str, str] = {}

@@ -135,11 +135,13 @@ class OpenUtterance:
         self.name, self.opened_at, self.moved = f"{self.id}~{self._openings}", now, moved
         self._made_before = self._playback.fed_samples
         dry_at = self._playback.deadline()
+        # `begun`: its voice was there when it was opened, and may have been deleted since.
+        spec = replace(self._command.spec, layout=self._layout, begun=True)
         again: list[Command] = [
             replace(
                 self._command,
                 id=self.name,
-                spec=replace(self._command.spec, layout=self._layout),
+                spec=spec,
                 listener_free_after=max(0.0, (now if dry_at is None else dry_at) - now),
                 continues=True,
                 spoken=self._spoken(),

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from realtime_tts.engine.addresses import Addresses
 from realtime_tts.engine.channel import Channel
 from realtime_tts.engine.health import EngineHealth
-from realtime_tts.engine.interface import no_voice
+from realtime_tts.engine.interface import EngineInfo, no_voice
 from realtime_tts.engine.link import Event
 from realtime_tts.engine.remote import RemoteEngine
 
@@ -19,11 +19,18 @@ class SharedEngine(RemoteEngine):
     """An `EngineLink` to a shared engine. It is ready from the engine's answer to this front until
     `lost`.
 
-    `health.silence` stays zero: the supervisor ends an engine that hangs.
+    `health.silence` stays zero: the supervisor ends an engine that hangs. `info`: what the engine
+    can do, if that is known before it answers.
     """
 
-    def __init__(self, name: str, registered: Callable[[str], bool] = no_voice) -> None:
+    def __init__(
+        self,
+        name: str,
+        registered: Callable[[str], bool] = no_voice,
+        info: EngineInfo | None = None,
+    ) -> None:
         super().__init__(name, EngineHealth(None, None), registered)
+        self._health.info = info
 
     def start(self, deliver: Callable[[list[Event]], None]) -> None:
         assert self._deliver is None, "an engine starts once"

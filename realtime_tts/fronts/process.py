@@ -65,7 +65,7 @@ class FrontProcess:
         self._sockets.setblocking(False)
         self._row = Occupancy(spec.occupancy, spec.fronts).row(spec.number)
         self._received = 0
-        link, self._engines = shared_links(spec.engines)
+        link, self._engines = shared_links(spec.engines, spec.infos)
         self._found: dict[int, Addresses] = {}
         self._pages = Asks[Parent, Page]()
         tokenizers = tokenizer_loaders(spec.engines)

@@ -182,10 +182,11 @@ class Supervisor:
         )
 
     def fronts_by_load(self) -> list[FrontChild]:
-        """Return the fronts that may get a socket, the one with the fewest sockets first."""
+        """Return the fronts that may get a socket, the one with the fewest sockets first; those
+        that refuse turns, because they have just started, come last."""
         listening = self._listening
         moving = [front for front in listening if front.silence < _SILENT_SECONDS]
-        return sorted(moving or listening, key=lambda front: front.load)
+        return sorted(moving or listening, key=lambda front: (not front.ready, front.load))
 
     @property
     def _listening(self) -> list[FrontChild]:
@@ -274,10 +275,10 @@ class Supervisor:
         row = self._occupancy.row(number)
         async with self._starting:
             self._serial += 1
+            infos = [engine.info for engine in self._engines] if self._complete else ()
+            spec = self._spec.of(number, self._serial, infos)
             try:
-                front = await FrontChild.start(
-                    self._spec.of(number, self._serial), row, self._on_message
-                )
+                front = await FrontChild.start(spec, row, self._on_message)
             except OSError as error:
                 return f"its process could not be run: {error}"
             self._fronts[number] = front

@@ -3,13 +3,14 @@ child_process.py: msgpack, one struct per message. Sockets are sent another way 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 
 from realtime_tts.config import ServerConfig
+from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.fronts.merged_metrics import Family
 from realtime_tts.metrics import Page
@@ -21,7 +22,8 @@ class FrontSpec:
 
     `engines`: settings of the engines. `folder`: a private folder that all fronts share.
     `occupancy`, `sockets`: file descriptors. `number`: which of the `fronts` it is, from 1 on.
-    `serial`: its number at the engines, which no earlier front has had.
+    `serial`: its number at the engines, which no earlier front has had. `infos`: what each engine
+    can do, once all of them have been ready.
     """
 
     config: ServerConfig
@@ -32,10 +34,11 @@ class FrontSpec:
     sockets: int = -1
     number: int = 0
     serial: int = 0
+    infos: tuple[EngineInfo, ...] = ()
 
-    def of(self, number: int, serial: int) -> FrontSpec:
+    def of(self, number: int, serial: int, infos: Iterable[EngineInfo]) -> FrontSpec:
         """Return a copy for the front with these numbers."""
-        return replace(self, number=number, serial=serial)
+        return replace(self, number=number, serial=serial, infos=tuple(infos))
 
 
 # Down: parent -> front ----------------------------------------------------------------------

@@ -4,7 +4,7 @@ The package is pure: counts and ids go in, plans come out, and time is an argume
 scheduler/README.md.
 """
 
-from tts_scheduler.admission import Admission, Admitted, Queued, Refused
+from tts_scheduler.admission import SHORTEST_RETRY, Admission, Admitted, Queued, Refused
 from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.cost import CostModel, Load, StepCosts
 from tts_scheduler.kv_cache import DoesNotFit, KVCacheManager, KVCacheSize
@@ -25,6 +25,7 @@ from tts_scheduler.scheduler import Scheduler
 from tts_scheduler.utterance import Phase, Spoken, Stats
 
 __all__ = [
+    "SHORTEST_RETRY",
     "Admission",
     "Admitted",
     "CodecRun",

@@ -21,7 +21,8 @@ from tts_scheduler.request_table import RequestTable
 from tts_scheduler.shares import Shares
 from tts_scheduler.utterance import Phase, Utterance
 
-_SHORTEST_RETRY = 0.25
+SHORTEST_RETRY = 0.25
+"""The least seconds after which a refused turn is told to try again."""
 _USUAL_SECONDS = 10.0
 """Assumed seconds of speech of a turn, until the first turn has ended."""
 _USUAL_PROMPT = 64
@@ -155,6 +156,12 @@ class AdmissionControl:
             return 0
         return requests.active + ceil(requests.extra + row.extra - _ROUNDING)
 
+    def capacity(self, in_time: int) -> int:
+        """Return how many turns can be live at once, if `in_time` can by the step times. What turns
+        that are played faster take beyond one turn each is no capacity for others."""
+        extra = ceil(self._requests.extra - _ROUNDING)
+        return max(1, min(in_time - extra, self.turns_in_memory))
+
     @property
     def turns_in_memory(self) -> int:
         """How many turns of the usual length `peak_pages` lets into memory if they begin one after
@@ -230,7 +237,7 @@ def admit(
     if live < capacity and has_memory and not queued:
         return Admitted()
     wait = turnover.wait(queued, live)
-    retry_after = max(_SHORTEST_RETRY, wait)
+    retry_after = max(SHORTEST_RETRY, wait)
     taken = f"{live} turns of {capacity} are live"
     if not has_memory:
         taken = f"{live} turns are live and need the memory for keys and values"

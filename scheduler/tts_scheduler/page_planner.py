@@ -69,8 +69,7 @@ class PagePlanner:
     def fit(self, rows: list[Utterance]) -> tuple[list[Utterance], list[Utterance]]:
         """Split rows that could make a frame into those with the memory for it, and the others.
 
-        If no row could go on otherwise, the most urgent one that is close to its deadline takes
-        whatever it needs.
+        If no row could go on otherwise, the most urgent one may take more (`_provide_for_first`).
         """
         short = [row for row in rows if row.frames >= row.frame_limit]
         if not short:
@@ -78,9 +77,9 @@ class PagePlanner:
         short.sort(key=lambda row: (needs_memory_by(row, self._config), row.order))
         for row in short:
             if row.id not in self._out:
-                self._provide(row, forced=False)
+                self._provide(row, self._victims(row, row) if self._is_urgent(row) else None)
         if not self._given and len(short) == len(rows):
-            self._provide(short[0], forced=True)
+            self._provide_for_first(short)
         lacking = {row.id for row in short} - self._given.keys()
         self.blocked = bool(lacking)
         lacking |= self._out
@@ -110,22 +109,35 @@ class PagePlanner:
         self._ahead += needed - wanted
         return True
 
-    def _provide(self, row: Utterance, forced: bool) -> None:
+    def _provide(self, row: Utterance, victims: Iterator[Utterance] | None) -> None:
         """Reserve pages for the row's next frame, and for all its positions if it is swapped out.
-        `forced`: also from rows that are as urgent as this one."""
+        `victims`: those that give way to it, if it does not wait for free pages."""
         missing = self._kv.missing(row.slot, row.prompt_positions + row.frames)
-        urgent = may_preempt_at(row, self._config) <= self._now
-        spare = self._pages_ahead() if row.swapped and not urgent else 0
+        spare = self._pages_ahead() if row.swapped and victims is None else 0
         if self.available < missing + spare:
-            if not urgent:
+            chosen = None if victims is None else self._enough(victims, missing)
+            if chosen is None:
                 return
-            victims = self._enough(self._victims(None if forced else row, row), missing)
-            if victims is None:
-                return
-            self._swap_out(victims)
+            self._swap_out(chosen)
         self._reserve(row.id, row.slot, len(self._kv.table(row.slot)), missing)
         if row.swapped:
             self.swap_ins.append(SwapIn(row.id, row.slot))
+
+    def _provide_for_first(self, short: Sequence[Utterance]) -> None:
+        """Reserve pages for the most urgent of `short`, where no row can go on without.
+
+        Close to its deadline, it takes them from all others. While even its listener has more than
+        the lead cap to hear, all of them save files: then it takes them from those that lack memory
+        as well, because the engine would stand still until a deadline comes near.
+        """
+        first = short[0]
+        if self._is_urgent(first):
+            self._provide(first, self._victims(spared=first))
+        elif needs_memory_by(first, self._config) > self._now + self._config.lead_cap:
+            self._provide(first, (row for row in reversed(short[1:]) if not row.swapped))
+
+    def _is_urgent(self, row: Utterance) -> bool:
+        return may_preempt_at(row, self._config) <= self._now
 
     def _victims(
         self, urgent: Utterance | None = None, spared: Utterance | None = None

@@ -275,7 +275,7 @@ class Scheduler:
     def capacity(self) -> int:
         """How many utterances can be active at once, by the learned step times and memory: for
         choosing between machines. Admission looks at the memory itself."""
-        return min(self.time_capacity, self._admission.turns_in_memory)
+        return self._admission.capacity(self.time_capacity)
 
     @property
     def time_capacity(self) -> int:

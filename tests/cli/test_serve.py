@@ -87,6 +87,12 @@ def test_engine_flags_that_cannot_work_are_refused(words: list[str]) -> None:
         engine_config(flags(*words))
 
 
+@pytest.mark.parametrize("option", ["lead-seconds", "queue-seconds", "max-queue", "utilisation"])
+def test_a_number_that_cannot_be_is_refused_by_the_name_of_its_option(option: str) -> None:
+    with pytest.raises(ConfigError, match=f" {option.replace('-', '_')} must be .*, got -1"):
+        engine_config(flags(f"--{option}", "-1"))
+
+
 @pytest.mark.parametrize(
     ("words", "devices"),
     [

@@ -11,14 +11,16 @@ import pytest
 from realtime_tts import demo_voice
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.failover import Failover
-from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
+from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
 from realtime_tts.engine.interface import Engine, UtteranceSpec
+from realtime_tts.engine.link import Ended
 from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.model import SpeechModel, load_model
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.engine.moving import LosingLink, Script, inline, spoken
 from tests.engine.speaking import PARITY, SAMPLINGS
 from tests.model.light import light_model
+from tts_scheduler import StepPlan
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -103,3 +105,20 @@ async def test_what_lost_its_engine_goes_on_bit_for_bit(kind: str, seed: int) ->
         assert one.story == other.story, one.id
         assert len(one.tokens) == len(one.codes) // engine.info.codes_per_frame, one.id
     assert sum(script.moves for script in found) >= 4
+
+
+async def test_a_turn_that_lost_its_engine_goes_on_with_a_voice_that_was_deleted() -> None:
+    voices, steps = {"anna"}, 0
+
+    def lose(plan: StepPlan) -> None:
+        nonlocal steps
+        steps += 1
+        if steps == 8:
+            voices.clear()
+            raise RuntimeError("device lost (injected)")
+
+    engine = FakeEngine(FakeEngineConfig(), Faults(before_step=lose), lambda name: name in voices)
+    script = Script("a", [range(12)], UtteranceSpec(voice="Anna"))
+    await spoken(Failover(inline(lambda: engine), 30.0), [script])
+    assert isinstance(script.end, Ended) and script.end.frames == 36, script.end
+    assert script.moves == 1 and not voices

@@ -27,7 +27,9 @@ from realtime_tts.engine.link import (
     Open,
     Started,
 )
+from realtime_tts.engine.links import shared_links
 from realtime_tts.engine.multiprocess import MultiprocessEngine
+from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.engine.shared import SharedEngine
 from tests.engine.faulty import Faulty
 from tests.engine.test_multiprocess import QUICK, SLOTS, Listener
@@ -248,6 +250,18 @@ async def test_a_front_that_comes_while_the_engine_loads_waits_for_it() -> None:
     finally:
         await made.links[1].stop()
         await made.parent.stop()
+
+
+def test_a_front_that_starts_late_needs_one_of_the_engines_and_knows_them_all() -> None:
+    info = FakeEngine().info
+    config = EngineConfig(kind="fake", devices=("cpu", "cpu"))
+    link, (first, second) = shared_links([config], [info, info])
+    link.start(lambda events: None)
+    second.lost("gone for good")
+    assert link.status().failure is None and link.info.slots == 2 * info.slots
+    link.check(UtteranceSpec(voice=info.voices[0]))
+    first.lost("gone as well")
+    assert link.status().failure == "gone as well"
 
 
 async def test_a_front_that_takes_nothing_holds_up_nobody() -> None:

@@ -31,7 +31,7 @@ from realtime_tts.engine.link import (
 from realtime_tts.engine.loop import EngineLoop
 from tests.engine.faulty import Faults, FaultyEngine
 from tests.waiting import SECONDS, until
-from tts_scheduler import Scheduler, SchedulerConfig, StepPlan
+from tts_scheduler import SHORTEST_RETRY, Scheduler, SchedulerConfig, StepPlan
 
 FRAME_BYTES = 3_840
 
@@ -344,15 +344,18 @@ async def test_beyond_capacity_a_turn_is_refused_at_once_with_a_time_to_retry() 
         assert engine.open_utterances == 1
 
 
-async def test_a_turn_that_waited_too_long_for_a_slot_is_refused() -> None:
-    async with running(fake(step_seconds=0.005), slots=1, max_queue=2, queue_timeout=0.1) as (
+@pytest.mark.parametrize("seconds", [0.0, 0.1])
+async def test_a_turn_that_waited_too_long_for_a_slot_is_refused(seconds: float) -> None:
+    """And does not come back at once, even where no turn may wait."""
+    async with running(fake(step_seconds=0.005), slots=1, max_queue=2, queue_timeout=seconds) as (
         link,
         listener,
     ):
         speak(link, "a", tokens=200)
         await listener.until(lambda: listener.frames("a") > 0)
         speak(link, "b", tokens=1)
-        assert isinstance(await listener.over("b"), Refused)
+        refused = await listener.over("b")
+        assert isinstance(refused, Refused) and refused.retry_after >= SHORTEST_RETRY
 
 
 async def test_an_unknown_voice_is_refused_by_name() -> None:

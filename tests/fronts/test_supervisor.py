@@ -14,14 +14,22 @@ import time
 from collections import Counter
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
+import httpx2
 import psutil
 import pytest
 import websockets
 
 from realtime_tts.config import ServerConfig
+from realtime_tts.engine.settings import EngineConfig
+from realtime_tts.fronts.child import FrontChild
 from realtime_tts.fronts.process import share_of_addresses
+from realtime_tts.fronts.supervisor import Supervisor
+from realtime_tts.fronts.wire import FrontSpec
+from realtime_tts.metrics import Metrics
+from realtime_tts.server.occupancy import Occupancy
 from realtime_tts.server.self_signed import write_self_signed
 from tests.engine.faulty import files
 from tests.fronts.running import Server, Session, in_folder, serving, sessions
@@ -66,6 +74,37 @@ async def test_a_front_that_is_killed_costs_its_own_sockets_and_is_back() -> Non
         await server.counted()
         async with sessions(server, 4):
             assert [server.sockets_of(front) for front in server.fronts] == [4, 4]
+
+
+def test_a_front_that_has_just_started_gets_no_socket_before_it_is_ready(tmp_path: Path) -> None:
+    """Unless there is no other."""
+    occupancy = Occupancy.make(3)
+    spec = FrontSpec(ServerConfig(), (EngineConfig(kind="fake"),), 3, tmp_path, occupancy.file)
+    supervisor = Supervisor(spec, occupancy, Metrics(), lambda *stage: None)
+    for number, load in ((1, 7), (2, 0), (3, 5)):
+        front = SimpleNamespace(number=number, load=load, silence=0.0, listening=True, ready=True)
+        supervisor._fronts[number] = cast(FrontChild, front)
+    supervisor._fronts[2].ready = False
+    assert [front.number for front in supervisor.fronts_by_load()] == [3, 1, 2]
+    occupancy.close()
+
+
+async def test_a_front_that_starts_while_an_engine_is_away_serves_with_the_others() -> None:
+    async with serving(fronts=1, engines=2) as server:
+        (front,), away = server.fronts, server.engines[0]
+        away.suspend()
+        front.kill()
+        await until(lambda: not front.is_running())
+        for _ in range(60):
+            with contextlib.suppress(httpx2.HTTPError):
+                if (await server.get("/readyz")).status_code == 200:
+                    break
+            await asyncio.sleep(0.1)
+        async with sessions(server, 4) as opened:
+            await asyncio.gather(*(one.say("One, two.") for one in opened))
+            ends = [(await one.until("turn.done"))["reason"] for one in opened]
+        assert ends == ["complete"] * 4
+        assert away.status() == psutil.STATUS_STOPPED, "it was not replaced meanwhile"
 
 
 async def test_a_front_that_hangs_is_killed_and_gets_no_sockets_while_it_does() -> None:

@@ -207,9 +207,26 @@ def test_turns_that_are_played_faster_count_as_the_frames_they_need(make_rig: Ma
     assert [isinstance(answer, Admitted) for answer in slow] == [True] * 7 + [False]
 
 
+@pytest.mark.parametrize("speed", [0.7, 1.0, 1.1, 1.4])
+def test_the_capacity_that_is_told_is_free_only_while_another_turn_is_admitted(
+    make_rig: MakeRig, speed: float
+) -> None:
+    rig = make_rig(slots=10, max_queue=64, queue_timeout=3000.0)
+    for number in range(10):
+        free = rig.scheduler.capacity - rig.scheduler.active
+        answer = rig.open(f"plain-{number}", 5)
+        assert isinstance(answer, Admitted) == (free > 0)
+        rig.scheduler.cancel(f"plain-{number}", rig.now)
+        rig.open(str(number), 5, speed=speed)
+    for number in range(10):
+        rig.scheduler.cancel(str(number), rig.now)
+    assert rig.scheduler.capacity == 10
+
+
 def test_a_fast_turn_alone_has_room_on_any_machine(make_rig: MakeRig) -> None:
     rig = make_rig(slots=1)
     assert rig.open("a", 5, speed=1.4) == Admitted()
+    assert rig.scheduler.capacity == 1
 
 
 @given(st.lists(st.tuples(st.sampled_from(["a", "b", "c"]), st.booleans()), max_size=30))

@@ -155,6 +155,27 @@ def test_the_listener_with_the_most_lead_gives_way(rig_of: MakeRig) -> None:
     assert {decode.id for decode in plan.decodes} == {"a", "b"}
 
 
+def test_files_that_fill_the_memory_leave_the_engine_no_second_idle(rig_of: MakeRig) -> None:
+    rig = rig_of(90, max_frames=740)
+    for id in "ab":
+        rig.open(id, 100, finish=True, frames=740, lead_cap=600.0)
+    while len(rig.ended) < 2:
+        rig.steps(1)
+    assert rig.now == pytest.approx(100.0 + len(rig.plans) * 0.01)
+    assert sum(len(plan.swap_outs) for plan in rig.plans) == 1
+
+
+def test_a_listener_with_plenty_to_hear_gives_no_page_to_a_file(rig_of: MakeRig) -> None:
+    rig = rig_of(9)
+    speaking(rig, "ab")
+    for id, seconds in (("a", 2.6), ("b", 60.0)):
+        lacking(rig, id, seconds)
+        row(rig, id).codec_pending = 0
+    assert rig.plan() is None
+    rig.now = rig.scheduler.next_wake(rig.now)
+    assert [out.id for out in rig.plan().swap_outs] == ["b"]
+
+
 def test_who_waits_for_text_gives_way_first(rig_of: MakeRig) -> None:
     rig = rig_of(12)
     rig.open("h", 2, prompt_tokens=12, layout=Layout.STREAMING)

@@ -11,12 +11,13 @@ import pytest
 from realtime_tts import demo_voice
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.failover import Failover
-from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
+from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.interface import Engine, UtteranceSpec
 from realtime_tts.engine.link import Ended
 from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.model import SpeechModel, load_model
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tests.engine.faulty import Faults, FaultyEngine
 from tests.engine.moving import LosingLink, Script, inline, spoken
 from tests.engine.speaking import PARITY, SAMPLINGS
 from tests.model.light import light_model
@@ -117,7 +118,8 @@ async def test_a_turn_that_lost_its_engine_goes_on_with_a_voice_that_was_deleted
             voices.clear()
             raise RuntimeError("device lost (injected)")
 
-    engine = FakeEngine(FakeEngineConfig(), Faults(before_step=lose), lambda name: name in voices)
+    faults = Faults(before_step=lose)
+    engine = FaultyEngine(FakeEngineConfig(), faults, lambda name: name in voices)
     script = Script("a", [range(12)], UtteranceSpec(voice="Anna"))
     await spoken(Failover(inline(lambda: engine), 30.0), [script])
     assert isinstance(script.end, Ended) and script.end.frames == 36, script.end

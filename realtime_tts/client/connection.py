@@ -331,8 +331,7 @@ class Connection:
         self._inboxes.clear()
         self._on_air = None
         for inbox in inboxes:
-            if not inbox.over:
-                inbox.lost(error, for_good=for_good)
+            inbox.lost(error, for_good=for_good)
 
 
 def _seen(waiter: asyncio.Future[m.Ready]) -> None:

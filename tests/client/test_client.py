@@ -1,5 +1,6 @@
 import asyncio
 import gc
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from realtime_tts.protocol.messages import (
     WarningMessage,
 )
 from tests.client.conftest import StandIn
+from tests.waiting import SECONDS
 
 QUICK = Backoff(first=0.02, longest=0.1, give_up_after=5.0)
 
@@ -277,6 +279,37 @@ async def test_closing_ends_a_running_turn_and_stays_closed(stand_in: StandIn) -
         await anext(turn)
     with pytest.raises(ClientError, match="closed; make a new one"):
         await tts.turn()
+
+
+async def test_closing_ends_the_wait_for_a_connection(stand_in: StandIn) -> None:
+    """Of a turn that lost its socket, and of one that is begun meanwhile."""
+    silent = asyncio.Event()
+
+    async def accept(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await silent.wait()
+        writer.close()
+
+    async def going(peer: Any) -> None:
+        await peer.ready(resume="on")
+        await peer.receive(Text)
+
+    async with await asyncio.start_server(accept, "127.0.0.1", 0) as nobody:
+        tts = RealtimeTTS(await stand_in.start(going), connect_timeout=SECONDS)
+        turn = await tts.turn()
+        port = nobody.sockets[0].getsockname()[1]
+        tts._target = replace(tts._target, url=f"ws://127.0.0.1:{port}")
+        await turn.send("Hello")
+        listening = asyncio.create_task(anext(turn))
+        await until_lost(tts)
+        beginning = asyncio.create_task(tts.turn())
+        await asyncio.sleep(0.05)
+        await tts.close()
+        async with asyncio.timeout(SECONDS / 3):
+            with pytest.raises(ConnectionLost):
+                await listening
+            with pytest.raises(ClientError, match="closed; make a new one"):
+                await beginning
+        silent.set()
 
 
 async def test_turns_opened_at_once_share_one_new_connection(stand_in: StandIn) -> None:

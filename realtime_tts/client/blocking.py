@@ -69,8 +69,11 @@ class _Loop:
             while (packet := self.wait(following())) is not None:
                 yield packet
         finally:
-            with contextlib.suppress(ClientError):  # the client is closed, and so is the source
-                self.wait(close())
+            if threading.current_thread() is self._thread:  # where garbage may be collected, too
+                asyncio.run_coroutine_threadsafe(close(), self._loop)
+            else:
+                with contextlib.suppress(ClientError):  # the client is closed, and so is the source
+                    self.wait(close())
 
     def close(self) -> None:
         """End the thread, and calls that still wait in it. Idempotent."""

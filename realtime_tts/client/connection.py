@@ -297,7 +297,9 @@ class Connection:
 
     async def _await_ready(self, waiter: asyncio.Future[m.Ready]) -> None:
         try:
-            await asyncio.wait_for(waiter, self.reply_timeout)
+            # wait_for of Python 3.11 may lose a cancellation
+            async with asyncio.timeout(self.reply_timeout):
+                await waiter
         except TimeoutError:
             await self.give_up(f"no `ready` within {self.reply_timeout:g} s")
             assert self.lost is not None, "give_up() says why"

@@ -306,7 +306,8 @@ class Turn(TurnView):
         assert self._connection is not None, "only a server can answer"
         timeout = self._connection.reply_timeout
         try:
-            return await asyncio.wait_for(waiting, timeout)
+            async with asyncio.timeout(timeout):  # wait_for of Python 3.11 may lose a cancellation
+                return await waiting
         except TimeoutError:
             await self._connection.give_up(f"no answer to an interrupt within {timeout:g} s")
             raise self._connection.lost or ConnectionLost("lost") from None

@@ -135,6 +135,28 @@ async def test_settings_the_server_refuses_change_nothing(stand_in: StandIn) -> 
         assert tts._options == {}
 
 
+async def test_settings_that_are_given_up_as_they_are_answered_are_given_up(
+    stand_in: StandIn,
+) -> None:
+    """A cancellation that is lost there leaves a framework waiting for the task's end."""
+    asked = asyncio.Event()
+
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.receive(SessionStart)
+        asked.set()
+        await peer.until_closed()
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        configuring = asyncio.create_task(tts.configure(voice="bass"))
+        await asked.wait()
+        assert tts._connection is not None
+        tts._connection._dispatch(tts.ready)
+        configuring.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await configuring
+
+
 async def test_an_error_about_a_turn_that_was_dropped_is_no_answer_to_settings(
     stand_in: StandIn,
 ) -> None:

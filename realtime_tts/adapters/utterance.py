@@ -48,8 +48,11 @@ class Playback:
         self._ends_at = self._listener.free_at = max(now, free_at) + seconds
 
     def begins(self, now: float) -> None:
-        """Note that the framework begins to play now, and not when the first sound was sent."""
-        self._ends_at = self._listener.free_at = now + self.seconds
+        """Note that the framework begins to play now, and not when the first sound was sent. What
+        it has behind this is as much later."""
+        late = now + self.seconds - self._ends_at
+        self._ends_at += late
+        self._listener.free_at = max(self._listener.free_at + late, self._ends_at)
 
     def heard(self, now: float) -> float:
         """Return how many seconds of the utterance have been heard."""

@@ -10,13 +10,13 @@ from random import Random
 from typing import Any, Self, Unpack
 
 from realtime_tts.client.address import websocket_url
-from realtime_tts.client.connection import Connection, Target
+from realtime_tts.client.connection import Connection, Target, seen
 from realtime_tts.client.options import SessionOptions, merged, session_start
 from realtime_tts.client.speech import Speech, TextSource
 from realtime_tts.client.trust import trust_for
 from realtime_tts.client.turn import Turn
 from realtime_tts.errors import ClientError, ConfigError, OverloadedError, RealtimeTTSError
-from realtime_tts.protocol.messages import Ready
+from realtime_tts.protocol.messages import Ready, SessionStart
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +149,14 @@ class RealtimeTTS:
         """Change settings for the turns that begin from now on, also after connecting again.
 
         None resets a setting to the server's default. Raises RequestError if the server cannot
-        apply them, and then all stays as it was; ConfigError; ConnectionLost.
+        apply them, and then all stays as it was; ConfigError; ConnectionLost. Cancelling this ends
+        the wait, and not the change.
         """
         start = session_start(options)
-        async with self._beginning:
-            connection = await self._connected(self._backoff.give_up_after)
-            await connection.configure(start)
-            self._options = merged(self._options, options)
+        # A task of its own: the next settings must not take the answer to these for theirs.
+        changing = asyncio.create_task(self._change(start, options), name="realtime-tts settings")
+        changing.add_done_callback(seen)
+        await asyncio.shield(changing)
 
     async def turn(self, turn_id: str | None = None, *, traceparent: str | None = None) -> Turn:
         """Begin a new turn. Connects first where needed, so call it as early as you know of a
@@ -180,6 +181,12 @@ class RealtimeTTS:
         at the same time. See Speech. `traceparent`: as in `turn`.
         """
         return Speech(partial(self.turn, traceparent=traceparent), text)
+
+    async def _change(self, start: SessionStart, options: SessionOptions) -> None:
+        async with self._beginning:
+            connection = await self._connected(self._backoff.give_up_after)
+            await connection.configure(start)
+            self._options = merged(self._options, options)
 
     # Connecting
 

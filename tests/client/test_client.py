@@ -148,13 +148,49 @@ async def test_settings_that_are_given_up_as_they_are_answered_are_given_up(
         await peer.until_closed()
 
     async with RealtimeTTS(await stand_in.start(script)) as tts:
-        configuring = asyncio.create_task(tts.configure(voice="bass"))
+        connection = tts._connection
+        assert connection is not None
+        configuring = asyncio.create_task(connection.configure(SessionStart(voice="bass")))
         await asked.wait()
-        assert tts._connection is not None
-        tts._connection._dispatch(tts.ready)
+        connection._dispatch(tts.ready)
         configuring.cancel()
         with pytest.raises(asyncio.CancelledError):
             await configuring
+
+
+async def test_settings_whose_caller_was_cancelled_do_not_answer_the_next_ones(
+    stand_in: StandIn,
+) -> None:
+    asked = asyncio.Event()
+
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        assert (await peer.receive(SessionStart)).speed == 1.2
+        asked.set()
+        await peer.ready(speed=1.2)
+        assert (await peer.receive(SessionStart)).voice == "nobody"
+        refused = ErrorMessage(code="bad_settings", message="…", fatal=False, retryable=False)
+        await peer.send(refused)
+        peer.socket.transport.abort()
+
+    async def next_one(peer: Any) -> None:
+        await peer.ready()
+        assert await peer.receive(SessionStart) == SessionStart(speed=1.2)
+        await peer.ready(speed=1.2)
+        await peer.until_closed()
+
+    async with RealtimeTTS(await stand_in.start(script, next_one), backoff=QUICK) as tts:
+        first = asyncio.create_task(tts.configure(speed=1.2))
+        await asyncio.sleep(0)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        await asked.wait()
+        with pytest.raises(RequestError, match="bad_settings"):
+            await tts.configure(voice="nobody")
+        await until_lost(tts)
+        await tts.turn()
+        assert tts.ready.settings.speed == 1.2
 
 
 async def test_an_error_about_a_turn_that_was_dropped_is_no_answer_to_settings(

@@ -132,6 +132,8 @@ class Utterance:
         try:
             while await self._has_text():
                 # Every turn is a Speech, which sends and receives at the same time.
+                if self._speech is not None and self._speech.result is not None:
+                    self._before_ms += self._speech.result.seconds * 1000
                 speech = self._speech = speak(self._deltas())
                 self._counted = 0
                 try:
@@ -156,7 +158,6 @@ class Utterance:
                     if speech.result is None or not self._goes_on(speech.result):
                         break
                     self._taken += speech.result.text_chars
-                    self._before_ms += speech.result.seconds * 1000
                     attempt, heard = 1, False
             self.complete = not self.stopped
         finally:

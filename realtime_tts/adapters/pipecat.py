@@ -168,6 +168,7 @@ class RealtimeTTSService(ContextService):
         utterance = self._utterances.get(context_id)
         if utterance is None:
             utterance = self._utterances[context_id] = Utterance(Playback(self._listener))
+            self._sounding[context_id] = utterance
             if self._closed:
                 logger.warning(f"{self}: not spoken, the pipeline has ended: {text!r}")
                 utterance.stop()
@@ -213,7 +214,6 @@ class RealtimeTTSService(ContextService):
             async with self._turn_limit:
                 speak = partial(self._link.client.speak, traceparent=span)
                 async for packet in utterance.packets(speak):
-                    self._note_packet(utterance, packet)
                     await self._append(context_id, resampler.push(packet))
                     await self._append_words(context_id, utterance)
             await self._append_words(context_id, utterance)

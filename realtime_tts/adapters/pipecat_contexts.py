@@ -24,10 +24,11 @@ from pipecat.processors.frame_processor import FrameDirection
 from realtime_tts.adapters.pipecat_connection import ConnectedService
 from realtime_tts.adapters.utterance import Listener, Utterance
 from realtime_tts.errors import ClientError
-from realtime_tts.protocol.messages import SAMPLE_RATE
 
 _PAUSE = re.compile(r"<break\s[^>]*>")
 """A pause tag. It is left out of words, since Pipecat expects no markup in them."""
+
+_NANOSECONDS = 1_000_000_000
 
 _BEGINNING_SECONDS = 0.5
 """Seconds heard, up to which an utterance is only beginning when the transport reports that it
@@ -42,6 +43,9 @@ class ContextService(ConnectedService):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._texts: dict[str, _ContextText] = {}  # of the contexts whose words are reported
+        self._sounding: dict[str, Utterance] = {}  # of the contexts whose sound may still be pushed
+        self._last_pts = 0  # of all words pushed
+        self._late = 0.0  # seconds by which a context's sound is heard after Pipecat's time of it
         self._listener, self._bot_speaking = Listener(), False
         self._at_transport: list[Utterance] = []  # perhaps not yet heard
 
@@ -62,19 +66,53 @@ class ContextService(ConnectedService):
         self, frame: Frame, direction: FrameDirection = FrameDirection.DOWNSTREAM
     ) -> None:
         """Push a frame as every TTSService does; words get the spaces of their text."""
-        if isinstance(frame, TTSTextFrame) and frame.context_id in self._texts:
-            self._texts[frame.context_id].space(frame)
+        if isinstance(frame, TTSTextFrame):
+            self._last_pts = frame.pts or self._last_pts
+            if frame.context_id in self._texts:
+                self._texts[frame.context_id].space(frame)
+        elif isinstance(frame, TTSAudioRawFrame) and frame.context_id in self._sounding:
+            self._note_sound(self._sounding[frame.context_id], frame)
         await super().push_frame(frame, direction)
 
+    async def start_word_timestamps(self) -> None:
+        """Begin to time a context's words as every TTSService does: from now, or from the last word
+        if that is later. Its sound is heard from when the transport has played what it has."""
+        since_last = max(0, self._last_pts - self.get_clock().get_time()) / _NANOSECONDS
+        self._late = max(0.0, self._listener.free_at - time.monotonic() - since_last)
+        await super().start_word_timestamps()
+
+    async def reset_word_timestamps(self) -> None:
+        """End the timing of a context's words."""
+        self._late = 0.0
+        await super().reset_word_timestamps()
+
+    async def _add_word_timestamps(
+        self,
+        word_times: list[tuple[str, float]],
+        context_id: str | None = None,
+        includes_inter_frame_spaces: bool = False,
+    ) -> None:
+        """Pass words on. Pipecat passes each on when it is heard, by the clock: later than its
+        position in the sound where that waited for other sound, or had gaps."""
+        late = self._late
+        if context_id in self._sounding:
+            late += self._sounding[context_id].playback.gaps
+        later = [(word, position + late) for word, position in word_times]
+        await super()._add_word_timestamps(later, context_id, includes_inter_frame_spaces)
+
     async def on_audio_context_interrupted(self, context_id: str) -> None:
-        """Forget the context's text: no more of its words arrive."""
+        """Forget the context: no more of its words arrive."""
         await super().on_audio_context_interrupted(context_id)
-        self._texts.pop(context_id, None)
+        self._forget(context_id)
 
     async def on_audio_context_completed(self, context_id: str) -> None:
-        """Forget the context's text: all words of it were passed on."""
+        """Forget the context: all words of it were passed on."""
         await super().on_audio_context_completed(context_id)
+        self._forget(context_id)
+
+    def _forget(self, context_id: str) -> None:
         self._texts.pop(context_id, None)
+        self._sounding.pop(context_id, None)
 
     async def _append(self, context_id: str, audio: bytes) -> None:
         if audio:
@@ -82,14 +120,13 @@ class ContextService(ConnectedService):
             await self.append_to_audio_context(context_id, frame)
 
     async def _append_words(self, context_id: str, utterance: Utterance) -> None:
-        """Append the words that have arrived. Pipecat passes each on when it is heard, by the
-        clock: later than its position in the sound where there were gaps. What is no word, such as
-        an emoji, goes along with the next or the last one: by itself it would be reported twice."""
+        """Append the words that have arrived, with their position in the sound. What is no word,
+        such as an emoji, goes along with the next or the last one: by itself it would be reported
+        twice."""
         for word in utterance.take_words():
             text = _PAUSE.sub("", word.text).strip()
             if any(map(str.isalnum, text)):
-                heard_at = word.start_ms / 1000 + utterance.playback.gaps
-                await self.add_word_timestamps([(text, heard_at)], context_id)
+                await self.add_word_timestamps([(text, word.start_ms / 1000)], context_id)
 
     async def _append_unspoken(self, context_id: str) -> None:
         """Append a text that had nothing to speak: it is reported before the reply is closed."""
@@ -102,11 +139,18 @@ class ContextService(ConnectedService):
 
     # What the listener hears
 
-    def _note_packet(self, utterance: Utterance, packet: bytes) -> None:
-        """Note a packet that goes to the transport, which plays it behind what it has."""
+    def _note_sound(self, utterance: Utterance, frame: TTSAudioRawFrame) -> None:
+        """Note sound that goes to the transport, which plays it behind what it has."""
+        now = time.monotonic()
         if not utterance.playback.seconds:
+            self._leave_out_heard(now)
             self._at_transport.append(utterance)
-        utterance.playback.give(len(packet) / 2 / SAMPLE_RATE, time.monotonic())
+        utterance.playback.give(len(frame.audio) / 2 / frame.sample_rate, now)
+
+    def _leave_out_heard(self, now: float) -> None:
+        """Forget what was heard, except for the last."""
+        while len(self._at_transport) > 1 and self._at_transport[0].playback.over(now):
+            del self._at_transport[0]
 
     def _drop(self, utterance: Utterance) -> None:
         """Note that the transport drops the rest of the utterance."""
@@ -116,8 +160,7 @@ class ContextService(ConnectedService):
     def _note_playback(self, *, begins: bool) -> None:
         """Note that the transport begins to play, or has played all; report the position."""
         now = time.monotonic()
-        while len(self._at_transport) > 1 and self._at_transport[0].playback.over(now):
-            del self._at_transport[0]
+        self._leave_out_heard(now)
         if self._at_transport:
             utterance = self._at_transport[0]
             if begins and utterance.playback.heard(now) < _BEGINNING_SECONDS:

@@ -48,8 +48,11 @@ class Playback:
         self._ends_at = self._listener.free_at = max(now, free_at) + seconds
 
     def begins(self, now: float) -> None:
-        """Note that the framework begins to play now, and not when the first sound was sent."""
-        self._ends_at = self._listener.free_at = now + self.seconds
+        """Note that the framework begins to play now, and not when the first sound was sent. What
+        it has behind this is as much later."""
+        late = now + self.seconds - self._ends_at
+        self._ends_at += late
+        self._listener.free_at = max(self._listener.free_at + late, self._ends_at)
 
     def heard(self, now: float) -> float:
         """Return how many seconds of the utterance have been heard."""
@@ -129,6 +132,8 @@ class Utterance:
         try:
             while await self._has_text():
                 # Every turn is a Speech, which sends and receives at the same time.
+                if self._speech is not None and self._speech.result is not None:
+                    self._before_ms += self._speech.result.seconds * 1000
                 speech = self._speech = speak(self._deltas())
                 self._counted = 0
                 try:
@@ -153,7 +158,6 @@ class Utterance:
                     if speech.result is None or not self._goes_on(speech.result):
                         break
                     self._taken += speech.result.text_chars
-                    self._before_ms += speech.result.seconds * 1000
                     attempt, heard = 1, False
             self.complete = not self.stopped
         finally:

@@ -14,7 +14,7 @@ from concurrent.futures import CancelledError
 from functools import partial
 from typing import Any, Self, TypeVar, Unpack
 
-from realtime_tts.client.client import DEFAULT_SERVER, Backoff, RealtimeTTS
+from realtime_tts.client.client import CLOSED, DEFAULT_SERVER, Backoff, RealtimeTTS
 from realtime_tts.client.options import SessionOptions
 from realtime_tts.client.speech import Speech
 from realtime_tts.client.threaded import read_in_a_thread
@@ -24,7 +24,6 @@ from realtime_tts.errors import ClientError
 from realtime_tts.protocol.messages import Ready, TurnDone, TurnInterrupted
 
 _T = TypeVar("_T")
-_CLOSED = "this client is closed; make a new one"
 
 
 class _Loop:
@@ -44,12 +43,12 @@ class _Loop:
         with self._closing:  # the end cancels what has begun; later work would never be done
             if self._closed or not self._thread.is_alive():  # as at the program's end
                 work.close()
-                raise ClientError(_CLOSED)
+                raise ClientError(CLOSED)
             future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
         except CancelledError:
-            raise ClientError(_CLOSED) from None
+            raise ClientError(CLOSED) from None
         except BaseException:
             future.cancel()
             raise
@@ -70,8 +69,11 @@ class _Loop:
             while (packet := self.wait(following())) is not None:
                 yield packet
         finally:
-            with contextlib.suppress(ClientError):  # the client is closed, and so is the source
-                self.wait(close())
+            if threading.current_thread() is self._thread:  # where garbage may be collected, too
+                asyncio.run_coroutine_threadsafe(close(), self._loop)
+            else:
+                with contextlib.suppress(ClientError):  # the client is closed, and so is the source
+                    self.wait(close())
 
     def close(self) -> None:
         """End the thread, and calls that still wait in it. Idempotent."""

@@ -10,13 +10,13 @@ from random import Random
 from typing import Any, Self, Unpack
 
 from realtime_tts.client.address import websocket_url
-from realtime_tts.client.connection import Connection, Target
+from realtime_tts.client.connection import Connection, Target, seen
 from realtime_tts.client.options import SessionOptions, merged, session_start
 from realtime_tts.client.speech import Speech, TextSource
 from realtime_tts.client.trust import trust_for
 from realtime_tts.client.turn import Turn
 from realtime_tts.errors import ClientError, ConfigError, OverloadedError, RealtimeTTSError
-from realtime_tts.protocol.messages import Ready
+from realtime_tts.protocol.messages import Ready, SessionStart
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,7 @@ class Backoff:
 
 
 DEFAULT_SERVER = "ws://127.0.0.1:8000"
+CLOSED = "this client is closed; make a new one"
 
 
 class RealtimeTTS:
@@ -94,6 +95,7 @@ class RealtimeTTS:
         session_start(options)  # refuse what cannot be used before anything is sent
         self._options: dict[str, Any] = merged({}, options)
         self._connection: Connection | None = None
+        self._attempt: asyncio.Task[Connection] | None = None
         self._leaving: set[Connection] = set()
         self._connecting = asyncio.Lock()
         self._beginning = asyncio.Lock()
@@ -133,8 +135,12 @@ class RealtimeTTS:
         await self._connected(retry_for)
 
     async def close(self) -> None:
-        """Close the socket; a turn still running ends with ConnectionLost. Idempotent."""
+        """Close the socket; a turn still running ends with ConnectionLost, and who waits for a
+        connection gets ClientError. Idempotent."""
         self._closed = True
+        if self._attempt is not None:
+            self._attempt.cancel()
+            await asyncio.wait([self._attempt])
         connections = {*self._leaving, self._connection}
         await asyncio.gather(*(each.close() for each in connections if each is not None))
         self._leaving.clear()
@@ -143,13 +149,14 @@ class RealtimeTTS:
         """Change settings for the turns that begin from now on, also after connecting again.
 
         None resets a setting to the server's default. Raises RequestError if the server cannot
-        apply them, and then all stays as it was; ConfigError; ConnectionLost.
+        apply them, and then all stays as it was; ConfigError; ConnectionLost. Cancelling this ends
+        the wait, and not the change.
         """
         start = session_start(options)
-        async with self._beginning:
-            connection = await self._connected(self._backoff.give_up_after)
-            await connection.configure(start)
-            self._options = merged(self._options, options)
+        # A task of its own: the next settings must not take the answer to these for theirs.
+        changing = asyncio.create_task(self._change(start, options), name="realtime-tts settings")
+        changing.add_done_callback(seen)
+        await asyncio.shield(changing)
 
     async def turn(self, turn_id: str | None = None, *, traceparent: str | None = None) -> Turn:
         """Begin a new turn. Connects first where needed, so call it as early as you know of a
@@ -175,29 +182,41 @@ class RealtimeTTS:
         """
         return Speech(partial(self.turn, traceparent=traceparent), text)
 
+    async def _change(self, start: SessionStart, options: SessionOptions) -> None:
+        async with self._beginning:
+            connection = await self._connected(self._backoff.give_up_after)
+            await connection.configure(start)
+            self._options = merged(self._options, options)
+
     # Connecting
 
     async def _connected(self, retry_for: float) -> Connection:
         async with self._connecting:
             if self._closed:
-                raise ClientError("this client is closed; make a new one")
+                raise ClientError(CLOSED)
             current = self._connection
             if current is not None and current.lost is None and not current.leaving:
                 return current
             self._leaving = {each for each in self._leaving if each.lost is None}
             if current is not None and current.lost is None:
                 self._leaving.add(current)  # its turns are still to be finished there
-            self._connection = await self._connect(retry_for)
-            if self._closed:  # meanwhile
-                await self._connection.close()
-            return self._connection
+            self._attempt = asyncio.create_task(self._connect(retry_for))
+            try:
+                return await self._attempt
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if self._closed and task is not None and not task.cancelling():
+                    raise ClientError(CLOSED) from None
+                raise
 
     async def _connect(self, retry_for: float) -> Connection:
         until = time.monotonic() + retry_for
         attempt = 0
         while True:
             try:
-                return await Connection.open(self._target, session_start(self._options))
+                opening = Connection.open(self._target, session_start(self._options))
+                self._connection = await opening
+                return self._connection
             except RealtimeTTSError as error:
                 attempt += 1
                 delay = self._backoff.delay(attempt, self._random.random())
@@ -206,5 +225,3 @@ class RealtimeTTS:
                 if not error.retryable or time.monotonic() + delay > until:
                     raise
                 await asyncio.sleep(delay)
-                if self._closed:
-                    raise

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 from weakref import WeakValueDictionary
 
 from websockets.asyncio.client import ClientConnection
@@ -288,7 +289,7 @@ class Connection:
 
     def _expect_ready(self) -> asyncio.Future[m.Ready]:
         waiter: asyncio.Future[m.Ready] = asyncio.get_running_loop().create_future()
-        waiter.add_done_callback(_seen)
+        waiter.add_done_callback(seen)
         if self.lost is not None:
             waiter.set_exception(self.lost)
         else:
@@ -297,7 +298,9 @@ class Connection:
 
     async def _await_ready(self, waiter: asyncio.Future[m.Ready]) -> None:
         try:
-            await asyncio.wait_for(waiter, self.reply_timeout)
+            # wait_for of Python 3.11 may lose a cancellation
+            async with asyncio.timeout(self.reply_timeout):
+                await waiter
         except TimeoutError:
             await self.give_up(f"no `ready` within {self.reply_timeout:g} s")
             assert self.lost is not None, "give_up() says why"
@@ -331,11 +334,10 @@ class Connection:
         self._inboxes.clear()
         self._on_air = None
         for inbox in inboxes:
-            if not inbox.over:
-                inbox.lost(error, for_good=for_good)
+            inbox.lost(error, for_good=for_good)
 
 
-def _seen(waiter: asyncio.Future[m.Ready]) -> None:
+def seen(waiter: asyncio.Future[Any]) -> None:
     """Retrieve an error that nobody may wait for any more; asyncio would log it."""
     if not waiter.cancelled():
         waiter.exception()

@@ -46,6 +46,7 @@ class Inbox:
         self.goes_on: Callable[[ConnectionLost], None] | None = None
         """Called when the socket is lost, where the turn can go on in another session."""
         self._refused: RealtimeTTSError | None = None
+        self._unanswered: ConnectionLost | None = None  # why nobody answers after the end
         self._packets: deque[bytes] = deque()
         self._silenced = False
         self._changed = asyncio.Event()
@@ -104,7 +105,10 @@ class Inbox:
 
     def lost(self, error: ConnectionLost, *, for_good: bool) -> None:
         """Note that the socket is lost; unless `for_good`, the turn may go on elsewhere."""
-        if self.goes_on is None or for_good:
+        if self.over:  # but its listener may still hear it
+            self._unanswered = error
+            self._changed.set()
+        elif self.goes_on is None or for_good:
             self.fail(turn_lost(error, self))
         else:
             self.resume.socket_lost()
@@ -148,6 +152,8 @@ class Inbox:
                 return None
             if self.failure is not None and self.result is None:
                 raise self.failure
+            if self._unanswered is not None:
+                raise self._unanswered
             await self._wait()
         return self.interrupted
 

@@ -23,10 +23,12 @@ async def read_in_a_thread(pieces: Iterable[str]) -> AsyncGenerator[str, None]:
 
     def put(item: str | Exception | None) -> bool:
         """Queue the item. Return whether more is wanted."""
+        putting = queue.put(item)
         try:
-            asyncio.run_coroutine_threadsafe(queue.put(item), loop).result()
+            asyncio.run_coroutine_threadsafe(putting, loop).result()
         except (RuntimeError, CancelledError):
-            return False  # the event loop has ended
+            putting.close()  # the event loop has ended, perhaps before it could begin with it
+            return False
         return not given_up.is_set()
 
     def read() -> None:

@@ -154,28 +154,31 @@ class Turn(TurnView):
         """Stop speaking. From this call on no further packet comes out of the turn.
 
         `played_ms`: how much the listener has heard; without it the server estimates. Works on a
-        turn that is done as well, while its listener still hears it. Raises ConnectionLost if the
-        connection breaks or the server does not answer.
+        turn that is done as well, while its listener still hears it. If the connection breaks or
+        the server does not answer, the answer comes from what the client knows of a turn that can
+        go on elsewhere; for any other turn this raises ConnectionLost.
         """
         self._stopped = True
         self._inbox.silence()
         if self._connection is None:
             self._finish_here("interrupted")
             return self._heard_all(0.0)
-        if not self._begun:
-            async with self._sending:  # the server must not get the interrupt before the turn
-                pass
         estimate = None
-        if self._between or not self._begun:
+        if self._has_no_server:
             self._interrupted_here(played_ms)
         elif self._abandoned:
             estimate = await self._answer(self._inbox.wait_interrupted())
             if played_ms is not None and estimate is not None:
                 self._inbox.interrupted = None  # ask again, now that more is known
         if self._inbox.interrupted is None:
-            self._abandoned, self._played_ms = False, played_ms
-            await self._submit(m.Interrupt(turn_id=self.turn_id, played_ms=played_ms), urgent=True)
-        report = await self._answer(self._inbox.wait_interrupted())
+            self._abandoned = False
+            self._interrupt_later(played_ms)
+        try:
+            report = await self._answer(self._inbox.wait_interrupted())
+        except ConnectionLost:
+            if self.result is None or not self._inbox.resume.samples:
+                raise
+            report = self._inbox.resume.report(self.text, played_ms)
         if report is None:  # a turn that the server does not know never ends there
             self._finish_here("interrupted")
         await self._answer(self._inbox.wait_over())
@@ -193,13 +196,11 @@ class Turn(TurnView):
             self._inbox.fail(error)
         if self._connection is None:
             self._finish_here("interrupted")
-        elif self._between or not (self._begun or self._sending.locked()):
+        elif self._has_no_server:
             self._interrupted_here(played_ms)
         elif self._inbox.result is None and not was_stopped:
             self._abandoned = played_ms is None
-            interrupt = m.Interrupt(turn_id=self.turn_id, played_ms=played_ms)
-            beginning = None if self._begun else self._sending
-            self._connection.send_later(interrupt, behind=beginning)
+            self._interrupt_later(played_ms)
 
     # Steps
 
@@ -214,10 +215,23 @@ class Turn(TurnView):
                     self._inbox.settings = connection.ready.settings
         return self._connection
 
-    async def _submit(self, message: m.Message, *, urgent: bool = False) -> None:
+    @property
+    def _has_no_server(self) -> bool:
+        """Whether no server speaks the turn now, and none is getting its beginning."""
+        return self._between or not (self._begun or self._sending.locked())
+
+    def _interrupt_later(self, played_ms: float | None) -> None:
+        """Have the server stop the turn, whatever becomes of the caller. It must not get the
+        interrupt before the turn."""
+        assert self._connection is not None, "a turn reaches the server with its first text"
+        self._played_ms = played_ms
+        interrupt = m.Interrupt(turn_id=self.turn_id, played_ms=played_ms)
+        self._connection.send_later(interrupt, behind=None if self._begun else self._sending)
+
+    async def _submit(self, message: m.Message) -> None:
         assert self._connection is not None, "a turn reaches the server with its first text"
         try:
-            await self._connection.send(message, urgent=urgent)
+            await self._connection.send(message)
         except ConnectionLost:
             if self._between or (self._inbox.goes_on is not None and self._inbox.failure is None):
                 return  # it is sent again in the next session, or answered here
@@ -292,7 +306,8 @@ class Turn(TurnView):
         assert self._connection is not None, "only a server can answer"
         timeout = self._connection.reply_timeout
         try:
-            return await asyncio.wait_for(waiting, timeout)
+            async with asyncio.timeout(timeout):  # wait_for of Python 3.11 may lose a cancellation
+                return await waiting
         except TimeoutError:
             await self._connection.give_up(f"no answer to an interrupt within {timeout:g} s")
             raise self._connection.lost or ConnectionLost("lost") from None

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import signal
 import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -219,6 +222,42 @@ def test_work_that_comes_while_the_client_closes_is_refused() -> None:
         thread.join(SECONDS)
         assert not thread.is_alive()
     assert [type(each) for each in failures] == [ClientError, ClientError]
+
+
+def test_a_loop_that_is_collected_in_the_clients_own_thread_is_left(server: Any) -> None:
+    """Garbage is collected in whichever thread makes the last of it."""
+    with server(lead_ms=500) as tts:
+        speech = tts.speak(20 * TEXT)
+        cycle: list[Any] = [iter(speech)]
+        cycle.append(cycle)
+        next(cycle[0])
+        gc.disable()
+        try:
+            del cycle
+            tts._loop._loop.call_soon_threadsafe(gc.collect)
+            wait_until(lambda: speech.turn.over, 10.0)
+        finally:
+            gc.enable()
+        assert speech.result.reason == "interrupted"
+
+
+def test_a_source_that_outlives_its_client_ends_quietly(server: Any) -> None:
+    go_on = threading.Event()
+
+    def deltas() -> Iterator[str]:
+        yield TEXT
+        go_on.wait(SECONDS)
+        yield TEXT
+
+    with server() as tts:
+        next(iter(tts.speak(deltas())))
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        go_on.set()
+        wait_until(
+            lambda: "realtime-tts text" not in map(attrgetter("name"), threading.enumerate())
+        )
+    assert not warned
 
 
 def test_a_program_ends_that_left_a_loop_and_its_client_open(fake_server: str, key: str) -> None:

@@ -68,6 +68,16 @@ def test_a_framework_that_begins_later_has_played_less() -> None:
     assert playback.gaps == 0.0
 
 
+def test_what_a_framework_has_behind_a_late_beginning_is_as_much_later() -> None:
+    listener = Listener()
+    first, second, third = (Playback(listener) for _ in range(3))
+    first.give(1.0, now=10.0)
+    second.give(2.0, now=10.1)
+    first.begins(now=10.3)
+    third.give(1.0, now=10.5)
+    assert heard(third, 13.3, 13.8) == [0.0, 0.5]
+
+
 @given(st.lists(st.tuples(st.floats(0, 3), st.integers(1, 48_000)), min_size=1, max_size=20))
 def test_it_is_the_servers_own_mirror(arrivals: list[tuple[float, int]]) -> None:
     mirror, playback, now = ServersMirror(24_000), Playback(Listener()), 100.0

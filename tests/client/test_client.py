@@ -1,5 +1,6 @@
 import asyncio
 import gc
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from realtime_tts.protocol.messages import (
     WarningMessage,
 )
 from tests.client.conftest import StandIn
+from tests.waiting import SECONDS
 
 QUICK = Backoff(first=0.02, longest=0.1, give_up_after=5.0)
 
@@ -131,6 +133,64 @@ async def test_settings_the_server_refuses_change_nothing(stand_in: StandIn) -> 
         assert tts.ready.settings.voice == "alto"
         assert await spoken(tts, "Hello.") == []
         assert tts._options == {}
+
+
+async def test_settings_that_are_given_up_as_they_are_answered_are_given_up(
+    stand_in: StandIn,
+) -> None:
+    """A cancellation that is lost there leaves a framework waiting for the task's end."""
+    asked = asyncio.Event()
+
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.receive(SessionStart)
+        asked.set()
+        await peer.until_closed()
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        connection = tts._connection
+        assert connection is not None
+        configuring = asyncio.create_task(connection.configure(SessionStart(voice="bass")))
+        await asked.wait()
+        connection._dispatch(tts.ready)
+        configuring.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await configuring
+
+
+async def test_settings_whose_caller_was_cancelled_do_not_answer_the_next_ones(
+    stand_in: StandIn,
+) -> None:
+    asked = asyncio.Event()
+
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        assert (await peer.receive(SessionStart)).speed == 1.2
+        asked.set()
+        await peer.ready(speed=1.2)
+        assert (await peer.receive(SessionStart)).voice == "nobody"
+        refused = ErrorMessage(code="bad_settings", message="…", fatal=False, retryable=False)
+        await peer.send(refused)
+        peer.socket.transport.abort()
+
+    async def next_one(peer: Any) -> None:
+        await peer.ready()
+        assert await peer.receive(SessionStart) == SessionStart(speed=1.2)
+        await peer.ready(speed=1.2)
+        await peer.until_closed()
+
+    async with RealtimeTTS(await stand_in.start(script, next_one), backoff=QUICK) as tts:
+        first = asyncio.create_task(tts.configure(speed=1.2))
+        await asyncio.sleep(0)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        await asked.wait()
+        with pytest.raises(RequestError, match="bad_settings"):
+            await tts.configure(voice="nobody")
+        await until_lost(tts)
+        await tts.turn()
+        assert tts.ready.settings.speed == 1.2
 
 
 async def test_an_error_about_a_turn_that_was_dropped_is_no_answer_to_settings(
@@ -277,6 +337,37 @@ async def test_closing_ends_a_running_turn_and_stays_closed(stand_in: StandIn) -
         await anext(turn)
     with pytest.raises(ClientError, match="closed; make a new one"):
         await tts.turn()
+
+
+async def test_closing_ends_the_wait_for_a_connection(stand_in: StandIn) -> None:
+    """Of a turn that lost its socket, and of one that is begun meanwhile."""
+    silent = asyncio.Event()
+
+    async def accept(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await silent.wait()
+        writer.close()
+
+    async def going(peer: Any) -> None:
+        await peer.ready(resume="on")
+        await peer.receive(Text)
+
+    async with await asyncio.start_server(accept, "127.0.0.1", 0) as nobody:
+        tts = RealtimeTTS(await stand_in.start(going), connect_timeout=SECONDS)
+        turn = await tts.turn()
+        port = nobody.sockets[0].getsockname()[1]
+        tts._target = replace(tts._target, url=f"ws://127.0.0.1:{port}")
+        await turn.send("Hello")
+        listening = asyncio.create_task(anext(turn))
+        await until_lost(tts)
+        beginning = asyncio.create_task(tts.turn())
+        await asyncio.sleep(0.05)
+        await tts.close()
+        async with asyncio.timeout(SECONDS / 3):
+            with pytest.raises(ConnectionLost):
+                await listening
+            with pytest.raises(ClientError, match="closed; make a new one"):
+                await beginning
+        silent.set()
 
 
 async def test_turns_opened_at_once_share_one_new_connection(stand_in: StandIn) -> None:

@@ -40,6 +40,31 @@ async def test_an_interrupt_does_not_overtake_the_first_text(
         await sending
 
 
+async def test_an_interrupt_whose_task_is_cancelled_still_reaches_the_server(
+    stand_in: StandIn,
+) -> None:
+    silent = asyncio.Event()
+
+    async def script(peer: Any) -> None:
+        await peer.ready(SLOW)
+        await peer.receive(Text)
+        assert (await peer.receive(Text)).turn_id == "turn-2"
+        assert (await peer.receive(Interrupt)).turn_id == "turn-2"
+        silent.set()
+        await peer.until_closed()
+
+    async with RealtimeTTS(await stand_in.start(script), reply_timeout=SECONDS) as tts:
+        first, turn = await tts.turn(), await tts.turn()
+        await first.send("Good")
+        sending = asyncio.create_task(turn.send("Hello."))
+        await asyncio.sleep(0.01)
+        interrupting = asyncio.create_task(turn.interrupt())
+        await asyncio.sleep(0.01)
+        interrupting.cancel()
+        await sending
+        await asyncio.wait_for(silent.wait(), SECONDS)
+
+
 async def test_a_speech_stopped_before_its_first_text_left_is_over_at_once(
     stand_in: StandIn,
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Literal
 
 import pytest
 
@@ -264,6 +265,34 @@ async def test_an_interrupt_without_a_server_is_answered_here() -> None:
     assert report.text_spoken and report.samples_sent > 24_000
     assert turn.result is not None and turn.result.reason == "interrupted"
     await tts.close()
+
+
+@pytest.mark.parametrize("resume", ["on", "off"])
+async def test_an_interrupt_of_what_is_still_heard_needs_no_socket(
+    resume: Literal["on", "off"],
+) -> None:
+    """The last of a reply is played for seconds after its end, and the socket may be lost then."""
+    async with (
+        server() as started,
+        RealtimeTTS(
+            started.url, backoff=QUICK, lead_ms=30_000, resume=resume, reply_timeout=SECONDS
+        ) as tts,
+    ):
+        turn = await tts.turn()
+        await turn.send(TEXT, end=True)
+        async for _ in turn:
+            pass
+        await lose(tts)
+        async with asyncio.timeout(SECONDS / 3):
+            await until(lambda: not tts.connected)
+            if resume == "off":
+                with pytest.raises(ConnectionLost):
+                    await turn.interrupt(played_ms=1_000)
+                return
+            report = await turn.interrupt(played_ms=1_000)
+    assert report.text_spoken + report.text_remaining == TEXT
+    assert report.text_spoken and report.text_remaining
+    assert turn.result is not None and turn.result.reason == "complete"
 
 
 async def test_who_does_not_want_it_gets_the_error() -> None:

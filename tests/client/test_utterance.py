@@ -290,6 +290,40 @@ async def test_the_server_is_told_how_far_its_listener_is(stand_in: StandIn) -> 
     assert report.text_remaining == "One."
 
 
+async def test_a_position_in_the_last_turn_counts_after_its_end(stand_in: StandIn) -> None:
+    utterance = Utterance()
+
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.receive(Text)
+        await peer.started("turn-1")
+        await peer.audio(24_000)
+        done = TurnDone(
+            turn_id="turn-1",
+            reason="complete",
+            samples=24_000,
+            ttfa_ms=1.0,
+            underruns=0,
+            held_ms=0.0,
+            text_chars=4,
+        )
+        await peer.send(done)
+        cut = await peer.receive(Interrupt)
+        assert cut.played_ms == pytest.approx(400, abs=80)
+        await peer.interrupted("turn-1", text_spoken="On", text_remaining="e.")
+        await peer.until_closed()
+
+    utterance.add("One.")
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        packets = utterance.packets(tts.speak)
+        await anext(packets)
+        utterance.end()
+        assert [packet async for packet in packets] == []
+        utterance.playback.give(1.0, time.monotonic() - 0.4)
+        report = await utterance.interrupt()
+    assert report is not None and report.text_remaining == "e."
+
+
 async def test_a_position_counts_from_the_turn_that_is_told_it(stand_in: StandIn) -> None:
     utterance = Utterance()
 

@@ -137,6 +137,23 @@ async def test_the_next_context_counts_from_its_own_sound(fake: Server) -> None:
     assert len({frame.context_id for frame in words}) == 2
 
 
+async def test_replies_in_a_row_have_the_words_where_their_sound_is_heard(fake: Server) -> None:
+    """They come faster than they are heard, and each is played behind the ones before."""
+    async with pipeline(service(fake.url)) as rig:
+        await rig.send(
+            *(TTSSpeakFrame(f"{number} is a number.") for number in ("One", "Two", "Six"))
+        )
+        await rig.until_stopped(3)
+        first = {frame.context_id: frame.pts for frame in reversed(words_of(rig))}
+        begins = min(first.values())
+        seconds = 0.0
+        for context_id in rig.contexts():
+            heard_at = (first[context_id] - begins) / NANOSECONDS
+            assert heard_at == pytest.approx(seconds, abs=0.2)
+            seconds += len(rig.audio(context_id)) / 2 / 24_000
+    assert seconds > 2
+
+
 class Loudspeaker(BaseOutputTransport):
     """Plays in real time, to nobody. `played`: seconds so far."""
 

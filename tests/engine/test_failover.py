@@ -11,7 +11,7 @@ import pytest
 from realtime_tts import demo_voice
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.failover import Failover
-from realtime_tts.engine.fake import FakeEngineConfig
+from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.interface import Engine, UtteranceSpec
 from realtime_tts.engine.link import Ended
 from realtime_tts.engine.torch_engine import TorchEngine

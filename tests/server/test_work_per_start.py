@@ -30,6 +30,7 @@ from realtime_tts.engine.link import (
     Stranded,
 )
 from realtime_tts.metrics import Metrics
+from realtime_tts.server import time_slices, writer
 from realtime_tts.server.connection import Connection
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.front import Front
@@ -118,6 +119,14 @@ async def calls(run: Callable[[], Awaitable[None]]) -> int:
         sys.setprofile(None)
         gc.enable()
     return count
+
+
+@pytest.fixture(autouse=True)
+def one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that is to be done is done in one pass of the event loop: where the machine stops the
+    process for a millisecond, the rest would come in the next, whose own calls are no work."""
+    monkeypatch.setattr(writer, "_WRITING_SECONDS", 60.0)
+    monkeypatch.setattr(time_slices, "SLICE_SECONDS", 60.0)
 
 
 @pytest.fixture

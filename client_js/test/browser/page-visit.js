@@ -1,3 +1,5 @@
+import assert from "node:assert/strict";
+
 import { open } from "./harness.js";
 
 export const PHONE = { width: 390, height: 844 };
@@ -31,6 +33,23 @@ export const figure = async (page, id) => parseFloat(await page.textContent(`#f-
 /** What the button would do now. */
 export const does = (page, wanted) =>
   page.waitForFunction((wanted) => document.querySelector("#play").dataset.does === wanted, wanted);
+
+/** Until the page says what went wrong. */
+export const trouble = async (page, about) => {
+  await page.waitForFunction((words) => document.querySelector("#state").textContent.includes(words), about);
+  assert.equal(await page.getAttribute("#state", "role"), "alert");
+};
+
+export const LONG = "The tide is coming in, slowly but surely, and all the boats are afloat again. ".repeat(3);
+
+/** Sessions are refused as long as `full` says so. */
+export const refusing = (page, full, waitMs, message = "all sessions are taken") =>
+  page.routeWebSocket(/\/v1\/tts/, (socket) => {
+    if (!full()) return socket.connectToServer();
+    const error = { type: "error", code: "too_many_sessions", message, fatal: true };
+    socket.send(JSON.stringify({ ...error, retryable: true, retry_after_ms: waitMs }));
+    socket.close({ code: 1013 });
+  });
 
 /** Runs in the page: the server is never told that a text has ended, so no turn is over by itself. */
 export const endless = () => {

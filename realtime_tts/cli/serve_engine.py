@@ -103,9 +103,8 @@ def _scheduler_config(arguments: argparse.Namespace) -> SchedulerConfig:
     try:
         return SchedulerConfig(
             slots=slots,
-            lead_cap=arguments.lead_seconds,
             max_queue=arguments.max_queue,
-            queue_timeout=arguments.queue_seconds,
+            **{name: getattr(arguments, option) for name, option in _OPTIONS.items()},
             **{name: getattr(arguments, name) for name in SCHEDULING},
         )
     except ValueError as error:

@@ -75,7 +75,9 @@ class Peer:
         }
         await self.send(TurnInterrupted(turn_id=turn_id, **(fields | report)))
 
-    async def done(self, turn_id: str, reason: str = "complete", samples: int = 0) -> None:
+    async def done(
+        self, turn_id: str, reason: str = "complete", samples: int = 0, text_chars: int = 0
+    ) -> None:
         await self.send(
             TurnDone(
                 turn_id=turn_id,
@@ -84,7 +86,7 @@ class Peer:
                 ttfa_ms=12.5 if samples else None,
                 underruns=0,
                 held_ms=0.0,
-                text_chars=0,
+                text_chars=text_chars,
             )
         )
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from realtime_tts import RealtimeTTS
+from realtime_tts import RealtimeTTS, Turn
 from realtime_tts.protocol.messages import ErrorMessage, Interrupt, SessionStart, Text
 from realtime_tts.protocol.settings import Limits
 from tests.client.conftest import StandIn
@@ -14,6 +14,15 @@ from tests.waiting import SECONDS
 
 SLOW = Limits(messages_per_second=10, message_burst=2)
 """One message goes at once, and the next after 0.1 s."""
+
+
+async def waiting_turn(tts: RealtimeTTS) -> tuple[Turn, asyncio.Task[None]]:
+    """A turn whose first text waits behind that of another turn, and what sends it."""
+    first, turn = await tts.turn(), await tts.turn()
+    await first.send("Good")
+    sending = asyncio.create_task(turn.send("Hello."))
+    await asyncio.sleep(0.01)
+    return turn, sending
 
 
 @pytest.mark.parametrize("abandoned", [False, True])
@@ -30,10 +39,7 @@ async def test_an_interrupt_does_not_overtake_the_first_text(
         await peer.until_closed()
 
     async with RealtimeTTS(await stand_in.start(script), reply_timeout=SECONDS) as tts:
-        first, turn = await tts.turn(), await tts.turn()
-        await first.send("Good")
-        sending = asyncio.create_task(turn.send("Hello."))
-        await asyncio.sleep(0.01)
+        turn, sending = await waiting_turn(tts)
         if abandoned:
             turn.abandon()
         assert await turn.interrupt() == interrupted("turn-2", 0, 0.0, "", "Hello.")
@@ -54,10 +60,7 @@ async def test_an_interrupt_whose_task_is_cancelled_still_reaches_the_server(
         await peer.until_closed()
 
     async with RealtimeTTS(await stand_in.start(script), reply_timeout=SECONDS) as tts:
-        first, turn = await tts.turn(), await tts.turn()
-        await first.send("Good")
-        sending = asyncio.create_task(turn.send("Hello."))
-        await asyncio.sleep(0.01)
+        turn, sending = await waiting_turn(tts)
         interrupting = asyncio.create_task(turn.interrupt())
         await asyncio.sleep(0.01)
         interrupting.cancel()

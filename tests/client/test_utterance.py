@@ -14,7 +14,6 @@ from realtime_tts.protocol.messages import (
     Interrupt,
     Played,
     Text,
-    TurnDone,
     TurnEnd,
     TurnWords,
     Word,
@@ -171,17 +170,7 @@ async def test_a_turn_that_is_over_before_its_text_is_followed_by_one_with_the_r
         await peer.receive(Text)
         await peer.started("turn-1")
         await peer.audio(100)
-        await peer.send(
-            TurnDone(
-                turn_id="turn-1",
-                reason=reason,
-                samples=100,
-                ttfa_ms=1.0,
-                underruns=0,
-                held_ms=0.0,
-                text_chars=8,
-            )
-        )
+        await peer.done("turn-1", reason, samples=100, text_chars=8)
         utterance.add("the rest.")
         utterance.end()
         assert (await text_of(peer, "turn-2")).text == "the rest."
@@ -228,16 +217,7 @@ async def test_words_count_from_the_first_sound_of_all_its_turns(stand_in: Stand
             word = Word(text=text, start_ms=10.0, end_ms=90.0)
             await peer.send(TurnWords(turn_id=turn_id, words=(word,)))
             reason = "idle" if number == 1 else "complete"
-            done = TurnDone(
-                turn_id=turn_id,
-                reason=reason,
-                samples=2400,
-                ttfa_ms=1.0,
-                underruns=0,
-                held_ms=0.0,
-                text_chars=len(text),
-            )
-            await peer.send(done)
+            await peer.done(turn_id, reason, samples=2400, text_chars=len(text))
         await peer.until_closed()
 
     utterance.add("One.")
@@ -298,16 +278,7 @@ async def test_a_position_in_the_last_turn_counts_after_its_end(stand_in: StandI
         await peer.receive(Text)
         await peer.started("turn-1")
         await peer.audio(24_000)
-        done = TurnDone(
-            turn_id="turn-1",
-            reason="complete",
-            samples=24_000,
-            ttfa_ms=1.0,
-            underruns=0,
-            held_ms=0.0,
-            text_chars=4,
-        )
-        await peer.send(done)
+        await peer.done("turn-1", "complete", samples=24_000, text_chars=4)
         cut = await peer.receive(Interrupt)
         assert cut.played_ms == pytest.approx(400, abs=80)
         await peer.interrupted("turn-1", text_spoken="On", text_remaining="e.")
@@ -332,16 +303,7 @@ async def test_a_position_counts_from_the_turn_that_is_told_it(stand_in: StandIn
         await peer.receive(Text)
         await peer.started("turn-1")
         await peer.audio(24_000)
-        done = TurnDone(
-            turn_id="turn-1",
-            reason="idle",
-            samples=24_000,
-            ttfa_ms=1.0,
-            underruns=0,
-            held_ms=0.0,
-            text_chars=4,
-        )
-        await peer.send(done)
+        await peer.done("turn-1", "idle", samples=24_000, text_chars=4)
         utterance.add(" Two.")
         assert (await text_of(peer, "turn-2")).text == " Two."
         await peer.started("turn-2")

@@ -78,6 +78,14 @@ def lacking(rig: Any, id: str, seconds: float) -> None:
     lead(rig, id, seconds)
 
 
+def all_lacking(rig: Any, **seconds: float) -> None:
+    """Rows that speak, of which none has a page for its next frame, or sound that can be made."""
+    speaking(rig, "".join(seconds))
+    for id, left in seconds.items():
+        lacking(rig, id, left)
+        row(rig, id).codec_pending = 0
+
+
 # Reservations -----------------------------------------------------------------------------------
 
 
@@ -118,10 +126,7 @@ def test_who_is_interrupted_during_a_step_gets_none_of_its_pages(rig_of: MakeRig
 
 def test_a_row_that_lacks_a_page_waits_while_its_listener_has_plenty(rig_of: MakeRig) -> None:
     rig = rig_of(9)
-    speaking(rig, "ab")
-    for id, seconds in (("a", 2.0), ("b", 2.6)):
-        lacking(rig, id, seconds)
-        row(rig, id).codec_pending = 0
+    all_lacking(rig, a=2.0, b=2.6)
     assert rig.plan() is None
     wake = rig.scheduler.next_wake(rig.now)
     assert wake == pytest.approx(may_preempt_at(row(rig, "a"), rig.scheduler.config))
@@ -167,10 +172,7 @@ def test_files_that_fill_the_memory_leave_the_engine_no_second_idle(rig_of: Make
 
 def test_a_listener_with_plenty_to_hear_gives_no_page_to_a_file(rig_of: MakeRig) -> None:
     rig = rig_of(9)
-    speaking(rig, "ab")
-    for id, seconds in (("a", 2.6), ("b", 60.0)):
-        lacking(rig, id, seconds)
-        row(rig, id).codec_pending = 0
+    all_lacking(rig, a=2.6, b=60.0)
     assert rig.plan() is None
     rig.now = rig.scheduler.next_wake(rig.now)
     assert [out.id for out in rig.plan().swap_outs] == ["b"]

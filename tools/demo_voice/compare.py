@@ -16,6 +16,7 @@ import asyncio
 import json
 import math
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
@@ -26,11 +27,10 @@ import numpy as np
 import torch
 
 from realtime_tts import demo_voice
-from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.engine.made_codes import unpacked
 from realtime_tts.sampling import Sampling
-from tools.demo_voice.codes import encoder, read_tokenizer, word_tokens
-from tools.demo_voice.crowd import GPU_MEMORY, Crowd, Job
+from tools.demo_voice.codes import encoder, read_tokenizer
+from tools.demo_voice.crowd import GPU_MEMORY, Crowd, Job, job
 from tools.demo_voice.endings import ends_in_stop, release_seconds
 from tools.demo_voice.phonetics import spelled_out
 from tools.demo_voice.pitch import Pitch
@@ -38,7 +38,7 @@ from tools.demo_voice.questions import rises
 from tools.demo_voice.recognise import PADDING_SECONDS, Recording
 from tools.demo_voice.report import table
 from tools.demo_voice.speech import VOICE_NAMES
-from tools.demo_voice.student import LAYOUTS, SAMPLE_RATE
+from tools.demo_voice.student import LAYOUTS, SAMPLE_RATE, Layout
 from tools.demo_voice.text_sets import TextSet
 from tools.demo_voice.utterance import Utterance
 from tools.demo_voice.whisper import as_said
@@ -81,7 +81,7 @@ class Request:
     text: str
     words: str
     voice: int
-    layout: str
+    layout: Layout
     seed: int
 
 
@@ -163,16 +163,10 @@ class Speaker:
         request = next(self._wanted, None)
         if request is None:
             return None
-        text = spelled_out(request.text)
-        utterance = Utterance((text,), 0, *word_tokens(self._encode, text), request.voice)
-        self._said.append((request, utterance))
-        return utterance, UtteranceSpec(
-            voice=VOICE_NAMES[request.voice],
-            language="english",
-            seed=request.seed,
-            sampling=sampling,
-            layout=request.layout,
-        )
+        text = (spelled_out(request.text),)
+        found = job(self._encode, text, request.voice, request.layout, request.seed, sampling)
+        self._said.append((request, found[0]))
+        return found
 
 
 def listen(said: Sequence[tuple[Request, Utterance]], ears: Ears, at_once: int) -> list[Heard]:
@@ -189,9 +183,9 @@ def listen(said: Sequence[tuple[Request, Utterance]], ears: Ears, at_once: int) 
 
 def header(heard: Sequence[Heard]) -> list[str]:
     """The names of the columns."""
-    words: dict[str, int] = {}
+    words: Counter[str] = Counter()
     for one in heard:
-        words[one.request.set] = words.get(one.request.set, 0) + one.words
+        words[one.request.set] += one.words
     return [
         "checkpoint",
         *(f"{name}, of {count}" for name, count in words.items()),
@@ -204,9 +198,9 @@ def header(heard: Sequence[Heard]) -> list[str]:
 
 def row(name: str, heard: Sequence[Heard]) -> list[str]:
     """A checkpoint's figures, as in `header`."""
-    errors: dict[str, int] = {}
+    errors: Counter[str] = Counter()
     for one in heard:
-        errors[one.request.set] = errors.get(one.request.set, 0) + one.errors
+        errors[one.request.set] += one.errors
     releases = [one.release for one in heard if one.release is not None]
     long = sum(release > _LONG_RELEASE for release in releases)
     return [

@@ -25,8 +25,10 @@ from realtime_tts.engine.links import make_links
 from realtime_tts.errors import CheckpointError, EngineError
 from realtime_tts.metrics import Metrics
 from realtime_tts.sampling import Sampling
-from tools.demo_voice.student import StudentSettings
-from tools.demo_voice.utterance import Utterance
+from tools.demo_voice.codes import Encode, word_tokens
+from tools.demo_voice.speech import VOICE_NAMES
+from tools.demo_voice.student import Layout, StudentSettings
+from tools.demo_voice.utterance import Text, Utterance
 
 GPU_MEMORY = "30%"
 """One process uses two fifths of a GPU, so two share it, and their recognisers need memory, too."""
@@ -36,6 +38,22 @@ Job = tuple[Utterance, UtteranceSpec]
 """What is said, and how."""
 NextJob = Callable[[Sampling], Job | None]
 """Is told how the checkpoint samples by itself; None: there is no more to say for now."""
+
+
+def job(
+    encode: Encode,
+    text: Text,
+    voice: int,
+    layout: Layout,
+    seed: int,
+    sampling: Sampling,
+    attempt: int = 0,
+) -> Job:
+    """Make what a crowd says of a text: `voice` is a place in `VOICE_NAMES`."""
+    spec = UtteranceSpec(
+        voice=VOICE_NAMES[voice], language="english", seed=seed, sampling=sampling, layout=layout
+    )
+    return Utterance(text, attempt, *word_tokens(encode, " ".join(text)), voice), spec
 
 
 class Crowd:

@@ -20,10 +20,9 @@ from pathlib import Path
 import torch
 from msgspec.structs import replace
 
-from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.sampling import Sampling
-from tools.demo_voice.codes import encoder, read_tokenizer, word_tokens
-from tools.demo_voice.crowd import Crowd, Job
+from tools.demo_voice.codes import encoder, read_tokenizer
+from tools.demo_voice.crowd import Crowd, Job, job
 from tools.demo_voice.judge import Judge
 from tools.demo_voice.phonetics import spelled_out
 from tools.demo_voice.speech import ENDS, LENGTHS, VOICE_NAMES
@@ -83,15 +82,15 @@ class Speaker:
             return None
         self._said += 1
         voice = zlib.crc32(text[0].encode()) % len(VOICE_NAMES)
-        spec = UtteranceSpec(
-            voice=VOICE_NAMES[voice],
-            language="english",
-            seed=1_000_000 * self._seed + self._said,
-            sampling=replace(sampling, temperature=_TEMPERATURES[attempt]),
-            layout=LAYOUTS[self._said % len(LAYOUTS)],
+        return job(
+            self._encode,
+            text,
+            voice,
+            LAYOUTS[self._said % len(LAYOUTS)],
+            1_000_000 * self._seed + self._said,
+            replace(sampling, temperature=_TEMPERATURES[attempt]),
+            attempt,
         )
-        ids, words = word_tokens(self._encode, " ".join(text))
-        return Utterance(text, attempt, ids, words, voice), spec
 
 
 class Shelf:

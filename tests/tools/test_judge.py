@@ -40,8 +40,8 @@ def test_letters_and_numbers_are_compared_as_they_are_said() -> None:
 
 
 class Said:
-    def __init__(self, *sentences: Sentence) -> None:
-        self._sentences = sentences
+    def __init__(self, *sentences: Sentence, voice: int = 0) -> None:
+        self._sentences, self.voice = sentences, voice
 
     def sentences(self) -> Sequence[Sentence]:
         return self._sentences
@@ -53,8 +53,10 @@ class Whisper:
     def __init__(self, *texts: str) -> None:
         self.texts = iter(texts)
         self.seconds: list[list[float]] = []
+        self.least: float | None = None
 
-    def transcribe(self, sounds: Sequence[np.ndarray], sample_rate: int) -> list[str]:
+    def transcribe(self, sounds: Sequence[np.ndarray], sample_rate: int, least: float) -> list[str]:
+        self.least = least
         self.seconds.append([len(sound) / sample_rate for sound in sounds])
         return [next(self.texts) for _ in sounds]
 
@@ -66,6 +68,13 @@ def hearing(monkeypatch: pytest.MonkeyPatch, *texts: str, rising: bool = False) 
 
 def sound(seconds: float) -> np.ndarray:
     return np.zeros(int(seconds * SAMPLE_RATE), np.int16)
+
+
+def test_the_recogniser_is_told_how_sure_it_has_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    whisper = Whisper("it is late")
+    monkeypatch.setattr(judge, "WhisperBatches", lambda device: whisper)
+    Judge(torch.device("cpu"), rising=False, sure=0.6).right([Said((TEXTS[1], sound(1)))])
+    assert whisper.least == 0.6
 
 
 def test_sentences_share_windows_and_keep_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,6 +107,9 @@ def test_a_question_has_to_rise(monkeypatch: pytest.MonkeyPatch) -> None:
     heard = " ".join(texts)
     assert hearing(monkeypatch, heard, rising=True).right(said) == [[True], [False], [True], [True]]
     assert hearing(monkeypatch, heard).right(said) == [[True]] * 4
+    a_little = [Said((texts[0], tone(165.0)), voice=voice) for voice in (0, 1)]
+    heard = f"{texts[0]} {texts[0]}"
+    assert hearing(monkeypatch, heard, rising=True).right(a_little) == [[False], [True]]
 
 
 def test_weights_of_the_file_find_their_places_in_the_network(tmp_path: Path) -> None:
@@ -170,3 +182,6 @@ def test_whisper_hears_what_a_voice_said() -> None:
     heard = whisper.transcribe([alone, np.concatenate((alone, alone))], SAMPLE_RATE)
     assert understood([text], heard[0]) == [True]
     assert understood([text, text], heard[1]) == [True, True]
+    assert whisper.transcribe([alone], SAMPLE_RATE, 1.01) == [""], "no token is as probable"
+    (sure,) = whisper.transcribe([alone], SAMPLE_RATE, 0.5)
+    assert understood([text], sure) == [True]

@@ -23,7 +23,7 @@ from tools.demo_voice.judge import Judge
 from tools.demo_voice.own_speech import Shelf, Speaker, keep, texts
 from tools.demo_voice.settings import IM_START
 from tools.demo_voice.speech import VOICE_NAMES
-from tools.demo_voice.utterance import Utterance
+from tools.demo_voice.utterance import Utterance, coded
 
 if TYPE_CHECKING:
     from tools.demo_voice import voice_data, voice_trainer
@@ -109,6 +109,41 @@ def test_sentences_are_cut_apart_where_it_is_quiet() -> None:
         ("Well then.", 6.5),
         ("Yes indeed.", 3.5),
     ]
+
+
+@pytest.mark.parametrize(
+    ("right", "learnt"),
+    [
+        ([True, True], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
+        ([True, False], [0, 1, 2, 3, 4, 5, 6, 7]),
+        ([False, True], [6, 7, 8, 9]),
+    ],
+)
+def test_the_pause_behind_a_sentence_is_learnt_whatever_comes(
+    right: list[bool], learnt: list[int]
+) -> None:
+    assert _learnt(spoken_in_ten_frames("Yes indeed."), right) == learnt
+
+
+def test_where_the_last_sentence_was_not_said_no_end_is_learnt() -> None:
+    one = spoken_in_ten_frames("Yes indeed.", "Good night.")
+    one.ids, one.words = [5, 6, 7, 8, 9, 10], [0, 1, 2, 3, 4, 5]
+    assert _learnt(one, [True, True, False]) == [*range(9)]
+
+
+def spoken_in_ten_frames(*more: str) -> Utterance:
+    """Only the first two sentences are in its sound."""
+    one = Utterance(("Well then.", *more), 0, [5, 6, 7, 8], [0, 1, 2, 3])
+    loud = [0, 9, 9, 9, 9, 9, 0, 0, 9, 9]
+    one.pcm += np.repeat(np.array(loud, "<i2") * 1000, 1920).tobytes()
+    one.codes += bytes(10 * 16 * 2)
+    one.tokens += np.array([0, 0, 0, 1, 1, 1, 1, 2, 3, 3], "<i2").tobytes()
+    return one
+
+
+def _learnt(one: Utterance, right: list[bool]) -> list[int]:
+    phones = coded([(one, right)]).phones
+    return np.flatnonzero((phones != voice_data.UNLEARNT).all(1)).tolist()
 
 
 def _learn(held: CodedShard) -> None:

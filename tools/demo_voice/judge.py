@@ -23,26 +23,30 @@ _GAP = SAMPLE_RATE // 2
 """Silence before each sentence in a window."""
 _AT_ONCE = {"cuda": 128, "cpu": 1}
 """Windows."""
-_LEAST_RISE = 4.0
-"""Semitones within the last quarter second of a question that asks for yes or no."""
+_LEAST_RISE = (4.0, 1.0)
+"""Semitones within the last quarter second of a question that asks for yes or no, for each voice:
+the teacher's rise by 6.9 and 1.4 on average."""
 
 Sentence = tuple[str, np.ndarray]
 """A text, and its speech: [N] int16 at `SAMPLE_RATE`."""
 
 
 class Speech(Protocol):
-    """What is judged, sentence by sentence."""
+    """What is judged, sentence by sentence. `voice`: a place in `VOICE_NAMES`."""
+
+    voice: int
 
     def sentences(self) -> Sequence[Sentence]: ...
 
 
 class Judge:
     """Hears many sentences at a time, as many in a row as fit into a window. `rising`: whether
-    questions have to rise, too, which needs pyworld."""
+    questions have to rise, too, which needs pyworld. `sure`: how probable every token of what is
+    heard has to be; where one is not, its word counts as misheard."""
 
-    def __init__(self, device: torch.device, *, rising: bool = True) -> None:
+    def __init__(self, device: torch.device, *, rising: bool = True, sure: float = 0.0) -> None:
         self._whisper = WhisperBatches(device)
-        self._at_once, self._rising = _AT_ONCE[device.type], rising
+        self._at_once, self._rising, self._sure = _AT_ONCE[device.type], rising, sure
 
     @property
     def samples(self) -> int:
@@ -60,11 +64,13 @@ class Judge:
         windows = list(_windows(listed))
         for begin in range(0, len(windows), self._at_once):
             some = windows[begin : begin + self._at_once]
-            heard = self._whisper.transcribe([_in_a_row(window) for window in some], SAMPLE_RATE)
+            rows = [_in_a_row(window) for window in some]
+            heard = self._whisper.transcribe(rows, SAMPLE_RATE, self._sure)
             for window, text in zip(some, heard, strict=True):
                 said = understood([sentence[0] for _, sentence in window], text)
                 for (number, sentence), well in zip(window, said, strict=True):
-                    right[number].append(well and not (self._rising and _falls(*sentence)))
+                    least = _LEAST_RISE[speeches[number].voice]
+                    right[number].append(well and not (self._rising and _falls(*sentence, least)))
         return right
 
 
@@ -92,11 +98,11 @@ def _in_a_row(window: Window) -> np.ndarray:
     return np.concatenate([part for _, (_, sound) in window for part in (gap, sound[:_WINDOW])])
 
 
-def _falls(text: str, sound: np.ndarray) -> bool:
+def _falls(text: str, sound: np.ndarray, least: float) -> bool:
     """Whether a question that should rise at its end does not."""
     if not rises(text):
         return False
-    return not Pitch.of(Recording(sound, SAMPLE_RATE)).terminal() >= _LEAST_RISE  # or not a number
+    return not Pitch.of(Recording(sound, SAMPLE_RATE)).terminal() >= least  # or not a number
 
 
 def understood(texts: Sequence[str], heard: str) -> list[bool]:

@@ -72,7 +72,7 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Round:
     """What is to be done. `speak`, `learn`: minutes; `compare`: options of `compare`; `gpus`: how
-    many there are; 0: all is done on the CPU."""
+    many there are; 0: all is done on the CPU; `sure`: as of `Judge`."""
 
     starts: tuple[Path, ...]
     sentences: tuple[Path, ...]
@@ -82,6 +82,7 @@ class Round:
     compare: tuple[str, ...]
     out: Path
     gpus: int
+    sure: float = 0.0
 
     def speaking(self) -> list[Step]:
         """Each file of sentences is said by each checkpoint, if there are processes enough."""
@@ -97,6 +98,7 @@ class Round:
                 "minutes": self.speak,
                 "part": part,
                 "parts": count,
+                "sure": self.sure,
             }
             steps.append(Step(f"speak-{part}", "own_speech", _options(given), self._gpu(part)))
         return steps
@@ -207,6 +209,7 @@ def main() -> None:
     add("--start", type=Path, nargs="+", required=True, help="checkpoints that speak and learn")
     add("--sentences", type=Path, nargs="+", default=[folder / "sentences.txt"])
     add("--rates", type=float, nargs="+", default=[5e-4, 8e-4])
+    add("--sure", type=float, default=0.0, help="as of own_speech")
     add("--speak", type=float, default=8.0, metavar="MINUTES")
     add("--learn", type=float, default=8.0, metavar="MINUTES")
     add("--seeds", default="3", help="of each text that is compared")
@@ -222,6 +225,7 @@ def main() -> None:
         ("--seeds", given.seeds, *(("--limit", given.limit) if given.limit else ())),
         given.out,
         torch.cuda.device_count(),
+        given.sure,
     )
     given.out.mkdir(parents=True, exist_ok=True)
     comparing = todo.comparing()

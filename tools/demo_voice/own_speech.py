@@ -160,6 +160,9 @@ def main() -> None:
     parser.add_argument(
         "--leave-out", type=int, default=0, metavar="N", help="silent frames of every beginning"
     )
+    parser.add_argument(
+        "--sure", type=float, default=0.0, help="how probable Whisper finds each part of a word"
+    )
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
@@ -168,7 +171,8 @@ def main() -> None:
     device = torch.device(given.device)
     speaker = Speaker(given.checkpoint, texts(sentences, given.part), given.part, device)
     shelf = Shelf(given.out, f"speech-own-{given.part}", given.leave_out)
-    asyncio.run(keep(speaker, Judge(device), shelf, 60 * given.minutes))
+    judge = Judge(device, sure=given.sure)
+    asyncio.run(keep(speaker, judge, shelf, 60 * given.minutes))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ from tools.demo_voice.settings import CODEBOOKS
 from tools.demo_voice.voice_data import UNKNOWN, UNLEARNT
 from tools.demo_voice.voice_model import PHONE_LABELS
 
+_PAUSE = 2
+"""Frames of silence behind a sentence that ends in a stop, and before the next one."""
 _NEAR = 3  # frames around the first one of a sentence, in which the pause before it is looked for
 
 Text = tuple[str, ...]
@@ -54,7 +56,7 @@ class Utterance:
             if ends_in_stop(sentence):
                 kept = begin + frames_to_keep(frames[begin:end].ravel())
                 codes[kept:end], frames[kept:end] = codes[0], 0
-                left[kept + (1 if end == len(codes) else 2) : end] = False
+                left[kept + (1 if end == len(codes) else _PAUSE) : end] = False
         self.codes[:] = packed(codes[left])
         self.tokens[:] = packed(unpacked(bytes(self.tokens), 1)[left])
         self.pcm[:] = frames[left].tobytes()
@@ -118,8 +120,14 @@ def coded(kept: Sequence[Kept], leave_out: int = 0) -> CodedShard:
 
 
 def _labels(utterance: Utterance, right: Sequence[bool]) -> np.ndarray:
-    """[frames] uint8: whether a frame shall be learnt."""
-    labels = np.full(len(utterance.spoken_words()), UNKNOWN, np.uint8)
-    for part, well in zip(np.split(labels, utterance.cuts()), right, strict=True):
-        part[:] = UNKNOWN if well else UNLEARNT
+    """[frames] uint8: whether a frame shall be learnt. The pause behind a sentence is, however the
+    next one was said: of the same silence at the end of a text, a voice learns to end."""
+    size = len(utterance.spoken_words())
+    labels = np.full(size, UNLEARNT, np.uint8)
+    cuts = utterance.cuts()
+    for begin, end, well in zip([0, *cuts], [*cuts, size], right, strict=True):
+        if well:
+            labels[begin : end + _PAUSE] = UNKNOWN
+    if not right[-1]:  # perhaps it was never said: this is no place to end
+        labels[-1:] = UNLEARNT
     return labels

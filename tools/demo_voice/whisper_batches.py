@@ -84,15 +84,24 @@ class WhisperBatches:
         self._mels = self._mels.to(device)
 
     @torch.inference_mode()
-    def transcribe(self, sounds: Sequence[np.ndarray], sample_rate: int) -> list[str]:
-        """The texts heard. `sounds`: [N] int16, half a minute each at most."""
+    def transcribe(
+        self, sounds: Sequence[np.ndarray], sample_rate: int, least: float = 0.0
+    ) -> list[str]:
+        """The texts heard. `sounds`: [N] int16, half a minute each at most. Tokens whose
+        probability is below `least` are left out."""
         whole = torch.zeros(len(sounds), WINDOW_SECONDS * sample_rate, device=self._device)
         for row, sound in zip(whole, sounds, strict=True):
             row[: len(sound)] = torch.from_numpy(sound.copy()).to(self._device) / 32768
         heard = self._model.encoder(self._spectra(_resampled(whole, sample_rate))).last_hidden_state
-        tokens = self._greedy(heard).cpu().tolist()
-        texts = (row[: row.index(self._end)] if self._end in row else row for row in tokens)
-        return [text.strip() for text in self._tokenizer.decode_batch(list(texts))]
+        texts = [
+            [token for token, sure in zip(tokens, chances, strict=True) if sure >= least]
+            for tokens, chances in map(self._to_the_end, *(x.tolist() for x in self._greedy(heard)))
+        ]
+        return [text.strip() for text in self._tokenizer.decode_batch(texts)]
+
+    def _to_the_end(self, tokens: list[int], chances: list[float]) -> tuple[list[int], list[float]]:
+        size = tokens.index(self._end) if self._end in tokens else len(tokens)
+        return tokens[:size], chances[:size]
 
     def _spectra(self, sound: Tensor) -> Tensor:
         """[B, N] to log mel spectra [B, 80, N / 160], as Whisper was taught with."""
@@ -103,8 +112,9 @@ class WhisperBatches:
         log = torch.maximum(log, log.amax((1, 2), keepdim=True) - 8.0)
         return ((log + 4.0) / 4.0).to(self._model.dtype)
 
-    def _greedy(self, heard: Tensor) -> Tensor:
-        """[B, T] token ids; what stands behind the end of a text means nothing."""
+    def _greedy(self, heard: Tensor) -> tuple[Tensor, Tensor]:
+        """[B, T] token ids, and the probability of each; what stands behind the end of a text
+        means nothing."""
         from transformers import DynamicCache, EncoderDecoderCache
 
         decoder, held = self._model.decoder, EncoderDecoderCache(DynamicCache(), DynamicCache())
@@ -113,18 +123,20 @@ class WhisperBatches:
         words = decoder.embed_tokens.weight
         given = torch.tensor(self._start, device=self._device).repeat(len(heard), 1)
         said: list[Tensor] = []
+        chances: list[Tensor] = []
         over = torch.zeros(len(heard), dtype=torch.bool, device=self._device)
         for step in range(_MOST_TOKENS):
             hidden = decoder(
                 input_ids=given, encoder_hidden_states=heard, use_cache=True, **{name: held}
             ).last_hidden_state[:, -1]
             logits = (hidden @ words.T).float() + (self._never if step else self._never_first)
-            given = logits.argmax(-1, keepdim=True)
+            chance, given = logits.softmax(-1).max(-1, keepdim=True)
             said.append(given)
+            chances.append(chance)
             over |= given[:, 0] == self._end
             if step % _ASKED_EVERY == 0 and bool(over.all()):
                 break
-        return torch.cat(said, 1)
+        return torch.cat(said, 1), torch.cat(chances, 1)
 
 
 def _resampled(sound: Tensor, sample_rate: int) -> Tensor:

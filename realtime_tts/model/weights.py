@@ -23,6 +23,7 @@ from realtime_tts.errors import CheckpointError
 FLOAT_TYPES = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16}
 _POINTER = b"version https://git-lfs.github.com/"
 _SHOWN = 8  # problems listed in a message
+_MOST_PROBLEMS = 1000  # more than a whole checkpoint has tensors
 _MOST_ZEROS = 1 << 28  # numbers, in place of tensors that do not fit
 
 
@@ -97,10 +98,10 @@ class Weights:
 
     def _instead(self, problem: str, shape: Sequence[int]) -> Tensor:
         """Record a problem and return zeros of a shape; raise CheckpointError if no machine should
-        have to make them, as dimensions may be far too large, or quotients that became 0."""
+        have to make them: dimensions and counts may be far too large, or quotients became 0."""
         self._problems.append(problem)
         self._zeros += prod(shape)
-        if 0 in shape or self._zeros > _MOST_ZEROS:
+        if 0 in shape or self._zeros > _MOST_ZEROS or len(self._problems) >= _MOST_PROBLEMS:
             raise self._error()
         return torch.zeros(shape, dtype=self._dtype, device=self.device)
 

@@ -2,7 +2,7 @@
 
     python -m tools.demo_voice.compare build/demo_voice/one build/demo_voice/other --seeds 3
 
-says all held-out texts and some short turns with each checkpoint, by both voices and in both
+says all held-out texts, short turns and short replies with each checkpoint, by both voices and in both
 layouts, and prints a row for each: how many words a greedy Whisper heard wrong; how long a short
 text sounds behind a final stop; how far questions that ask for yes or no rise at their end; in how
 many turns the aligning heads stepped back, which word times come from; how many turns were cut
@@ -55,6 +55,7 @@ SETS = tuple(
         "held_out_letters",
         "held_out_replies",
         "short_turns",
+        "short_replies",
     )
 )
 _AT_ONCE = {"cuda": 128, "cpu": 4}

@@ -2,11 +2,11 @@
 
     python -m tools.demo_voice.compare build/demo_voice/one build/demo_voice/other --seeds 3
 
-says all held-out texts, short turns and short replies with each checkpoint, by both voices and in both
-layouts, and prints a row for each: how many words a greedy Whisper heard wrong; how long a short
-text sounds behind a final stop; how far questions that ask for yes or no rise at their end; in how
-many turns the aligning heads stepped back, which word times come from; how many turns were cut
-off. Every turn is in --out. `evaluate` compares one checkpoint with its teacher.
+says all held-out texts, short turns and short replies with each checkpoint, by both voices and in
+both layouts, and prints a row for each: how many words a greedy Whisper heard wrong; how long a
+short text sounds behind a final stop; how far questions that ask for yes or no rise at their end;
+in how many turns the aligning heads stepped back, which word times come from; how many turns were
+cut off. Every turn is in --out. `evaluate` compares one checkpoint with its teacher.
 """
 
 from __future__ import annotations

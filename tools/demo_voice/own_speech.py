@@ -55,6 +55,11 @@ def texts(sentences: Iterable[str], seed: int) -> Iterator[Text]:
         yield tuple(picked)
 
 
+def voice_of(sentence: str) -> int:
+    """Return the place in `VOICE_NAMES` of the voice that says a text with this first sentence."""
+    return zlib.crc32(sentence.encode()) % len(VOICE_NAMES)
+
+
 class Speaker:
     """Says texts, each by one of the voices and in one of the layouts."""
 
@@ -81,11 +86,10 @@ class Speaker:
         if text is None:
             return None
         self._said += 1
-        voice = zlib.crc32(text[0].encode()) % len(VOICE_NAMES)
         return job(
             self._encode,
             text,
-            voice,
+            voice_of(text[0]),
             LAYOUTS[self._said % len(LAYOUTS)],
             1_000_000 * self._seed + self._said,
             replace(sampling, temperature=_TEMPERATURES[attempt]),

@@ -35,6 +35,8 @@ CASES = {
     "(a+b)*(c+d)": "(a+b)*(c+d)",
     "2**3 and x**2 and 2 ** 8": "2**3 and x**2 and 2 ** 8",
     "a 5* hotel": "a 5* hotel",
+    "Dial *67 or *69, press *1* *now*": "Dial *67 or *69, press 1 now",
+    "Dial *#06# or *21*555#, **\\*72**": "Dial *#06# or *21*555#, *72",
     "call snake_case_name or __init__": "call snake_case_name or init",
     "*Terms apply\nto 5* hotels": "Terms apply\nto 5* hotels",
     "about ~5 minutes": "about ~5 minutes",

@@ -151,6 +151,7 @@ FRENCH = Language(
     addresses={".": "point", "@": "arobase", "_": "tiret bas", "-": "tiret"}
     | {"/": "barre oblique", ":": "deux-points"},
     sharp="dièse",
+    keys={"*": "étoile", "#": "dièse"},
     hashtag="hashtag",
     rules=french_rules.RULES,
     behind=french_rules.BEHIND,

@@ -6,6 +6,7 @@ import re
 from functools import cache
 
 from realtime_tts.text.characters import NO_SPACES, is_word_character
+from realtime_tts.text.dialled import is_pound, is_star
 from realtime_tts.text.languages.amounts import Reading
 from realtime_tts.text.languages.language import Language
 from realtime_tts.text.languages.patterns import MAX_WORD, SIGNS, VULGAR
@@ -80,6 +81,10 @@ class SignReader:
             if at + 1 == len(text) and not ended:
                 return None
             return Reading(1 + (text[at + 1 : at + 2] == "&"), lang.and_sign)
+        if char in lang.keys:
+            key = self._key(text, at, before, ended)
+            if key is None or key.length:
+                return key
         if char == "#":
             return self._number_sign(text, at, before, ended)
         if char == "^":
@@ -93,6 +98,14 @@ class SignReader:
         if char in lang.addresses:
             return self._mark(text, at, before, ended)
         return _NONE
+
+    def _key(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
+        if text[at] == "#":
+            return Reading(1, self._language.keys["#"]) if is_pound(before) else _NONE
+        star = is_star(text[at:], before, ended)
+        if star is None:
+            return None
+        return Reading(1, self._language.keys["*"]) if star else _NONE
 
     def _raised(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
         run = _LOWERED_RUN.match(text, at) or _RAISED_RUN.match(text, at)

@@ -153,6 +153,7 @@ SPANISH = Language(
     addresses={".": "punto", "@": "arroba", "_": "guion bajo", "-": "guion"}
     | {"/": "barra", ":": "dos puntos"},
     sharp="sostenido",
+    keys={"*": "asterisco", "#": "almohadilla"},
     hashtag="hashtag",
     rules=spanish_rules.rules(_UNITS, {*_UNITS, *_SCALES, "EUR", "USD", "MXN"}),
     behind=spanish_rules.BEHIND,

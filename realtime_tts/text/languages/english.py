@@ -260,6 +260,7 @@ ENGLISH = Language(
     after_time=frozenset((*_ZONES, *"N S E W NE NW SE SW".split())) | _DAYS_AND_MONTHS,
     addresses={".": "dot", "@": "at", "_": "underscore", "-": "dash", "/": "slash", ":": "port"},
     sharp="sharp",
+    by="by",
     keys={"*": "star", "#": "pound"},
     hashtag="hashtag",
     numbered=frozenset(

@@ -76,6 +76,8 @@ CASES = {
     "It is so[^1] [^note].": "It is so .",
     "Rome fell[1](https://a.example/x) in 476": "Rome fell in 476",
     "It is so.[1] And tall[2][3], too [4]. [5] So": "It is so. And tall, too . So",
+    'It is "so"[3], „so“[4] and (in mice)[5] all': 'It is "so", „so“ and (in mice) all',
+    'split(",")[1] and f(x)[2] and d["a"][1]': 'split(",")[1] and f(x)[2] and d["a"][1]',
     "xs[1] = ys[2], items[3] and see [4]": "xs[1] = ys[2], items[3] and see [4]",
     "items[0] and [laughs] and [1]": "items[0] and and [1]",
     "Go to https://www.example.com/a/b?c=d#e.": "Go to example.com.",

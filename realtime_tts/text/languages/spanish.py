@@ -56,6 +56,7 @@ _UNITS = (
             "cda. cda cdas. cdas": tables.plural_s("cucharada", "f"),
             "uds. uds ud.": Noun("unidad", "unidades", "f"),
             "págs. págs": tables.plural_s("página", "f"),
+            "hab. hab": Noun("habitante", "habitantes"),
             "cdta. cdta cdtas. cdtas": tables.plural_s("cucharadita", "f"),
         }
     )

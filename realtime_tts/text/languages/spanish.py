@@ -19,7 +19,8 @@ _ABBREVIATIONS = tables.abbreviations(
         "|EE.UU Estados Unidos|vs versus|Av avenida|Avda avenida|dpto departamento"
         "|izq izquierda|dcha derecha|i.e es decir|P.ej Por ejemplo|Pza plaza"
         "|incl incluido|ref referencia|Ref Referencia|RR.HH recursos humanos|JJ.OO Juegos Olímpicos"
-        "|CC.AA comunidades autónomas|pers personas|cdtas cucharaditas|cdas cucharadas",
+        "|CC.AA comunidades autónomas|pers personas|cdtas cucharaditas|cdta cucharadita"
+        "|cda cucharada|cdas cucharadas",
         Kind.SYMBOL: "Sr._y señor y|Dr._y doctor y|Sra._y señora y|D._y don y"
         "|y/o y o|s/n sin número|c/u cada uno|n/a n a|C/_ calle|n.º número|N.º Número|nº número"
         f"|Nº Número|{tables.ranges(_DAYS, 'a')}",
@@ -29,8 +30,8 @@ _ABBREVIATIONS = tables.abbreviations(
         Kind.NUMBER: "núm número|Núm Número|Máx Máximo|Mín Mínimo|apdo apartado|op opus|min minuto"
         "|"
         + "|".join(f"{day} {name}" for day, name in _DAYS.items())
-        + "|No Número|pág página|págs páginas|p página|cap capítulo|art artículo|vol volumen"
-        "|fig figura|máx máximo|mín mínimo",
+        + "|No Número|pág página|págs páginas|p página|cap capítulo|art artículo|Art Artículo"
+        "|vol volumen|fig figura|máx máximo|mín mínimo",
     },
     spaced=True,
 )

@@ -133,6 +133,12 @@ RULES = (
         lambda m: say.spell(m.group()),
         r"\b(?i:order|claim|text)\s",
     ),
+    rule(r"\d{5,}(?![\w.,%:/-]*[\w%])", lambda m: say.spell(m.group()), r"#[A-Z]{1,8}-"),
+    rule(
+        r"\d{3}(?![\d.,%:/-]*[\d%])",
+        lambda m: say.spell(m.group()),
+        r"\b(?:[Cc]all|[Dd]ial) \d{3} or\s",
+    ),
     rule(r"911(?![\w.,%-]*[\d%])", lambda m: "nine one one", r"(?<!Porsche )\Z"),
     rule(r"(?:40[13]|501)(?=\(?[bck])", lambda m: say.pairs(m.group())),
     rule(
@@ -194,7 +200,7 @@ RULES = (
     ),
     rule(r"(?P<n>\d+(?:\.\d+)?) in(?= (?:long|wide|tall|high|deep|thick)(?!\w))", read.inches),
     rule(
-        r"(?P<n>\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)(?!\.?\w|[⁻⁰¹²³⁴⁵⁶⁷⁸⁹^])"
+        r"(?P<n>(?!0x)\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)(?!\.?\w|[⁻⁰¹²³⁴⁵⁶⁷⁸⁹^])"
         r"(?: ?(?P<unit>ft|cm|mm|m|in|yd)(?!\w))?",
         read.by,
     ),

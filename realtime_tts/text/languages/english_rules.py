@@ -48,6 +48,10 @@ RULES = (
         r"(?P<above>\d)/(?P<below>\d\d?)[-–](?=\d/\d)",
         lambda m: f"{part} to" if (part := read.part(m)) else None,
     ),
+    rule(
+        r"(?P<hour>\d{1,2}):(?P<minute>[0-5]\d):(?P<second>[0-5]\d)(?=\.\d)",
+        lambda m: " ".join(map(say.pairs, m.groups())),
+    ),
     rule(r"9/11(?![\w/])", lambda m: "nine eleven"),
     rule(rf"{_SOME}(?![\w/])", read.of_all, cues.STEP),
     rule(

@@ -216,6 +216,9 @@ _ORDINALS = (
     rule(r"(?P<n>\d{1,3})\. Min\.?(?!\w)", lambda m: f"{_with('e')(m)} Minute"),
     rule(rf"{_TWO}(?P<month>\d{{1,2}})\.", _two_days, cues.OBLIQUE),
     rule(_DATE, _dated, r"\b(?i:am|vom|zum|dem|ab|bis|seit)(?: spätestens| einschließlich)?\s"),
+    rule(
+        _DATE, _dated, r"\b(?i:am|vom|zum|dem|ab|bis) \d{1,2}\.\d{1,2}\.(?:\d{4})? (?:und|oder)\s"
+    ),
     rule(_DATE, lambda m: _dated(m, "er"), rf"\b(?:{_DAYS}),?\s"),
     rule(
         _SHORT_DATE,

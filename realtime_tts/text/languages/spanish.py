@@ -9,6 +9,7 @@ from realtime_tts.text.languages.spanish_words import cardinal, count, date, ord
 _DAYS = tables.entries(
     "lun lunes|mar martes|mié miércoles|jue jueves|vie viernes|sáb sábado|dom domingo"
 )
+_CENTURIES = "XI XII XIII XIV XV XVI XVII XVIII XIX XX XXI".split()
 _ABBREVIATIONS = tables.abbreviations(
     {
         Kind.TITLE: "Sr señor|Sra señora|Sres señores|Sras señoras|Srta señorita|Dr doctor"
@@ -23,7 +24,8 @@ _ABBREVIATIONS = tables.abbreviations(
         "|cda cucharada|cdas cucharadas",
         Kind.SYMBOL: "Sr._y señor y|Dr._y doctor y|Sra._y señora y|D._y don y"
         "|y/o y o|s/n sin número|c/u cada uno|n/a n a|C/_ calle|n.º número|N.º Número|nº número"
-        f"|Nº Número|{tables.ranges(_DAYS, 'a')}",
+        f"|Nº Número|{tables.ranges(_DAYS, 'a')}"
+        + "".join(f"|s._{roman} siglo {cardinal(n)}" for n, roman in enumerate(_CENTURIES, 11)),
         Kind.LAST: "etc etcétera|a.C antes de Cristo|d.C después de Cristo|hab habitantes"
         "|ene enero|feb febrero|abr abril|jun junio|jul julio|ago agosto|sept septiembre"
         "|oct octubre|nov noviembre|dic diciembre",

@@ -12,6 +12,10 @@ from realtime_tts.text.characters import is_word_character
 _MARK = re.compile(r"[1-9]\d{0,2}(?:(?:, ?|[-–])[1-9]\d{0,2})*")
 _SENTENCE = re.compile(r"[.!?…。！？][\"'”’»)]* ?\Z")
 _CLAUSE = re.compile(r"[,;”»，；]\Z")
+_QUOTATION = re.compile(r"[\w.!?…)][\"“’‘] ?\Z")
+"""A mark that closes a quotation; one that opens it does not follow a word directly."""
+_ASIDE = re.compile(r"(?:\A|[\s\"“„])\([^()\n]*\) ?\Z")
+"""Parentheses behind a space are prose; behind a word they are a call: split(",")[1]."""
 _TOKEN = re.compile(r"([^\s(\"“‘«„*]+) ?\Z")
 _NUMBER = re.compile(r"[$€£]?\d+(?:[.,]\d+)*%?|[%€]")
 _OPERATED = re.compile(r" ?[(=+*/<>-]")
@@ -59,6 +63,8 @@ def _last_word(text: str) -> str:
 def _cites(before: str, spaced: bool) -> bool:
     """Return whether the last word of a text can have a source."""
     word = _last_word(before)
+    if _QUOTATION.search(before) or _ASIDE.search(before):
+        return True
     if _NUMBER.fullmatch(word) or before.endswith(") "):
         return True
     known = word.lower() in _LISTS or word.lower() in _REFERRING or _INNER_CAPITAL.search(word)

@@ -203,7 +203,7 @@ class MarkdownReader:
             cue = self._cues.read(window, at, ended)
             if cue != 0:
                 return cue
-        run = self._emphasis.decide(window, self._out.previous, ended)
+        run = self._emphasis.decide(window, self._out.tail, ended)
         if run is None:
             return None
         return self._say(window[: run.length], at) if run.is_text else run.length

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from realtime_tts.text.characters import is_word_character, writes_without_spaces
+from realtime_tts.text.dialled import is_star
 
 MAX_HELD_CHARACTERS = 300
 """An incomplete mark of this many characters is text. Bounds memory, work and waiting."""
@@ -147,9 +148,15 @@ class Emphasis:
     def decide(self, text: str, before: str, ended: bool) -> Run | None:
         """Decide about the run of marks at the beginning of `text`; return None if more is needed.
 
-        `before` is the character before it, "" at the very start.
+        `before` is the text before it, "" at the very start.
         """
         mark = text[0]
+        key = mark == "*" and mark not in self._open and is_star(text, before, ended)
+        if key is None:
+            return None
+        before = before[-1:]
+        if key:
+            return Run(1, is_text=True)
         length = run_length(text, mark)
         if length == len(text) and not ended:
             return None

@@ -202,6 +202,8 @@ class SpeechNormalizer:
                 numeral = self._rules.numeral(text, at, before, ended, self._is_own_word)
                 if numeral is None or numeral.length:
                     return numeral
+            if not inside and match.group() == "x":
+                return self._signs.by(text, at, self._before(text, at), ended)
             is_open = match.end() == len(text) and not ended
             if inside or not self._abbreviations.may_read(match.group(), is_open):
                 return _NOTHING

@@ -20,7 +20,7 @@ class Gap(IntEnum):
 
 _OPENING = "([{\"'“‘«„¿¡-/"
 _PAUSES = ".,;:!?…。，、；：！？"
-_TAIL = 12  # characters
+_TAIL = 64  # characters
 _MAX_NEWLINES = 2  # a paragraph's end; more are no longer pause
 
 
@@ -47,7 +47,7 @@ class SpeechWriter:
 
     @property
     def tail(self) -> str:
-        """The last characters before the next one, at least a word."""
+        """The last characters before the next one, at least some words."""
         return f"{self._tail} " if self._gap and self._gap[0] >= Gap.SPACE else self._tail
 
     def take(self) -> list[Item]:

@@ -154,6 +154,8 @@ FRAGMENTS += [
         "3-2",
         "8/10",
         "and/or",
+        "Dial ",
+        "*",
     ],
 ]
 texts = st.lists(st.sampled_from(FRAGMENTS), max_size=14).map("".join)

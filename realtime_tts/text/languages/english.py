@@ -102,6 +102,7 @@ _UNITS = (
         "|MWh megawatt hour|bpm beat per minute|fps frame per second|KiB kibibyte|MiB mebibyte"
         "|GiB gibibyte|Gb gigabit|Mb megabit|kb kilobit|Kbps kilobit per second|req request"
         "|pts point|kms kilometer|kgs kilogram|MP megapixel|yds yard|cal calorie|bps basis point"
+        "|pg picogram|ng nanogram|mmol millimole|IU international unit|mIU milli-international unit"
         "|cm³ cubic centimeter|cm3 cubic centimeter|mm² square millimeter",
     )
     | tables.nouns(
@@ -260,6 +261,8 @@ ENGLISH = Language(
     after_time=frozenset((*_ZONES, *"N S E W NE NW SE SW".split())) | _DAYS_AND_MONTHS,
     addresses={".": "dot", "@": "at", "_": "underscore", "-": "dash", "/": "slash", ":": "port"},
     sharp="sharp",
+    by="by",
+    keys={"*": "star", "#": "pound"},
     hashtag="hashtag",
     numbered=frozenset(
         "order confirmation account tracking phone case ticket invoice card flight claim "

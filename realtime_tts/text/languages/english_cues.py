@@ -12,7 +12,7 @@ from realtime_tts.text.languages import english_words as say
 MONTH = (
     r"(?:/(?:1[3-9]|2\d|3[01]) (?:to|and|or)"
     r"|\b(?:(?i:on|by|until|till|before|after|since|from|due|dated?|through|for"
-    r"|airs|airing|starts|starting|opens|closes|expires|ends|released)"
+    r"|week of|airs|airing|starts|starting|opens|closes|expires|ends|released)"
     r"|(?:Mon|Tue(?:s)?|Wed(?:nes)?|Thu(?:rs?)?|Fri|Sat(?:ur)?|Sun)(?:day)?\.?,?))\s\Z"
 )
 PART = (
@@ -43,8 +43,10 @@ RELEASES = (
     r"(?:\b(?:Python|Ubuntu|Node|PHP|Java|Ruby|Django|Go|Rust|Kubernetes|Debian|macOS|iOS)|"
     r"\b[Vv]ersion)\s\Z|\bv\Z"
 )
-UNQUOTED = r"\A[^\"]*(?:\"[^\"]*\"[^\"]*)*(?<!\")"
-"""Text in which no quotation is open, so that a quotation mark stands for inches."""
+_INCHES = r"(?:[^\"]|(?<=\d)\")*+"
+UNQUOTED = rf"\A{_INCHES}(?:\"[^\"]*\"{_INCHES})*(?<!\")"
+"""Text in which no quotation is open, so that a quotation mark stands for inches; those behind
+numbers in it do, too."""
 
 STEP = (
     r"\b(?i:pages?|steps?|questions?|laps?|slides?|parts?|levels?|episodes?|rounds?|chapters?"

@@ -48,6 +48,10 @@ RULES = (
         r"(?P<above>\d)/(?P<below>\d\d?)[-–](?=\d/\d)",
         lambda m: f"{part} to" if (part := read.part(m)) else None,
     ),
+    rule(
+        r"(?P<hour>\d{1,2}):(?P<minute>[0-5]\d):(?P<second>[0-5]\d)(?=\.\d)",
+        lambda m: " ".join(map(say.pairs, m.groups())),
+    ),
     rule(r"9/11(?![\w/])", lambda m: "nine eleven"),
     rule(rf"{_SOME}(?![\w/])", read.of_all, cues.STEP),
     rule(
@@ -133,6 +137,12 @@ RULES = (
         lambda m: say.spell(m.group()),
         r"\b(?i:order|claim|text)\s",
     ),
+    rule(r"\d{5,}(?![\w.,%:/-]*[\w%])", lambda m: say.spell(m.group()), r"#[A-Z]{1,8}-"),
+    rule(
+        r"\d{3}(?![\d.,%:/-]*[\d%])",
+        lambda m: say.spell(m.group()),
+        r"\b(?:[Cc]all|[Dd]ial) \d{3} or\s",
+    ),
     rule(r"911(?![\w.,%-]*[\d%])", lambda m: "nine one one", r"(?<!Porsche )\Z"),
     rule(r"(?:40[13]|501)(?=\(?[bck])", lambda m: say.pairs(m.group())),
     rule(
@@ -194,7 +204,7 @@ RULES = (
     ),
     rule(r"(?P<n>\d+(?:\.\d+)?) in(?= (?:long|wide|tall|high|deep|thick)(?!\w))", read.inches),
     rule(
-        r"(?P<n>\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)(?!\.?\w|[⁻⁰¹²³⁴⁵⁶⁷⁸⁹^])"
+        r"(?P<n>(?!0x)\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)(?!\.?\w|[⁻⁰¹²³⁴⁵⁶⁷⁸⁹^])"
         r"(?: ?(?P<unit>ft|cm|mm|m|in|yd)(?!\w))?",
         read.by,
     ),

@@ -27,7 +27,7 @@ _ABBREVIATIONS = tables.abbreviations(
         Kind.SYMBOL: "M._et Monsieur et|St- Saint-|Ste- Sainte-|o/n oui ou non|n/a n a"
         "|n° numéro|nº numéro|N° Numéro|Nº Numéro"
         "|Dr_et Docteur et|Dr._et Docteur et|Me_et Maître et|c._à_café cuillère à café"
-        f"|c._à_soupe cuillère à soupe|{tables.ranges(_DAYS, 'à')}",
+        f"|c._à_soupe cuillère à soupe|{tables.ranges(_DAYS, 'au')}|{tables.ranges(_DAYS, 'à')}",
         Kind.LAST: "etc et cetera|av._J.-C avant Jésus-Christ|apr._J.-C après Jésus-Christ"
         "|ap._J.-C après Jésus-Christ|hab habitants|max maximum"
         "|pers personnes|arr arrondissement|ét étage|janv janvier|févr février|avr avril"
@@ -151,6 +151,7 @@ FRENCH = Language(
     addresses={".": "point", "@": "arobase", "_": "tiret bas", "-": "tiret"}
     | {"/": "barre oblique", ":": "deux-points"},
     sharp="dièse",
+    keys={"*": "étoile", "#": "dièse"},
     hashtag="hashtag",
     rules=french_rules.RULES,
     behind=french_rules.BEHIND,

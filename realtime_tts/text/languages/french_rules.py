@@ -153,6 +153,10 @@ RULES = (
     ),
     rule(r"(?P<one>\d,\d)/(?P<two>\d+)(?![\d/])", shared.rated(cardinal, "virgule", "sur")),
     rule(r"(?P<one>\d\d)/(?P<two>\d{1,2})(?![\d/])", _pair, r"\btension\b[\w ]{0,20}:? "),
+    rule(
+        r"(?P<one>\d{2,3})/(?P<two>\d{2,3})(?P<unit> mmHg)(?!\w)",
+        shared.linked(cardinal, " sur ", " millimètres de mercure"),
+    ),
     rule(r"(?P<one>\d\d)(?P<two>\d\d)(?!\w|[.,]\d)", _pair, r"\b[Aa]ppel\w+ (?:le|au)\s"),
     rule(r"\d{3,}(?:[ -]\d{3,})*(?![\d.,/-]*[\d%]| \d)", shared.spelled(cardinal), _CODE),
     rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d(?:\d\d)?)(?![\d/])", _pair),
@@ -178,6 +182,7 @@ RULES = (
     rule(r"(?P<n>\d+)(?: 1/2| ?½) c\. à (?P<of>café|soupe)(?!\w)", _spoons),
     rule(r"(?P<n>\d+)(?: 1/2| ?½) ?(?P<unit>h|kg|l)(?!\w)", _and_a_half),
     rule(r"(?P<n>\d+)(?: 1/2| ?½)(?!\d)", lambda m: f"{cardinal(int(m['n']))} et demi"),
+    rule(r"(?:1/2|½) (?=c\. à )", lambda m: "une demi-"),
     rule(r"(?:1/2|½)(?= (?P<noun>\w+))", _half),
     rule(rf"{_NUMBER}(?= (?P<noun>[^\W\d_][\w-]+))", _one, unless=_LABELS),
     *shared.ratios(cardinal, " pour ", " à "),

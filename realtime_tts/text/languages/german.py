@@ -167,6 +167,7 @@ GERMAN = Language(
     addresses={".": "Punkt", "@": "at", "_": "Unterstrich", "-": "Bindestrich"}
     | {"/": "Schrägstrich", ":": "Doppelpunkt"},
     sharp="Sharp",
+    keys={"*": "Stern", "#": "Raute"},
     hashtag="Hashtag",
     rules=german_rules.rules(
         _UNITS

@@ -216,6 +216,9 @@ _ORDINALS = (
     rule(r"(?P<n>\d{1,3})\. Min\.?(?!\w)", lambda m: f"{_with('e')(m)} Minute"),
     rule(rf"{_TWO}(?P<month>\d{{1,2}})\.", _two_days, cues.OBLIQUE),
     rule(_DATE, _dated, r"\b(?i:am|vom|zum|dem|ab|bis|seit)(?: spätestens| einschließlich)?\s"),
+    rule(
+        _DATE, _dated, r"\b(?i:am|vom|zum|dem|ab|bis) \d{1,2}\.\d{1,2}\.(?:\d{4})? (?:und|oder)\s"
+    ),
     rule(_DATE, lambda m: _dated(m, "er"), rf"\b(?:{_DAYS}),?\s"),
     rule(
         _SHORT_DATE,
@@ -278,13 +281,16 @@ _FORMS = (
 def rules(units: Mapping[str, Noun]) -> tuple[Rule, ...]:
     """Return the rules. `units`: the units by their short forms."""
     unit = "|".join(map(re.escape, sorted(units.keys() - {"Uhr"}, key=len, reverse=True)))
+    ending = rf"(?P<unit>{cues.DOTTED})\.(?=\Z| {cues.OPENERS})"
     one_unit = rf"1\s?(?P<unit>{unit})(?!\w)"
     word = r"(?!Uhr|Mio|Mrd|Milli|Bill|Bio\.|Tsd|[½¼¾⅓⅔])(?P<word>[^\W\d_][\w-]*)"
     one = rf"1(?= {word}(?: (?P<noun>[A-ZÄÖÜ][\w-]*))?)"
     and_a_half = rf"(?P<n>\d+)(?: 1/2| ?½)(?!\d)(?: (?P<unit>{unit})(?!\w))?"
     half = r"(?:1/2|½) ?(?P<noun>(?!d[ea]|aller)[^\W\d_][\w-]*)"
     return (
-        rule(rf"(?P<n>[2-9]|\d\d+) (?P<unit>{cues.DOTTED})\.(?= {cues.OPENERS})", _ending(units)),
+        rule(rf"(?P<n>[2-9]|\d\d+) {ending}", _ending(units)),
+        rule(f"1 {ending}", lambda m: f"{_one_unit('dative', units)(m)}.", cues.DATIVE),
+        rule(f"1 {ending}", lambda m: f"{_one_unit('', units)(m)}.", unless=cues.LABELS),
         rule(one_unit, _one_unit("dative", units), cues.DATIVE),
         rule(one_unit, _one_unit("accusative", units), cues.ACCUSATIVE),
         rule(one_unit, _one_unit("", units), unless=cues.LABELS),

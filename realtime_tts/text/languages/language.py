@@ -177,6 +177,10 @@ class Language:
     """The words for the marks in mail and web addresses."""
     sharp: str = ""
     """The words for # behind a letter: C#."""
+    by: str = ""
+    """The word for the x between two lengths, where it is not said as the operator is."""
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """The words for the keys * and # of a telephone."""
     hashtag: str = ""
     """The words for # before a word."""
     numbered: frozenset[str] = frozenset()

@@ -6,6 +6,7 @@ import re
 from functools import cache
 
 from realtime_tts.text.characters import NO_SPACES, is_word_character
+from realtime_tts.text.dialled import is_pound, is_star
 from realtime_tts.text.languages.amounts import Reading
 from realtime_tts.text.languages.language import Language
 from realtime_tts.text.languages.patterns import MAX_WORD, SIGNS, VULGAR
@@ -47,6 +48,8 @@ _CLOSING = ".:?-/"
 _PATH = re.compile(r"/[\w.-]+\Z")
 _VARIABLE = re.compile(r"(?<![\w.'’/])(?:[a-z]|(?<==)[A-Z]|(?<== )[A-Z])\Z")
 """A letter before a slash that divides it: v = d/t, and I = U/R but not A/C."""
+_LENGTH = re.compile(r"\d ?(?:ft\.?|in\.?|yd\.?|[cmk]?m) \Z")
+_BY_LENGTH = re.compile(r"[x×] ?\d")
 _COUNTRY = re.compile(r"[a-z]{2}(?![\w-])")
 _NONE = Reading(0, "")
 
@@ -80,6 +83,14 @@ class SignReader:
             if at + 1 == len(text) and not ended:
                 return None
             return Reading(1 + (text[at + 1 : at + 2] == "&"), lang.and_sign)
+        if char == "×":
+            between = self.by(text, at, before, ended)
+            if between is None or between.length:
+                return between
+        if char in lang.keys:
+            key = self._key(text, at, before, ended)
+            if key is None or key.length:
+                return key
         if char == "#":
             return self._number_sign(text, at, before, ended)
         if char == "^":
@@ -93,6 +104,24 @@ class SignReader:
         if char in lang.addresses:
             return self._mark(text, at, before, ended)
         return _NONE
+
+    def _key(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
+        if text[at] == "#":
+            return Reading(1, self._language.keys["#"]) if is_pound(before) else _NONE
+        star = is_star(text[at:], before, ended)
+        if star is None:
+            return None
+        return Reading(1, self._language.keys["*"]) if star else _NONE
+
+    def by(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
+        """Read the mark between two lengths: 10 ft x 12 ft."""
+        lang = self._language
+        if not _LENGTH.search(before):
+            return _NONE
+        if not ended and text[at + 1 :] in ("", " "):
+            return None
+        words = lang.by or lang.operators["×"]
+        return Reading(1, words) if _BY_LENGTH.match(text, at) else _NONE
 
     def _raised(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
         run = _LOWERED_RUN.match(text, at) or _RAISED_RUN.match(text, at)

@@ -9,6 +9,7 @@ from realtime_tts.text.languages.spanish_words import cardinal, count, date, ord
 _DAYS = tables.entries(
     "lun lunes|mar martes|mié miércoles|jue jueves|vie viernes|sáb sábado|dom domingo"
 )
+_CENTURIES = "XI XII XIII XIV XV XVI XVII XVIII XIX XX XXI".split()
 _ABBREVIATIONS = tables.abbreviations(
     {
         Kind.TITLE: "Sr señor|Sra señora|Sres señores|Sras señoras|Srta señorita|Dr doctor"
@@ -19,18 +20,20 @@ _ABBREVIATIONS = tables.abbreviations(
         "|EE.UU Estados Unidos|vs versus|Av avenida|Avda avenida|dpto departamento"
         "|izq izquierda|dcha derecha|i.e es decir|P.ej Por ejemplo|Pza plaza"
         "|incl incluido|ref referencia|Ref Referencia|RR.HH recursos humanos|JJ.OO Juegos Olímpicos"
-        "|CC.AA comunidades autónomas|pers personas|cdtas cucharaditas|cdas cucharadas",
+        "|CC.AA comunidades autónomas|pers personas|cdtas cucharaditas|cdta cucharadita"
+        "|cda cucharada|cdas cucharadas",
         Kind.SYMBOL: "Sr._y señor y|Dr._y doctor y|Sra._y señora y|D._y don y"
         "|y/o y o|s/n sin número|c/u cada uno|n/a n a|C/_ calle|n.º número|N.º Número|nº número"
-        f"|Nº Número|{tables.ranges(_DAYS, 'a')}",
+        f"|Nº Número|{tables.ranges(_DAYS, 'a')}"
+        + "".join(f"|s._{roman} siglo {cardinal(n)}" for n, roman in enumerate(_CENTURIES, 11)),
         Kind.LAST: "etc etcétera|a.C antes de Cristo|d.C después de Cristo|hab habitantes"
         "|ene enero|feb febrero|abr abril|jun junio|jul julio|ago agosto|sept septiembre"
         "|oct octubre|nov noviembre|dic diciembre",
         Kind.NUMBER: "núm número|Núm Número|Máx Máximo|Mín Mínimo|apdo apartado|op opus|min minuto"
         "|"
         + "|".join(f"{day} {name}" for day, name in _DAYS.items())
-        + "|No Número|pág página|págs páginas|p página|cap capítulo|art artículo|vol volumen"
-        "|fig figura|máx máximo|mín mínimo",
+        + "|No Número|pág página|págs páginas|p página|cap capítulo|art artículo|Art Artículo"
+        "|vol volumen|fig figura|máx máximo|mín mínimo",
     },
     spaced=True,
 )
@@ -56,6 +59,7 @@ _UNITS = (
             "cda. cda cdas. cdas": tables.plural_s("cucharada", "f"),
             "uds. uds ud.": Noun("unidad", "unidades", "f"),
             "págs. págs": tables.plural_s("página", "f"),
+            "hab. hab": Noun("habitante", "habitantes"),
             "cdta. cdta cdtas. cdtas": tables.plural_s("cucharadita", "f"),
         }
     )
@@ -153,6 +157,7 @@ SPANISH = Language(
     addresses={".": "punto", "@": "arroba", "_": "guion bajo", "-": "guion"}
     | {"/": "barra", ":": "dos puntos"},
     sharp="sostenido",
+    keys={"*": "asterisco", "#": "almohadilla"},
     hashtag="hashtag",
     rules=spanish_rules.rules(_UNITS, {*_UNITS, *_SCALES, "EUR", "USD", "MXN"}),
     behind=spanish_rules.BEHIND,

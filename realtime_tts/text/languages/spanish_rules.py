@@ -157,6 +157,12 @@ def _millions(match: re.Match[str]) -> str:
     return f"{number} {match['scale']} de dólares"
 
 
+def _rooms(match: re.Match[str]) -> str:
+    """Read hab. behind a small number, which has rooms; a larger one has inhabitants."""
+    number = int(match["n"])
+    return f"{count(number, 'f')} {'habitación' if number == 1 else 'habitaciones'}"
+
+
 def _hours(match: re.Match[str]) -> str:
     minute = int(match["minute"])
     return count(int(match["hour"]), "f") + (f" y {cardinal(minute)}" if minute else "") + " horas"
@@ -200,6 +206,7 @@ _AMOUNTS = (
         _dollars,
     ),
     rule(r"\$(?P<n>\d+)\.(?P<part>\d+) (?P<scale>(?:mil )?millones)(?!\w)", _millions),
+    rule(r"(?P<n>1?\d|20) hab(?!\w|\.?/)", _rooms),
     rule(r"1(?= de la )", lambda m: "una", r"\b[Ll]a\s"),
     rule(r"(?P<hour>\d{1,2})[:.](?P<minute>[0-5]\d) h(?!\w)", _hours),
     rule(r"(?P<n>[2-9]0)['’]?s(?!\w)", lambda m: cardinal(int(m["n"]))),

@@ -80,12 +80,13 @@ def abbreviations(
 
 
 def ranges(days: Mapping[str, str], to: str) -> str:
-    """Return a table of the ranges of days whose short names have a full stop: Mon.-Fri."""
+    """Return a table of the ranges of days whose short names have a full stop: Mon.-Fri., and
+    with the word for "to" between them."""
     return "|".join(
-        f"{one}.{dash}{two}. {first} {to} {second}"
+        f"{one}.{link}{two}. {first} {to} {second}"
         for one, first in days.items()
         for two, second in days.items()
-        for dash in "-–"
+        for link in ("-", "–", f"_{to}_")
         if one != two
     )
 

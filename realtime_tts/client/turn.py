@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import nullcontext
 from typing import Self, TypeVar
 
 from realtime_tts.client.connection import Connection
@@ -50,6 +51,9 @@ class Turn(TurnView):
         self._connection: Connection | None = None
         self._script: list[m.Message] = []  # text, flushes and the end
         self._script_sent = 0  # how many of them, in the present session
+        self._placing = asyncio.Lock()
+        """Held while something gets its place in the script: the first text connects before, and
+        what other tasks send, flush or end meanwhile comes behind it."""
         self._sending = asyncio.Lock()
         self._between = False  # two sessions: the socket was lost
         self._begun = False  # whether the present session has had the turn's beginning
@@ -72,52 +76,28 @@ class Turn(TurnView):
         over or was interrupted this does nothing, since a sender cannot know that in time. Raises
         ClientError after `end()`, ConnectionLost, and on the first delta what `connect` raises.
         """
-        if self._ended and not (self._stopped or self.over):
-            raise ClientError(
-                f"turn {self.turn_id}: text after its end; open the next turn with tts.turn()"
-            )
         if self._stopped or self.over:
             return
-        if not delta:
-            if end:
-                await self.end()
-            return
-        if not isinstance(delta, str):  # bytes would be spoken as base64
-            raise ClientError(f"a text delta is a string, found {type(delta).__name__}")
-        connection = await self._opened()
-        if self._stopped:  # while it connected: the server must not get this turn
-            return
-        self._ended = end
-        self._sent.append(delta)
-        most = most_chars(connection.ready.limits)
-        for start in range(0, len(delta), most):
-            last = end and start + most >= len(delta)
-            piece = delta[start : start + most]
-            parent = None if self._script else self._traceparent
-            text = m.Text(text=piece, turn_id=self.turn_id, end=last, traceparent=parent)
-            self._script.append(text)
-        if self._script_sent:
-            await self._send_script()
-            return
-        async with self._beginning:  # the session's settings are its own now
-            await self._send_script()
+        async with self._placing:
+            await self._place(delta, end)
+        await self._send_script()
 
     async def flush(self) -> None:
         """Have the text sent so far spoken to its end; the turn goes on."""
-        if not (self._connection is None or self._ended or self._stopped or self.over):
-            self._script.append(m.Flush(turn_id=self.turn_id))
-            await self._send_script()
+        if self._stopped or self.over:
+            return
+        async with self._placing:
+            if not (self._connection is None or self._ended or self._stopped or self.over):
+                self._script.append(m.Flush(turn_id=self.turn_id))
+        await self._send_script()
 
     async def end(self) -> None:
         """Report that no more text comes. A turn without any text is over at once. Idempotent."""
-        if self._ended or self._stopped:
+        if self._stopped or self.over:
             return
-        self._ended = True
-        if self._connection is None:
-            self._finish_here("complete")
-        elif not self.over:
-            self._script.append(m.TurnEnd(turn_id=self.turn_id))
-            await self._send_script()
+        async with self._placing:
+            self._place_end()
+        await self._send_script()
 
     # Packets out
 
@@ -204,15 +184,49 @@ class Turn(TurnView):
 
     # Steps
 
+    async def _place(self, delta: str, end: bool) -> None:
+        """Append a text delta to the script. The first one connects."""
+        if self._stopped or self.over:
+            return
+        if self._ended:
+            raise ClientError(
+                f"turn {self.turn_id}: text after its end; open the next turn with tts.turn()"
+            )
+        if not delta:
+            if end:
+                self._place_end()
+            return
+        if not isinstance(delta, str):  # bytes would be spoken as base64
+            raise ClientError(f"a text delta is a string, found {type(delta).__name__}")
+        connection = await self._opened()
+        if self._stopped:  # while it connected: the server must not get this turn
+            return
+        self._ended = end
+        self._sent.append(delta)
+        most = most_chars(connection.ready.limits)
+        for start in range(0, len(delta), most):
+            last = end and start + most >= len(delta)
+            piece = delta[start : start + most]
+            parent = None if self._script else self._traceparent
+            text = m.Text(text=piece, turn_id=self.turn_id, end=last, traceparent=parent)
+            self._script.append(text)
+
+    def _place_end(self) -> None:
+        if self._ended or self._stopped:
+            return
+        self._ended = True
+        if self._connection is None:
+            self._finish_here("complete")
+        elif not self.over:
+            self._script.append(m.TurnEnd(turn_id=self.turn_id))
+
     async def _opened(self) -> Connection:
         if self._connection is None:
             async with self._beginning:
                 connection = await self._connect()
-                # Two tasks may send first; the one that waited must not undo what the other did.
-                if self._connection is None:
-                    connection.join(self._inbox)
-                    self._connection = connection
-                    self._inbox.settings = connection.ready.settings
+                connection.join(self._inbox)
+                self._connection = connection
+                self._inbox.settings = connection.ready.settings
         return self._connection
 
     @property
@@ -240,7 +254,11 @@ class Turn(TurnView):
 
     async def _send_script(self) -> None:
         """Send what the server has not got yet; between two sessions, the next one gets it."""
-        async with self._sending:
+        if not self._script or self.over:
+            return
+        # Until the turn has begun, the session may have another turn's settings.
+        beginning = nullcontext() if self._script_sent else self._beginning
+        async with beginning, self._sending:
             await self._send_unsent()
 
     async def _send_unsent(self) -> None:

@@ -1,7 +1,8 @@
 """Deepgram's sockets: what both have in common, and `/v1/speak`, where nothing has a name.
 
 There is one voice per socket, in the format of its address; its text is cut by flushes. As in the
-original, what cannot be accepted ends the socket: an `Error`, then a close with its code.
+original, what cannot be accepted ends the socket: an `Error`, then a close with its code. Only a
+flush too many of `/v1/speak` gets a warning.
 """
 
 from __future__ import annotations
@@ -139,7 +140,11 @@ class SpeakSocket(DeepgramSocket):
         self.voice().feed(messages.text_of(message, self.limits))
 
     def _flush(self, message: dict[str, Any]) -> None:
-        self.voice().cut()
+        voice = self.voice()
+        try:
+            voice.cut()
+        except RequestError as error:  # no text waits for it, so the original goes on as well
+            self.say(messages.warning("EXCESSIVE_FLUSH", str(error)))
 
     def _clear(self, message: dict[str, Any]) -> None:
         self.say(messages.message("Cleared", sequence_id=self._cleared))

@@ -598,3 +598,42 @@ async def test_text_whose_turn_is_interrupted_while_it_connects_is_not_sent(
         await sending
         assert (report.text_spoken, report.text_remaining) == ("", "")
         assert [packet async for packet in tts.speak("Yes?")] == []
+
+
+async def test_what_another_task_calls_while_the_first_text_connects_comes_behind_it(
+    stand_in: StandIn,
+) -> None:
+    connecting, called = asyncio.Event(), asyncio.Event()
+
+    async def first(peer: Any) -> None:
+        await peer.ready()
+        await peer.receive(Text)
+        await peer.socket.close()
+
+    async def second(peer: Any) -> None:
+        connecting.set()
+        await called.wait()
+        await peer.ready()
+        assert await peer.receive(Text) == Text(text="Hello.", turn_id="turn-2")
+        assert await peer.receive(Flush) == Flush(turn_id="turn-2")
+        assert await peer.receive(Text) == Text(text=" Bye.", turn_id="turn-2")
+        assert await peer.receive(TurnEnd) == TurnEnd(turn_id="turn-2")
+        await peer.done("turn-2")
+        await peer.until_closed()
+
+    async with RealtimeTTS(await stand_in.start(first, second)) as tts:
+        lost, turn = await tts.turn(), await tts.turn()
+        await lost.send("Hello.")
+        with pytest.raises(ConnectionLost):
+            await anext(lost)
+        begun = asyncio.create_task(turn.send("Hello."))
+        await connecting.wait()
+        calls = turn.flush(), turn.send(" Bye."), turn.end(), turn.send(" And another thing.")
+        others = asyncio.gather(*calls, return_exceptions=True)
+        await asyncio.sleep(0)  # all of them have begun
+        called.set()
+        await begun
+        *done, late = await others
+        assert done == [None] * 3 and isinstance(late, ClientError)
+        assert turn.text == "Hello. Bye."
+        assert [packet async for packet in turn] == []

@@ -292,6 +292,22 @@ async def test_floods_end_the_socket(speech: Speaking) -> None:
         await server.settled()
 
 
+async def test_a_flush_too_many_is_left_out_with_a_warning(
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("realtime_tts.dialects.context._MAX_SEGMENTS", 1)
+    async with speech(engine=SLOW) as server, speaking(server) as client:
+        await client.say(LONG)
+        await client.send("Flush")
+        warning = (seen := await client.until("Warning"))[-1]
+        assert warning["code"] == "EXCESSIVE_FLUSH" and "1 flushes" in warning["description"]
+        seen += await client.until("Flushed")
+        assert len(sound_of(seen)) == len(LONG) * FRAME
+        await client.say("Next.")
+        seen = await client.until("Flushed")
+        assert seen[-1]["sequence_id"] == 1 and len(sound_of(seen)) == len("Next.") * FRAME
+
+
 async def test_a_huge_message_closes_the_socket(speech: Speaking) -> None:
     async with speech() as server, speaking(server) as client:
         await client.say("a" * 3_000_000)

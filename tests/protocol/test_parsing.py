@@ -224,6 +224,15 @@ def test_the_size_of_a_message_can_be_told_even_if_it_is_no_valid_unicode() -> N
         decode_client_message("\ud83d" * 30_000)
 
 
+@pytest.mark.parametrize("text", ["\ud83d", "\ude00", "\\\ud83d", "😀", "\\", '"'])
+def test_a_text_that_is_too_large_names_its_turn(text: str) -> None:
+    """Also with half an emoji in it, as a JavaScript client makes when it cuts text in pieces."""
+    fields = {"type": "text", "text": text * 100, "turn_id": r"a\ud83d", "end": True}
+    with pytest.raises(TooLarge) as caught:
+        decode_client_message(json.dumps(fields), max_bytes=100)
+    assert caught.value.text == m.Text(text="", turn_id=r"a\ud83d", end=True)
+
+
 def test_null_resets_an_option() -> None:
     raw = '{"type": "session.start", "voice": null, "sampling": {"top_k": null}}'
     start = decode_client_message(raw).message

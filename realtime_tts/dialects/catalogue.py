@@ -21,15 +21,19 @@ Task = Literal["CustomVoice", "VoiceDesign", "Base"]
 
 _Model = Annotated[
     str | None,
-    Meta(description="A loaded checkpoint; any other name leaves the choice to the server."),
+    Meta(
+        description="a string: a loaded checkpoint; any other name leaves the choice to the server"
+    ),
 ]
 _Voice = Annotated[
-    str | None, Meta(description="A voice of the server, or one of OpenAI's names for one.")
+    str | None,
+    Meta(description="a string: a voice of the server, or one of OpenAI's names for one"),
 ]
 _Instructions = Annotated[
-    str | None, Meta(description="How to speak, for checkpoints that take instructions.")
+    str | None,
+    Meta(description="a string: how to speak, for checkpoints that take instructions"),
 ]
-_Speed = Annotated[float, Meta(description="0.7 to 1.4; of others the nearest is used.")]
+_Speed = Annotated[float, Meta(description="a number: 0.7 to 1.4; of others the nearest is used")]
 
 
 class SpeechFields(msgspec.Struct, frozen=True, kw_only=True):

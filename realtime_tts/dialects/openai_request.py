@@ -37,7 +37,9 @@ _FORMS = {"voice": 'a string, or an object {"id": "…"}'}
 
 _Format = Annotated[
     str,
-    Meta(description="mp3, opus, aac, flac, wav, pcm, …, also with hertz, as in pcm_16000."),
+    Meta(
+        description="a string: mp3, opus, aac, flac, wav, pcm, …, also with hertz, as in pcm_16000"
+    ),
 ]
 
 
@@ -45,7 +47,7 @@ class SpeechRequest(SpeechFields, frozen=True, kw_only=True):
     """The body of `POST /v1/audio/speech`; other keys are ignored. `language`, `seed` and `lead_ms`
     are ours."""
 
-    input: Annotated[str, Meta(description="The text to speak.")]
+    input: Annotated[str, Meta(description="a string: the text to speak")]
     response_format: _Format = "mp3"
     stream_format: Literal["audio", "sse"] = "audio"
     language: Name | None = None

@@ -71,7 +71,7 @@ def create_app(front: Front) -> Starlette:
     app = Starlette(
         routes=[*page, *_routes(front)],
         middleware=[*_traced(front), *_cors(front.config), gate],
-        exception_handlers={404: _no_such_path},
+        exception_handlers={404: _no_such_path, 405: _wrong_method},
         lifespan=_lifespan,
     )
     app.state.front = front
@@ -233,6 +233,18 @@ async def _no_such_path(request: Request, problem: Exception) -> Response:
             message += f"; {meant[:200]} is there: look where the base URL has /v1"
             break
     return error_response(404, "not_found", message)
+
+
+async def _wrong_method(request: Request, problem: Exception) -> Response:
+    """Answer 405 with every method of the path: the exception names those of one route only, and
+    some paths have a route for each method."""
+    found = (route for route in request.app.routes if isinstance(route, Route))
+    here = (route for route in found if route.matches(request.scope)[0] is not Match.NONE)
+    allowed = ", ".join(sorted({method for route in here for method in route.methods or ()}))
+    message = f"{request.method} is not allowed here; use {allowed}"
+    response = error_response(405, "method_not_allowed", message, fatal=False)
+    response.headers["allow"] = allowed
+    return response
 
 
 async def _livez(request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""uvicorn's HTTP protocol with the deadlines it lacks.
+"""uvicorn's HTTP protocol with the deadlines it lacks, and with answers that HTTP/1.0 can read.
 
 Stock uvicorn keeps half-sent requests and unread answers for ever, and accepts headers of any size.
 Here a request must be complete in time, and a WebSocket upgrade reaches the socket's own class
@@ -13,8 +13,9 @@ import time
 from functools import lru_cache, partial
 from typing import Any, cast
 
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from realtime_tts.logs import event
@@ -133,6 +134,11 @@ class GuardedHttp(Guarded, HttpToolsProtocol):
             super().handle_websocket_upgrade()
             self._forget()
 
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        if cycle.scope["http_version"] == "1.0":
+            app = partial(_without_chunks, cycle, app)
+        super()._start_asgi_task(cycle, app)
+
     # Giving up.
 
     def _too_slow(self) -> None:
@@ -183,3 +189,25 @@ class GuardedHttp(Guarded, HttpToolsProtocol):
         self._end_handshake()
         forget(self, self._header_alarm, self._body_alarm, self.stall)
         self.parser = None  # type: ignore[assignment]  # it refers back to this
+
+
+async def _without_chunks(
+    cycle: RequestResponseCycle, app: ASGIApp, scope: Scope, receive: Receive, send: Send
+) -> None:
+    """Run `app` for a client of HTTP/1.0, which knows no chunks: the end of the connection is that
+    of an answer whose length is not given. uvicorn would chunk it, and a client that writes what it
+    gets to a file, or plays it, would have the chunks' sizes in the sound."""
+
+    unknown_length = False
+
+    async def send_plain(message: Message) -> None:
+        nonlocal unknown_length
+        if message["type"] == "http.response.start":
+            names = [name.lower() for name, _ in message["headers"]]
+            if unknown_length := b"content-length" not in names:
+                cycle.chunked_encoding = False
+        elif unknown_length:
+            cycle.expected_content_length = len(message.get("body", b""))
+        await send(message)
+
+    await app(scope, receive, send_plain)

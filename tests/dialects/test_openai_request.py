@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 
 from realtime_tts.dialects.fields import WrongField
-from realtime_tts.dialects.openai_request import VOICES, our_voice, parse_request, usage
+from realtime_tts.dialects.openai_request import (
+    VOICES,
+    SpeechRequest,
+    our_voice,
+    parse_request,
+    usage,
+)
 from realtime_tts.protocol.settings import Limits
 
 LIMITS = Limits(max_text_chars=100, max_instructions_chars=20)
@@ -74,6 +81,12 @@ def test_a_field_of_the_wrong_type_is_named(field: str, value: Any) -> None:
     error = refusal(json.dumps({"input": "Hi.", field: value}).encode())
     assert error.field == field
     assert f"`{field}` must be" in str(error)
+
+
+@pytest.mark.parametrize("field", SpeechRequest.__struct_fields__)
+def test_the_error_says_which_kind_of_value_a_field_takes(field: str) -> None:
+    message = str(refusal(json.dumps({"input": "Hi.", field: [1]}).encode()))
+    assert re.match(rf'`{field}` must be (a string|a number|a whole number|"\w+")', message)
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,12 @@ class RawPeer:
                 return True
         return False
 
+    async def rest(self) -> bytes:
+        """What still comes until the server ends the connection."""
+        while data := await self._receive():
+            self._buffer += data
+        return bytes(self._buffer)
+
     def abort(self) -> None:
         """Vanish with a reset."""
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -132,6 +132,34 @@ async def test_an_answer_nobody_reads_is_given_up(
         await eventually(lambda: server.aborts("slow_http_reader"))
 
 
+async def test_http_1_0_gets_an_answer_of_unknown_length_without_chunks(
+    aim_at: AimAt, peer: Connecting
+) -> None:
+    async def sound(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for piece in (b"one ", b"two ", b""):
+            await send({"type": "http.response.body", "body": piece, "more_body": bool(piece)})
+
+    async with aim_at(sound, FAST) as server:
+        client = await peer(server.port)
+        await client.send(b"GET / HTTP/1.0\r\n\r\n")
+        assert b"transfer-encoding" not in await client.head()
+        assert await client.rest() == b"one two "
+
+
+async def test_http_1_0_gets_an_answer_of_known_length(aim_at: AimAt, peer: Connecting) -> None:
+    async def page(scope: Any, receive: Any, send: Any) -> None:
+        headers = [(b"content-length", b"4")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b"page"})
+
+    async with aim_at(page, FAST) as server:
+        client = await peer(server.port)
+        await client.send(b"GET / HTTP/1.0\r\n\r\n")
+        assert b"content-length: 4" in await client.head()
+        assert await client.rest() == b"page"
+
+
 async def test_garbage_is_answered_with_400(aim_at: AimAt, peer: Connecting) -> None:
     async with aim_at(hello, FAST) as server:
         client = await peer(server.port)

@@ -236,8 +236,12 @@ async def test_fields_are_checked(standing: Voices, fields: dict[str, Any], says
 
 @on_standing
 async def test_other_methods_are_not_allowed(standing: Voices) -> None:
-    assert (await standing.http.put("/v1/voices")).status_code == 405
-    assert (await standing.http.post("/v1/voices/anna")).status_code == 405
+    for path, allowed in (("/v1/voices", "GET, HEAD, POST"), ("/v1/voices/a", "DELETE, GET, HEAD")):
+        answer = await standing.http.put(path)
+        assert f"PUT is not allowed here; use {allowed}" in refusal(
+            answer, 405, "method_not_allowed"
+        )
+        assert answer.headers["allow"] == allowed
 
 
 async def test_every_route_wants_the_key(serve: Serve) -> None:

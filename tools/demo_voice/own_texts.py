@@ -23,6 +23,7 @@ from tools.demo_voice.sentences import write
 from tools.demo_voice.speech import VOICE_NAMES
 
 _FIRST = frozenset("He She They There We My It His Her This That You Our Their".split())
+_FIRST_ASKED = _FIRST | {"The", "I"}
 _LONGEST = 16
 """Words of what begins with them."""
 _ASKED = range(4, 10)
@@ -38,12 +39,12 @@ def mixed(
     both = _shuffled([*sentences, *replies], rng)
 
     def questions(lines: Iterable[str], most: int) -> list[str]:
-        theirs = (line for line in lines if voice_of(spelled_out(line)) == asking)
+        theirs = (line for line in lines if rises(line) and voice_of(spelled_out(line)) == asking)
         return list(islice(theirs, most))
 
     statements = (f"{line[:-1]}?" for line in both if _can_be_asked(line))
     asked = questions(statements, round(count * _ASKED_SHARE))
-    asked += questions(filter(rises, dict.fromkeys(both)), count - len(asked))
+    asked += questions(dict.fromkeys(both), count - len(asked))
     kinds = (
         [line for line in both if _begins(line)],
         _shuffled(replies, rng),
@@ -68,7 +69,7 @@ def _begins(line: str) -> bool:
 def _can_be_asked(line: str) -> bool:
     words = line.split()
     plain = line.endswith(".") and line.count(".") == 1 and not {*line} & {*',"'}
-    return plain and len(words) in _ASKED and words[0] in _FIRST | {"The", "I"}
+    return plain and len(words) in _ASKED and words[0] in _FIRST_ASKED
 
 
 def _shuffled(lines: Sequence[str], rng: Random) -> list[str]:

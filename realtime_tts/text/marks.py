@@ -154,20 +154,20 @@ class Emphasis:
         key = mark == "*" and mark not in self._open and is_star(text, before, ended)
         if key is None:
             return None
-        before = before[-1:]
         if key:
             return Run(1, is_text=True)
+        previous = before[-1:]
         length = run_length(text, mark)
         if length == len(text) and not ended:
             return None
         after = text[length : length + 1]
         if mark == "~":
             return Run(length, is_text=length == 1)  # ~5 is "about five"
-        if mark == "_" and is_word_character(before) and is_word_character(after):
+        if mark == "_" and is_word_character(previous) and is_word_character(after):
             return Run(length, is_text=True)  # snake_case
         if length == 1:
-            return Run(1, is_text=not self._toggles(mark, before, after))
-        return Run(length, is_text=mark == "*" and self._is_power(text[:length], before, after))
+            return Run(1, is_text=not self._toggles(mark, previous, after))
+        return Run(length, is_text=mark == "*" and self._is_power(text[:length], previous, after))
 
     def _toggles(self, mark: str, before: str, after: str) -> bool:
         """Return whether a single * or _ opens or closes emphasis."""

@@ -568,15 +568,25 @@ async def test_a_fast_language_model_is_slowed_below_the_servers_rate(stand_in: 
     assert times[-1] - times[0] > 0.15
 
 
+async def close_in_a_turn(peer: Any) -> None:
+    await peer.ready()
+    await peer.receive(Text)
+    await peer.socket.close()
+
+
+async def unconnected_turn(tts: RealtimeTTS) -> Turn:
+    """A turn, the second one, whose first text connects: `close_in_a_turn` had the first one."""
+    lost, turn = await tts.turn(), await tts.turn()
+    await lost.send("Hello.")
+    with pytest.raises(ConnectionLost):
+        await anext(lost)
+    return turn
+
+
 async def test_text_whose_turn_is_interrupted_while_it_connects_is_not_sent(
     stand_in: StandIn,
 ) -> None:
     connecting, interrupted = asyncio.Event(), asyncio.Event()
-
-    async def first(peer: Any) -> None:
-        await peer.ready()
-        await peer.receive(Text)
-        await peer.socket.close()
 
     async def second(peer: Any) -> None:
         connecting.set()
@@ -586,11 +596,8 @@ async def test_text_whose_turn_is_interrupted_while_it_connects_is_not_sent(
         await peer.done("turn-3")
         await peer.until_closed()
 
-    async with RealtimeTTS(await stand_in.start(first, second)) as tts:
-        lost, turn = await tts.turn(), await tts.turn()
-        await lost.send("Hello.")
-        with pytest.raises(ConnectionLost):
-            await anext(lost)
+    async with RealtimeTTS(await stand_in.start(close_in_a_turn, second)) as tts:
+        turn = await unconnected_turn(tts)
         sending = asyncio.create_task(turn.send("Good"))
         await connecting.wait()
         report = await turn.interrupt()
@@ -605,11 +612,6 @@ async def test_what_another_task_calls_while_the_first_text_connects_comes_behin
 ) -> None:
     connecting, called = asyncio.Event(), asyncio.Event()
 
-    async def first(peer: Any) -> None:
-        await peer.ready()
-        await peer.receive(Text)
-        await peer.socket.close()
-
     async def second(peer: Any) -> None:
         connecting.set()
         await called.wait()
@@ -621,11 +623,8 @@ async def test_what_another_task_calls_while_the_first_text_connects_comes_behin
         await peer.done("turn-2")
         await peer.until_closed()
 
-    async with RealtimeTTS(await stand_in.start(first, second)) as tts:
-        lost, turn = await tts.turn(), await tts.turn()
-        await lost.send("Hello.")
-        with pytest.raises(ConnectionLost):
-            await anext(lost)
+    async with RealtimeTTS(await stand_in.start(close_in_a_turn, second)) as tts:
+        turn = await unconnected_turn(tts)
         begun = asyncio.create_task(turn.send("Hello."))
         await connecting.wait()
         calls = turn.flush(), turn.send(" Bye."), turn.end(), turn.send(" And another thing.")

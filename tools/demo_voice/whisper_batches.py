@@ -93,15 +93,12 @@ class WhisperBatches:
         for row, sound in zip(whole, sounds, strict=True):
             row[: len(sound)] = torch.from_numpy(sound.copy()).to(self._device) / 32768
         heard = self._model.encoder(self._spectra(_resampled(whole, sample_rate))).last_hidden_state
-        texts = [
-            [token for token, sure in zip(tokens, chances, strict=True) if sure >= least]
-            for tokens, chances in map(self._to_the_end, *(x.tolist() for x in self._greedy(heard)))
-        ]
+        texts = []
+        for row, chances in zip(*(found.tolist() for found in self._greedy(heard)), strict=True):
+            end = row.index(self._end) if self._end in row else len(row)
+            said = zip(row[:end], chances[:end], strict=True)
+            texts.append([token for token, chance in said if chance >= least])
         return [text.strip() for text in self._tokenizer.decode_batch(texts)]
-
-    def _to_the_end(self, tokens: list[int], chances: list[float]) -> tuple[list[int], list[float]]:
-        size = tokens.index(self._end) if self._end in tokens else len(tokens)
-        return tokens[:size], chances[:size]
 
     def _spectra(self, sound: Tensor) -> Tensor:
         """[B, N] to log mel spectra [B, 80, N / 160], as Whisper was taught with."""

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,6 +42,21 @@ def s3() -> Iterator[None]:
     thread.join()
 
 
+@pytest.fixture
+def memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """fsspec's store in memory, with one write after the other: between its look and its write, it
+    lets other threads write."""
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    one_write, write = threading.Lock(), MemoryFileSystem.pipe_file
+
+    def pipe_file(self: MemoryFileSystem, *args: Any, **options: Any) -> None:
+        with one_write:
+            write(self, *args, **options)
+
+    monkeypatch.setattr(MemoryFileSystem, "pipe_file", pipe_file)
+
+
 @pytest.fixture(
     params=[
         "memory",
@@ -54,8 +70,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Of an empty store that there is."""
     import fsspec
 
-    if request.param == "s3":
-        request.getfixturevalue("s3")
+    request.getfixturevalue(request.param)
     found = f"{request.param}://bucket-{os.getpid()}-{abs(hash(tmp_path))}/voices"
     files, path = fsspec.core.url_to_fs(found)
     files.makedirs(path.rpartition("/")[0] if request.param == "s3" else path)

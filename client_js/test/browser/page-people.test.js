@@ -144,6 +144,25 @@ test("the demo page, for everybody", { skip }, async (t) => {
     assert.deepEqual(page.errors, []);
   });
 
+  await t.test("breaks a word that is wider than a phone", async (t) => {
+    const page = await visit(t, url, { size: PHONE });
+    await met(page);
+    await stream(page, `It is at https://example.com/${"tide".repeat(60)} now.`);
+    assert.deepEqual(await page.evaluate(faults), []);
+  });
+
+  await t.test("says so when a text has nothing to speak", async (t) => {
+    const page = await visit(t, url);
+    await met(page);
+    await page.fill("#text", "😀 …");
+    await page.click("#play");
+    await until(page, "done");
+    await page.waitForFunction(() => document.querySelector("#announce").textContent !== "");
+    for (const place of ["#state", "#announce"]) {
+      assert.match(await page.textContent(place), /^Done: the text had nothing to speak/);
+    }
+  });
+
   await t.test("keeps the interrupt at the thumb on a phone", async (t) => {
     const page = await visit(t, url, { size: PHONE });
     await met(page);

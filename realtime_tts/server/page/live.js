@@ -96,16 +96,21 @@ export class Live {
   }
 }
 
+const NOTHING = ": the text had nothing to speak";
+
 /** @param {Speech} speech */
 function summary(speech) {
   if (speech.state === "interrupted") return ` after ${speech.heard.toFixed(1)} s`;
-  return speech.state === "done" ? `: ${speech.trace.seconds.toFixed(1)} s of speech` : "";
+  if (speech.state !== "done") return "";
+  const { seconds } = speech.trace;
+  return seconds > 0 ? `: ${seconds.toFixed(1)} s of speech` : NOTHING;
 }
 
 /** @param {Speech} speech */
 function spokenSummary(speech) {
   const { report } = speech;
-  if (!report) return speech.state === "done" ? "Done." : "";
+  if (!report && speech.state !== "done") return "";
+  if (!report) return speech.trace.seconds > 0 ? "Done." : `Done${NOTHING}.`;
   return `Interrupted. Heard: ${told(report.textSpoken)} Not heard: ${told(report.textRemaining)}`;
 }
 

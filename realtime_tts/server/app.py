@@ -214,7 +214,11 @@ def _page_routes() -> list[Route]:
 
 
 async def _upgrade_required(request: Request) -> Response:
-    message = "this is a WebSocket endpoint: connect with the subprotocol realtime-tts.v1\n"
+    own = " with the subprotocol realtime-tts.v1" if request.scope["path"] == "/v1/tts" else ""
+    message = (
+        f"this is a WebSocket endpoint: connect to it as one{own}; if that is what the client "
+        "did, a proxy in between has to pass on the header Upgrade\n"
+    )
     return PlainTextResponse(message, status_code=426, headers={"upgrade": "websocket"})
 
 
@@ -224,7 +228,10 @@ async def _no_such_socket(websocket: WebSocket) -> None:
 
 
 async def _no_such_path(request: Request, problem: Exception) -> Response:
-    """Answer 404. Clients whose base URL lacks `/v1`, or has it twice, learn the right path."""
+    """Answer 404. Clients whose base URL lacks `/v1`, or has it twice, learn the right path, and
+    those whose upgrade got lost on the way learn that."""
+    if request.method == "GET" and _takes_sockets(request):
+        return await _upgrade_required(request)
     path = request.scope["path"]
     message = f"there is nothing at {path[:200]}"
     for meant in (f"/v1{path}", path.removeprefix("/v1")):
@@ -233,6 +240,12 @@ async def _no_such_path(request: Request, problem: Exception) -> Response:
             message += f"; {meant[:200]} is there: look where the base URL has /v1"
             break
     return error_response(404, "not_found", message)
+
+
+def _takes_sockets(request: Request) -> bool:
+    """Return whether a WebSocket speaks at this path. The last route takes what no other does."""
+    asked = {**request.scope, "type": "websocket"}
+    return any(route.matches(asked)[0] is not Match.NONE for route in request.app.routes[:-1])
 
 
 async def _wrong_method(request: Request, problem: Exception) -> Response:

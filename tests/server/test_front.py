@@ -56,6 +56,14 @@ async def test_the_routes_answer(speech: Speaking) -> None:
         assert (await get(server, "/nothing"))[0] == 404
 
 
+@pytest.mark.parametrize("path", ["/tts/websocket", "/v1/text-to-speech/alto/stream-input"])
+async def test_a_socket_whose_upgrade_got_lost_is_told_so(speech: Speaking, path: str) -> None:
+    async with speech() as server:
+        status, headers, body = await get(server, path)
+        assert (status, headers["upgrade"]) == (426, "websocket")
+        assert b"a proxy in between" in body
+
+
 async def test_it_is_alive_while_it_loads_but_not_ready(
     speech: Speaking, eventually: Eventually
 ) -> None:

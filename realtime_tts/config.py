@@ -237,6 +237,8 @@ class ServerConfig:
             raise ConfigError(
                 f"agent_port must be None or between 0 and 65535, got {self.agent_port}"
             )
+        if self.agent_port and self.agent_port == self.port:
+            raise ConfigError(f"agent_port must be another port than the server's own {self.port}")
         if self.log_format not in ("json", "text"):
             raise ConfigError(f"log_format must be json or text, got {self.log_format!r}")
         if self.log_level not in LOG_LEVELS:

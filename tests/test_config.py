@@ -16,6 +16,7 @@ def test_the_defaults_are_valid_and_local() -> None:
     ("make", "words"),
     [
         (lambda: ServerConfig(port=70_000), "port"),
+        (lambda: ServerConfig(port=9000, agent_port=9000), "agent_port must be another port"),
         (lambda: ServerConfig(drain_seconds=-1), "drain_seconds"),
         (lambda: ServerConfig(drain_seconds=float("nan")), "drain_seconds"),
         (lambda: ServerConfig(log_format="xml"), "json or text"),  # type: ignore[arg-type]

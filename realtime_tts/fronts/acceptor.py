@@ -21,8 +21,6 @@ log = logging.getLogger(__name__)
 
 _AT_ONCE = 16
 """Most sockets that are accepted in one pass of the event loop."""
-_BACKLOG = 2_048
-"""Most connections that wait in the kernel to be accepted."""
 _RETRY_SECONDS = 0.5
 _NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
@@ -48,7 +46,6 @@ class Acceptor:
         self._fronts = fronts
         self._loop = asyncio.get_running_loop()
         self._retry: asyncio.TimerHandle | None = None
-        self._listens = False
         for listener in listeners:
             listener.setblocking(False)
 
@@ -56,10 +53,7 @@ class Acceptor:
         """Start to accept, if it has not started yet."""
         self._forget_retry()
         for listener in self._listeners:
-            if not self._listens:
-                listener.listen(_BACKLOG)
             self._loop.add_reader(listener, self._accept, listener)
-        self._listens = True
 
     def close(self) -> None:
         """Stop accepting, and close the listeners. Idempotent."""

@@ -22,6 +22,7 @@ import uvicorn
 from realtime_tts.config import ServerConfig
 from realtime_tts.logs import event
 from realtime_tts.server.front import Front
+from realtime_tts.server.listening import BACKLOG
 from realtime_tts.server.tls import Certificate
 
 log = logging.getLogger(__name__)
@@ -29,8 +30,6 @@ log = logging.getLogger(__name__)
 ACCEPTED_AT_ONCE = 4
 """Connections accepted in one pass of the event loop. asyncio accepts as many as its `backlog`
 says, and the next pass would do all the work for them, before any other client had a turn."""
-_BACKLOG = 2_048
-"""Connections that may wait in the kernel."""
 _CLOSE_SECONDS = 1.0
 
 
@@ -100,7 +99,7 @@ class DrainingServer(uvicorn.Server):
         else:
             await self._startup_tls(sockets or [], self._tls)
         for listener in sockets or []:
-            listener.listen(_BACKLOG)
+            listener.listen(BACKLOG)  # asyncio made it smaller
         if self.on_started is not None:
             self.on_started()
 

@@ -9,11 +9,15 @@ import socket
 from realtime_tts.config import ServerConfig
 from realtime_tts.errors import ConfigError
 
+BACKLOG = 2_048
+"""Connections that may wait in the kernel."""
+
 
 def bind(config: ServerConfig, port: int | None = None) -> list[socket.socket]:
     """Bind a socket for every address of the host, all on one port: by default the server's own.
 
-    Raises ConfigError.
+    They listen already, so that of two servers that start together the second learns here that
+    the port is taken: the kernel lets both bind it. Raises ConfigError.
     """
     port, listeners = config.port if port is None else port, []
     try:
@@ -54,6 +58,7 @@ def _listen(config: ServerConfig, family: int, host: str, port: int) -> socket.s
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, timeout_ms)
     try:
         listener.bind((host, port))
+        listener.listen(BACKLOG)
     except OSError:
         listener.close()
         raise

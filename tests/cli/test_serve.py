@@ -188,7 +188,7 @@ def test_every_address_of_the_welcome_leads_to_the_server(host: str) -> None:
     output = StringIO()
     with contextlib.ExitStack() as stack:
         for listener in bind(config):
-            stack.enter_context(listener).listen()
+            stack.enter_context(listener)
             port = listener.getsockname()[1]
         welcome(Console(file=output), config, [EngineConfig(kind="fake")], port)
         found = re.findall(r"http://(\S+):\d+", output.getvalue())

@@ -186,6 +186,14 @@ def test_an_address_that_is_taken_is_a_config_error() -> None:
             bind(ServerConfig(port=port))
 
 
+def test_the_second_of_two_servers_that_start_together_is_told_so_before_it_loads() -> None:
+    (first,) = bind(ServerConfig(port=0))
+    with first:
+        port = first.getsockname()[1]
+        with pytest.raises(ConfigError, match=f"port {port}: .* another server"):
+            bind(ServerConfig(port=port))
+
+
 @pytest.mark.parametrize("host", ["a..b", "a" * 64], ids=["empty-label", "long-label"])
 def test_what_can_be_no_name_of_a_host_is_a_config_error(host: str) -> None:
     with pytest.raises(ConfigError, match="no name of a host"):

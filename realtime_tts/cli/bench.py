@@ -8,9 +8,9 @@ import contextlib
 import json
 import logging
 import signal
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.console import Console
 
@@ -34,6 +34,8 @@ from realtime_tts.errors import ConfigError
 
 __all__ = ["add_arguments", "run"]
 
+Result = TypeVar("Result")
+
 _TITLE_WIDTH, _LEVEL_WIDTH, _FEEDS_WIDTH = 25, 12, 140
 _FROM_HERE = ("--connection-rate", "1000000")
 """Flags of a server that is started for a run: all its clients have this machine's address."""
@@ -50,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.compare is not None:
         return _compare(arguments)
     with _quiet_client():
-        result = asyncio.run(_run(arguments, levels))
+        result = _finished(_run(arguments, levels))
     console = Console(highlight=False)
     width = _TITLE_WIDTH + _LEVEL_WIDTH * len(result.levels)
     console.print(terminal_table(result) if console.width >= width else _TOO_WIDE)
@@ -63,6 +65,14 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.png is not None:
         _draw(result, arguments.png)
     return ExitStatus.FAILED if result.missing else ExitStatus.OK
+
+
+def _finished(run: Coroutine[None, None, Result]) -> Result:
+    """Carry the run out. SIGTERM ends it as Ctrl-C does: by KeyboardInterrupt."""
+    try:
+        return asyncio.run(run)
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
 
 
 def _write(arguments: argparse.Namespace, figures: dict[str, Any], markdown: str) -> None:
@@ -94,7 +104,7 @@ def _compare(arguments: argparse.Namespace) -> int:
 
 def _feeds(arguments: argparse.Namespace) -> int:
     at_once = feeds_at_once(arguments)
-    result = asyncio.run(_run_feeds(arguments, at_once))
+    result = _finished(_run_feeds(arguments, at_once))
     console = Console(highlight=False)
     wide = console.width >= _FEEDS_WIDTH
     console.print(feed_run.terminal_table(result) if wide else _TOO_WIDE)

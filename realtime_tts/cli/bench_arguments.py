@@ -58,21 +58,6 @@ pass in which the server runs as fast as it can.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument(
-        "--start",
-        nargs="?",
-        const="",
-        metavar="FLAGS",
-        help="start a server for the run, with these flags of `serve` if any",
-    )
-    where.add_argument(
-        "--in-process",
-        nargs="?",
-        const="",
-        metavar="FLAGS",
-        help="no server and no sockets: load the engine here, with these flags of `serve` if any",
-    )
     parser.add_argument(
         "--random-weights",
         choices=("1.7B", "0.6B", "demo"),
@@ -93,7 +78,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--json", type=Path, metavar="FILE", help="all figures")
     output.add_argument("--png", type=Path, metavar="FILE", help="a picture (extra `plot`)")
     output.add_argument("--markdown", type=Path, metavar="FILE", help="the table, for documents")
-    add_server_arguments(parser)
+    where = add_server_arguments(parser)
+    where.add_argument(
+        "--start",
+        nargs="?",
+        const="",
+        metavar="FLAGS",
+        help="start a server for the run, with these flags of `serve` if any",
+    )
+    where.add_argument(
+        "--in-process",
+        nargs="?",
+        const="",
+        metavar="FLAGS",
+        help="no server and no sockets: load the engine here, with these flags of `serve` if any",
+    )
     add_voice_arguments(parser)
     parser.set_defaults(seed=0)
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import signal
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -17,7 +19,9 @@ from realtime_tts.bench.run import run
 from realtime_tts.bench.settings import AgentSettings, BenchSettings, Level, Mode
 from realtime_tts.bench.sockets import SocketTarget, speak
 from realtime_tts.cli import main
+from realtime_tts.cli.failures import ExitStatus
 from realtime_tts.errors import RequestError
+from tests.waiting import SECONDS
 
 PROMPTS = ("Hi.", "Yes.", "Sure.")
 
@@ -41,6 +45,21 @@ def check(level: dict[str, Any]) -> None:
     assert (level["underruns"] == 0) == (level["worst_gap_ms"] == 0.0)
     assert level["audio_seconds"] > 0
     assert 0 <= level["client_cpu"] < 1
+
+
+def test_a_run_that_is_stopped_ends_without_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def stopped(*_: Any, **__: Any) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.sleep(SECONDS)
+
+    monkeypatch.setattr("realtime_tts.cli.bench.run_bench", stopped)
+    assert main(["bench", "--start", "--engine fake"]) == ExitStatus.INTERRUPTED
+
+
+def test_a_server_is_started_or_there_already(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["bench", "--start", "--engine fake", "--url", "ws://127.0.0.1:8000"])
+    assert "not allowed with argument --start" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")

@@ -24,6 +24,7 @@ from realtime_tts.logs import event
 log = logging.getLogger(__name__)
 
 _SECONDS = 0.1
+_STORES = frozenset({"redis", "rediss", "valkey", "valkeys"})
 _STORE_SECONDS = 2.0
 """Seconds that the store may take to answer."""
 
@@ -131,17 +132,23 @@ class Exchange:
 
 
 def _store(url: str) -> RedisStorage:
+    """Return the store at that address, without connecting to it. Raises ConfigError."""
+    scheme, given, _ = url.partition("://")
     try:
-        kinds = ("redis", "valkey")
-        if not url.startswith(kinds):
-            raise ConfigurationError("")
+        if not given or scheme.partition("+")[0] not in _STORES:
+            raise ValueError("another scheme")
         found = storage_from_string(
             url, socket_timeout=_STORE_SECONDS, socket_connect_timeout=_STORE_SECONDS
         )
-    except (ConfigurationError, ValueError):
+    except ValueError:  # not shown: the address may have a password
         raise ConfigError(
-            "limits are shared in Redis or Valkey (--limits-store redis://HOST:6379), whose "
-            "client must be installed: pip install redis, or valkey"
+            "limits are shared in Redis or Valkey, and --limits-store is its address, such as "
+            "redis://HOST:6379; what was given is none"
+        ) from None
+    except ConfigurationError:
+        raise ConfigError(
+            f"--limits-store {scheme}:// needs a client that is not installed: "
+            "pip install redis, or valkey for valkey://"
         ) from None
     assert isinstance(found, RedisStorage), "no async+ address was given"
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 
@@ -67,3 +68,25 @@ def test_flags_of_keys_need_keys(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["serve", "--engine", "fake", "--port", "0", "--limits-store", "redis://127.0.0.1"]
     assert main(words) == 2
     assert "give --keys FILE, too" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("127.0.0.1:6379", "such as redis://HOST:6379"),
+        ("redis", "such as redis://HOST:6379"),
+        ("redis://127.0.0.1:port", "such as redis://HOST:6379"),
+        ("valkey://127.0.0.1", "valkey:// needs a client that is not installed"),
+    ],
+)
+def test_a_wrong_address_of_the_store_is_told_from_a_missing_client(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    address: str,
+    told: str,
+) -> None:
+    monkeypatch.setitem(sys.modules, "valkey", None)  # not installed
+    words = ["serve", "--engine", "fake", "--port", "0", "--keys", str(tmp_path / "keys.json")]
+    assert main([*words, "--limits-store", address]) == 2
+    assert told in capsys.readouterr().err

@@ -50,6 +50,27 @@ test("speech goes on when its server is back", { skip }, async (t) => {
   assert.equal(await words(page, "heard"), "One two three four five six.");
 });
 
+test("a lost connection is told when the sound ends, and so is its end", { skip }, async (t) => {
+  let first = null;
+  let again = null;
+  const before = (page) =>
+    page.routeWebSocket(/\/v1\/tts/, (socket) => {
+      if (first) return (again = socket);
+      first = socket;
+      socket.connectToServer();
+    });
+  const page = await visit(t, await server(), { before });
+  await met(page);
+  await stream(page, LONG);
+  await first.close({ code: 1001 });
+  await until(page, "lost");
+  assert.match(await page.textContent("#state"), /connecting again/);
+  const error = { type: "error", code: "not_ready", message: "the engine is loading", fatal: true };
+  again.send(JSON.stringify({ ...error, retryable: true, retry_after_ms: 60_000 }));
+  await again.close({ code: 1013 });
+  await trouble(page, "The connection was lost; what was not heard is not spoken again.");
+});
+
 test("a server that wants a key is given one", { skip }, async (t) => {
   const { url } = await serve(t, "--engine", "fake", "--api-key", KEY);
   const page = await visit(t, url);

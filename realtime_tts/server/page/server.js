@@ -1,6 +1,6 @@
 /** The server behind this page: who it is, which key it wants, what is wrong with it. */
 
-import { RealtimeTTS } from "/client/index.js";
+import { ConnectionLost, RealtimeTTS } from "/client/index.js";
 
 const KEY = "realtime-tts.key";
 const NO_KEY =
@@ -96,14 +96,19 @@ export class Server {
   }
 
   /**
-   * A session. @param {Record<string, unknown>} settings @returns {Promise<RealtimeTTS>}
+   * A session.
+   *
+   * @param {Record<string, unknown>} settings
+   * @param {(connected: boolean) => void} onConnected told when it is lost, and when it is back
+   * @returns {Promise<RealtimeTTS>}
    * @throws {Trouble}
    */
-  async connect(settings) {
+  async connect(settings, onConnected) {
     try {
       return await RealtimeTTS.connect(this.origin, {
         ...settings,
         giveUpAfterMs: PATIENCE_MS,
+        onConnected,
         ...(this.key && { apiKey: this.key }),
       });
     } catch (error) {
@@ -119,12 +124,12 @@ export class Server {
   async explained(error) {
     if (error instanceof Trouble) return error;
     const { code = "other", message = String(error) } = /** @type {any} */ (error ?? {});
-    if (code === "handshake_refused" || code === "connection_lost") {
+    if (["handshake_refused", "connection_lost", "not_ready"].includes(code)) {
       const cause = await this.about().then(() => null, (/** @type {unknown} */ found) => found);
       if (cause instanceof Trouble) return cause;
       const lost = "The connection was lost; what was not heard is not spoken again. Try again.";
       const refused = "The server took no session, though it answers. Try again.";
-      return new Trouble("lost", code === "connection_lost" ? lost : refused, error);
+      return new Trouble("lost", error instanceof ConnectionLost ? lost : refused, error);
     }
     if (code === "overloaded" || code === "too_many_sessions" || code === "queue_full") {
       const wait = /** @type {any} */ (error).retryAfterMs ?? 0;

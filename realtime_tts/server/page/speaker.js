@@ -145,7 +145,9 @@ export class Speaker extends EventTarget {
     if (open?.connected) await open.configure(settings);
     else {
       open?.close(); // it would go on trying by itself
-      this.#session = this.#server.connect({ ...settings });
+      this.#session = this.#server.connect({ ...settings }, (connected) => {
+        if (this.current) this.current.lost = !connected;
+      });
     }
     this.#inForce = wanted;
     return /** @type {Promise<RealtimeTTS>} */ (this.#session);

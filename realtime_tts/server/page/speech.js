@@ -26,6 +26,8 @@ export class Speech extends EventTarget {
   textOpen = true;
   /** The browser does not let sound begin. */
   locked = false;
+  /** Its session has no connection at the moment. */
+  lost = false;
   /** Seconds of the whole turn, once all has come. @type {number | null} */
   total = null;
   heard = 0;
@@ -163,12 +165,13 @@ export class Speech extends EventTarget {
     return this.endedAt !== null;
   }
 
-  /** @returns {"failed" | "interrupted" | "done" | "locked" | "waiting" | "held" | "speaking"} */
+  /** @returns {"failed" | "interrupted" | "done" | "locked" | "lost" | "waiting" | "held" | "speaking"} */
   get state() {
     if (this.trouble) return "failed";
     if (this.report || this.#interrupting) return "interrupted";
     if (this.over) return "done";
     if (this.locked) return "locked";
+    if (this.lost && this.lead === 0) return "lost"; // until then, nobody hears anything of it
     if (this.trace.firstPacketAt === null) return "waiting";
     return this.trace.isHeld ? "held" : "speaking";
   }

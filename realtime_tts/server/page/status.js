@@ -8,6 +8,7 @@ import { byId, say } from "./dom.js";
 const OF_SPEECH = {
   waiting: "Waiting for the first sound",
   locked: "Click anywhere to allow sound; if that is no help, this machine may have no loudspeaker",
+  lost: "The connection was lost; connecting again …",
   speaking: "Speaking",
   held: "Held: all the text there is has been said",
   interrupted: "Interrupted",

@@ -10,7 +10,7 @@ from typing import Self, TypeVar
 from realtime_tts.client.connection import Connection
 from realtime_tts.client.inbox import Inbox, turn_lost
 from realtime_tts.client.resuming import all_heard, done_here, joined, most_chars, weakly
-from realtime_tts.client.turn_view import TurnView
+from realtime_tts.client.turn_view import TurnView, check_position
 from realtime_tts.errors import ClientError, ConnectionLost, RealtimeTTSError
 from realtime_tts.protocol import messages as m
 
@@ -118,6 +118,7 @@ class Turn(TurnView):
 
     async def played(self, played_ms: float) -> None:
         """Report how much the listener has heard, for a better schedule and `text_spoken`."""
+        check_position(played_ms)
         if self._connection is not None and not (self._stopped or self._between):
             await self._submit(m.Played(turn_id=self.turn_id, played_ms=played_ms))
 
@@ -138,6 +139,7 @@ class Turn(TurnView):
         the server does not answer, the answer comes from what the client knows of a turn that can
         go on elsewhere; for any other turn this raises ConnectionLost.
         """
+        check_position(played_ms)
         self._stopped = True
         self._inbox.silence()
         if self._connection is None:
@@ -170,6 +172,7 @@ class Turn(TurnView):
         With `error`, reading from the turn raises it. `played_ms`: as in `interrupt`. Does nothing
         more if the turn was stopped before.
         """
+        check_position(played_ms)
         was_stopped, self._stopped = self._stopped, True
         self._inbox.silence()
         if error is not None:

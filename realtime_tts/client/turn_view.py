@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.client.inbox import Inbox
 from realtime_tts.errors import ClientError
@@ -98,3 +100,12 @@ class TurnView:
         if settings is not None and not words and settings.word_times == "off":
             raise ClientError('heard() needs the session option word_times="on"')
         return "".join(word.text for word in words if word.end_ms <= played_ms)
+
+
+def check_position(played_ms: float | None) -> None:
+    """Raise ClientError for what is no position. A server would refuse it and speak on, and an
+    interrupt would wait in vain for its answer."""
+    if played_ms is not None and not (
+        isinstance(played_ms, int | float) and 0 <= played_ms < math.inf
+    ):
+        raise ClientError(f"played_ms is a number of milliseconds, 0 or more; found {played_ms!r}")

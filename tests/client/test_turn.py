@@ -135,6 +135,26 @@ async def test_a_turn_without_text_is_over_without_the_server(stand_in: StandIn)
     assert rest == []
 
 
+@pytest.mark.parametrize("position", [-0.5, float("nan"), float("inf"), "7"])
+async def test_what_is_no_position_is_refused_at_once(stand_in: StandIn, position: Any) -> None:
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.receive(Text)
+        assert await peer.receive(Interrupt) == Interrupt(turn_id="turn-1", played_ms=0)
+        await peer.interrupted("turn-1", text_remaining="Hello.")
+        await peer.done("turn-1", "interrupted")
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        turn = await tts.turn()
+        await turn.send("Hello.")
+        for tell in (turn.played, turn.interrupt):
+            with pytest.raises(ClientError, match="0 or more; found"):
+                await tell(position)
+        with pytest.raises(ClientError, match="0 or more; found"):
+            turn.abandon(played_ms=position)
+        assert (await turn.interrupt(played_ms=0)).text_remaining == "Hello."
+
+
 async def test_after_an_interrupt_not_one_packet_comes_out(stand_in: StandIn) -> None:
     async def script(peer: Any) -> None:
         await peer.ready()

@@ -100,16 +100,27 @@ _WHOLE = ("audio", "lexicon")
 
 def session_start(options: Mapping[str, Any]) -> SessionStart:
     """Return the message for `options`, where None resets one. Raises ConfigError."""
-    unknown = sorted(set(options) - set(SessionOptions.__annotations__))
-    if unknown:
-        known = ", ".join(SessionOptions.__annotations__)
-        raise ConfigError(f"unknown option {unknown[0]!r}; a session has: {known}")
+    _check_names(options)
     said = {name: _said(name, value) for name, value in options.items()}
     try:
         return convert({**said, "type": "session.start"}, SessionStart)
     except BadMessage as error:
         reason = str(error).removeprefix("session.start: ")
         raise ConfigError(f"a session option cannot be used: {reason}") from error
+
+
+_NESTED = {"audio": AudioOptions, "sampling": SamplingOptions, "predictor": PredictorOptions}
+
+
+def _check_names(options: Mapping[str, Any], within: str = "") -> None:
+    """Raise ConfigError for names that no option has: a server passes over them."""
+    known = (_NESTED[within] if within else SessionOptions).__annotations__
+    for name in sorted(set(options) - set(known)):
+        whose = f"`{within}`" if within else "a session"
+        raise ConfigError(f"unknown option {name!r}; {whose} has: {', '.join(known)}")
+    for name in _NESTED.keys() & options.keys():
+        if isinstance(options[name], Mapping):
+            _check_names(options[name], name)
 
 
 @cache

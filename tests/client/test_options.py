@@ -38,6 +38,8 @@ def test_no_options_change_nothing() -> None:
     ("options", "message"),
     [
         ({"voise": "ava"}, "unknown option 'voise'; a session has: model"),
+        ({"audio": {"codec": "mp3"}}, "unknown option 'codec'; `audio` has: encoding"),
+        ({"sampling": {"predictor": {"topk": 1}}}, "'topk'; `predictor` has: temperature"),
         ({"seed": -1}, "seed"),
         ({"sampling": {"temperature": 9}}, "temperature"),
         ({"layout": "sideways"}, "layout"),

@@ -128,7 +128,7 @@ def _made(arguments: argparse.Namespace) -> tuple[Key, str]:
         name=name,
         digest=digest_of(secret.encode()),
         created=round(now, 3),
-        expires=None if arguments.expires is None else _when(arguments.expires, now),
+        expires=None if arguments.expires is None else _expires(arguments.expires, now),
         origins=tuple(arguments.origin or ()),
         voices=tuple(arguments.voice or ("*",)),
         register=tuple(arguments.register or ()),
@@ -137,6 +137,14 @@ def _made(arguments: argparse.Namespace) -> tuple[Key, str]:
         limits=KeyLimits(**limits),
     )
     return key, secret
+
+
+def _expires(text: str, now: float) -> float:
+    """Return when a key expires that is made now. Raises ConfigError."""
+    when = _when(text, now)
+    if when <= now:
+        raise ConfigError(f"--expires {text} is over: nobody could use the key")
+    return when
 
 
 def _when(text: str, now: float) -> float:

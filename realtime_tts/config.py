@@ -40,14 +40,18 @@ def _check_api_key(key: str) -> None:
         )
 
 
-def _check_origin(origin: str) -> None:
+def is_origin(text: str) -> bool:
+    """Return whether a page can have this origin: a scheme, a host and perhaps a port."""
     try:
-        parts = urlsplit(origin)
+        parts = urlsplit(text)
         host = parts.netloc if parts.scheme in ("http", "https") else ""
-        bare = host and not (parts.path or parts.query or parts.fragment)
+        return bool(host) and not (parts.path or parts.query or parts.fragment)
     except ValueError:  # such as http://[
-        bare = ""
-    if origin != "*" and not bare:
+        return False
+
+
+def _check_origin(origin: str) -> None:
+    if origin != "*" and not is_origin(origin):
         raise ConfigError(
             f"an allowed origin looks like https://example.com or http://localhost:3000 "
             f"(no path), or is *; got {origin!r}"

@@ -16,6 +16,7 @@ from rich.table import Table
 from realtime_tts.access.key import Key, KeyLimits, digest_of, new_id, new_secret
 from realtime_tts.access.key_file import KeyFile
 from realtime_tts.cli.failures import ExitStatus
+from realtime_tts.config import is_origin
 from realtime_tts.errors import ConfigError
 
 _EXAMPLES = """\
@@ -121,6 +122,12 @@ def _made(arguments: argparse.Namespace) -> tuple[Key, str]:
             raise ConfigError(f"{flag} must be at least 1, got {most}; to end a key, revoke it")
     if not 0 < arguments.share < inf:  # JSON has no infinity
         raise ConfigError(f"--share must be positive and finite, got {arguments.share:g}")
+    for origin in arguments.origin or ():
+        if not is_origin(origin):
+            raise ConfigError(
+                "--origin looks like https://example.com or http://localhost:3000 (no path); "
+                f"got {origin!r}. Leave it out for every page that the server allows"
+            )
     key_id, now = new_id(), time.time()
     secret = new_secret(key_id)
     key = Key(

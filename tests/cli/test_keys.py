@@ -49,6 +49,8 @@ def test_a_key_is_printed_once_and_alone(
         (["create", "b", "--expires", "9999-12-31T23:00-12:00"], "2027-01-31"),
         (["create", "b", "--expires", "2020-01-31"], "is over"),
         (["create", "b", "--expires", "0d"], "is over"),
+        (["create", "b", "--origin", "example.com"], "--origin looks like https://example.com"),
+        (["create", "b", "--origin", "*"], "Leave it out for every page"),
         (["create", "b", "--share", "0"], "--share must be positive"),
         (["create", "b", "--share", "inf"], "--share must be positive"),
         (["revoke", "nobody"], "no key 'nobody'"),

@@ -85,6 +85,9 @@ class Access:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Reload keys, write usage and share limits for as long as the block runs."""
+        if self._stamp is None:
+            why = f"there is no file {self._file.path}: nobody has a key of it until it is written"
+            event(log, logging.WARNING, "keys.no_file", why=why)
         self.usage.start()
         self._exchange.start()
         tasks = [asyncio.create_task(repeat("keys", _LOOK_SECONDS, self._look), name="keys")]

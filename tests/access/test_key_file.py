@@ -10,12 +10,24 @@ from pathlib import Path
 
 import pytest
 
+from realtime_tts.access.access import Access
 from realtime_tts.access.key import KeyLimits, id_in
 from realtime_tts.access.key_file import KeyFile
+from realtime_tts.config import AccessConfig
 from realtime_tts.errors import ConfigError
 from tests.access.conftest import Keys
 
 GOOD = {"id": "a1", "name": "acme", "digest": "0" * 64, "created": 1.0}
+
+
+@pytest.mark.parametrize("there", [True, False])
+async def test_a_file_that_is_not_there_is_told_at_the_start(
+    keys: Keys, caplog: pytest.LogCaptureFixture, there: bool
+) -> None:
+    if there:
+        keys.create("acme")
+    async with Access(AccessConfig(str(keys.path))).running():
+        assert ("keys.no_file" in caplog.text) != there
 
 
 def test_a_file_has_no_secret_and_is_for_its_owner_only(keys: Keys) -> None:

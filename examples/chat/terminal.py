@@ -112,4 +112,7 @@ if __name__ == "__main__":
     parser.add_argument("--voice")
     parser.add_argument("--output", help="a WAV file, or - for raw PCM, instead of a player")
     add_model_arguments(parser)
-    asyncio.run(main(parser.parse_args()))
+    try:
+        asyncio.run(main(parser.parse_args()))
+    except RealtimeTTSError as error:  # such as no server, or a wrong key
+        sys.exit(str(error))

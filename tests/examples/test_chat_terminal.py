@@ -106,3 +106,12 @@ async def test_an_error_of_the_model_is_shown_and_the_chat_goes_on(
     stand_in.status, stand_in.replies = 200, ("Good evening.",)
     await terminal.type("Again")
     await terminal.until("Good evening.")
+
+
+async def test_a_speech_server_that_is_not_there_is_one_line() -> None:
+    command = [sys.executable, str(EXAMPLES / "chat" / "terminal.py"), "--tts", "127.0.0.1:1"]
+    command += ["--llm-url", "http://127.0.0.1:1/v1", "--llm-model", "stand-in"]
+    process = await asyncio.create_subprocess_exec(*command, stderr=subprocess.PIPE)
+    _, told = await process.communicate()
+    assert told.startswith(b"no server answers at ws://127.0.0.1:1") and told.count(b"\n") == 1
+    assert process.returncode == 1

@@ -237,7 +237,15 @@ ENGLISH = Language(
     rules=RULES,
     behind=BEHIND,
     numeral_rules=NUMERALS,
-    signs={"√": "square root of", "§": "section", "π": "pi", "∞": "infinity", "≈": "approximately"}
+    signs={
+        "→": ",",
+        "√": "square root of",
+        "§": "section",
+        "§§": "sections",
+        "π": "pi",
+        "∞": "infinity",
+        "≈": "approximately",
+    }
     | {"≤": "less than or equal to", "≥": "greater than or equal to", "≠": "not equal to"},
     comparisons={"<": "less than", ">": "greater than", "~": "about"}
     | {"<=": "less than or equal to", ">=": "greater than or equal to"},

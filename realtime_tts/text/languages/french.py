@@ -138,7 +138,15 @@ FRENCH = Language(
     clock_words=("h",),
     dotted_units=True,
     whole_decimals=True,
-    signs={"§": "paragraphe", "≈": "environ", "√": "racine de", "π": "pi", "∞": "infini"}
+    signs={
+        "→": ",",
+        "§": "paragraphe",
+        "§§": "paragraphes",
+        "≈": "environ",
+        "√": "racine de",
+        "π": "pi",
+        "∞": "infini",
+    }
     | {"≤": "inférieur ou égal à", "≥": "supérieur ou égal à", "≠": "différent de"},
     comparisons={"<": "inférieur à", ">": "supérieur à", "~": "environ"}
     | {"<=": "inférieur ou égal à", ">=": "supérieur ou égal à"},

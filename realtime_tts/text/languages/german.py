@@ -154,7 +154,15 @@ GERMAN = Language(
     abbreviations=_ABBREVIATIONS,
     phones=r"\(?0[1-9]\d{1,4}\)?[ /-]\d{2,}(?:[ /-]\d{2,})*|0800(?: \d{2,})+|01[567]\d{8,9}"
     r"|\+\d{1,3}(?:[ /-]\(?\d+\)?){2,6}",
-    signs={"§": "Paragraf", "≈": "ungefähr", "√": "Wurzel aus", "π": "Pi", "∞": "unendlich"}
+    signs={
+        "→": ",",
+        "§": "Paragraf",
+        "§§": "Paragrafen",
+        "≈": "ungefähr",
+        "√": "Wurzel aus",
+        "π": "Pi",
+        "∞": "unendlich",
+    }
     | {"≤": "kleiner oder gleich", "≥": "größer oder gleich", "≠": "ungleich"},
     comparisons={"<": "kleiner als", ">": "größer als", "~": "etwa"}
     | {"<=": "kleiner oder gleich", ">=": "größer oder gleich"},

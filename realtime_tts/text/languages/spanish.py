@@ -145,7 +145,15 @@ SPANISH = Language(
     phones=r"[679]\d{2}(?: \d{3}){2}(?= ?[.,;:!?)]|\Z)|[679]\d{8}|[679]\d{2}(?: \d\d){3}"
     r"|9\d \d{3}(?: \d\d){2}|\(\d{2,3}\) \d{3,4}-\d{4}|\d{3}-\d{4}"
     r"|\+\d{1,3}(?:[ .-]\(?\d+\)?){2,5}",
-    signs={"§": "párrafo", "≈": "aproximadamente", "√": "raíz de", "π": "pi", "∞": "infinito"}
+    signs={
+        "→": ",",
+        "§": "párrafo",
+        "§§": "párrafos",
+        "≈": "aproximadamente",
+        "√": "raíz de",
+        "π": "pi",
+        "∞": "infinito",
+    }
     | {"≤": "menor o igual que", "≥": "mayor o igual que", "≠": "distinto de"},
     comparisons={"<": "menor que", ">": "mayor que", "~": "unos"}
     | {"<=": "menor o igual que", ">=": "mayor o igual que"},

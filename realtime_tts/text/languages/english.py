@@ -35,11 +35,13 @@ _ABBREVIATIONS = (
             "|asst assistant|Asst Assistant|avg average|Avg Average|misc miscellaneous"
             "|Misc Miscellaneous|a.k.a also known as|ea each|qty quantity|Qty Quantity"
             "|A.k.a Also known as|Tel Telephone|tel telephone|incl including"
-            "|excl excluding|p.a per annum",
+            "|excl excluding|p.a per annum|Attn Attention",
             Kind.LAST: "etc et cetera|Jr Junior|Sr Senior|Inc Incorporated|Ltd Limited"
             "|Corp Corporation|Co Company|Ave Avenue|Blvd Boulevard|Rd Road|Hwy Highway|Ln Lane"
             "|Ct Court|Pkwy Parkway|Pl Place|Sq Square|dept department"
-            "|Dept Department|fl floor|mo month|Mon Monday|Tue Tuesday|Tues Tuesday|Wed Wednesday"
+            "|appt appointment|Appt Appointment|acct account|Acct Account|pkg package"
+            "|pkgs packages|qtr quarter|Dept Department|fl floor|mo month"
+            "|Mon Monday|Tue Tuesday|Tues Tuesday|Wed Wednesday"
             "|Thu Thursday"
             "|Thur Thursday|Thurs Thursday|Fri Friday|Sat Saturday",
             Kind.NUMBER: "No number|no number|Nos numbers|nos numbers|Vol volume|vol volume"
@@ -49,15 +51,19 @@ _ABBREVIATIONS = (
             "|Eq equation|eq equation|Ref reference|ref reference|ca circa|Est Established"
             "|est established|Max Maximum|max maximum|Min Minimum|min minimum|Bldg Building"
             "|ext extension|Ext Extension|Ep Episode|Pt Part|Rm Room|Ste Suite"
-            "|Pg page|pg page|Sun Sunday|Op Opus|Rte Route|rte route",
+            "|Pg page|pg page|Sun Sunday|Op Opus|Rte Route|rte route|Fl Floor|Sc Scene|Ver Version"
+            "|ver version|para paragraph|Para Paragraph",
             Kind.SYMBOL: "MB/s megabytes per second|GB/s gigabytes per second"
             "|kB/s kilobytes per second|KB/s kilobytes per second|Mb/s megabits per second"
             "|Gb/s gigabits per second|km/h kilometers per hour|m/s meters per second"
             "|mg/dL milligrams per deciliter|mmHg millimeters of mercury"
             "|w/ with|w/o without|w/out without|c/o care of|n/a N A|N/A N A|y/n yes or no"
             "|WWI World War One|WWII World War Two|WW1 World War One|WW2 World War Two"
+            "|YoY year over year|QoQ quarter over quarter|M-F Monday to Friday"
+            "|M–F Monday to Friday"
             f"|Ave_Maria Ave Maria|{tables.ranges(_WEEKDAYS, 'to')}",
             Kind.ZIP: "|".join(f"{short} {name}" for short, name in words.STATES.items()),
+            Kind.YEAR: "c circa",
             Kind.COMPASS: "N North|S South|E East|W West",
         },
         bare="Apt Ave Blvd Hwy Ln Pkwy Rd Mr Mrs Jr Mt vs approx Mon Tue Tues Wed Thu Thur Thurs"
@@ -103,7 +109,8 @@ _UNITS = (
         "|GiB gibibyte|Gb gigabit|Mb megabit|kb kilobit|Kbps kilobit per second|req request"
         "|pts point|kms kilometer|kgs kilogram|MP megapixel|yds yard|cal calorie|bps basis point"
         "|pg picogram|ng nanogram|mmol millimole|IU international unit|mIU milli-international unit"
-        "|cm³ cubic centimeter|cm3 cubic centimeter|mm² square millimeter",
+        "|cm³ cubic centimeter|cm3 cubic centimeter|mm² square millimeter"
+        "|px pixel",
     )
     | tables.nouns(
         tables.invariable,
@@ -243,6 +250,9 @@ ENGLISH = Language(
         "§": "section",
         "§§": "sections",
         "π": "pi",
+        "∫": "integral of",
+        "∑": "sum of",
+        "∆": "delta",
         "∞": "infinity",
         "≈": "approximately",
     }

@@ -74,6 +74,8 @@ _UNITS = (
         "m3": Noun("mètre cube", "mètres cubes"),
         "c. à soupe": Noun("cuillère à soupe", "cuillères à soupe", "f"),
         "c. à café": Noun("cuillère à café", "cuillères à café", "f"),
+        "c. à s.": Noun("cuillère à soupe", "cuillères à soupe", "f"),
+        "c. à c.": Noun("cuillère à café", "cuillères à café", "f"),
         "ch": Noun("cheval", "chevaux"),
         "hab./km²": Noun("habitant par kilomètre carré", "habitants par kilomètre carré"),
     }

@@ -167,7 +167,11 @@ RULES = (
         _dated,
         r"\b(?:[Ll]e|[Dd]u|[Aa]u)\s",
     ),
-    rule(r"(?P<day>\d{1,2})/(?P<month>\d{1,2})(?![\w/])", _dated, rf"\b(?i:{_DAYS}),?\s"),
+    rule(
+        r"(?P<day>\d{1,2})/(?P<month>\d{1,2})(?![\w/])",
+        _dated,
+        rf"\b(?i:{_DAYS}|(?:lun|mar|mer|jeu|ven|sam|dim)\.),?\s",
+    ),
     rule(rf"(?P<day>\d{{1,2}}) (?P<month>{'|'.join(SHORT_MONTHS)})\.(?= [a-zà-ÿ]|,)", _short_month),
     rule(r"(?P<n>\d{1,3})e min\.?(?!\w)", lambda m: f"{ordinal(int(m['n']), 'e')} minute"),
     rule(
@@ -186,6 +190,7 @@ RULES = (
     rule(r"(?:1/2|½)(?= (?P<noun>\w+))", _half),
     rule(rf"{_NUMBER}(?= (?P<noun>[^\W\d_][\w-]+))", _one, unless=_LABELS),
     *shared.ratios(cardinal, " pour ", " à "),
+    shared.inches(cardinal, "virgule", "pouces"),
     shared.multiples(lambda number: count(number, "f"), "fois"),
     shared.times(cardinal, "fois"),
 )

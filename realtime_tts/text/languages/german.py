@@ -27,7 +27,7 @@ _ABBREVIATIONS = tables.abbreviations(
         "|zzgl zuzüglich|evtl eventuell|ggf gegebenenfalls|bspw beispielsweise|bzgl bezüglich"
         "|lt laut|geb geboren|gest gestorben|vs versus|zzt zurzeit|Tel Telefon|gem gemäß"
         "|Abs Absatz|p.a pro Jahr|Gem Gemäß|u und|zw zwischen|Zw Zwischen|ggü gegenüber"
-        "|Erw Erwachsene",
+        "|Erw Erwachsene|tgl täglich|i.V.m in Verbindung mit",
         Kind.LAST: "usw und so weiter|etc et cetera|usf und so fort|u.v.m und vieles mehr"
         "|o.Ä oder Ähnliches|u.Ä und Ähnliches|v.Chr vor Christus|n.Chr nach Christus"
         "|MwSt Mehrwertsteuer|Jh Jahrhundert|Aufl Auflage|Str Straße|ff folgende"

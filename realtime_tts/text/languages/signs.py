@@ -56,7 +56,7 @@ _CLOSING = ".:?-/"
 _PATH = re.compile(r"/[\w.-]+\Z")
 _VARIABLE = re.compile(r"(?<![\w.'’/])(?:[a-z]|(?<==)[A-Z]|(?<== )[A-Z])\Z")
 """A letter before a slash that divides it: v = d/t, and I = U/R but not A/C."""
-_LENGTH = re.compile(r"\d ?(?:ft\.?|in\.?|yd\.?|[cmk]?m) \Z")
+_LENGTH = re.compile(r"\d(?: ?(?:ft\.?|in\.?|yd\.?|[cmk]?m)|[\"”″]) \Z")
 _BY_LENGTH = re.compile(r"[x×] ?\d")
 _COUNTRY = re.compile(r"[a-z]{2}(?![\w-])")
 _NONE = Reading(0, "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from realtime_tts.text.languages import spanish_rules, tables
-from realtime_tts.text.languages.language import Currency, Kind, Language, Noun
+from realtime_tts.text.languages.language import Abbreviation, Currency, Kind, Language, Noun
 from realtime_tts.text.languages.spanish_words import cardinal, count, date, ordinal, time
 
 _DAYS = tables.entries(
@@ -26,7 +26,7 @@ _ABBREVIATIONS = tables.abbreviations(
         "|y/o y o|s/n sin número|c/u cada uno|n/a n a|C/_ calle|n.º número|N.º Número|nº número"
         f"|Nº Número|{tables.ranges(_DAYS, 'a')}"
         + "".join(f"|s._{roman} siglo {cardinal(n)}" for n, roman in enumerate(_CENTURIES, 11)),
-        Kind.LAST: "etc etcétera|a.C antes de Cristo|d.C después de Cristo|hab habitantes"
+        Kind.LAST: "etc etcétera|a.C antes de Cristo|d.C después de Cristo"
         "|ene enero|feb febrero|abr abril|jun junio|jul julio|ago agosto|sept septiembre"
         "|oct octubre|nov noviembre|dic diciembre",
         Kind.NUMBER: "núm número|Núm Número|Máx Máximo|Mín Mínimo|apdo apartado|op opus|min minuto"
@@ -36,7 +36,7 @@ _ABBREVIATIONS = tables.abbreviations(
         "|vol volumen|fig figura|máx máximo|mín mínimo",
     },
     spaced=True,
-)
+) | {"hab": Abbreviation("habitación", Kind.NUMBER, "habitantes")}
 _UNITS = (
     tables.nouns(
         tables.plural_s,

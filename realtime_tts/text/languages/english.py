@@ -35,12 +35,12 @@ _ABBREVIATIONS = (
             "|asst assistant|Asst Assistant|avg average|Avg Average|misc miscellaneous"
             "|Misc Miscellaneous|a.k.a also known as|ea each|qty quantity|Qty Quantity"
             "|A.k.a Also known as|Tel Telephone|tel telephone|incl including"
-            "|excl excluding|p.a per annum|Attn Attention",
+            "|excl excluding|p.a per annum|Attn Attention|Vit Vitamin|vit vitamin",
             Kind.LAST: "etc et cetera|Jr Junior|Sr Senior|Inc Incorporated|Ltd Limited"
             "|Corp Corporation|Co Company|Ave Avenue|Blvd Boulevard|Rd Road|Hwy Highway|Ln Lane"
             "|Ct Court|Pkwy Parkway|Pl Place|Sq Square|dept department"
             "|appt appointment|Appt Appointment|acct account|Acct Account|pkg package"
-            "|pkgs packages|qtr quarter|Dept Department|fl floor|mo month"
+            "|pkgs packages|qtr quarter|yr year|Dept Department|fl floor|mo month"
             "|Mon Monday|Tue Tuesday|Tues Tuesday|Wed Wednesday"
             "|Thu Thursday"
             "|Thur Thursday|Thurs Thursday|Fri Friday|Sat Saturday",
@@ -52,7 +52,8 @@ _ABBREVIATIONS = (
             "|est established|Max Maximum|max maximum|Min Minimum|min minimum|Bldg Building"
             "|ext extension|Ext Extension|Ep Episode|Pt Part|Rm Room|Ste Suite"
             "|Pg page|pg page|Sun Sunday|Op Opus|Rte Route|rte route|Fl Floor|Sc Scene|Ver Version"
-            "|ver version|para paragraph|Para Paragraph",
+            "|ver version|para paragraph|Para Paragraph"
+            "|Cat Category|cat category|Ca Circa|UTC- UTC minus|UTC− UTC minus|GMT- GMT minus",
             Kind.SYMBOL: "MB/s megabytes per second|GB/s gigabytes per second"
             "|kB/s kilobytes per second|KB/s kilobytes per second|Mb/s megabits per second"
             "|Gb/s gigabits per second|km/h kilometers per hour|m/s meters per second"
@@ -66,8 +67,8 @@ _ABBREVIATIONS = (
             Kind.YEAR: "c circa",
             Kind.COMPASS: "N North|S South|E East|W West",
         },
-        bare="Apt Ave Blvd Hwy Ln Pkwy Rd Mr Mrs Jr Mt vs approx Mon Tue Tues Wed Thu Thur Thurs"
-        " Fri N S E W",
+        bare="UTC- UTC− GMT- Apt Ave Blvd Hwy Ln Pkwy Rd Mr Mrs Jr Mt vs approx Mon Tue Tues Wed"
+        " Thu Thur Thurs Fri N S E W",
     )
     | {
         "St": Abbreviation("Saint", Kind.PLACE, "Street", bare=True),
@@ -115,7 +116,7 @@ _UNITS = (
     | tables.nouns(
         tables.invariable,
         "hp horsepower|Hz hertz|kHz kilohertz|MHz megahertz|GHz gigahertz|doz dozen|psi PSI"
-        "|rpm RPM|dpi DPI|lx lux"
+        "|dz dozen|rpm RPM|dpi DPI|lx lux"
         "|ppm parts per million|ppb parts per billion",
     )
     | {

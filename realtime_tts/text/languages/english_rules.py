@@ -27,7 +27,7 @@ _HYPHENED = tables.entries(
 _OFTEN = r"(?=/day|/week|/month| (?:daily|weekly|an?|per|each|every)(?!\w))"
 _INCHES = r"(?P<n>\d+(?:\.\d+)?)[\"”″]"
 _WIDE = (
-    r"(?:TVs?|monitors?|screens?|displays?|laptops?|tablets?|pizzas?|wheels?|rims?|tires?|pans?"
+    r"(?:round|square|TVs?|monitors?|screens?|displays?|laptops?|tablets?|pizzas?|wheels?|rims?|tires?|pans?"
     r"|skillets?|pots?|pipes?|bikes?|heels?|model|version|gap|hem)(?!\w)"
 )
 """What a length in inches is a property of: a pair of 20" wheels."""
@@ -41,7 +41,20 @@ RULES = (
     ),
     rule(r"(?P<year>\d{4})(?P<mark>[/.])(?P<month>\d\d)(?P=mark)(?P<day>\d\d)(?!\w)", read.date),
     rule(r"(?P<month>\d{1,2})-(?P<day>\d{1,2})-(?P<year>\d{4})(?![\w-])", read.date),
+    rule(
+        r"(?P<month>\d{1,2})/(?P<day>\d{1,2})/(?P<year>\d\d(?:\d\d)?)"
+        r" ?[-–](?= ?\d{1,2}/\d{1,2}/\d)",
+        lambda m: f"{date} to" if (date := read.date(m)) else None,
+    ),
     rule(r"(?P<month>\d{1,2})/(?P<day>\d{1,2})/(?P<year>\d\d)(?![\w/])", read.date),
+    rule(
+        r"(?P<minute>\d{1,2}):(?P<second>[0-5]\d)/(?P<unit>km|mi)(?!\w)",
+        lambda m: f"{say.pairs(m['minute'])} {say.pairs(m['second'])} per {_HYPHENED[m['unit']]}",
+    ),
+    rule(
+        r"(?P<n>[2-9]\d)ers(?!\w)",
+        lambda m: say.cardinal(int(m["n"])).removesuffix("e") + "ers",
+    ),
     rule(r"(?P<one>[12]\d{3})(?P<mark>[-–/])(?P<two>\d\d)(?![\w/-])", read.years),
     rule(
         r"(?P<month>0?[1-9]|1[0-2])/(?P<year>20\d\d)(?![\w/])",

@@ -23,9 +23,9 @@ _ABBREVIATIONS = tables.abbreviations(
         "|cf confer|tél téléphone|Tél Téléphone|av avenue|bd boulevard"
         "|s.v.p s'il vous plaît|approx approximativement|vs versus|resp respectivement"
         "|N.B nota bene|P.ex Par exemple|Cf Confer|S.V.P S'il vous plaît|bât bâtiment|Bât Bâtiment"
-        "|réf référence|Réf Référence|pl place",
+        "|réf référence|Réf Référence|pl place|Temp Température|p.a par an",
         Kind.SYMBOL: "M._et Monsieur et|St- Saint-|Ste- Sainte-|o/n oui ou non|n/a n a"
-        "|n° numéro|nº numéro|N° Numéro|Nº Numéro"
+        "|Rdv Rendez-vous|rdv rendez-vous|n° numéro|nº numéro|N° Numéro|Nº Numéro"
         "|Dr_et Docteur et|Dr._et Docteur et|Me_et Maître et|c._à_café cuillère à café"
         f"|c._à_soupe cuillère à soupe|{tables.ranges(_DAYS, 'au')}|{tables.ranges(_DAYS, 'à')}",
         Kind.LAST: "etc et cetera|av._J.-C avant Jésus-Christ|apr._J.-C après Jésus-Christ"

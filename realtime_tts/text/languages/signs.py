@@ -30,7 +30,7 @@ _OPERAND = re.compile(
 _SPACED = frozenset("-−/±")
 _OPERATOR = re.compile(rf"[-+=×÷*/−±] ?(?=[\d√π({SIGNS}]|[−±-]\d|[A-Za-z](?![A-Za-z0-9_]))")
 _OPEN_OPERATOR = re.compile(r"[-+=×÷*/−±] ?(?:[A-Za-z]{1,3}|[−±-])?\Z")
-_BETWEEN = re.compile(rf"[+=] (?=[^\W_]|[{SIGNS}])|=(?=[A-Za-z]{{2,3}}(?![A-Za-z0-9_])|\d)")
+_BETWEEN = re.compile(rf"[+=×] (?=[^\W_]|[{SIGNS}])|=(?=[A-Za-z]{{2,3}}(?![A-Za-z0-9_])|\d)")
 """Signs between words: y = mx + b; in a formula, E=mc²; and in a setting, size=30."""
 _COMPARED = re.compile(rf"(?P<sign>[<>~]=?) ?(?=[-−+]?[{SIGNS}]?\.?\d)")
 _OPEN_COMPARED = re.compile(rf"[<>~]=? ?[-−+]?[{SIGNS}]?\.?\Z")
@@ -212,7 +212,7 @@ class SignReader:
         if char in _SPACED and before[-1:] != " ":
             return _NONE
         operand = _OPERAND.search(before)
-        between = char in "+=" and before[-1:] == " " and not before[-2:-1].isspace()
+        between = char in "+=×" and before[-1:] == " " and not before[-2:-1].isspace()
         between = between or (char == "=" and is_word_character(before[-1:]))
         if not (operand or between):
             return _NONE

@@ -116,6 +116,12 @@ def _century(match: re.Match[str]) -> str | None:
     return ordinal(value, mark) if (value == 1) == (mark in ("er", "re")) else None
 
 
+def _of_century(match: re.Match[str]) -> str | None:
+    """Read XIXe s., whose full stop stays."""
+    century = _century(match)
+    return f"{century} siècle" if century else None
+
+
 def _hours_and_minutes(match: re.Match[str]) -> str:
     hour, minute = int(match["hour"]), int(match["minute"])
     hours = f"{count(hour, 'f')} heure{'s' if hour > 1 else ''}"
@@ -196,6 +202,7 @@ RULES = (
 )
 
 NUMERALS = (
+    rule(rf"{ROMAN}(?P<mark>er|e) s(?=\.)", _of_century),
     rule(rf"{ROMAN}(?P<mark>er|re|ème|es?)(?!\w)", _century),
     rule(
         rf"{ROMAN}(?!\w)",

@@ -19,6 +19,8 @@ _ZIP = re.compile(r",? \d{5}(?!\d)")
 _OPEN_ZIP = re.compile(r",?(?: \d{0,5})?")
 _DATE_BEHIND = re.compile(r"[,:]? (?P<word>\w+)")
 _OPEN_DATE_BEHIND = re.compile(r"[,:]?(?: \w*)?\Z")
+_YEAR = re.compile(r" ?\d{3,4}(?![\w%]|[.,]\d)")
+_OPEN_YEAR = re.compile(r" ?(?:\d{0,4}|\d{3,4}[.,])\Z")
 _PREVIOUS_WORD = re.compile(r"(\S+)\s?\Z")
 _HEAD = re.compile(r"[^\W\d_]*")
 
@@ -89,18 +91,27 @@ class AbbreviationReader:
                 return None
             listed = not previous or previous.endswith(",")
             return Reading(length, words) if listed and _ZIP.match(text, end) else Reading(0, "")
+        if entry.kind is Kind.YEAR:
+            if _OPEN_YEAR.match(text, end) and not ended:
+                return None
+            inside = before.rstrip(" ,;")[-1:] not in ("", "\n") and not previous[:1].isdecimal()
+            return Reading(length, words) if inside and _YEAR.match(text, end) else Reading(0, "")
         spaced = text[end : end + 1] == " "
         if spaced and end + 1 == len(text) and not ended:
             return None
         following = text[end + spaced : end + spaced + 1]
-        if entry.kind is Kind.NUMBER:
+        if entry.kind is Kind.NUMBER and (following.isdecimal() or not entry.after):
             return Reading(length, words) if following.isdecimal() else Reading(0, "")
         if entry.kind is Kind.COMPASS:
             named = following.isupper() or following.isdecimal()
             return Reading(length, words) if named and previous.isdecimal() else Reading(0, "")
         if entry.kind is Kind.PLACE:
             return self._place(short, entry, following, spaced, before, previous)
-        if entry.kind is Kind.LAST and (not following.strip() or following.isupper()):
+        if entry.kind is Kind.NUMBER:
+            words = entry.after
+        if entry.kind in (Kind.LAST, Kind.NUMBER) and (
+            not following.strip() or following.isupper()
+        ):
             if text[end - 1] != ".":
                 return Reading(length, words)
             ends = sentence_ends(text, end, ended, self._language.after_time)

@@ -35,11 +35,13 @@ _ABBREVIATIONS = (
             "|asst assistant|Asst Assistant|avg average|Avg Average|misc miscellaneous"
             "|Misc Miscellaneous|a.k.a also known as|ea each|qty quantity|Qty Quantity"
             "|A.k.a Also known as|Tel Telephone|tel telephone|incl including"
-            "|excl excluding|p.a per annum",
+            "|excl excluding|p.a per annum|Attn Attention|Vit Vitamin|vit vitamin",
             Kind.LAST: "etc et cetera|Jr Junior|Sr Senior|Inc Incorporated|Ltd Limited"
             "|Corp Corporation|Co Company|Ave Avenue|Blvd Boulevard|Rd Road|Hwy Highway|Ln Lane"
             "|Ct Court|Pkwy Parkway|Pl Place|Sq Square|dept department"
-            "|Dept Department|fl floor|mo month|Mon Monday|Tue Tuesday|Tues Tuesday|Wed Wednesday"
+            "|appt appointment|Appt Appointment|acct account|Acct Account|pkg package"
+            "|pkgs packages|qtr quarter|yr year|Dept Department|fl floor|mo month"
+            "|Mon Monday|Tue Tuesday|Tues Tuesday|Wed Wednesday"
             "|Thu Thursday"
             "|Thur Thursday|Thurs Thursday|Fri Friday|Sat Saturday",
             Kind.NUMBER: "No number|no number|Nos numbers|nos numbers|Vol volume|vol volume"
@@ -49,19 +51,24 @@ _ABBREVIATIONS = (
             "|Eq equation|eq equation|Ref reference|ref reference|ca circa|Est Established"
             "|est established|Max Maximum|max maximum|Min Minimum|min minimum|Bldg Building"
             "|ext extension|Ext Extension|Ep Episode|Pt Part|Rm Room|Ste Suite"
-            "|Pg page|pg page|Sun Sunday|Op Opus|Rte Route|rte route",
+            "|Pg page|pg page|Sun Sunday|Op Opus|Rte Route|rte route|Fl Floor|Sc Scene|Ver Version"
+            "|ver version|para paragraph|Para Paragraph"
+            "|Cat Category|cat category|Ca Circa|UTC- UTC minus|UTC− UTC minus|GMT- GMT minus",
             Kind.SYMBOL: "MB/s megabytes per second|GB/s gigabytes per second"
             "|kB/s kilobytes per second|KB/s kilobytes per second|Mb/s megabits per second"
             "|Gb/s gigabits per second|km/h kilometers per hour|m/s meters per second"
             "|mg/dL milligrams per deciliter|mmHg millimeters of mercury"
             "|w/ with|w/o without|w/out without|c/o care of|n/a N A|N/A N A|y/n yes or no"
             "|WWI World War One|WWII World War Two|WW1 World War One|WW2 World War Two"
+            "|YoY year over year|QoQ quarter over quarter|M-F Monday to Friday"
+            "|M–F Monday to Friday"
             f"|Ave_Maria Ave Maria|{tables.ranges(_WEEKDAYS, 'to')}",
             Kind.ZIP: "|".join(f"{short} {name}" for short, name in words.STATES.items()),
+            Kind.YEAR: "c circa",
             Kind.COMPASS: "N North|S South|E East|W West",
         },
-        bare="Apt Ave Blvd Hwy Ln Pkwy Rd Mr Mrs Jr Mt vs approx Mon Tue Tues Wed Thu Thur Thurs"
-        " Fri N S E W",
+        bare="UTC- UTC− GMT- Apt Ave Blvd Hwy Ln Pkwy Rd Mr Mrs Jr Mt vs approx Mon Tue Tues Wed"
+        " Thu Thur Thurs Fri N S E W",
     )
     | {
         "St": Abbreviation("Saint", Kind.PLACE, "Street", bare=True),
@@ -103,12 +110,13 @@ _UNITS = (
         "|GiB gibibyte|Gb gigabit|Mb megabit|kb kilobit|Kbps kilobit per second|req request"
         "|pts point|kms kilometer|kgs kilogram|MP megapixel|yds yard|cal calorie|bps basis point"
         "|pg picogram|ng nanogram|mmol millimole|IU international unit|mIU milli-international unit"
-        "|cm³ cubic centimeter|cm3 cubic centimeter|mm² square millimeter",
+        "|cm³ cubic centimeter|cm3 cubic centimeter|mm² square millimeter"
+        "|px pixel",
     )
     | tables.nouns(
         tables.invariable,
         "hp horsepower|Hz hertz|kHz kilohertz|MHz megahertz|GHz gigahertz|doz dozen|psi PSI"
-        "|rpm RPM|dpi DPI|lx lux"
+        "|dz dozen|rpm RPM|dpi DPI|lx lux"
         "|ppm parts per million|ppb parts per billion",
     )
     | {
@@ -237,7 +245,18 @@ ENGLISH = Language(
     rules=RULES,
     behind=BEHIND,
     numeral_rules=NUMERALS,
-    signs={"√": "square root of", "§": "section", "π": "pi", "∞": "infinity", "≈": "approximately"}
+    signs={
+        "→": ",",
+        "√": "square root of",
+        "§": "section",
+        "§§": "sections",
+        "π": "pi",
+        "∫": "integral of",
+        "∑": "sum of",
+        "∆": "delta",
+        "∞": "infinity",
+        "≈": "approximately",
+    }
     | {"≤": "less than or equal to", "≥": "greater than or equal to", "≠": "not equal to"},
     comparisons={"<": "less than", ">": "greater than", "~": "about"}
     | {"<=": "less than or equal to", ">=": "greater than or equal to"},

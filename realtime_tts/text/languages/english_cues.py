@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from realtime_tts.text.languages import english_words as say
+from realtime_tts.text.languages.rules import UNQUOTED
 
 MONTH = (
     r"(?:/(?:1[3-9]|2\d|3[01]) (?:to|and|or)"
@@ -32,21 +33,23 @@ SPELLING = (
 PAIRED = (
     r"(?:\b(?i:rooms?|rm\.?|suite|ste\.?|apt\.?|apartment|flight|gate|bus|route|highway|hwy\.?|interstate|"
     r"extension|ext\.?|error|status|port|channel|form|section|boeing|exit|box|unit)\s"
-    r"|\b(?!AD|BC|CE|TO|IN|OF|AT)[A-Z]{2,4}[ -]|\b[A-Z]-|localhost:)\Z"
+    r"|\b(?!AD|BC|CE|TO|IN|OF|AT)[A-Z]{2,4}[ -]|\b[A-Z][.-]|localhost:)\Z"
 )
 ROAD = r"\b(?:[A-Z]{1,2}-|(?:I|US|SR|(?i:rte\.?|rt\.?|route|highway|hwy\.?|interstate|exit)) )\Z"
 STATE = rf"(?:\b(?:{'|'.join(say.STATES)})|(?i:\bzip(?: code)?(?: is|:)?))\s\Z"
 DECADE = re.compile(
-    r"(?:\b(?i:the|his|her|their|my|your|our|late|early)\s?|[-–]\s?|['’]\s?|(?:\A|[.;:!?])\s?)\Z"
+    r"(?:\b(?i:the|his|her|their|my|your|our|late|early|mid|upper|lower|low|high)\s?"
+    r"|[-–]\s?|['’]\s?|(?:\A|[.;:!?])\s?)\Z"
 )
 RELEASES = (
     r"(?:\b(?:Python|Ubuntu|Node|PHP|Java|Ruby|Django|Go|Rust|Kubernetes|Debian|macOS|iOS)|"
     r"\b[Vv]ersion)\s\Z|\bv\Z"
 )
-_INCHES = r"(?:[^\"]|(?<=\d)\")*+"
-UNQUOTED = rf"\A{_INCHES}(?:\"[^\"]*\"{_INCHES})*(?<!\")"
-"""Text in which no quotation is open, so that a quotation mark stands for inches; those behind
-numbers in it do, too."""
+ADJECTIVE = (
+    r"\A(?=(?s:.*)\b(?i:an?|another|the|this|that|my|your|our|his|her|each|every|one)\s\Z)"
+    + UNQUOTED
+)
+"""Text before a length that is an adjective: a 65" TV."""
 
 STEP = (
     r"\b(?i:pages?|steps?|questions?|laps?|slides?|parts?|levels?|episodes?|rounds?|chapters?"

@@ -8,7 +8,7 @@ from realtime_tts.text.languages import english_words as say
 from realtime_tts.text.languages.rules import linked, spelled
 
 _LENGTHS = {"ft": "feet", "in": "inches", "yd": "yards"}
-_LENGTHS |= {"m": "meters", "cm": "centimeters", "mm": "millimeters"}
+_LENGTHS |= {"m": "meters", "cm": "centimeters", "mm": "millimeters", "px": "pixels"}
 
 
 def date(match: re.Match[str]) -> str | None:
@@ -122,7 +122,12 @@ of_all = linked(say.cardinal, " of ")
 
 def bearing(match: re.Match[str]) -> str:
     names = {"N": "North", "S": "South", "E": "East", "W": "West"}
-    return f"{say.decimal(match['n'])} degrees {names[match['side']]}"
+    finer = [
+        f" {say.decimal(number)} {name}"
+        for name in ("minutes", "seconds")
+        if (number := match.groupdict().get(name))
+    ]
+    return f"{say.decimal(match['n'])} degrees{''.join(finer)} {names[match['side']]}"
 
 
 def years(match: re.Match[str]) -> str | None:
@@ -144,12 +149,16 @@ def by(match: re.Match[str]) -> str:
 
 def scientific(match: re.Match[str]) -> str:
     power = say.cardinal(int(match["power"]))
-    minus = "" if match["sign"] == "+" else "minus "
+    minus = "minus " if match["sign"] in ("-", "−") else ""
     return f"{say.decimal(match['n'])} times ten to the power of {minus}{power}"
 
 
 def inches(match: re.Match[str]) -> str:
     return f"{say.decimal(match['n'])} inch" + ("" if match["n"] == "1" else "es")
+
+
+def inch(match: re.Match[str]) -> str:
+    return f"{say.decimal(match['n'])} inch"
 
 
 def part(match: re.Match[str]) -> str | None:

@@ -13,17 +13,24 @@ from realtime_tts.text.languages import english_cues as cues
 from realtime_tts.text.languages import english_readings as read
 from realtime_tts.text.languages import english_words as say
 from realtime_tts.text.languages import tables
-from realtime_tts.text.languages.rules import ROMAN, roman_value, rule
+from realtime_tts.text.languages.rules import ROMAN, UNQUOTED, roman_value, rule
 
 _AIRCRAFT = r"7[0-8]7"
 _HYPHENED = tables.entries(
-    "oz ounce|lb pound|ft foot|in inch|yd yard|mi mile|gal gallon|qt quart|pt pint|mm millimeter"
+    "oz ounce|lb pound|ft foot|in inch|yd yard|mi mile|gal gallon|qt quart|pt point|mm millimeter"
     "|cm centimeter|m meter|km kilometer|mg milligram|g gram|kg kilogram|ml milliliter"
     "|mL milliliter|L liter|mph mile-per-hour|GB gigabyte|TB terabyte|MB megabyte|W watt"
     "|kW kilowatt|kWh kilowatt-hour|hp horsepower|Hz hertz|MP megapixel"
     "|sec second|min minute|hr hour|wk week|mo month|yr year"
 )
 """Units behind a number and a hyphen: a 12-oz steak."""
+_OFTEN = r"(?=/day|/week|/month| (?:daily|weekly|an?|per|each|every)(?!\w))"
+_INCHES = r"(?P<n>\d+(?:\.\d+)?)[\"”″]"
+_WIDE = (
+    r"(?:round|square|TVs?|monitors?|screens?|displays?|laptops?|tablets?|pizzas?|wheels?|rims?|tires?|pans?"
+    r"|skillets?|pots?|pipes?|bikes?|heels?|model|version|gap|hem)(?!\w)"
+)
+"""What a length in inches is a property of: a pair of 20" wheels."""
 _SOME = r"(?P<one>\d{1,3})/(?P<two>\d{1,3})"
 
 RULES = (
@@ -34,7 +41,20 @@ RULES = (
     ),
     rule(r"(?P<year>\d{4})(?P<mark>[/.])(?P<month>\d\d)(?P=mark)(?P<day>\d\d)(?!\w)", read.date),
     rule(r"(?P<month>\d{1,2})-(?P<day>\d{1,2})-(?P<year>\d{4})(?![\w-])", read.date),
+    rule(
+        r"(?P<month>\d{1,2})/(?P<day>\d{1,2})/(?P<year>\d\d(?:\d\d)?)"
+        r" ?[-–](?= ?\d{1,2}/\d{1,2}/\d)",
+        lambda m: f"{date} to" if (date := read.date(m)) else None,
+    ),
     rule(r"(?P<month>\d{1,2})/(?P<day>\d{1,2})/(?P<year>\d\d)(?![\w/])", read.date),
+    rule(
+        r"(?P<minute>\d{1,2}):(?P<second>[0-5]\d)/(?P<unit>km|mi)(?!\w)",
+        lambda m: f"{say.pairs(m['minute'])} {say.pairs(m['second'])} per {_HYPHENED[m['unit']]}",
+    ),
+    rule(
+        r"(?P<n>[2-9]\d)ers(?!\w)",
+        lambda m: say.cardinal(int(m["n"])).removesuffix("e") + "ers",
+    ),
     rule(r"(?P<one>[12]\d{3})(?P<mark>[-–/])(?P<two>\d\d)(?![\w/-])", read.years),
     rule(
         r"(?P<month>0?[1-9]|1[0-2])/(?P<year>20\d\d)(?![\w/])",
@@ -55,6 +75,10 @@ RULES = (
     rule(r"9/11(?![\w/])", lambda m: "nine eleven"),
     rule(rf"{_SOME}(?![\w/])", read.of_all, cues.STEP),
     rule(
+        r"(?P<one>[0-5])/(?P<two>5)(?= stars(?!\w))",
+        lambda m: f"{say.cardinal(int(m['one']))} out of five",
+    ),
+    rule(
         rf"{_SOME}(?= (?:tasks|items|steps|questions|people|students|complete|done|correct)(?!\w))",
         read.of_all,
     ),
@@ -64,6 +88,11 @@ RULES = (
         cues.BOOK,
     ),
     rule(r"(?P<n>\d+(?:\.\d+)?)° ?(?P<side>[NSEW])(?!\w)", read.bearing),
+    rule(
+        r"(?P<n>\d{1,3})° ?(?P<minutes>\d{1,2})['’′](?: ?(?P<seconds>\d{1,2}(?:\.\d+)?)[\"”″])?"
+        r" ?(?P<side>[NSEW])(?!\w)",
+        read.bearing,
+    ),
     rule(
         r"(?P<n>\d+) ?(?P<unit>[GTM]B|k?W)(?= (?:model|version|one|option|variant|plan|drive|card"
         r"|disk|SSD|phone|laptop|tablet|file|limit|chargers?|charging|bulbs?|battery)(?!\w))",
@@ -76,13 +105,16 @@ RULES = (
         lambda m: f"{say.cardinal(int(m['n']))} W {say.cardinal(int(m['two']))}",
     ),
     rule(
-        r"(?P<n>\d{1,2})x(?=/day|/week|/month| daily| weekly| an?(?!\w)| per )",
-        lambda m: f"{say.cardinal(int(m['n']))} times",
+        rf"(?:(?P<from>\d{{1,2}})[-–])?(?P<n>\d{{1,2}})x{_OFTEN}",
+        lambda m: (
+            (f"{say.cardinal(int(m['from']))} to " if m["from"] else "")
+            + f"{say.cardinal(int(m['n']))} times"
+        ),
     ),
     rule(
         r"(?P<one>\d+)[-–](?P<n>\d+)[\"”″]",
         lambda m: f"{say.decimal(m['one'])} to {read.inches(m)}",
-        cues.UNQUOTED,
+        UNQUOTED,
     ),
     rule(
         r"(?P<n>\d{1,3},\d{3})['’′](?!\w)",
@@ -90,6 +122,10 @@ RULES = (
         unless=r"(?<!\w)['‘][^'’]*",
     ),
     rule(r"(?P<n>\d{3})(?=[A-D] [A-Z][a-z])", lambda m: say.pairs(m["n"])),
+    rule(
+        r"10(?:40|9[589])(?=-[A-Z])",
+        lambda m: say.pairs(m.group()),
+    ),
     rule(
         r"10(?:40|9[589])(?!\w|[.,]\d)",
         lambda m: say.pairs(m.group()),
@@ -184,15 +220,17 @@ RULES = (
     ),
     rule(r"(?P<n>\d+(?:\.\d+)?)×(?![\w(])", lambda m: f"{say.decimal(m['n'])} times"),
     rule(
-        r"(?P<n>\d+(?:\.\d+)?)[\"”″]",
-        lambda m: f"{say.decimal(m['n'])} inch",
-        r"\A[^\"]*\b(?i:an?|another)\s\Z",
+        rf"(?P<a>\d+)[\"”″] ?[x×] ?{_INCHES}(?=(?P<wide> {_WIDE})?)",
+        lambda m: f"{say.decimal(m['a'])} by {read.inch(m)}" + ("" if m["wide"] else "es"),
+        UNQUOTED,
     ),
-    rule(r"(?P<n>\d+(?:\.\d+)?)[\"”″]", read.inches, cues.UNQUOTED),
+    rule(_INCHES, read.inch, cues.ADJECTIVE),
+    rule(rf"{_INCHES}(?= {_WIDE})", read.inch, UNQUOTED),
+    rule(_INCHES, read.inches, UNQUOTED),
     rule(
         r"(?:(?P<whole>\d+)[ -])?(?P<above>\d)/(?P<below>\d{1,2})[\"”″]",
         read.parts_of_inches,
-        cues.UNQUOTED,
+        UNQUOTED,
     ),
     rule(
         r"(?P<above>\d)/(?P<below>\d\d?)(?:rd|th)s?(?!\w)",
@@ -205,7 +243,7 @@ RULES = (
     rule(r"(?P<n>\d+(?:\.\d+)?) in(?= (?:long|wide|tall|high|deep|thick)(?!\w))", read.inches),
     rule(
         r"(?P<n>(?!0x)\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)(?!\.?\w|[⁻⁰¹²³⁴⁵⁶⁷⁸⁹^])"
-        r"(?: ?(?P<unit>ft|cm|mm|m|in|yd)(?!\w))?",
+        r"(?: ?(?P<unit>ft|cm|mm|m|in|yd|px)(?!\w))?",
         read.by,
     ),
     rule(r"(?P<above>\d+(?:\.\d+)?)/(?P<below>\d{1,3})(?![\w/]|\.\d)(?<!24/7)", read.of),
@@ -224,6 +262,7 @@ RULES = (
         read.ratio,
     ),
     rule(r"(?P<n>\d+(?:\.\d+)?)[eE](?P<sign>[-−+])(?P<power>\d{1,3})(?![\w-])", read.scientific),
+    rule(r"(?P<n>\d+\.\d+)e(?P<sign>)(?P<power>\d{1,3})(?![\w-])", read.scientific),
     rule(r"(?!3M)(?P<n>\d+(?:\.\d+)?)M(?!\w)", lambda m: f"{say.decimal(m['n'])} million"),
     rule(
         r"(?P<n>\d+(?:\.\d+)?)(?:bn|(?<=\.\d)B|(?<=\.\d\d)B)(?!\w)",
@@ -249,7 +288,10 @@ RULES = (
 )
 """The rules, the most exact patterns first."""
 
-BEHIND = re.compile(r"\d{1,2}/\d{1,2}|\d{1,2}x|\d+ ?(?:[GTM]B|k?W)|[45]0\d|\d+ [NW]")
+BEHIND = re.compile(
+    r"\d{1,2}/\d{1,2}|(?:\d{1,2}[-–])?\d{1,2}x|[\d.]+[\"”″](?: ?[x×] ?\d+[\"”″])?"
+    r"|\d+ ?(?:[GTM]B|k?W)|[45]0\d|\d+ [NW]"
+)
 """Text from a number on behind which the rules look at another word."""
 
 NUMERALS = (rule(rf"{ROMAN}(?!\w)", lambda m: say.cardinal(roman_value(m["roman"])), r"\bWar\s"),)

@@ -23,9 +23,9 @@ _ABBREVIATIONS = tables.abbreviations(
         "|cf confer|tél téléphone|Tél Téléphone|av avenue|bd boulevard"
         "|s.v.p s'il vous plaît|approx approximativement|vs versus|resp respectivement"
         "|N.B nota bene|P.ex Par exemple|Cf Confer|S.V.P S'il vous plaît|bât bâtiment|Bât Bâtiment"
-        "|réf référence|Réf Référence|pl place",
+        "|réf référence|Réf Référence|pl place|Temp Température|p.a par an",
         Kind.SYMBOL: "M._et Monsieur et|St- Saint-|Ste- Sainte-|o/n oui ou non|n/a n a"
-        "|n° numéro|nº numéro|N° Numéro|Nº Numéro"
+        "|Rdv Rendez-vous|rdv rendez-vous|n° numéro|nº numéro|N° Numéro|Nº Numéro"
         "|Dr_et Docteur et|Dr._et Docteur et|Me_et Maître et|c._à_café cuillère à café"
         f"|c._à_soupe cuillère à soupe|{tables.ranges(_DAYS, 'au')}|{tables.ranges(_DAYS, 'à')}",
         Kind.LAST: "etc et cetera|av._J.-C avant Jésus-Christ|apr._J.-C après Jésus-Christ"
@@ -74,6 +74,8 @@ _UNITS = (
         "m3": Noun("mètre cube", "mètres cubes"),
         "c. à soupe": Noun("cuillère à soupe", "cuillères à soupe", "f"),
         "c. à café": Noun("cuillère à café", "cuillères à café", "f"),
+        "c. à s.": Noun("cuillère à soupe", "cuillères à soupe", "f"),
+        "c. à c.": Noun("cuillère à café", "cuillères à café", "f"),
         "ch": Noun("cheval", "chevaux"),
         "hab./km²": Noun("habitant par kilomètre carré", "habitants par kilomètre carré"),
     }
@@ -138,7 +140,15 @@ FRENCH = Language(
     clock_words=("h",),
     dotted_units=True,
     whole_decimals=True,
-    signs={"§": "paragraphe", "≈": "environ", "√": "racine de", "π": "pi", "∞": "infini"}
+    signs={
+        "→": ",",
+        "§": "paragraphe",
+        "§§": "paragraphes",
+        "≈": "environ",
+        "√": "racine de",
+        "π": "pi",
+        "∞": "infini",
+    }
     | {"≤": "inférieur ou égal à", "≥": "supérieur ou égal à", "≠": "différent de"},
     comparisons={"<": "inférieur à", ">": "supérieur à", "~": "environ"}
     | {"<=": "inférieur ou égal à", ">=": "supérieur ou égal à"},

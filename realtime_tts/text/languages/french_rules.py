@@ -116,6 +116,12 @@ def _century(match: re.Match[str]) -> str | None:
     return ordinal(value, mark) if (value == 1) == (mark in ("er", "re")) else None
 
 
+def _of_century(match: re.Match[str]) -> str | None:
+    """Read XIXe s., whose full stop stays."""
+    century = _century(match)
+    return f"{century} siècle" if century else None
+
+
 def _hours_and_minutes(match: re.Match[str]) -> str:
     hour, minute = int(match["hour"]), int(match["minute"])
     hours = f"{count(hour, 'f')} heure{'s' if hour > 1 else ''}"
@@ -167,7 +173,11 @@ RULES = (
         _dated,
         r"\b(?:[Ll]e|[Dd]u|[Aa]u)\s",
     ),
-    rule(r"(?P<day>\d{1,2})/(?P<month>\d{1,2})(?![\w/])", _dated, rf"\b(?i:{_DAYS}),?\s"),
+    rule(
+        r"(?P<day>\d{1,2})/(?P<month>\d{1,2})(?![\w/])",
+        _dated,
+        rf"\b(?i:{_DAYS}|(?:lun|mar|mer|jeu|ven|sam|dim)\.),?\s",
+    ),
     rule(rf"(?P<day>\d{{1,2}}) (?P<month>{'|'.join(SHORT_MONTHS)})\.(?= [a-zà-ÿ]|,)", _short_month),
     rule(r"(?P<n>\d{1,3})e min\.?(?!\w)", lambda m: f"{ordinal(int(m['n']), 'e')} minute"),
     rule(
@@ -186,11 +196,13 @@ RULES = (
     rule(r"(?:1/2|½)(?= (?P<noun>\w+))", _half),
     rule(rf"{_NUMBER}(?= (?P<noun>[^\W\d_][\w-]+))", _one, unless=_LABELS),
     *shared.ratios(cardinal, " pour ", " à "),
+    shared.inches(cardinal, "virgule", "pouces"),
     shared.multiples(lambda number: count(number, "f"), "fois"),
     shared.times(cardinal, "fois"),
 )
 
 NUMERALS = (
+    rule(rf"{ROMAN}(?P<mark>er|e) s(?=\.)", _of_century),
     rule(rf"{ROMAN}(?P<mark>er|re|ème|es?)(?!\w)", _century),
     rule(
         rf"{ROMAN}(?!\w)",

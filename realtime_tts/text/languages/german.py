@@ -27,18 +27,19 @@ _ABBREVIATIONS = tables.abbreviations(
         "|zzgl zuzüglich|evtl eventuell|ggf gegebenenfalls|bspw beispielsweise|bzgl bezüglich"
         "|lt laut|geb geboren|gest gestorben|vs versus|zzt zurzeit|Tel Telefon|gem gemäß"
         "|Abs Absatz|p.a pro Jahr|Gem Gemäß|u und|zw zwischen|Zw Zwischen|ggü gegenüber"
-        "|Erw Erwachsene",
+        "|Erw Erwachsene|tgl täglich|Temp Temperatur|Geb Geboren|Urt Urteil"
+        "|i.V.m in Verbindung mit",
         Kind.LAST: "usw und so weiter|etc et cetera|usf und so fort|u.v.m und vieles mehr"
         "|o.Ä oder Ähnliches|u.Ä und Ähnliches|v.Chr vor Christus|n.Chr nach Christus"
         "|MwSt Mehrwertsteuer|Jh Jahrhundert|Aufl Auflage|Str Straße|ff folgende"
         "|Mo Montag|Di Dienstag|Mi Mittwoch|Do Donnerstag|Sa Samstag|Whg Wohnung"
-        "|USt Umsatzsteuer|tägl täglich"
+        "|n.E nach Elfmeterschießen|n.V nach Verlängerung|Vj Vorjahr|USt Umsatzsteuer|tägl täglich"
         "|Jan Januar|Feb Februar|Aug August|Sept September|Okt Oktober|Nov November|Dez Dezember",
         Kind.NUMBER: "Nr Nummer|Kap Kapitel|Abb Abbildung|Bd Band|S Seite|Art Artikel"
         "|max maximal|mind mindestens|Tab Tabelle|Anm Anmerkung|Hausnr Hausnummer"
         "|Max Maximal|Mind Mindestens|Rechnungsnr Rechnungsnummer|Kundennr Kundennummer"
         "|Bestellnr Bestellnummer|Artikelnr Artikelnummer|Art.-Nr Artikelnummer|op Opus|Gr Größe"
-        "|So Sonntag",
+        "|So Sonntag|Gl Gleis|Zi Zimmer|Kl Klasse|Az Aktenzeichen",
         Kind.SYMBOL: "m/w/d m w d|w/m/d w m d|m/w m w|j/n ja oder nein|n/a n a|c/o care of"
         + "".join(f"|{day}., {name}," for day, name in german_rules.DAYS.items())
         + f"|{tables.ranges(german_rules.DAYS, 'bis')}",
@@ -154,7 +155,15 @@ GERMAN = Language(
     abbreviations=_ABBREVIATIONS,
     phones=r"\(?0[1-9]\d{1,4}\)?[ /-]\d{2,}(?:[ /-]\d{2,})*|0800(?: \d{2,})+|01[567]\d{8,9}"
     r"|\+\d{1,3}(?:[ /-]\(?\d+\)?){2,6}",
-    signs={"§": "Paragraf", "≈": "ungefähr", "√": "Wurzel aus", "π": "Pi", "∞": "unendlich"}
+    signs={
+        "→": ",",
+        "§": "Paragraf",
+        "§§": "Paragrafen",
+        "≈": "ungefähr",
+        "√": "Wurzel aus",
+        "π": "Pi",
+        "∞": "unendlich",
+    }
     | {"≤": "kleiner oder gleich", "≥": "größer oder gleich", "≠": "ungleich"},
     comparisons={"<": "kleiner als", ">": "größer als", "~": "etwa"}
     | {"<=": "kleiner oder gleich", ">=": "größer oder gleich"},

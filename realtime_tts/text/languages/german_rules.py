@@ -268,12 +268,13 @@ _FORMS = (
     rule(r"(?P<n>\d{1,4})er(?P<case>n?)(?!\w)", _decade),
     rule(rf"(?P<n>\d{{1,4}})-?(?P<tail>(?i:{_SUFFIXES})(?:e[mnrs]?)?)(?!\w)", _compound),
     rule(
-        r"(?P<n>\d{1,3})(?P<tail>%ige?[mnrs]?|x)(?! ?[\d+=*/^−²³-]|\w)",
+        rf"(?P<n>\d{{1,3}})(?P<tail>%ige?[mnrs]?|x){shared.OF_WORDS}",
         _compound,
         unless=r"[-+=−*/(]\s?",
     ),
     rule(r"(?P<n>[\d.]+),[–-] ?(?:€|Euro|EUR)", _whole),
     shared.times(cardinal, "mal"),
+    shared.inches(cardinal, "Komma", "Zoll"),
     *shared.ratios(cardinal, " zu ", " zu "),
 )
 

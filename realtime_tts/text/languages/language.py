@@ -45,16 +45,18 @@ class Kind(Enum):
     TITLE = auto()  # before a name; its full stop is dropped
     PHRASE = auto()  # inside a sentence; its full stop is dropped
     LAST = auto()  # may end a sentence; its full stop stays if a sentence ends there
-    NUMBER = auto()  # only before a number: No. 5
+    NUMBER = auto()  # before a number, No. 5; elsewhere it is Kind.LAST with other words, if any
     PLACE = auto()  # Saint before a name, Street behind one
     SYMBOL = auto()  # as it is written, without a full stop of its own: MB/s, w/
     ZIP = auto()  # only before a number of five digits, without a full stop
     COMPASS = auto()  # before a name, behind a house number
+    YEAR = auto()  # before a number of three or four digits, unless it counts a list: a. b. c.
 
 
 @dataclass(frozen=True, slots=True)
 class Abbreviation:
-    """An abbreviation and its words. `after`: the words behind a name, for Kind.PLACE."""
+    """An abbreviation and its words. `after`: the words behind a name, for Kind.PLACE, or where no
+    number follows, for Kind.NUMBER."""
 
     words: str
     kind: Kind

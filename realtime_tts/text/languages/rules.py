@@ -16,6 +16,12 @@ _UNSPACED = re.compile(r"[^\n<]")
 _WORD = re.compile(rf"[^\s<]{{1,{MAX_WORD}}}")
 _NUMERAL_WORD = re.compile(r"[IVX]+(?P<mark>\w*)")
 _NOTHING = Reading(0, "")
+_INCHES = r"(?:[^\"„“]|(?<=\d)\")*+"
+UNQUOTED = rf"\A{_INCHES}(?:[\"„“][^\"“”]*[\"“”]{_INCHES})*(?<!\")"
+"""Text in which no quotation is open, so that a quotation mark stands for inches; those behind
+numbers in it do, too."""
+OF_WORDS = r"(?! ?[\d+=*^−²³-]| ?/(?![^\W\d_]{3})|\w)"
+"""What follows an x that is no part of a formula; a slash comes before a word: 3x/jour."""
 ROMAN = "(?P<roman>(?=[IVX])X{0,3}(?:IX|IV|V?I{0,3}))"
 """A Roman numeral below 40, in patterns."""
 _Date = Callable[[int, int, int | None, str], str]
@@ -150,10 +156,21 @@ def rated(words: Callable[[int], str], comma: str, of: str) -> Callable[[re.Matc
 def multiples(words: Callable[[int], str], noun: str) -> Rule:
     """Make a rule for how many times, 3x, unless it is a part of a formula."""
     return rule(
-        r"(?P<n>\d{1,3})x(?! ?[\d+=*/^−²³-]|\w)",
+        rf"(?P<n>\d{{1,3}})x{OF_WORDS}",
         lambda match: f"{words(int(match['n']))} {noun}",
         unless=r"[-+=−*(]\s?",
     )
+
+
+def inches(words: Callable[[int], str], comma: str, noun: str) -> Rule:
+    """Make a rule for two inches or more, whose decimals are said one by one: 65", 6,5"."""
+
+    def said(match: re.Match[str]) -> str:
+        whole, _, part = match["n"].partition(",")
+        decimals = f" {comma} {' '.join(words(int(digit)) for digit in part)}" if part else ""
+        return f"{words(int(whole))}{decimals} {noun}"
+
+    return rule(r"(?P<n>(?:[2-9]|[1-9]\d{1,2})(?:,\d{1,2})?)[\"”″]", said, UNQUOTED)
 
 
 def spelled(words: Callable[[int], str]) -> Callable[[re.Match[str]], str]:

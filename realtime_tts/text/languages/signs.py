@@ -13,6 +13,14 @@ from realtime_tts.text.languages.patterns import MAX_WORD, SIGNS, VULGAR
 
 _RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _LOWERED = "₀₁₂₃₄₅₆₇₈₉"
+_ARROW = re.compile(
+    rf"(?P<sign>→|[-=]>(?= [^\W_a-z])|>(?= [^\W\d_a-z]))(?P<number> ?(?:[-−+]?[{SIGNS}]?\d))?"
+)
+_OPEN_ARROW = re.compile(rf"(?:→|[-=]|[-=]?>)(?: ?[-−+]?[{SIGNS}]?)?\Z")
+_MENU = re.compile(r"(?<!\w)[^\W\d_a-z][\w'’-]+ \Z")
+"""A word that names a menu, a page or a button; a single letter is a variable: X > Y."""
+_MEASURED = frozenset("%‰°" + SIGNS)
+_CLOSED = frozenset(")]\"'’”»")
 _RAISED_RUN = re.compile(f"⁻?[{_RAISED}]+")
 _LOWERED_RUN = re.compile(f"[{_LOWERED}]+")
 _DIGITS = str.maketrans(_RAISED + _LOWERED + "⁻", "01234567890123456789-")
@@ -22,7 +30,7 @@ _OPERAND = re.compile(
 _SPACED = frozenset("-−/±")
 _OPERATOR = re.compile(rf"[-+=×÷*/−±] ?(?=[\d√π({SIGNS}]|[−±-]\d|[A-Za-z](?![A-Za-z0-9_]))")
 _OPEN_OPERATOR = re.compile(r"[-+=×÷*/−±] ?(?:[A-Za-z]{1,3}|[−±-])?\Z")
-_BETWEEN = re.compile(rf"[+=] (?=[^\W_]|[{SIGNS}])|=(?=[A-Za-z]{{2,3}}(?![A-Za-z0-9_])|\d)")
+_BETWEEN = re.compile(rf"[+=×] (?=[^\W_]|[{SIGNS}])|=(?=[A-Za-z]{{2,3}}(?![A-Za-z0-9_])|\d)")
 """Signs between words: y = mx + b; in a formula, E=mc²; and in a setting, size=30."""
 _COMPARED = re.compile(rf"(?P<sign>[<>~]=?) ?(?=[-−+]?[{SIGNS}]?\.?\d)")
 _OPEN_COMPARED = re.compile(rf"[<>~]=? ?[-−+]?[{SIGNS}]?\.?\Z")
@@ -48,7 +56,7 @@ _CLOSING = ".:?-/"
 _PATH = re.compile(r"/[\w.-]+\Z")
 _VARIABLE = re.compile(r"(?<![\w.'’/])(?:[a-z]|(?<==)[A-Z]|(?<== )[A-Z])\Z")
 """A letter before a slash that divides it: v = d/t, and I = U/R but not A/C."""
-_LENGTH = re.compile(r"\d ?(?:ft\.?|in\.?|yd\.?|[cmk]?m) \Z")
+_LENGTH = re.compile(r"\d(?: ?(?:ft\.?|in\.?|yd\.?|[cmk]?m)|[\"”″]) \Z")
 _BY_LENGTH = re.compile(r"[x×] ?\d")
 _COUNTRY = re.compile(r"[a-z]{2}(?![\w-])")
 _NONE = Reading(0, "")
@@ -59,7 +67,7 @@ class SignReader:
 
     def __init__(self, language: Language) -> None:
         self._language = language
-        self.alone = "".join(language.signs)
+        self.alone = "".join({*"".join(language.signs)})
         """Characters that are read wherever they stand, also within a word."""
         if language.powers:
             self.alone += _RAISED + _LOWERED + "⁻"
@@ -75,8 +83,12 @@ class SignReader:
         `before`: the text before it, back to some tens of characters.
         """
         char, lang = text[at], self._language
+        if char in "→->=" and "→" in lang.signs:
+            arrow = self._arrow(text, at, before, ended)
+            if arrow is None or arrow.length:
+                return arrow
         if char in lang.signs:
-            return Reading(1, lang.signs[char])
+            return self._sign(text, at, ended)
         if char in self.alone:
             return self._raised(text, at, before, ended)
         if char == "&":
@@ -105,13 +117,39 @@ class SignReader:
             return self._mark(text, at, before, ended)
         return _NONE
 
-    def _key(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
-        if text[at] == "#":
-            return Reading(1, self._language.keys["#"]) if is_pound(before) else _NONE
-        star = is_star(text[at:], before, ended)
-        if star is None:
+    def _sign(self, text: str, at: int, ended: bool) -> Reading | None:
+        """Read a sign that has the same words wherever it stands, or others where it is doubled."""
+        signs, double = self._language.signs, text[at] * 2
+        if double not in signs:
+            return Reading(1, signs[text[at]])
+        if at + 1 == len(text) and not ended:
             return None
-        return Reading(1, self._language.keys["*"]) if star else _NONE
+        length = 2 if text.startswith(double, at) else 1
+        return Reading(length, signs[text[at : at + length]])
+
+    def _arrow(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
+        """Read an arrow, 10 → 20, or one of the way through menus: Settings > Network."""
+        if text[at] != "→" and (before[-1:] != " " or not before[-2:-1].strip()):
+            return _NONE
+        if text[at] == ">" and not _MENU.search(before):
+            return _NONE
+        if not ended and _OPEN_ARROW.match(text, at):
+            return None
+        arrow = _ARROW.match(text, at)
+        if arrow is None:
+            return _NONE
+        lang, behind, end = self._language, before.rstrip(" ")[-1:], arrow.end("sign")
+        if arrow["number"] and (behind.isdecimal() or behind in _MEASURED):
+            return Reading(end - at, lang.to)
+        if behind and (behind.isalnum() or behind in _CLOSED):
+            return Reading(end - at, lang.signs["→"])
+        return Reading(end - at + text.startswith(" ", end), "")  # needs no pause: → Save
+
+    def _key(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
+        is_key = (is_pound if text[at] == "#" else is_star)(text[at:], before, ended)
+        if is_key is None:
+            return None
+        return Reading(1, self._language.keys[text[at]]) if is_key else _NONE
 
     def by(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
         """Read the mark between two lengths: 10 ft x 12 ft."""
@@ -174,7 +212,7 @@ class SignReader:
         if char in _SPACED and before[-1:] != " ":
             return _NONE
         operand = _OPERAND.search(before)
-        between = char in "+=" and before[-1:] == " " and not before[-2:-1].isspace()
+        between = char in "+=×" and before[-1:] == " " and not before[-2:-1].isspace()
         between = between or (char == "=" and is_word_character(before[-1:]))
         if not (operand or between):
             return _NONE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from realtime_tts.text.languages import spanish_rules, tables
-from realtime_tts.text.languages.language import Currency, Kind, Language, Noun
+from realtime_tts.text.languages.language import Abbreviation, Currency, Kind, Language, Noun
 from realtime_tts.text.languages.spanish_words import cardinal, count, date, ordinal, time
 
 _DAYS = tables.entries(
@@ -21,22 +21,27 @@ _ABBREVIATIONS = tables.abbreviations(
         "|izq izquierda|dcha derecha|i.e es decir|P.ej Por ejemplo|Pza plaza"
         "|incl incluido|ref referencia|Ref Referencia|RR.HH recursos humanos|JJ.OO Juegos Olímpicos"
         "|CC.AA comunidades autónomas|pers personas|cdtas cucharaditas|cdta cucharadita"
-        "|cda cucharada|cdas cucharadas",
+        "|izda izquierda|Temp Temperatura|C.P código postal|cda cucharada|cdas cucharadas",
         Kind.SYMBOL: "Sr._y señor y|Dr._y doctor y|Sra._y señora y|D._y don y"
         "|y/o y o|s/n sin número|c/u cada uno|n/a n a|C/_ calle|n.º número|N.º Número|nº número"
-        f"|Nº Número|{tables.ranges(_DAYS, 'a')}"
-        + "".join(f"|s._{roman} siglo {cardinal(n)}" for n, roman in enumerate(_CENTURIES, 11)),
-        Kind.LAST: "etc etcétera|a.C antes de Cristo|d.C después de Cristo|hab habitantes"
+        f"|Nº Número|Núm._de Número de|núm._de número de|{tables.ranges(_DAYS, 'a')}"
+        + "".join(
+            f"|{short}._{roman} {name} {cardinal(n)}"
+            for short, name in (("s", "siglo"), ("S", "Siglo"))
+            for n, roman in enumerate(_CENTURIES, 11)
+        ),
+        Kind.LAST: "etc etcétera|a.C antes de Cristo|d.C después de Cristo"
         "|ene enero|feb febrero|abr abril|jun junio|jul julio|ago agosto|sept septiembre"
         "|oct octubre|nov noviembre|dic diciembre",
-        Kind.NUMBER: "núm número|Núm Número|Máx Máximo|Mín Mínimo|apdo apartado|op opus|min minuto"
+        Kind.NUMBER: "Cód Código|cód código|núm número|Núm Número"
+        "|Máx Máximo|Mín Mínimo|apdo apartado|op opus|min minuto"
         "|"
         + "|".join(f"{day} {name}" for day, name in _DAYS.items())
         + "|No Número|pág página|págs páginas|p página|cap capítulo|art artículo|Art Artículo"
         "|vol volumen|fig figura|máx máximo|mín mínimo",
     },
     spaced=True,
-)
+) | {"hab": Abbreviation("habitación", Kind.NUMBER, "habitantes")}
 _UNITS = (
     tables.nouns(
         tables.plural_s,
@@ -145,7 +150,15 @@ SPANISH = Language(
     phones=r"[679]\d{2}(?: \d{3}){2}(?= ?[.,;:!?)]|\Z)|[679]\d{8}|[679]\d{2}(?: \d\d){3}"
     r"|9\d \d{3}(?: \d\d){2}|\(\d{2,3}\) \d{3,4}-\d{4}|\d{3}-\d{4}"
     r"|\+\d{1,3}(?:[ .-]\(?\d+\)?){2,5}",
-    signs={"§": "párrafo", "≈": "aproximadamente", "√": "raíz de", "π": "pi", "∞": "infinito"}
+    signs={
+        "→": ",",
+        "§": "párrafo",
+        "§§": "párrafos",
+        "≈": "aproximadamente",
+        "√": "raíz de",
+        "π": "pi",
+        "∞": "infinito",
+    }
     | {"≤": "menor o igual que", "≥": "mayor o igual que", "≠": "distinto de"},
     comparisons={"<": "menor que", ">": "mayor que", "~": "unos"}
     | {"<=": "menor o igual que", ">=": "mayor o igual que"},

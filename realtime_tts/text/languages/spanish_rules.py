@@ -197,7 +197,7 @@ _AMOUNTS = (
     rule(
         r"(?!24/7|1/2 )(?P<day>\d{1,2})/(?P<month>\d{1,2})(?![\w/]|\.\d| de(?!\w)| del)",
         shared.dated(date),
-        rf"\b(?i:el|del|al|{_DAYS}),?\s",
+        rf"\b(?i:el|del|al|{_DAYS}|(?:lun|mar|mié|jue|vie|sáb|dom)\.),?\s",
     ),
     rule(
         r"\$(?P<n>\d{1,3}(?:,\d{3})+|\d+(?=\.\d\d(?!\d)| pesos| MXN| USD| dólares)"
@@ -216,6 +216,7 @@ _AMOUNTS = (
 )
 _LAST = (
     rule(r"(?P<n>\d{1,3})[–-](?=\d+ (?P<noun>[^\W\d_]+s)(?!\w))", _range),
+    shared.inches(lambda n: count(n, "f"), "coma", "pulgadas"),
     shared.multiples(cardinal, "veces"),
     shared.times(cardinal, "por"),
     *shared.ratios(cardinal, " a ", " a "),

@@ -27,7 +27,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # the cores are taken by other tests, and torch, which
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # the next conftest.py may import, looks once
+    # the next conftest.py may import, looks once. Where a test has two threads, one that waits
+    # for the other leaves it the core: while it span, that took two thirds of the test's time.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # What the tests of a part share asserts, too, and shall say what was found.
 pytest.register_assert_rewrite(

@@ -167,19 +167,28 @@ class Parent:
         self._messages = sys.stdin.buffer
         self._answers = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
+        self._at_end: Callable[[], None] = lambda: None
+        self._ending = threading.Lock()
 
     def receive(self) -> bytes:
-        """Wait for the next message and return it. Must not be called after `listen`."""
-        return self._receive(lambda: None)
+        """Wait for the next message and return it. After `listen`, only its thread does."""
+        head = self._messages.read(_LENGTH.size)
+        if len(head) == _LENGTH.size:
+            (size,) = _LENGTH.unpack(head)
+            message = self._messages.read(size)
+            if len(message) == size:
+                return message
+        self._end()
 
     def listen(self, on_message: Callable[[bytes], None], at_end: Callable[[], None]) -> None:
         """Start the thread that calls `on_message` with each message, and `at_end` when the parent
         is gone, after which the process ends whatever its other threads do."""
+        self._at_end = at_end
 
         def listen() -> None:
             try:
                 while True:
-                    on_message(self._receive(at_end))
+                    on_message(self.receive())
             except BaseException:  # otherwise the parent's end would go unnoticed
                 traceback.print_exc()
                 os._exit(1)
@@ -193,23 +202,21 @@ class Parent:
             self._answers.write(message)
             self._answers.flush()
         except BrokenPipeError:
-            os._exit(1)
+            self._end()
 
     def check(self) -> None:
         """End the process if the parent is gone although another process that it forked still holds
         its end of the pipe."""
         if os.getppid() != self._pid:
-            os._exit(1)
+            self._end()
 
-    def _receive(self, at_end: Callable[[], None]) -> bytes:
-        head = self._messages.read(_LENGTH.size)
-        if len(head) == _LENGTH.size:
-            (size,) = _LENGTH.unpack(head)
-            message = self._messages.read(size)
-            if len(message) == size:
-                return message
-        at_end()
-        os._exit(1)
+    def _end(self) -> NoReturn:
+        """End the process. Of the threads that notice, one does it: another would cut it off."""
+        with self._ending:
+            try:
+                self._at_end()
+            finally:
+                os._exit(1)
 
 
 def run(module: str, background: bool) -> NoReturn:

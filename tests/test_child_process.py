@@ -41,11 +41,17 @@ def echo(parent):
 
 
 def busy(parent):
-    """Hears nothing more, and says where it will have tidied up."""
+    """Hears nothing more, says where it will have tidied up, and sends until nobody takes it."""
     file = parent.receive().decode()
-    parent.listen(lambda message: None, at_end=lambda: open(file, "w").close())
+
+    def tidy_up():
+        time.sleep(0.2)
+        open(file, "w").close()
+
+    parent.listen(lambda message: None, at_end=tidy_up)
     parent.send(str(os.getpid()).encode())
-    time.sleep(600)
+    while True:
+        parent.send(b"still here")
 
 '''
 
@@ -60,7 +66,9 @@ async def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
     children = []
 
     async def start(main: str = "echo", **options: Any) -> ChildProcess:
-        (tmp_path / f"a_{main}_child.py").write_text(CHILD + f"\n\nmain = {main}\n")
+        module = tmp_path / f"a_{main}_child.py"
+        if not module.exists():  # another child may be reading it
+            module.write_text(CHILD + f"\n\nmain = {main}\n")
         children.append(await ChildProcess.start(f"a_{main}_child", **options))
         return children[-1]
 

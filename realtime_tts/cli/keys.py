@@ -128,13 +128,13 @@ def _made(arguments: argparse.Namespace) -> tuple[Key, str]:
                 "--origin looks like https://example.com or http://localhost:3000 (no path); "
                 f"got {origin!r}. Leave it out for every page that the server allows"
             )
-    key_id, now = new_id(), time.time()
+    key_id, now = new_id(), round(time.time(), 3)
     secret = new_secret(key_id)
     key = Key(
         id=key_id,
         name=name,
         digest=digest_of(secret.encode()),
-        created=round(now, 3),
+        created=now,
         expires=None if arguments.expires is None else _expires(arguments.expires, now),
         origins=tuple(arguments.origin or ()),
         voices=tuple(arguments.voice or ("*",)),

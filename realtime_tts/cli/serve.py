@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import secrets
 import shlex
+import shutil
 import signal
 import sys
 import tempfile
@@ -260,11 +262,14 @@ def tls_config(arguments: argparse.Namespace) -> Iterator[TlsConfig | None]:
 
     everywhere = arguments.host in EVERYWHERE
     hosts = addresses_for_others(arguments.host) if everywhere else [arguments.host]
+    # Named here, so that a signal in the middle of making it leaves nothing.
+    folder = Path(tempfile.gettempdir(), f"realtime-tts-tls-{secrets.token_hex(8)}")
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
-        with tempfile.TemporaryDirectory(prefix="realtime-tts-tls-") as folder:
-            yield write_self_signed(Path(folder), *hosts)
+        folder.mkdir(mode=0o700)
+        yield write_self_signed(folder, *hosts)
     finally:
+        shutil.rmtree(folder, ignore_errors=True)
         signal.signal(signal.SIGTERM, before)
 
 

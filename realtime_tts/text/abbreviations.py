@@ -100,15 +100,15 @@ class AbbreviationReader:
         if spaced and end + 1 == len(text) and not ended:
             return None
         following = text[end + spaced : end + spaced + 1]
-        if entry.kind is Kind.NUMBER and (following.isdecimal() or not entry.after):
-            return Reading(length, words) if following.isdecimal() else Reading(0, "")
+        if entry.kind is Kind.NUMBER:
+            if following.isdecimal() or not entry.after:
+                return Reading(length, words) if following.isdecimal() else Reading(0, "")
+            words = entry.after
         if entry.kind is Kind.COMPASS:
             named = following.isupper() or following.isdecimal()
             return Reading(length, words) if named and previous.isdecimal() else Reading(0, "")
         if entry.kind is Kind.PLACE:
             return self._place(short, entry, following, spaced, before, previous)
-        if entry.kind is Kind.NUMBER:
-            words = entry.after
         if entry.kind in (Kind.LAST, Kind.NUMBER) and (
             not following.strip() or following.isupper()
         ):

@@ -2,9 +2,10 @@
 
 A turn in progress is worth more than a new one. Capacity is how many turns the machine can speak at
 the same time. A held, parked or swapped turn still counts, because it will be back, and one that is
-played faster counts as more than one, because it needs more frames. Where the memory for keys and
-values has a limit, a turn also needs room in it: all live turns and the new one are assumed to
-become as long as turns usually are, and what they need at the worst moment has to fit.
+played faster counts as more than one, because it needs more frames, and more steps for all. Where
+the memory for keys and values has a limit, a turn also needs room in it: all live turns and the new
+one are assumed to become as long as turns usually are, and what they need at the worst moment has
+to fit.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from itertools import chain
 from math import ceil
 
 from tts_scheduler.config import SchedulerConfig
+from tts_scheduler.cost import CostModel
 from tts_scheduler.kv_cache import KVCacheSize
 from tts_scheduler.plan import prompt_positions
 from tts_scheduler.request_table import RequestTable
@@ -101,8 +103,8 @@ def peak_pages(rows: Iterable[Utterance], usual_frames: float, size: KVCacheSize
 class AdmissionControl:
     """Decides which turns may start, from the turns that have ended and those that are live."""
 
-    def __init__(self, config: SchedulerConfig, requests: RequestTable) -> None:
-        self._config, self._requests = config, requests
+    def __init__(self, config: SchedulerConfig, requests: RequestTable, cost: CostModel) -> None:
+        self._config, self._requests, self._cost = config, requests, cost
         # Until a turn has ended: a guess above the queue's timeout would refuse everybody.
         self._turnover = Turnover(min(_USUAL_SECONDS, config.queue_timeout))
         self._frames = UsualLength(_USUAL_SECONDS / config.frame_seconds)
@@ -111,10 +113,10 @@ class AdmissionControl:
         self._memory_is_full = False
         """Whether the first of the queue lacks memory; checked again when a turn has ended."""
 
-    def decide(self, row: Utterance, capacity: int) -> Admission:
-        """Return the decision about a new turn, where `capacity` turns may be live. The turn is not
-        recorded. One with `Utterance.continues` is queued rather than refused."""
-        requests = self._requests
+    def decide(self, row: Utterance) -> Admission:
+        """Return the decision about a new turn. The turn is not recorded. One with
+        `Utterance.continues` is queued rather than refused."""
+        requests, capacity = self._requests, self.in_time(row.extra)
         queued = self._order(*requests.queue, row).index(row) if requests.queue else 0
         live, has_memory = self._live(row), self.has_memory(row)
         if row.continues:
@@ -123,13 +125,13 @@ class AdmissionControl:
                 return Queued()
         return admit(live, queued, capacity, self._turnover, self._config, has_memory)
 
-    def next(self, capacity: int) -> Utterance | None:
+    def next(self) -> Utterance | None:
         """Return the first of the queue, by the accounts' shares, or None if it has to wait."""
         queue = self._requests.queue
         if self._memory_is_full or not queue:
             return None
         first = self._order(*queue)[0]
-        if self._live(first) >= capacity:
+        if self._live(first) >= self.in_time(first.extra):
             return None
         if self.has_memory(first):
             return first
@@ -156,11 +158,23 @@ class AdmissionControl:
             return 0
         return requests.active + ceil(requests.extra + row.extra - _ROUNDING)
 
-    def capacity(self, in_time: int) -> int:
-        """Return how many turns can be live at once, if `in_time` can by the step times. What turns
-        that are played faster take beyond one turn each is no capacity for others."""
+    def in_time(self, extra: float = 0.0) -> int:
+        """Return how many turns can be live at once by the learned step times, one with `extra`
+        (`Utterance.extra`) among them.
+
+        The fastest turn says how many steps there are, and each has its base cost.
+        """
+        config, cost = self._config, self._cost
+        budget = config.utilisation * config.frame_seconds
+        budget -= max(extra, self._requests.most_extra) * cost.costs.base
+        return cost.capacity(budget, config.slots, config.rows_per_step)
+
+    @property
+    def capacity(self) -> int:
+        """How many turns can be live at once, by time and memory. What turns that are played faster
+        take beyond one turn each is no capacity for others."""
         extra = ceil(self._requests.extra - _ROUNDING)
-        return max(1, min(in_time - extra, self.turns_in_memory))
+        return max(1, min(self.in_time() - extra, self.turns_in_memory))
 
     @property
     def turns_in_memory(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import Counter, deque
+from itertools import chain
 
 from tts_scheduler.kv_cache import KVCacheManager
 from tts_scheduler.plan import Prefill, StepPlan
@@ -32,6 +33,14 @@ class RequestTable:
     def active(self) -> int:
         """Number of admitted utterances that are not over."""
         return len(self.waiting) + len(self.speaking)
+
+    @property
+    def most_extra(self) -> float:
+        """The most `Utterance.extra` of an active utterance; 0 without any."""
+        if not self.extra:
+            return 0.0
+        active = chain(self.waiting.values(), self.speaking.values())
+        return max((row.extra for row in active), default=0.0)
 
     def fits(self, prompt_positions: int) -> bool:
         """Return whether memory could hold such a prompt and its speech if nothing else used it."""

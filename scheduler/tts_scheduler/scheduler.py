@@ -44,7 +44,7 @@ class Scheduler:
         kv = None if kv_cache is None else KVCacheManager(config.slots, kv_cache)
         self._planner = Planner(config, self.cost, policy, kv)
         self._requests = RequestTable(config.slots, kv)
-        self._admission = AdmissionControl(config, self._requests)
+        self._admission = AdmissionControl(config, self._requests, self.cost)
         self._opened = 0
         self._steps = 0
 
@@ -105,7 +105,7 @@ class Scheduler:
 
     def _admit(self, row: Utterance, now: float) -> Admission:
         """Decide about a new utterance, and record it unless it is refused."""
-        admission = self._admission.decide(row, self.time_capacity)
+        admission = self._admission.decide(row)
         if isinstance(admission, Queued):
             self._requests.enqueue(row)
         elif isinstance(admission, Admitted):
@@ -275,14 +275,7 @@ class Scheduler:
     def capacity(self) -> int:
         """How many utterances can be active at once, by the learned step times and memory: for
         choosing between machines. Admission looks at the memory itself."""
-        return self._admission.capacity(self.time_capacity)
-
-    @property
-    def time_capacity(self) -> int:
-        """How many utterances may be active at once, by the learned step times alone."""
-        config = self.config
-        budget = config.utilisation * config.frame_seconds
-        return self.cost.capacity(budget, config.slots, config.rows_per_step)
+        return self._admission.capacity
 
     # Moves ----------------------------------------------------------------------------------
 
@@ -291,7 +284,7 @@ class Scheduler:
 
     def _promote(self, now: float) -> None:
         """Admit utterances from the queue while there is capacity."""
-        while (row := self._admission.next(self.time_capacity)) is not None:
+        while (row := self._admission.next()) is not None:
             self._requests.admit(row, now)
 
     def _start(self, prefill: Prefill, result: StepResult) -> None:

@@ -1,5 +1,6 @@
 from collections import Counter
 from collections.abc import Callable, Collection
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -205,6 +206,26 @@ def test_turns_that_are_played_faster_count_as_the_frames_they_need(make_rig: Ma
         rig.scheduler.cancel(id, rig.now)
     slow = [rig.open(f"slow-{i}", 5, speed=0.7) for i in range(8)]
     assert [isinstance(answer, Admitted) for answer in slow] == [True] * 7 + [False]
+
+
+@pytest.mark.parametrize(
+    "speeds, admitted", [((1.4,), 1), ((1.1,), 5), ((1.0, 1.4), 6), ((1.4, 1.0), 1)]
+)
+def test_turns_that_are_played_faster_need_more_steps_and_get_them(
+    make_rig: MakeRig, speeds: tuple[float, ...], admitted: int
+) -> None:
+    """A step of nine rows takes four fifths of a frame, which is all it may, and most of that is
+    the same for any number of rows."""
+    costs = StepCosts(0.05, 0.001, 0.0005, 0.0, 0.0, 0.0)
+    rig = make_rig(costs=costs, slots=32, max_queue=1, queue_timeout=0.01)
+    assert rig.scheduler.capacity == 9
+    for number, speed in zip(range(12), cycle(speeds), strict=False):
+        rig.open(str(number), 600, finish=True, frames=500, speed=speed)
+        rig.scheduler.expire(rig.now + 0.01)
+    assert rig.scheduler.active == admitted
+    while rig.scheduler.active:
+        rig.steps(1)
+    assert not sum(rig.underruns.values())
 
 
 @pytest.mark.parametrize("speed", [0.7, 1.0, 1.1, 1.4])

@@ -353,11 +353,11 @@ class World:
 
     def admitted_turns_fit_the_slots_and_the_queue_its_length(self) -> None:
         assert self.scheduler.active <= self.config.slots
-        queue = self.scheduler._requests.queue
+        queue, admission = self.scheduler._requests.queue, self.scheduler._admission
         assert sum(not row.continues for row in queue) <= self.config.queue_length
-        if not self.scheduler.queued or self.scheduler.active >= self.scheduler.time_capacity:
+        if not queue or self.scheduler.active >= admission.in_time():
             return
-        admission, first = self.scheduler._admission, self.scheduler._requests.queue[0]
+        first = queue[0]
         assert admission._memory_is_full or not admission.has_memory(first)
 
     def what_turns_hold_at_most_is_no_less_than_their_peak(self) -> None:

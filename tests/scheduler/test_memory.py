@@ -387,7 +387,7 @@ def test_the_capacity_is_that_of_turns_in_memory_which_begin_one_after_another(
     """Admission would take in so many of them, and not a fifth more."""
     rig = make_rig(slots=500, kv_cache=memory(pages, 200), step_seconds=0.0001)
     capacity, admission = rig.scheduler.capacity, rig.scheduler._admission
-    assert capacity < rig.scheduler.time_capacity
+    assert capacity < rig.scheduler._admission.in_time()
 
     def fits(turns: int) -> bool:
         usual, prompt = admission._frames.mean, round(admission._prompt.mean)

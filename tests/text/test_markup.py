@@ -314,7 +314,7 @@ def test_any_split_of_any_markup_gives_what_the_whole_does(text: str, sizes: lis
     ]
 
 
-@given(texts)
+@given(texts.filter(lambda text: "```" not in text))  # code is left out to its end
 def test_nothing_that_a_tag_could_be_made_of_is_ever_lost_for_good(text: str) -> None:
     said = heard(run([text + "\n\n</think>-->]]></spell></sub></say-as>\n\n The end."]))
     assert said.endswith("The end.")

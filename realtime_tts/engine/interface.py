@@ -266,4 +266,5 @@ def check_spec(
     language = (spec.language or "auto").lower()
     if language not in info.languages:
         known = ", ".join(info.languages)
-        raise RequestError(f"unknown language {spec.language!r}; this checkpoint has: {known}")
+        message = f"unknown language {spec.language!r}; this checkpoint has: {known}"
+        raise RequestError(message, "language")

@@ -72,6 +72,23 @@ def test_a_slip_is_told_with_the_usage_of_its_command_and_the_nearest_name(
     assert not known or error.endswith(f"all options: realtime-tts {words[0]} --help\n")
 
 
+_INTERRUPTED_IMPORT = """
+import os, runpy, signal, sys
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "realtime_tts.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupt())
+runpy.run_module("realtime_tts", run_name="__main__")
+"""
+
+
+def test_control_c_while_the_command_is_imported_ends_it_quietly() -> None:
+    command = [sys.executable, "-c", _INTERRUPTED_IMPORT]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout + done.stderr) == (ExitStatus.INTERRUPTED, "")
+
+
 def test_what_a_command_needs_is_in_its_short_usage(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["keys", "create", "acme"])

@@ -139,6 +139,11 @@ def test_without_a_server_it_says_how_to_start_one(capsys: pytest.CaptureFixture
         (["bench", "--cut-between", "2,1"], "two times that rise"),
         (["bench", "--client-processes", "0"], "at least 1"),
         (["bench", "--suite", "--mode", "open"], "either it or --mode"),
+        (["bench", "--mode", "closed", "--rate", "2"], "--rate is not for the mode closed"),
+        (["bench", "--arrivals", "9"], "--arrivals is not for the mode closed"),
+        (["bench", "--rate", "2", "--sessions", "4"], "--sessions is not for the mode open"),
+        (["bench", "--mode", "open", "--stop-at-underrun"], "--stop-at-underrun is not for the"),
+        (["bench", "--random-weights", "demo", "--url", "ws://h"], "leave --url out"),
     ],
 )
 def test_flags_that_cannot_work_are_wrong_usage(

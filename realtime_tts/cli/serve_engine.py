@@ -145,6 +145,9 @@ def _voices_dir(arguments: argparse.Namespace) -> str | None:
 
 
 _SLOTS_OF_A_FRONT, _CORES_OF_A_FRONT, _MOST_FRONTS = 64, 2, 8
+_MOST_ASKED = 256
+"""A slip, such as a port in place of their number, would start as many processes, which no machine
+survives."""
 
 
 def front_count(
@@ -156,8 +159,8 @@ def front_count(
     Raises ConfigError.
     """
     if asked is not None:
-        if asked < 1:
-            raise ConfigError(f"--fronts must be at least 1, got {asked}")
+        if not 1 <= asked <= _MOST_ASKED:
+            raise ConfigError(f"--fronts must be from 1 to {_MOST_ASKED}, got {asked}")
         return asked
     slots = sum(len(one.processes()) * one.scheduler.slots for one in engines)
     cores = usable_cores() if cores is None else cores

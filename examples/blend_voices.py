@@ -6,24 +6,28 @@ python examples/blend_voices.py anna ben 0.3 annaben [ws://127.0.0.1:8000]
 no recording, so it speaks in the model's own style.
 """
 
+import argparse
 import sys
 
 from realtime_tts import VoiceClient
 
 
-def main(
-    first: str, second: str, share: str, name: str, server: str = "ws://127.0.0.1:8000"
-) -> None:
+def main(first: str, second: str, share: float, name: str, server: str) -> None:
     voices = VoiceClient(server)
     one, other = voices.embedding(first), voices.embedding(second)
     if one.get("model") != other.get("model"):
         sys.exit(f"{first} and {second} belong to different checkpoints")
-    weight = float(share)
     pairs = zip(one["embedding"], other["embedding"], strict=True)
-    blend = [(1 - weight) * a + weight * b for a, b in pairs]
+    blend = [(1 - share) * a + share * b for a, b in pairs]
     made = voices.register(name, blend, model=one.get("model"))
-    print(f"registered {made['id']}, {1 - weight:.0%} {first} and {weight:.0%} {second}")
+    print(f"registered {made['id']}, {1 - share:.0%} {first} and {share:.0%} {second}")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    parser = argparse.ArgumentParser(description="Blend two registered voices into a new one.")
+    parser.add_argument("first")
+    parser.add_argument("second")
+    parser.add_argument("share", type=float)
+    parser.add_argument("name")
+    parser.add_argument("server", nargs="?", default="ws://127.0.0.1:8000")
+    main(**vars(parser.parse_args()))

@@ -3,13 +3,13 @@
 python examples/say.py "Hello there." hello.wav [ws://127.0.0.1:8000]
 """
 
+import argparse
 import asyncio
-import sys
 
 from realtime_tts import RealtimeTTS, wav_writer
 
 
-async def main(text: str, path: str, server: str = "ws://127.0.0.1:8000") -> None:
+async def main(text: str, path: str, server: str) -> None:
     async with RealtimeTTS(server) as tts:
         with wav_writer(path) as wav:
             async for packet in tts.speak(text):
@@ -17,4 +17,8 @@ async def main(text: str, path: str, server: str = "ws://127.0.0.1:8000") -> Non
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))
+    parser = argparse.ArgumentParser(description="Speak a text into a WAV file.")
+    parser.add_argument("text")
+    parser.add_argument("path")
+    parser.add_argument("server", nargs="?", default="ws://127.0.0.1:8000")
+    asyncio.run(main(**vars(parser.parse_args())))

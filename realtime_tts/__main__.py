@@ -2,6 +2,16 @@
 
 import sys
 
-from realtime_tts.cli import main
 
-sys.exit(main())
+def run() -> int:
+    """Run one command, as the command line says. Returns the exit status."""
+    try:
+        from realtime_tts.cli import main  # here, because Ctrl-C may come while it is imported
+
+        return main()
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(run())

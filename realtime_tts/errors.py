@@ -34,7 +34,12 @@ class VoiceError(RealtimeTTSError, code="bad_voice"):
 
 
 class RequestError(RealtimeTTSError, code="bad_request"):
-    """A turn asks for something the loaded checkpoint or server cannot do."""
+    """A turn asks for something the loaded checkpoint or server cannot do. `field`: the option at
+    fault; "" if unknown."""
+
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
 
 
 class OverloadedError(RealtimeTTSError, code="overloaded", retryable=True):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from importlib.util import find_spec
 from threading import Event, Thread
 
 from limits.errors import ConfigurationError
@@ -24,7 +25,8 @@ from realtime_tts.logs import event
 log = logging.getLogger(__name__)
 
 _SECONDS = 0.1
-_STORES = frozenset({"redis", "rediss", "valkey", "valkeys"})
+_CLIENTS = {"redis": "redis", "rediss": "redis", "valkey": "valkey", "valkeys": "valkey"}
+"""The Python package for each scheme."""
 _STORE_SECONDS = 2.0
 """Seconds that the store may take to answer."""
 
@@ -45,19 +47,25 @@ class Exchange:
         self._in_fleet: Held | None = None
         """Open at all other fronts and servers; None while the store cannot be reached."""
         self._counters = counters
-        self._store = None if url is None else _store(url)
-        self._fleet = None if self._store is None else FleetTable(self._store.storage)
+        self._url = url
+        self._fleet: tuple[RedisStorage, FleetTable] | None = None
+        try:
+            self._fleet = None if url is None else _fleet(url)
+        except ConfigError:
+            raise
+        except Exception:  # a cluster's client connects at once; `meet_fleet` tries again
+            pass
         self._stopping = Event()
         self._threads: list[Thread] = []
 
     @property
     def has_others(self) -> bool:
         """Whether there are other fronts or servers to exchange counts with."""
-        return self._store is not None or self.fronts is not None
+        return self._url is not None or self.fronts is not None
 
     def start(self) -> None:
         """Start the threads that exchange counts, if there are other fronts or servers."""
-        found = ((self.fronts, self.meet_fronts), (self._store, self.meet_fleet))
+        found = ((self.fronts, self.meet_fronts), (self._url, self.meet_fleet))
         works = [work for table, work in found if table is not None]
         self._threads = [
             Thread(target=self._repeat, args=(work,), name="limits", daemon=True) for work in works
@@ -103,19 +111,20 @@ class Exchange:
         except BaseException:
             self._at_fronts = {}
             raise
-        if self._store is None:
+        if self._url is None:
             self._settle(self.fronts)
 
     def meet_fleet(self) -> None:
         """Exchange open sessions and turns, and counts of rate limits, with other servers."""
-        if self._store is None or self._fleet is None:
+        if self._url is None:
             return
         try:
-            self._in_fleet = self._fleet.exchange(self.here)
+            store, table = self._fleet = self._fleet or _fleet(self._url)
+            self._in_fleet = table.exchange(self.here)
         except BaseException:
             self._in_fleet = None
             raise
-        self._settle(self._store)
+        self._settle(store)
 
     def _settle(self, store: Storage | FrontsTable) -> None:
         """Add this process's new counts to the store, and take over the totals of all processes."""
@@ -131,24 +140,27 @@ class Exchange:
                 self._counters.give_back(name, amount)
 
 
-def _store(url: str) -> RedisStorage:
-    """Return the store at that address, without connecting to it. Raises ConfigError."""
-    scheme, given, _ = url.partition("://")
+def _fleet(url: str) -> tuple[RedisStorage, FleetTable]:
+    """Return the store at that address, and the fleet's table in it. Only a cluster's client
+    connects, and raises an error of its own if it cannot. Raises ConfigError."""
+    scheme, given, rest = url.partition("://")
+    store, _, kind = scheme.partition("+")
+    client = _CLIENTS.get(store)
     try:
-        if not given or scheme.partition("+")[0] not in _STORES:
-            raise ValueError("another scheme")
+        if not given or client is None or (kind and not rest):
+            raise ValueError("another scheme, or no host")
         found = storage_from_string(
             url, socket_timeout=_STORE_SECONDS, socket_connect_timeout=_STORE_SECONDS
         )
-    except ValueError:  # not shown: the address may have a password
+    except (ValueError, ConfigurationError):  # not shown: the address may have a password
+        if client is not None and find_spec(client) is None:
+            raise ConfigError(
+                f"--limits-store {scheme}:// needs a client that is not installed: "
+                "pip install redis, or valkey for valkey://"
+            ) from None
         raise ConfigError(
             "limits are shared in Redis or Valkey, and --limits-store is its address, such as "
-            "redis://HOST:6379; what was given is none"
-        ) from None
-    except ConfigurationError:
-        raise ConfigError(
-            f"--limits-store {scheme}:// needs a client that is not installed: "
-            "pip install redis, or valkey for valkey://"
+            "redis://HOST:6379 or redis+cluster://HOST:6379,HOST:6379; what was given is none"
         ) from None
     assert isinstance(found, RedisStorage), "no async+ address was given"
-    return found
+    return found, FleetTable(found.storage)

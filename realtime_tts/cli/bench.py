@@ -44,6 +44,10 @@ _TOO_WIDE = "The table is too wide for this terminal: --markdown FILE writes it.
 
 def run(arguments: argparse.Namespace) -> int:
     check_writable(arguments.json, arguments.markdown, arguments.png)
+    if arguments.random_weights is not None and arguments.url != arguments.parser.get_default(
+        "url"
+    ):
+        raise ConfigError("--random-weights starts a server for the run: leave --url out")
     if arguments.feeds is not None:
         return _feeds(arguments)
     levels = levels_of(arguments)

@@ -191,6 +191,10 @@ def levels_of(arguments: argparse.Namespace) -> list[Level]:
         settings = bench_settings(arguments, arguments.url)
         return suite_levels(settings, sessions, numbers(arguments.rate or "20", float))
     mode = Mode(arguments.mode or ("closed" if arguments.rate is None else "open"))
+    for name in ("sessions", "stop_at_underrun") if mode is Mode.OPEN else ("rate", "arrivals"):
+        if getattr(arguments, name):
+            flag = f"--{name.replace('_', '-')}"
+            raise ConfigError(f"{flag} is not for the mode {mode}: leave it out, or change --mode")
     if mode is Mode.OPEN:
         return [Level(mode, rate=rate) for rate in numbers(arguments.rate or "1", float)]
     climbs = arguments.stop_at_underrun

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from realtime_tts.cli.failures import ExitStatus, check_writable
 from realtime_tts.cli.session_arguments import quoted_flags
+from realtime_tts.errors import ConfigError
 
 if TYPE_CHECKING:
     from realtime_tts.configuration.settings import Settings
@@ -48,6 +49,9 @@ def run(arguments: argparse.Namespace) -> int:
     from realtime_tts.doctor.findings import Verdict, machine_findings
 
     check_writable(arguments.bundle)
+    for flag, given in (("--config", arguments.config), ("--log", arguments.log)):
+        if given is not None and arguments.bundle is None:
+            raise ConfigError(f"{flag} is for the bundle: give --bundle FILE, too, or leave it out")
     settings = _settings(arguments.config) if arguments.bundle else None
     findings = []
     for finding in machine_findings(arguments.host, arguments.port):

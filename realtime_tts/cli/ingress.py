@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 1.0
 _DEFAULTS = IngressConfig()
+_DNS_PORTS = f"{_DEFAULTS.dns_port}/{_DEFAULTS.dns_agent_port}"
 _EXAMPLES = """\
 examples:
   realtime-tts ingress --member 10.0.0.5:8000/8001 --member 10.0.0.6:8000/8001
@@ -68,7 +69,7 @@ def _add_members(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dns-ports",
         metavar="PORT/AGENT_PORT",
-        default=f"{_DEFAULTS.dns_port}/{_DEFAULTS.dns_agent_port}",
+        default=_DNS_PORTS,
         help="of those servers (default: %(default)s)",
     )
 
@@ -120,6 +121,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def ingress_config(arguments: argparse.Namespace) -> IngressConfig:
     """Return the settings that the flags give. Raises ConfigError."""
+    if arguments.dns is None and arguments.dns_ports != _DNS_PORTS:
+        raise ConfigError("--dns-ports is for --dns; other servers are named with their ports")
     port, _, agent_port = arguments.dns_ports.partition("/")
     if not (port.isdecimal() and agent_port.isdecimal()):
         raise ConfigError(f"--dns-ports is PORT/AGENT_PORT, got {arguments.dns_ports!r}")

@@ -33,7 +33,7 @@ measured here.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags of `profile`: those of `serve` that choose a model, and what to measure."""
     parser.epilog = _EXAMPLES
-    parser.add_argument("--model", default="demo", help="as for `serve` (default: demo)")
+    parser.add_argument("--model", help="as for `serve` (default: demo)")
     parser.add_argument("--device", default="auto", help="as for `serve` (default: auto)")
     add_computing_arguments(parser)
     parser.add_argument("--rows", default="1,2,4,8", help="utterances at once (default: 1,2,4,8)")
@@ -73,7 +73,8 @@ def profile_config(arguments: argparse.Namespace, rows: Sequence[int]) -> Engine
     from realtime_tts.cli import serve
     from realtime_tts.profiler.stages import frames_needed
 
-    given = argparse.Namespace(**vars(arguments) | {"model": [arguments.model]})
+    models = None if arguments.model is None else [arguments.model]
+    given = argparse.Namespace(**vars(arguments) | {"model": models})
     flags = ["--slots", str(max(rows))]
     if arguments.random_weights is not None:
         flags += ["--max-frames", str(frames_needed(arguments.repeat))]

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _OPTIONS = {"lead_cap": "lead_seconds", "queue_timeout": "queue_seconds"}
 """Options of `serve` by the scheduler's names for them, where these differ."""
+_OF_A_MODEL = ("model", "random_weights", "dtype", "eager", "threads", "gpu_memory")
+"""Options that mean nothing to the fake engine."""
 
 
 def device_choice(
@@ -47,11 +49,27 @@ def engine_configs(
     arguments: argparse.Namespace, choice: Choice | None = None
 ) -> tuple[EngineConfig, ...]:
     """Return the settings of an engine for each --model. Raises ConfigError."""
+    _check_used(arguments)
     models = arguments.model or ["demo"]
     if len(set(models)) < len(models):
         raise ConfigError(f"a --model is given twice: {', '.join(models)}")
     chosen = choice or device_choice(arguments)
     return tuple(_engine_config(arguments, model, chosen.devices) for model in models)
+
+
+def _check_used(arguments: argparse.Namespace) -> None:
+    """Raise ConfigError for an option that another one would make useless."""
+    from realtime_tts.engine.settings import EngineConfig
+
+    fake = arguments.engine == "fake"
+    for name in _OF_A_MODEL if fake else ():
+        if getattr(arguments, name) not in (None, [], False, "auto"):
+            flag = f"--{name.replace('_', '-')}"
+            raise ConfigError(f"--engine fake makes tones and takes no {flag}; give one of the two")
+    if not fake and arguments.step_seconds != EngineConfig().step_seconds:
+        raise ConfigError("--step-seconds is for --engine fake; leave it out with a model")
+    if arguments.random_weights is not None and arguments.model:
+        raise ConfigError("random weights take the place of a model; give one of the two")
 
 
 def engine_config(arguments: argparse.Namespace, choice: Choice | None = None) -> EngineConfig:
@@ -68,8 +86,6 @@ def _engine_config(
     from realtime_tts.engine.guards import GuardConfig
     from realtime_tts.engine.settings import EngineConfig
 
-    if arguments.engine == "fake" and model != "demo":
-        raise ConfigError("--engine fake makes tones and takes no --model; give one of the two")
     no_gpu = arguments.devices == "all" and chosen == ("cpu",)
     devices = () if arguments.devices is None or no_gpu else chosen
     # A thread on a CPU, where torch computes outside of Python's lock; elsewhere a process.
@@ -129,6 +145,9 @@ def _voices_dir(arguments: argparse.Namespace) -> str | None:
 
 
 _SLOTS_OF_A_FRONT, _CORES_OF_A_FRONT, _MOST_FRONTS = 64, 2, 8
+_MOST_ASKED = 256
+"""A slip, such as a port in place of their number, would start as many processes, which no machine
+survives."""
 
 
 def front_count(
@@ -140,8 +159,8 @@ def front_count(
     Raises ConfigError.
     """
     if asked is not None:
-        if asked < 1:
-            raise ConfigError(f"--fronts must be at least 1, got {asked}")
+        if not 1 <= asked <= _MOST_ASKED:
+            raise ConfigError(f"--fronts must be from 1 to {_MOST_ASKED}, got {asked}")
         return asked
     slots = sum(len(one.processes()) * one.scheduler.slots for one in engines)
     cores = usable_cores() if cores is None else cores

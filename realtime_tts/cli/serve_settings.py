@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from realtime_tts.cli.serve_arguments import KEYS_VARIABLE, RELOADED, add_arguments
+from realtime_tts.cli.session_arguments import URL_VARIABLE
 from realtime_tts.configuration.file import STANDARD_INPUT, FileContents, read_file
 from realtime_tts.configuration.following import Fresh
 from realtime_tts.configuration.options import PREFIX, Option, options_of
@@ -21,6 +22,7 @@ from realtime_tts.configuration.settings import (
     command_line_layer,
     environment_layer,
     resolved,
+    unread_variables,
 )
 from realtime_tts.configuration.stamps import Stamp, stamp
 from realtime_tts.errors import ConfigError
@@ -32,6 +34,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _FILE_VARIABLE = f"{PREFIX}CONFIG"
+_READ_ELSEWHERE = {URL_VARIABLE, f"{PREFIX}COMMIT"} | {
+    PREFIX + name for name in ("CLIENT", "LENDER", "PYTHON", "TEST_BROWSER", "TEST_SERVER")
+}
+"""Variables of commands that connect, of the load generator, and of the project's tests."""
 
 
 @cache
@@ -78,7 +84,9 @@ class Sources:
         self.files = {**contents.files, **{path: stamp(path) for path in paths}}
         if contents.faults or faults:
             raise Faults([*contents.faults, *faults])
-        return Settings(options, given, self.file, contents.warnings)
+        read = {_FILE_VARIABLE, *_READ_ELSEWHERE, *contents.variables}
+        unread = unread_variables(options, self._environment, read)
+        return Settings(options, given, self.file, (*contents.warnings, *unread))
 
 
 class RunningSettings:

@@ -30,6 +30,8 @@ class FileContents:
     faults: tuple[str, ...] = ()
     files: Mapping[Path, Stamp] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    variables: frozenset[str] = frozenset()
+    """The variables that it names in place of secrets."""
 
 
 def read_file(name: str, options: Sequence[Option], environment: Mapping[str, str]) -> FileContents:
@@ -55,6 +57,7 @@ def read_file(name: str, options: Sequence[Option], environment: Mapping[str, st
         tuple(f"{name}: {fault}" for fault in faults),
         files | reading.files,
         tuple(_too_open(files if reading.literal_secrets else (), reading.files)),
+        frozenset(reading.variables),
     )
 
 

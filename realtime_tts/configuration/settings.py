@@ -4,19 +4,23 @@ wins: the command line, the environment, the file, the default."""
 from __future__ import annotations
 
 import argparse
+import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from realtime_tts.configuration.options import Option, check_text, split
+from realtime_tts.configuration.options import PREFIX, Option, check_text, split
 from realtime_tts.configuration.stamps import Stamp, stamp
 from realtime_tts.errors import ConfigError
 
 COMMAND_LINE, ENVIRONMENT, FILE, DEFAULT = "command line", "environment: ", "file", "default"
 _OF_KUBERNETES = re.compile(r"(tcp|udp|sctp)://")
 """A Service named realtime-tts puts REALTIME_TTS_PORT=tcp://… into the environment of every pod."""
+_NAMED_BY_KUBERNETES = re.compile(r"_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_[A-Z]+_(PROTO|PORT|ADDR)$")
+"""The names of its other variables about a Service."""
+_LIST = "`realtime-tts config --example` lists them all"
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,23 @@ def environment_layer(
     return layer, faults
 
 
+def unread_variables(
+    options: Sequence[Option], environment: Mapping[str, str], others: Collection[str]
+) -> Iterator[str]:
+    """Yield a warning for each variable that is named like one of ours and that nothing reads.
+    `others`: variables that are read elsewhere."""
+    known = [name for option in options for name in option.variables]
+    for name, text in sorted(environment.items()):
+        of_kubernetes = _OF_KUBERNETES.match(text) or _NAMED_BY_KUBERNETES.search(name)
+        if not name.startswith(PREFIX) or not text or of_kubernetes:
+            continue
+        if name not in known and name not in others:
+            own = {one.removeprefix(PREFIX): one for one in known}
+            near = difflib.get_close_matches(name.removeprefix(PREFIX).upper(), own, 1)
+            hint = f"did you mean {own[near[0]]}?" if near else _LIST
+            yield f"{name}: there is no such variable; {hint}"
+
+
 def _hidden(option: Option) -> object:
     """Return what a file has in place of a secret that is not shown: a reference, which is an error
     if the secret was not put there."""
@@ -129,6 +150,7 @@ class Reading:
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
         self.files: dict[Path, Stamp] = {}
+        self.variables: set[str] = set()
         self.literal_secrets = False
 
     def given(self, option: Option, value: object) -> Given:
@@ -156,6 +178,7 @@ class Reading:
             case {"file": str(name), **rest} if not rest:
                 text = self._text_of(name)
             case {"env": str(name), **rest} if not rest:
+                self.variables.add(name)
                 text = self._environment.get(name, "").strip()
                 if not text:
                     raise ConfigError(f"the environment's {name} is not set")

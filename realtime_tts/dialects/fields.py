@@ -25,14 +25,13 @@ _MAX_DIGITS = 20  # Python refuses more than 4,300
 
 
 class WrongField(RequestError):
-    """A field has a wrong value. `field` is its path, such as `voice.id`; "" if unknown. `reason`:
-    the API's word for it, if it has one; `status`: the HTTP status."""
+    """A field has a wrong value. `field` is its path, such as `voice.id`. `reason`: the API's word
+    for it, if it has one; `status`: the HTTP status."""
 
     def __init__(
         self, message: str, field: str = "", reason: str | None = None, status: int = 400
     ) -> None:
-        super().__init__(message)
-        self.field = field
+        super().__init__(message, field)
         self.reason = reason
         self.status = status
 

@@ -116,7 +116,8 @@ class OpenAI(Api):
     def of_problem(self, problem: RequestError | ProtocolError) -> Refusal:
         if isinstance(problem, WrongField):
             return Refusal(problem.status, problem.reason, str(problem), problem.field or None)
-        return Refusal(400, None, str(problem))
+        field = problem.field if isinstance(problem, RequestError) else ""
+        return Refusal(400, None, str(problem), field or None)
 
     def body(self, refusal: Refusal, request_id: str) -> dict[str, Any]:
         error: Problem = {

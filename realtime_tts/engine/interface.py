@@ -116,6 +116,8 @@ class EngineInfo(msgspec.Struct, frozen=True):
     longer text is spoken in several utterances."""
     voice_family: str = ""
     """`model` of the registered voices that it can speak; empty: unknown."""
+    voice_numbers: int = 0
+    """How many numbers the embedding of such a voice has; 0: unknown, or any."""
 
     executions: tuple[Execution, ...] = ()
     """One for each device; empty for an engine that computes nothing."""
@@ -266,4 +268,5 @@ def check_spec(
     language = (spec.language or "auto").lower()
     if language not in info.languages:
         known = ", ".join(info.languages)
-        raise RequestError(f"unknown language {spec.language!r}; this checkpoint has: {known}")
+        message = f"unknown language {spec.language!r}; this checkpoint has: {known}"
+        raise RequestError(message, "language")

@@ -132,6 +132,7 @@ class ModelEngine(Engine):
             random_weights=self._model.config.random_weights,
             row_buckets=self._row_buckets,
             voice_family=config.family,
+            voice_numbers=config.talker.transformer.hidden,
             text_normalization=config.text_normalization,
             instructions=config.follows_instructions,
             safe_tokens=int(config.safe_positions / _POSITIONS_PER_TOKEN),

@@ -277,7 +277,8 @@ class PromptBuilder:
         language = (spec.language or AUTO).lower()
         if language != AUTO and language not in self._config.languages:
             known = ", ".join((AUTO, *self._config.languages))
-            raise RequestError(f"unknown language {spec.language!r}; this checkpoint has: {known}")
+            message = f"unknown language {spec.language!r}; this checkpoint has: {known}"
+            raise RequestError(message, "language")
         dialect = talker.dialects.get((spec.speaker or "").lower())
         if dialect is not None and language in (AUTO, "chinese"):
             return talker.languages[dialect]

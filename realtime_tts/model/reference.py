@@ -17,6 +17,7 @@ from realtime_tts.model.codec_state import StreamState
 from realtime_tts.model.codec_step import SlotCodec
 from realtime_tts.model.config import CodecConfig, ModelConfig
 from realtime_tts.model.voice import Voice
+from realtime_tts.voices.errors import wrong_length
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,9 +54,7 @@ def to_reference(
     hidden, speaker = config.talker.transformer.hidden, voice.embedding
     if len(speaker) != hidden:
         raise RequestError(
-            f"voice {voice.name!r} was made for {voice.model}: its embedding has {len(speaker)} "
-            f"numbers, this checkpoint ({config.family}) takes {hidden}. A Base checkpoint of the "
-            "voice's own size can speak it, or clone it again with this one"
+            wrong_length(voice.name, voice.model, len(speaker), config.family, hidden)
         )
     if voice.codes is None:
         return Reference(speaker)

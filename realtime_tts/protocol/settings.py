@@ -107,7 +107,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         """Raise RequestError for settings beyond these limits."""
         if settings.lead_ms > self.max_lead_ms:
             raise RequestError(
-                f"`lead_ms` must be at most {self.max_lead_ms}, found {settings.lead_ms}"
+                f"`lead_ms` must be at most {self.max_lead_ms}, found {settings.lead_ms}",
+                "lead_ms",
             )
         chars = len(settings.instructions or "")
         if chars > self.max_instructions_chars:

@@ -18,6 +18,7 @@ from realtime_tts.server.auth import account_of
 from realtime_tts.server.endpoints import Endpoint, Handler, answered, read_upload
 from realtime_tts.server.front import SERVER_NAME, Front
 from realtime_tts.voices.errors import (
+    BadVoiceRequest,
     BuiltInVoice,
     CannotClone,
     NotAllowed,
@@ -26,6 +27,7 @@ from realtime_tts.voices.errors import (
     UploadTooLarge,
     VoiceRequestError,
     not_allowed,
+    wrong_length,
 )
 from realtime_tts.voices.file import VoiceRecord
 from realtime_tts.voices.form import MAX_BODY_BYTES, MAX_JSON_BYTES, parse_embedding, too_large
@@ -175,10 +177,12 @@ async def _create(front: Front, request: Request) -> Response:
         body = await read_upload(request, MAX_JSON_BYTES, _too_large_json)
         asked, embedding = parse_embedding(b"".join(body))
         _check_name(account, asked.name)
+        model = asked.model or info.voice_family or info.model
+        _check_length(info, asked.name, model, len(embedding))
         record = await library.register(
             asked.name,
             embedding,
-            model=asked.model or info.voice_family or info.model,
+            model=model,
             language=asked.language,
             reserved=info.voices,
         )
@@ -209,6 +213,14 @@ def _too_large_json(found: str) -> UploadTooLarge:
 def _check_name(account: Account, name: str) -> None:
     if not account.may_register(name):
         raise not_allowed(name)
+
+
+def _check_length(info: EngineInfo, name: str, model: str, found: int) -> None:
+    """Refuse an embedding that none of the loaded checkpoints of its model could speak. Of other
+    models nothing is known: the voice may be for another server with the same folder."""
+    for one in _models(info):
+        if one.clones and one.voice_family == model and one.voice_numbers not in (0, found):
+            raise BadVoiceRequest(wrong_length(name, model, found, model, one.voice_numbers))
 
 
 def _usable(request: Request) -> str:

@@ -78,6 +78,16 @@ def speaker_exists(name: str) -> VoiceExists:
     return VoiceExists(f"{name!r} is a speaker of a loaded checkpoint: choose another name")
 
 
+def wrong_length(name: str, model: str, found: int, family: str, wanted: int) -> str:
+    """Return the message for a voice made for `model` whose embedding has not the length that a
+    checkpoint of this family takes."""
+    return (
+        f"voice {name!r} was made for {model}: its embedding has {found} numbers, this checkpoint "
+        f"({family}) takes {wanted}. A Base checkpoint of the voice's own size can speak it, or "
+        "clone it again with this one"
+    )
+
+
 def not_allowed(name: str) -> NotAllowed:
     """Make the error for a name that the client's key may not use."""
     return NotAllowed(f"this key may not register or delete a voice named {name[:80]!r}")

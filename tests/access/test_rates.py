@@ -201,9 +201,11 @@ def test_servers_share_windows_in_redis(redis: str) -> None:
     check_shared_rates(Servers(redis, None))
 
 
-def test_without_its_store_a_server_goes_by_its_own_counts_and_loses_none() -> None:
+@pytest.mark.parametrize("url", ["redis://127.0.0.1:1", "redis+cluster://127.0.0.1:1"])
+def test_without_its_store_a_server_goes_by_its_own_counts_and_loses_none(url: str) -> None:
     counters = Counters()
-    exchange = Exchange(counters, "redis://127.0.0.1:1")
+    exchange = Exchange(counters, url)
+    assert exchange.has_others
     counters.incr("window", 60, 5)
     with pytest.raises(Exception, match="127.0.0.1:1"):
         exchange.meet_fleet()
@@ -311,7 +313,11 @@ def test_fronts_do_not_wait_for_a_store_that_does_not_answer(tmp_path: Path) -> 
     assert 1 <= len(connections) <= 5
 
 
-@pytest.mark.parametrize("url", ["", "memory://", "redis", "http://x", "async+redis://x"])
+@pytest.mark.parametrize(
+    "url",
+    ["", "memory://", "redis", "http://x", "async+redis://x"]
+    + ["redis+other://x", "redis+cluster://", "redis+cluster://x"],
+)
 def test_a_store_that_is_none_is_told(url: str) -> None:
     with pytest.raises(ConfigError, match="Redis or Valkey"):
         Exchange(Counters(), url)

@@ -72,6 +72,23 @@ def test_a_slip_is_told_with_the_usage_of_its_command_and_the_nearest_name(
     assert not known or error.endswith(f"all options: realtime-tts {words[0]} --help\n")
 
 
+_INTERRUPTED_IMPORT = """
+import os, runpy, signal, sys
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "realtime_tts.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupt())
+runpy.run_module("realtime_tts", run_name="__main__")
+"""
+
+
+def test_control_c_while_the_command_is_imported_ends_it_quietly() -> None:
+    command = [sys.executable, "-c", _INTERRUPTED_IMPORT]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout + done.stderr) == (ExitStatus.INTERRUPTED, "")
+
+
 def test_what_a_command_needs_is_in_its_short_usage(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["keys", "create", "acme"])
@@ -119,9 +136,18 @@ def test_without_a_server_it_says_how_to_start_one(capsys: pytest.CaptureFixture
         (["bench", "--cut-between", "1"], "two numbers"),
         (["bench", "--json", "no/folder/bench.json"], "there is no folder no/folder"),
         (["profile", "--json", "no/folder/profile.json"], "there is no folder no/folder"),
+        (["doctor", "--config", "tts.toml"], "--config is for the bundle"),
+        (["doctor", "--log", "tts.log"], "--log is for the bundle"),
+        (["keys", "list", "--keys", "no.json"], "there is no file no.json"),
+        (["keys", "revoke", "acme", "--keys", "no.json"], "there is no file no.json"),
         (["bench", "--cut-between", "2,1"], "two times that rise"),
         (["bench", "--client-processes", "0"], "at least 1"),
         (["bench", "--suite", "--mode", "open"], "either it or --mode"),
+        (["bench", "--mode", "closed", "--rate", "2"], "--rate is not for the mode closed"),
+        (["bench", "--arrivals", "9"], "--arrivals is not for the mode closed"),
+        (["bench", "--rate", "2", "--sessions", "4"], "--sessions is not for the mode open"),
+        (["bench", "--mode", "open", "--stop-at-underrun"], "--stop-at-underrun is not for the"),
+        (["bench", "--random-weights", "demo", "--url", "ws://h"], "leave --url out"),
     ],
 )
 def test_flags_that_cannot_work_are_wrong_usage(

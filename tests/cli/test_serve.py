@@ -76,6 +76,13 @@ def test_keys_come_from_the_flags_or_else_from_the_environment(
         ["--queue-seconds", "inf"],
         ["--step-seconds", "nan"],
         ["--engine", "fake", "--model", "somewhere"],
+        ["--engine", "fake", "--model", "demo"],
+        ["--engine", "fake", "--random-weights", "demo"],
+        ["--engine", "fake", "--dtype", "float16"],
+        ["--engine", "fake", "--eager"],
+        ["--engine", "fake", "--threads", "2"],
+        ["--engine", "fake", "--gpu-memory", "8GiB", "--device", "cuda"],
+        ["--step-seconds", "0.01"],
         ["--engine", "inline", "--devices", "cpu,cpu"],
         ["--gpu-memory", "40GiB"],
         ["--gpu-memory", "lots", "--device", "cuda"],
@@ -206,8 +213,9 @@ def test_random_weights_make_noise_that_no_guard_ends_and_are_else_as_a_checkpoi
         trained = engine_config(flags(*words))
         assert not random.guards.enabled and trained.guards.enabled
         assert replace(random, random_weights=None, guards=trained.guards) == trained
-    with pytest.raises(ConfigError, match="give one of the two"):
-        engine_config(flags("--random-weights", "0.6B", "--model", "somewhere"))
+    for model in ("somewhere", "demo"):
+        with pytest.raises(ConfigError, match="give one of the two"):
+            engine_config(flags("--random-weights", "0.6B", "--model", model))
 
 
 def test_a_server_with_random_weights_says_so_in_its_welcome_and_in_its_log() -> None:

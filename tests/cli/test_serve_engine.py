@@ -143,10 +143,11 @@ def test_fronts_follow_from_slots_and_cores_unless_they_were_asked_for(
     assert front_count(arguments.fronts, engines, cores) == fronts
 
 
-def test_a_server_has_a_front() -> None:
-    arguments = flags("--fronts", "0")
-    with pytest.raises(ConfigError, match="--fronts must be at least 1, got 0"):
-        front_count(arguments.fronts, engine_configs(arguments, Choice(("cpu",))))
+def test_a_server_has_a_front_and_not_thousands() -> None:
+    for wrong in ("0", "8000"):
+        arguments = flags("--fronts", wrong)
+        with pytest.raises(ConfigError, match=f"--fronts must be from 1 to 256, got {wrong}"):
+            front_count(arguments.fronts, engine_configs(arguments, Choice(("cpu",))))
 
 
 def test_a_session_is_an_open_file_and_as_many_as_the_system_allows_may_be_open() -> None:

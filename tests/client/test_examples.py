@@ -36,6 +36,13 @@ def seconds(path: Path) -> float:
         return file.getnframes() / file.getframerate()
 
 
+@pytest.mark.parametrize("example", ["say.py", "blend_voices.py"])
+def test_without_what_it_needs_an_example_prints_its_usage(example: str) -> None:
+    command = [sys.executable, str(EXAMPLES / example)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr[:6]) == (2, "usage:")
+
+
 async def test_say_writes_a_wav_file(url: str, tmp_path: Path) -> None:
     await run("say.py", "Hello there.", str(tmp_path / "hello.wav"), url)
     assert seconds(tmp_path / "hello.wav") > 0.5

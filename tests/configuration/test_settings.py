@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from realtime_tts.configuration.stamps import stamp
 from realtime_tts.configuration.toml import settings_as_toml, toml_value
 from realtime_tts.errors import ConfigError
 from tests.configuration.values import as_text, as_words, file_of, values
+from tests.serving import ROOT
 
 OPTIONS = serve_options()
 SOURCES = ("command line", "environment", "file")
@@ -121,6 +123,53 @@ def test_wrong_variables_are_all_told_by_their_names() -> None:
         "REALTIME_TTS_EAGER: expected true or false, got 'perhaps'",
         "REALTIME_TTS_PORT: expected an integer, got 'x'",
     )
+
+
+@pytest.mark.parametrize(
+    ("variable", "meant"),
+    [
+        ("REALTIME_TTS_PROT", "did you mean REALTIME_TTS_PORT?"),
+        ("REALTIME_TTS_log_level", "did you mean REALTIME_TTS_LOG_LEVEL?"),
+        ("REALTIME_TTS_QQ", "`realtime-tts config --example` lists them all"),
+    ],
+)
+def test_a_variable_that_nothing_reads_is_told_with_the_nearest_one(
+    variable: str, meant: str
+) -> None:
+    warning = f"{variable}: there is no such variable; {meant}"
+    assert read([], {variable: "9000", "REALTIME_TTS_UNSET": ""}).warnings == (warning,)
+
+
+def test_no_variable_that_something_reads_is_told(tmp_path: Path) -> None:
+    """Nor what Kubernetes says of Services whose names begin with realtime-tts."""
+    file = tmp_path / "config.toml"
+    file.write_text('[access]\napi-key = { env = "REALTIME_TTS_SECRET" }\n')
+    kubernetes = {
+        "REALTIME_TTS_SERVICE_HOST": "10.0.0.1",
+        "REALTIME_TTS_SERVERS_SERVICE_PORT_HTTP": "8000",
+        "REALTIME_TTS_PORT_8000_TCP": "tcp://10.0.0.1:8000",
+        "REALTIME_TTS_PORT_8000_TCP_ADDR": "10.0.0.1",
+    }
+    words = re.compile(r"REALTIME_TTS_[A-Z]+(?:_[A-Z]+)*(?![A-Z_…])")
+    files = [
+        path
+        for place in (
+            "realtime_tts",
+            "deploy",
+            "docs",
+            "examples",
+            "client_js/test",
+            "tests/clients",
+        )
+        for path in (ROOT / place).rglob("*")
+        if path.suffix in {".py", ".js", ".md", ".yaml", ".tpl", ".service"}
+    ]
+    named = {name for path in files for name in words.findall(path.read_text(encoding="utf-8"))}
+    assert {"REALTIME_TTS_URL", "REALTIME_TTS_COMMIT", "REALTIME_TTS_PYTHON"} <= named
+    named -= {variable for option in OPTIONS for variable in option.variables}
+    values = dict.fromkeys(named, "x") | {"REALTIME_TTS_SECRET": "a-key"} | kubernetes
+    values["REALTIME_TTS_CONFIG"] = str(file)
+    assert [one for one in read([], values, file).warnings if "variable" in one] == []
 
 
 # What is possible alone, and not together.

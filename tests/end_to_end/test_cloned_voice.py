@@ -69,7 +69,9 @@ async def test_a_recording_becomes_a_voice_that_speaks_in_both_modes(url: str) -
     given = exported["embedding"]
     await asyncio.to_thread(client.register, "copy", given, model=exported["model"])
     assert await spoken(url, "copy", layout=layout) == heard["sound"]
-    await asyncio.to_thread(client.register, "foreign", [0.5, -0.5, 0.25])
+    with pytest.raises(RequestError, match="embedding has 3 numbers"):
+        await asyncio.to_thread(client.register, "short", [0.5, -0.5, 0.25])
+    await asyncio.to_thread(client.register, "foreign", [0.5, -0.5, 0.25], model="another")
     with pytest.raises((RequestError, TurnError), match="embedding has 3 numbers"):
         await spoken(url, "foreign")
     await asyncio.to_thread(client.delete, "sound")

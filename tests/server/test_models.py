@@ -44,7 +44,8 @@ class Base(FakeEngine):
 
     @property
     def info(self) -> EngineInfo:
-        return replace(super().info, model="base", variant="base", voices=(), default_voice=None)
+        told = {"model": "base", "variant": "base", "voices": (), "default_voice": None}
+        return replace(super().info, **told, voice_numbers=64)
 
     def check(self, spec: UtteranceSpec) -> None:
         if not spec.voice:
@@ -125,6 +126,21 @@ async def test_a_session_s_voice_or_model_picks_the_checkpoint(both: Both) -> No
     ready = await both.speak("?model=base&voice=anna")
     assert not both.given["custom"] and both.given["base"]
     assert (ready["settings"]["model"], ready["settings"]["voice"]) == ("base", "anna")
+
+
+async def test_an_embedding_has_the_length_that_its_checkpoint_takes(both: Both) -> None:
+    async with httpx2.AsyncClient(base_url=both.server.url, trust_env=False, verify=False) as http:
+
+        async def give(name: str, numbers: int, **model: str) -> httpx2.Response:
+            body = {"name": name, "embedding": [0.5] * numbers, **model}
+            return await http.post("/v1/voices", json=body)
+
+        for model in ({}, {"model": "fake"}):
+            refused = await give("anna", 3, **model)
+            assert (refused.status_code, refused.json()["code"]) == (400, "bad_request")
+            assert "its embedding has 3 numbers" in refused.json()["message"]
+        assert (await give("anna", 64)).status_code == 201
+        assert (await give("ben", 3, model="of another server")).status_code == 201
 
 
 async def test_a_session_may_name_its_voice_later_but_a_turn_needs_one(both: Both) -> None:

@@ -53,8 +53,8 @@ class Exchange:
             self._fleet = None if url is None else _fleet(url)
         except ConfigError:
             raise
-        except Exception:  # a cluster's client connects at once; `meet_fleet` tries again
-            pass
+        except Exception as error:  # a cluster's client connects at once; `meet_fleet` tries again
+            log.debug("the store of limits is away: %s", type(error).__name__)
         self._stopping = Event()
         self._threads: list[Thread] = []
 

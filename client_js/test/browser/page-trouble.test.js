@@ -32,7 +32,8 @@ test("a server that is gone is missed, with what was not heard, until it is back
   await page.evaluate(() => (document.querySelector("#options").open = true));
   await page.selectOption("#voice", "bass");
   await serve(t, "--engine", "fake", "--port", new URL(url).port);
-  await page.waitForFunction(() => document.querySelector("#state").dataset.state !== "trouble");
+  await until(page, "idle");
+  assert.match(await page.textContent("#state"), /^Ready/);
   assert.equal(await page.inputValue("#voice"), "bass");
   await stream(page, "One two.");
   await until(page, "done");

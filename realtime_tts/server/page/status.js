@@ -13,7 +13,6 @@ const OF_SPEECH = {
   held: "Held: all the text there is has been said",
   interrupted: "Interrupted",
   done: "Done",
-  failed: "Stopped by an error",
 };
 
 export class Status {
@@ -58,9 +57,9 @@ export class Status {
       const when = ` ${again} ${seconds > 0 ? `in ${seconds} s` : "now"}.`;
       return { state: "trouble", text: until ? text + when : text };
     }
-    if (speech && this.#server.state === "idle") {
-      return { state: speech, text: (OF_SPEECH[speech] ?? "") + more };
-    }
+    // One that failed has none: what went wrong is said as trouble until it is over.
+    const words = OF_SPEECH[speech];
+    if (words && this.#server.state === "idle") return { state: speech, text: words + more };
     return this.#server;
   }
 }

@@ -121,6 +121,8 @@ test("a full server says when it is tried again, and what was typed is spoken th
   await page.click("#typed");
   await page.keyboard.type("What I have typed stays. And so does this");
   await trouble(page, "The server is full: all 1 sessions are taken. Trying again in 2 s."); // it counts
+  const read = await page.locator("#state").ariaSnapshot();
+  assert.match(read, /Trying again"?$/, "the seconds are not read aloud one by one");
   await page.keyboard.type(" word. ");
   assert.equal(await page.inputValue("#typed"), "What I have typed stays. And so does this word. ");
   await trouble(page, "Trying again in 1 s.");

@@ -9,7 +9,6 @@ import { Turn } from "./turn.js";
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 8_000;
 
-/** @implements {api.RealtimeTTS} */
 export class RealtimeTTS {
   #open;
   #options;

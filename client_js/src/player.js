@@ -9,7 +9,6 @@ import { ClientError, SAMPLE_RATE, deferred } from "./protocol.js";
 const REPORT_SECONDS = 0.25;
 const CLEAR_MS = 100;
 
-/** @implements {player.Playback} */
 class Playback {
   /** @type {internal.Deferred<api.TurnResult>} */
   #done = deferred();
@@ -70,7 +69,6 @@ class Playback {
   }
 }
 
-/** @implements {player.Player} */
 export class Player extends EventTarget {
   /** @type {Map<number, Playback>} */
   #playbacks = new Map();
@@ -160,7 +158,7 @@ export class Player extends EventTarget {
   }
 
   get #interrupted() {
-    return /** @type {string} */ (this.#context?.state) === "interrupted";
+    return this.#context?.state === "interrupted";
   }
 
   /** After a call, iOS leaves it to the page to go on. */

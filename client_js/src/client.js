@@ -104,8 +104,8 @@ export class RealtimeTTS {
   /** @param {Connection} connection */
   #use(connection) {
     connection.onLost = () => {
-      this.#options.onConnected(false);
       if (this.#options.giveUpAfterMs) this.#reconnect();
+      this.#options.onConnected(false);
     };
     return connection;
   }

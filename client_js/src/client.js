@@ -9,7 +9,6 @@ import { Turn } from "./turn.js";
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 8_000;
 
-/** @implements {api.RealtimeTTS} */
 export class RealtimeTTS {
   #open;
   #options;
@@ -105,8 +104,8 @@ export class RealtimeTTS {
   /** @param {Connection} connection */
   #use(connection) {
     connection.onLost = () => {
-      this.#options.onConnected(false);
       if (this.#options.giveUpAfterMs) this.#reconnect();
+      this.#options.onConnected(false);
     };
     return connection;
   }

@@ -22,6 +22,8 @@ export class Connection {
   onLost = () => {};
   /** @type {wire.Ready} */
   ready = /** @type {any} */ (null);
+  /** Of turns that begin now. */
+  last = this.ready;
   /** @type {Outbox} */
   outbox = /** @type {any} */ (null);
   /** @type {internal.Waiter[]} one for each `session.start` */
@@ -53,8 +55,9 @@ export class Connection {
   async configure(start, timeoutMs) {
     if (this.lost) throw this.lost;
     const waiter = deferred();
+    const last = (this.last = { ...this.ready });
     this.start(start, waiter);
-    await this.within(waiter.promise, "no `ready`", timeoutMs);
+    Object.assign(last, await this.within(waiter.promise, "no `ready`", timeoutMs));
   }
 
   /** @param {wire.SessionStart | null} start @param {internal.Waiter} [waiter] */

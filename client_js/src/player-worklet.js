@@ -1,4 +1,3 @@
-/** @import * as api from "../types/api.js" */
 /** @import * as internal from "../types/internal.js" */
 
 /**
@@ -43,7 +42,6 @@ export function worklet(scope = globalThis) {
   /** One turn's samples between network and loudspeaker. */
   class JitterBuffer {
     constructor(refill = new Refill()) {
-      /** @type {api.PlaybackState} */
       this.state = "waiting";
       this.said = "";
       this.played = 0;

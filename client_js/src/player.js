@@ -4,11 +4,11 @@ import { ClientError, SAMPLE_RATE, deferred } from "./protocol.js";
 
 /** @import * as api from "../types/api.js" */
 /** @import * as internal from "../types/internal.js" */
+/** @import * as player from "../types/player.js" */
 
 const REPORT_SECONDS = 0.25;
 const CLEAR_MS = 100;
 
-/** @implements {api.Playback} */
 class Playback {
   /** @type {internal.Deferred<api.TurnResult>} */
   #done = deferred();
@@ -31,7 +31,7 @@ class Playback {
     return this.#done.promise;
   }
 
-  /** @returns {api.PlaybackStats} */
+  /** @returns {player.PlaybackStats} */
   stats() {
     const { state, played, underruns, buffered, time } = this.#at;
     const { currentTime, outputLatency = 0, baseLatency = 0 } = this.#player.context;
@@ -69,7 +69,6 @@ class Playback {
   }
 }
 
-/** @implements {api.Player} */
 export class Player extends EventTarget {
   /** @type {Map<number, Playback>} */
   #playbacks = new Map();
@@ -84,7 +83,7 @@ export class Player extends EventTarget {
   #closing = new AbortController();
   #workletUrl;
 
-  /** @param {api.PlayerOptions} [options] */
+  /** @param {player.PlayerOptions} [options] */
   constructor({ context, workletUrl } = {}) {
     super();
     this.#context = context;
@@ -159,7 +158,7 @@ export class Player extends EventTarget {
   }
 
   get #interrupted() {
-    return /** @type {string} */ (this.#context?.state) === "interrupted";
+    return this.#context?.state === "interrupted";
   }
 
   /** After a call, iOS leaves it to the page to go on. */

@@ -59,7 +59,6 @@ function check(path, found, example) {
     for (const key in example) check(`${path}.${key}`, found[key], example[key]);
 }
 
-/** @implements {api.RealtimeTTSError} */
 export class RealtimeTTSError extends Error {
   textSpoken = "";
   textRemaining = "";

@@ -4,6 +4,7 @@ import { RealtimeTTS } from "./client.js";
 import { Player } from "./player.js";
 
 /** @import * as api from "../types/api.js" */
+/** @import * as player from "../types/player.js" */
 /** @import * as react from "../types/react.js" */
 
 /** @type {react.SpeechView} */
@@ -67,7 +68,7 @@ export function useSpeech(server, options = {}) {
     const show = (/** @type {react.SpeechView} */ next) => here.asked === mine && setView(next);
     const unlocked = here.player.unlock(); // while it is still the click that allows sound
     show({ ...IDLE, state: "waiting" });
-    /** @type {api.Playback | null} */
+    /** @type {player.Playback | null} */
     let playback = null;
     const sounds = (/** @type {any} */ { detail }) => {
       const begins = detail.playback === playback && detail.state === "playing";

@@ -15,7 +15,6 @@ import {
 /** @import * as wire from "../types/messages.js" */
 /** @import { Connection } from "./connection.js" */
 
-/** @implements {api.Turn} */
 export class Turn {
   text = "";
   over = false;
@@ -38,8 +37,8 @@ export class Turn {
   /** Characters before each flush. @type {number[]} */
   #flushes = [];
   #progress = new Progress();
-  /** The session's when it began. @type {object | undefined} */
-  #settings;
+  /** @type {wire.Ready | undefined} */
+  #began;
   /** @type {Promise<api.Interrupted> | null} */
   interrupting = null;
   /** @type {Uint8Array<ArrayBuffer>[]} */
@@ -73,7 +72,7 @@ export class Turn {
     if (delta) {
       this.text += delta;
       this.#ended = end;
-      this.#settings ??= this.#connection?.ready.settings;
+      this.#began ??= this.#connection?.last;
       this.#connection?.outbox.text(this.turnId, delta, end);
     } else if (end) this.end();
   }
@@ -193,9 +192,10 @@ export class Turn {
     const { outbox } = (this.#connection = connection);
     connection.turns.set(turn_id, this);
     const { settings } = connection.ready;
-    if (text) this.#settings ??= settings;
-    const differs = text && JSON.stringify(this.#settings) !== JSON.stringify(settings);
-    if (differs) connection.start({ ...this.#settings, type: "session.start" }, null);
+    if (text) this.#began ??= connection.last;
+    const own = this.#began?.settings;
+    const differs = own && JSON.stringify(own) !== JSON.stringify(settings);
+    if (differs) connection.start({ ...own, type: "session.start" }, null);
     if (this.samplesReceived) {
       this.resumes += 1;
       this.#progress.resume(outbox, turn_id, this.words);

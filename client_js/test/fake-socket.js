@@ -90,11 +90,12 @@ export async function nextSocket(t, withinMs) {
   return null;
 }
 
-/** A client that is connected, with a clock of the test's, which performance.now shows as well. */
+/** A client that is connected, with a clock of the test's, with which performance.now goes on. */
 export async function timed(t, options = {}) {
   const { tts, socket } = await connect(t, options);
+  const began = performance.now();
   t.mock.timers.enable({ apis: ["setTimeout", "Date"], now: 0 });
-  t.mock.method(performance, "now", () => Date.now());
+  t.mock.method(performance, "now", () => began + Date.now());
   return { tts, socket };
 }
 

@@ -36,17 +36,31 @@ test("what npm packs has code, types and README, and no tests", { skip: missing 
      const tts = await RealtimeTTS.connect("x", { voice: "ava", sampling: { topK: 5 } });
      const turn: Turn = tts.speak(["a"]);
      for await (const packet of turn) packet.byteLength.toFixed();
-     const { lead }: { lead: number } = { lead: new Player().play(turn).stats().leadSeconds };
+     const player = new Player();
+     const { lead }: { lead: number } = { lead: player.play(turn).stats().leadSeconds };
+     player.addEventListener("packet", ({ detail }) => detail.playback.turn === turn && detail.samples + 1);
+     player.addEventListener("state", console.log, { once: true });
+     // @ts-expect-error: a packet has no state
+     player.addEventListener("packet", ({ detail }) => detail.state);
      // @ts-expect-error: there is no such option
      await RealtimeTTS.connect("x", { voise: "ava" });
      // @ts-expect-error: internal
      turn.attach(null);`,
   );
+  writeFileSync(
+    join(folder, "node.ts"), // a program that has Node's types, and none of a browser
+    `import { RealtimeTTS } from "realtime-tts";
+     import { parseServerMessage, type Ready } from "realtime-tts/protocol";
+     declare global { interface URL { href: string } }
+     export const { ready }: { ready: Ready } = await RealtimeTTS.connect("x");
+     parseServerMessage("{}")?.type;`,
+  );
   const tsc = join(HERE, "node_modules/typescript/bin/tsc");
   const strict = ["--strict", "--exactOptionalPropertyTypes", "--skipDefaultLibCheck"];
   const flags = ["--noEmit", ...strict, "--module", "nodenext", "--target", "es2023", "--lib"];
-  const args = [tsc, ...flags, "es2023,dom,dom.iterable,dom.asynciterable", "use.ts"];
-  execFileSync("node", args, { cwd: folder, stdio: "inherit" });
+  for (const [lib, file] of [["es2023", "node.ts"], ["es2023,dom,dom.iterable,dom.asynciterable", "use.ts"]]) {
+    execFileSync("node", [tsc, ...flags, lib, file], { cwd: folder, stdio: "inherit" });
+  }
 });
 
 test("a checkout without a single package installed can be packed", (t) => {

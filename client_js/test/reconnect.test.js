@@ -36,6 +36,15 @@ test("between turns it connects again, with the settings that were in force", as
   assert.equal((await collect(turn)).length, 1);
 });
 
+test("it connects again even if `onConnected` throws", async (t) => {
+  const onConnected = (connected) => assert.ok(connected, "the app's mistake");
+  const { tts } = await timed(t, { onConnected });
+  const unanswered = assert.rejects(tts.configure({ voice: "ben" }), ConnectionLost);
+  assert.throws(() => t.mock.timers.tick(10_000), /the app's mistake/);
+  assert.notEqual(await nextSocket(t, 300), null);
+  await unanswered;
+});
+
 test("each connection has a token of its own", async (t) => {
   let tokens = 0;
   const { tts, socket } = await timed(t, { apiKey: () => `token-${++tokens}` });

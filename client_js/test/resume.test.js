@@ -20,6 +20,7 @@ import {
 } from "./fake-socket.js";
 
 const RESUMING = { ...READY, settings: { ...READY.settings, resume: "on" } };
+const voiced = (voice) => ({ ...RESUMING, settings: { ...RESUMING.settings, voice } });
 const state = (samples, more = {}) => ({
   type: "turn.state",
   turn_id: "turn-1",
@@ -45,7 +46,6 @@ async function makeResuming(t, options = {}) {
 
 test("a turn goes on with the settings that it began with, and later ones keep theirs", async (t) => {
   const { socket } = await makeResuming(t);
-  const voiced = (voice) => ({ ...RESUMING, settings: { ...RESUMING.settings, voice } });
   socket.say(voiced("bass"));
   socket.drop();
   const next = await nextSocket(t, 300);
@@ -57,13 +57,34 @@ test("a turn goes on with the settings that it began with, and later ones keep t
   assert.ok(types.indexOf("turn.resume") > 0 && types.indexOf("text") < types.length - 1);
 });
 
+const CHANGES = {
+  "was on its way": [voiced("ben"), "ben"],
+  "was refused": [failed("unknown_voice"), RESUMING.settings.voice],
+};
+
+for (const [how, [answer, voice]] of Object.entries(CHANGES)) {
+  test(`a turn whose text followed a change that ${how} goes on as it began`, async (t) => {
+    const { tts, socket } = await timed(t, { ready: RESUMING });
+    const change = tts.configure({ voice: "ben" }).catch(() => {});
+    tts.turn().send("Good ");
+    const later = tts.configure({ voice: "bass" });
+    socket.say(answer, started("turn-1"), state(1000));
+    socket.sayAudio(2000);
+    socket.say(voiced("bass"));
+    await Promise.all([change, later]);
+    socket.drop();
+    const next = await nextSocket(t, 300);
+    await accept(next, voiced("bass"));
+    assert.equal(next.take()[0].voice, voice);
+  });
+}
+
 test("settings are neither changed nor answered by a turn that goes on with its own", async (t) => {
   const heard = [];
   let changed;
   const onConnected = (connected) => connected && (changed = tts.configure({ voice: "ben" }));
   const onWarning = ({ code }) => heard.push(code);
   const { tts, socket } = await makeResuming(t, { onConnected, onWarning });
-  const voiced = (voice) => ({ ...RESUMING, settings: { ...RESUMING.settings, voice } });
   socket.say(voiced("bass"));
   socket.drop();
   const next = await nextSocket(t, 300);
@@ -89,7 +110,6 @@ test("settings are neither changed nor answered by a turn that goes on with its 
 test("that a turn cannot go on with its settings is heard", async (t) => {
   const heard = [];
   const { socket, tts } = await makeResuming(t, { onWarning: ({ code }) => heard.push(code) });
-  const voiced = (voice) => ({ ...RESUMING, settings: { ...RESUMING.settings, voice } });
   socket.say(voiced("bass"));
   socket.drop();
   const next = await nextSocket(t, 300);

@@ -1,7 +1,7 @@
 /** Types that the client's own files share. */
 
-import type { PlaybackState } from "./api.js";
 import type { ServerError, SessionStart, TurnDone, Warning } from "./messages.js";
+import type { PlaybackState } from "./player.js";
 
 export interface Deferred<T> {
   promise: Promise<T>;

@@ -29,6 +29,11 @@ const BUNDLERS = {
     const options = { minify: true, format: "iife", target: "es2020" };
     await build({ entryPoints: [app], bundle: true, outfile: join(out, "app.js"), ...options });
   },
+  async "esbuild that keeps names, with the worklet from a file"({ app, out }) {
+    const { build } = await import("esbuild");
+    const options = { bundle: true, keepNames: true, format: "esm" };
+    await build({ entryPoints: [app], outfile: join(out, "app.js"), ...options });
+  },
   async webpack({ folder, app, out }) {
     const { default: webpack } = await import("webpack");
     const output = { path: out, filename: "app.js" };
@@ -67,13 +72,14 @@ for (const [name, build] of Object.entries(BUNDLERS)) {
     assert.equal(scripts.length, 1, `one script is expected, found ${scripts}`);
     const script = { url: `${url}/built/${scripts[0]}` };
     await page.addScriptTag(name.includes("as a script") ? script : { ...script, type: "module" });
-    const found = await page.evaluate(async () => {
+    const options = name.includes("from a file") ? { workletUrl: "/client/player-worklet.js" } : {};
+    const found = await page.evaluate(async (options) => {
       const tts = await app.RealtimeTTS.connect(location.origin);
-      const player = new app.Player();
+      const player = new app.Player(options);
       const playback = player.play(tts.speak("One two three."));
       const { samples, reason } = await playback.done;
       return { samples, reason, played: playback.stats().playedSeconds };
-    });
+    }, options);
     assert.equal(found.reason, "complete");
     assert.ok(found.samples > 0);
     assert.equal(Math.round(found.played * 24_000), found.samples);

@@ -56,6 +56,19 @@ test("the chat is spoken; typing interrupts it, and the model learns what was he
   assert.deepEqual(page.errors, []);
 });
 
+test("Hebrew runs from right to left: what is written, answered, spoken and not heard", { skip }, async (t) => {
+  const { page } = await chat(t, `שלום. ${LONG}`); // the voice leaves the Hebrew out
+  const direction = (one) => page.$$eval(one, (all) => all.map((each) => getComputedStyle(each).direction));
+  const fields = await page.$$eval("textarea", (all) => all.map((field) => (field.value = "שלום")).length);
+  assert.deepEqual(await direction("textarea"), Array(fields).fill("rtl"));
+  await page.press("#chat-say", "Enter");
+  await page.waitForFunction(() => document.querySelector("#transcript .heard")?.textContent.length > 10);
+  assert.deepEqual(await direction("#transcript, #chat-log li"), ["rtl", "rtl", "rtl"]);
+  await page.keyboard.press("Escape");
+  await interrupted(page);
+  assert.deepEqual(await direction("#transcript, #transcript .label"), ["rtl", "ltr", "ltr"]);
+});
+
 test("what the model could not say is said in words, and what it said is heard", { skip }, async (t) => {
   const { page } = await chat(t, "One moment.", { error: '{"error": "The language model is busy."}' });
   await page.fill("#chat-say", "Hello");

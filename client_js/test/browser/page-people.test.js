@@ -171,6 +171,22 @@ test("the demo page, for everybody", { skip }, async (t) => {
     assert.ok(height >= 44);
   });
 
+  await t.test("covers nothing on a phone that has the focus", async (t) => {
+    const page = await visit(t, url, { size: { width: 390, height: 500 } });
+    await met(page);
+    for (const part of ["options", "own", "details", "code"]) await more(page, part);
+    for (let last = false; !last; ) {
+      await page.keyboard.press("Tab");
+      last = await page.evaluate(() => {
+        const { id, localName, textContent } = document.activeElement;
+        const button = document.querySelector(".act").getBoundingClientRect();
+        const { top } = document.activeElement.getBoundingClientRect();
+        if (id !== "play" && top > button.top - 8) throw new Error(`${localName} ${id} is covered`);
+        return textContent === "health";
+      });
+    }
+  });
+
   await t.test("leaves the field and the button in view above a phone's keyboard", async (t) => {
     const page = await visit(t, url, { size: { width: 390, height: 430 }, hash: "#type" });
     await met(page);

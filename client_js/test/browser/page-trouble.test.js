@@ -32,7 +32,8 @@ test("a server that is gone is missed, with what was not heard, until it is back
   await page.evaluate(() => (document.querySelector("#options").open = true));
   await page.selectOption("#voice", "bass");
   await serve(t, "--engine", "fake", "--port", new URL(url).port);
-  await page.waitForFunction(() => document.querySelector("#state").dataset.state !== "trouble");
+  await until(page, "idle");
+  assert.match(await page.textContent("#state"), /^Ready/);
   assert.equal(await page.inputValue("#voice"), "bass");
   await stream(page, "One two.");
   await until(page, "done");
@@ -120,6 +121,8 @@ test("a full server says when it is tried again, and what was typed is spoken th
   await page.click("#typed");
   await page.keyboard.type("What I have typed stays. And so does this");
   await trouble(page, "The server is full: all 1 sessions are taken. Trying again in 2 s."); // it counts
+  const read = await page.locator("#state").ariaSnapshot();
+  assert.match(read, /Trying again"?$/, "the seconds are not read aloud one by one");
   await page.keyboard.type(" word. ");
   assert.equal(await page.inputValue("#typed"), "What I have typed stays. And so does this word. ");
   await trouble(page, "Trying again in 1 s.");

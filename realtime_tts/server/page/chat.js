@@ -130,7 +130,8 @@ export class Chat {
 
   /** @param {string} role @param {string} name @param {string} text */
   #show(role, name, text) {
-    const line = element("li", { "data-role": role }, element("b", {}, name), text || "…");
+    const who = element("b", { dir: "ltr" }, name); // so that the text alone tells the line's direction
+    const line = element("li", { "data-role": role, dir: "auto" }, who, text || "…");
     this.#log.append(line);
     this.#log.scrollTop = this.#log.scrollHeight;
     return line;

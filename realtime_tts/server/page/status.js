@@ -2,7 +2,7 @@
 
 import { byId, say } from "./dom.js";
 
-/** @typedef {{state: string, text: string}} Line */
+/** @typedef {{state: string, text: string, when?: string}} Line `when` counts, and is not read aloud */
 
 /** @type {Record<string, string>} */
 const OF_SPEECH = {
@@ -13,11 +13,12 @@ const OF_SPEECH = {
   held: "Held: all the text there is has been said",
   interrupted: "Interrupted",
   done: "Done",
-  failed: "Stopped by an error",
 };
 
 export class Status {
   #line = byId("state");
+  #words = byId("state-words");
+  #when = byId("state-when");
   /** @type {Line} */
   #server = { state: "connecting", text: "Connecting …" };
   /** @type {{text: string, until: number, retries: boolean} | null} */
@@ -42,25 +43,26 @@ export class Status {
 
   /** @param {number} now @param {string} speech its state; "" for none @param {string} more behind that */
   show(now, speech, more) {
-    const { state, text } = this.#now(now, speech, more);
+    const { state, text, when = "" } = this.#now(now, speech, more);
     this.#line.dataset["state"] = state;
     if (state === "trouble") this.#line.setAttribute("role", "alert");
     else this.#line.removeAttribute("role");
-    say(this.#line, text);
+    say(this.#words, text);
+    say(this.#when, when);
   }
 
   /** @param {number} now @param {string} speech @param {string} more @returns {Line} */
   #now(now, speech, more) {
     if (this.#trouble) {
       const { text, until, retries } = this.#trouble;
+      if (!until) return { state: "trouble", text };
       const seconds = Math.ceil((until - now) / 1000);
-      const again = retries ? "Trying again" : "Try again";
-      const when = ` ${again} ${seconds > 0 ? `in ${seconds} s` : "now"}.`;
-      return { state: "trouble", text: until ? text + when : text };
+      const when = seconds > 0 ? ` in ${seconds} s.` : " now.";
+      return { state: "trouble", text: `${text} ${retries ? "Trying" : "Try"} again`, when };
     }
-    if (speech && this.#server.state === "idle") {
-      return { state: speech, text: (OF_SPEECH[speech] ?? "") + more };
-    }
+    // One that failed has none: what went wrong is said as trouble until it is over.
+    const words = OF_SPEECH[speech];
+    if (words && this.#server.state === "idle") return { state: speech, text: words + more };
     return this.#server;
   }
 }

@@ -23,7 +23,7 @@ export class Transcript {
     this.#box.replaceChildren(
       ...parts
         .filter(({ text }) => text !== "")
-        .map(({ kind, text }) => element("span", { class: kind }, text)),
+        .map(({ kind, text }) => element("span", attributes(kind), text)),
     );
     this.#follow();
   }
@@ -43,6 +43,9 @@ export class Transcript {
 }
 
 /** @typedef {{kind: string, text: string}} Part */
+
+/** The page's own words are not asked for the direction of the text. @param {string} kind */
+const attributes = (kind) => ({ class: kind, ...(kind === "label" && { dir: "ltr" }) });
 
 /** @param {Speech} speech @param {number} pace @returns {Part[]} */
 function during(speech, pace) {

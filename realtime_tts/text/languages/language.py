@@ -201,6 +201,10 @@ class Language:
     """Words before an abbreviation of a place that are no name, in lower case: on St."""
     before_street: re.Pattern[str] | None = None
     """Matches text before Street or Drive where a capital follows: on Oak Dr. She."""
+    ending: str = ""
+    """An abbreviation that also ends compounds, which are capitalised: Bahnhofstr."""
+    behind_text: Mapping[str, tuple[re.Pattern[str], str]] = field(default_factory=dict)
+    """Other words for an abbreviation, behind text that the pattern finds: Abs. 1 S. 2."""
     spans: Mapping[str, str] = field(default_factory=dict)
     """Short names of days and months, read in full in a range: Mon-Fri."""
     behind_day: frozenset[str] = frozenset()

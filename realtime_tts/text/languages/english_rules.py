@@ -13,7 +13,8 @@ from realtime_tts.text.languages import english_cues as cues
 from realtime_tts.text.languages import english_readings as read
 from realtime_tts.text.languages import english_words as say
 from realtime_tts.text.languages import tables
-from realtime_tts.text.languages.rules import ROMAN, UNQUOTED, roman_value, rule
+from realtime_tts.text.languages.english_lengths import LENGTHS
+from realtime_tts.text.languages.rules import ROMAN, roman_value, rule
 
 _AIRCRAFT = r"7[0-8]7"
 _HYPHENED = tables.entries(
@@ -25,12 +26,6 @@ _HYPHENED = tables.entries(
 )
 """Units behind a number and a hyphen: a 12-oz steak."""
 _OFTEN = r"(?=/day|/week|/month| (?:daily|weekly|an?|per|each|every)(?!\w))"
-_INCHES = r"(?P<n>\d+(?:\.\d+)?)[\"”″]"
-_WIDE = (
-    r"(?:round|square|TVs?|monitors?|screens?|displays?|laptops?|tablets?|pizzas?|wheels?|rims?|tires?|pans?"
-    r"|skillets?|pots?|pipes?|bikes?|heels?|model|version|gap|hem)(?!\w)"
-)
-"""What a length in inches is a property of: a pair of 20" wheels."""
 _SOME = r"(?P<one>\d{1,3})/(?P<two>\d{1,3})"
 
 RULES = (
@@ -111,16 +106,7 @@ RULES = (
             + f"{say.cardinal(int(m['n']))} times"
         ),
     ),
-    rule(
-        r"(?P<one>\d+)[-–](?P<n>\d+)[\"”″]",
-        lambda m: f"{say.decimal(m['one'])} to {read.inches(m)}",
-        UNQUOTED,
-    ),
-    rule(
-        r"(?P<n>\d{1,3},\d{3})['’′](?!\w)",
-        lambda m: f"{say.decimal(m['n'].replace(',', ''))} feet",
-        unless=r"(?<!\w)['‘][^'’]*",
-    ),
+    *LENGTHS,
     rule(r"(?P<n>\d{3})(?=[A-D] [A-Z][a-z])", lambda m: say.pairs(m["n"])),
     rule(
         r"10(?:40|9[589])(?=-[A-Z])",
@@ -207,45 +193,10 @@ RULES = (
     ),
     rule(r"\d+h ?\d+m(?:in)?(?: ?\d+s)?(?!\w)|\d+m ?\d+s(?!\w)", read.lasting),
     rule(
-        r"(?P<one>[1-9]\d?)['’′](?P<two> ?\d{1,2}(?=[\"”″])|\d{1,2}(?!\w))[\"”″]?",
-        lambda m: f"{say.cardinal(int(m['one']))} foot {say.cardinal(int(m['two']))}",
-    ),
-    rule(
-        r"(?P<n>\d+)['’′](?= (?:long|wide|tall|high|deep|thick)(?!\w))",
-        lambda m: f"{say.decimal(m['n'])} feet",
-    ),
-    rule(
         rf"(?P<n>\d+(?:\.\d+)?)-(?P<unit>{'|'.join(_HYPHENED)})(?![\w-])",
         lambda m: f"{say.decimal(m['n'])}-{_HYPHENED[m['unit']]}",
     ),
     rule(r"(?P<n>\d+(?:\.\d+)?)×(?![\w(])", lambda m: f"{say.decimal(m['n'])} times"),
-    rule(
-        rf"(?P<a>\d+)[\"”″] ?[x×] ?{_INCHES}(?=(?P<wide> {_WIDE})?)",
-        lambda m: f"{say.decimal(m['a'])} by {read.inch(m)}" + ("" if m["wide"] else "es"),
-        UNQUOTED,
-    ),
-    rule(_INCHES, read.inch, cues.ADJECTIVE),
-    rule(rf"{_INCHES}(?= {_WIDE})", read.inch, UNQUOTED),
-    rule(_INCHES, read.inches, UNQUOTED),
-    rule(
-        r"(?:(?P<whole>\d+)[ -])?(?P<above>\d)/(?P<below>\d{1,2})[\"”″]",
-        read.parts_of_inches,
-        UNQUOTED,
-    ),
-    rule(
-        r"(?P<above>\d)/(?P<below>\d\d?)(?:rd|th)s?(?!\w)",
-        read.part,
-    ),
-    rule(
-        r"(?P<a>\d+)(?P<unit>['’′]|ft) ?[x×] ?(?P<b>\d+)(?P=unit)(?!\w)",
-        lambda m: f"{say.decimal(m['a'])} by {say.decimal(m['b'])} feet",
-    ),
-    rule(r"(?P<n>\d+(?:\.\d+)?) in(?= (?:long|wide|tall|high|deep|thick)(?!\w))", read.inches),
-    rule(
-        r"(?P<n>(?!0x)\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)(?!\.?\w|[⁻⁰¹²³⁴⁵⁶⁷⁸⁹^])"
-        r"(?: ?(?P<unit>ft|cm|mm|m|in|yd|px)(?!\w))?",
-        read.by,
-    ),
     rule(r"(?P<above>\d+(?:\.\d+)?)/(?P<below>\d{1,3})(?![\w/]|\.\d)(?<!24/7)", read.of),
     rule(r"24-7(?![\w-])", lambda m: "twenty-four seven", unless=cues.SCORED),
     rule(

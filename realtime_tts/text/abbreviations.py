@@ -118,6 +118,9 @@ class AbbreviationReader:
         if entry.kind is Kind.COMPASS:
             named = following.isupper() or following.isdecimal()
             return Reading(length, words) if named and previous.isdecimal() else Reading(0, "")
+        if entry.kind is Kind.NAMES:
+            names = previous[:1].isupper() and spaced and following.isupper()
+            return Reading(length, words) if names else Reading(0, "")
         if entry.kind is Kind.PLACE:
             return self._place(short, entry, following, spaced, before, previous)
         if entry.kind in (Kind.LAST, Kind.NUMBER) and (

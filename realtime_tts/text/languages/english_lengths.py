@@ -30,6 +30,11 @@ LENGTHS = (
         lambda m: f"{say.cardinal(int(m['one']))} foot {say.cardinal(int(m['two']))}",
     ),
     rule(
+        r"(?P<one>\d) ?ft\.? (?P<two>1[01]|\d) ?in(?:\.(?= [a-z]))?"
+        r"(?!\w| (?:the|an?|my|your|total)(?!\w))",
+        lambda m: f"{say.cardinal(int(m['one']))} feet {read.inches({'n': m['two']})}",
+    ),
+    rule(
         r"(?P<n>\d+)['’′](?= (?:long|wide|tall|high|deep|thick)(?!\w))",
         lambda m: f"{say.decimal(m['n'])} feet",
     ),

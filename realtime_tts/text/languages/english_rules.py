@@ -14,7 +14,7 @@ from realtime_tts.text.languages import english_readings as read
 from realtime_tts.text.languages import english_words as say
 from realtime_tts.text.languages import tables
 from realtime_tts.text.languages.english_lengths import LENGTHS
-from realtime_tts.text.languages.rules import ROMAN, roman_value, rule
+from realtime_tts.text.languages.rules import ROMAN, dated, linked, roman_value, rule
 
 _AIRCRAFT = r"7[0-8]7"
 _HYPHENED = tables.entries(
@@ -26,6 +26,8 @@ _HYPHENED = tables.entries(
 )
 """Units behind a number and a hyphen: a 12-oz steak."""
 _OFTEN = r"(?=/day|/week|/month| (?:daily|weekly|an?|per|each|every)(?!\w))"
+_DOSES = tables.entries("mg milligram|mcg microgram|g gram|IU international_unit|units unit")
+_plainly = linked(say.cardinal, " ")
 _SOME = r"(?P<one>\d{1,3})/(?P<two>\d{1,3})"
 
 RULES = (
@@ -35,6 +37,10 @@ RULES = (
         read.timestamp,
     ),
     rule(r"(?P<year>\d{4})(?P<mark>[/.])(?P<month>\d\d)(?P=mark)(?P<day>\d\d)(?!\w)", read.date),
+    rule(
+        r"(?=0|\d\d\.0)(?P<day>[0-3]\d)\.(?P<month>[01]\d)\.(?P<year>20\d\d)(?![\w./-]\w)",
+        dated(say.date),
+    ),
     rule(r"(?P<month>\d{1,2})-(?P<day>\d{1,2})-(?P<year>\d{4})(?![\w-])", read.date),
     rule(
         r"(?P<month>\d{1,2})/(?P<day>\d{1,2})/(?P<year>\d\d(?:\d\d)?)"
@@ -67,6 +73,31 @@ RULES = (
         r"(?P<hour>\d{1,2}):(?P<minute>[0-5]\d):(?P<second>[0-5]\d)(?=\.\d)",
         lambda m: " ".join(map(say.pairs, m.groups())),
     ),
+    rule(
+        r"(?P<one>[2-9]|12)/(?P<two>[248]|16)(?= (?:time|meter|signature|rhythm|waltz|beat)(?!\w))",
+        _plainly,
+    ),
+    rule(
+        r"(?P<one>[2-9]|12)/(?P<two>[248]|16)(?![\w/])",
+        _plainly,
+        r"\b[Tt]ime signature(?: is| of|:)?\s",
+    ),
+    rule(
+        r"(?P<one>\d[\d,]*)/(?P<two>\d{1,3}(?:,\d{3})+|\d{1,2}000|1600|2400)(?![\w/]|[.,]\d)",
+        read.of_many,
+    ),
+    rule(
+        rf"(?P<n>\d+(?:\.\d+)?) ?(?P<unit>{'|'.join(_DOSES)})/(?P<two>\d+(?:\.\d+)?) ?m[lL](?!\w)",
+        lambda m: (
+            f"{say.decimal(m['n'])} {_DOSES[m['unit']]}s per {say.decimal(m['two'])} milliliters"
+        ),
+    ),
+    rule(
+        r"(?P<n>\d+(?:\.\d+)?) ?(?P<unit>oz|lb)"
+        r"(?=\)? (?:can|jar|package|bag|bottle|box|container)(?:s|es)?(?!\w))",
+        lambda m: f"{say.decimal(m['n'])} {_HYPHENED[m['unit']]}",
+    ),
+    rule(r"24/7/365(?![\w/])", lambda m: "twenty-four seven three sixty-five"),
     rule(r"9/11(?![\w/])", lambda m: "nine eleven"),
     rule(rf"{_SOME}(?![\w/])", read.of_all, cues.STEP),
     rule(
@@ -140,7 +171,7 @@ RULES = (
     ),
     rule(r"\d{5}(?:-\d{4})?(?![\w,]*\d)", read.groups, cues.STATE),
     rule(
-        r"\d{3,}-\d{3,}(?![\w.,%:/-]*[\d%])|\d{3} \d{3}(?!\w|[.,:/-]\w| \d)",
+        r"\d{2,}-\d{3,}(?![\w.,%:/-]*[\d%])|\d{3} \d{3}(?!\w|[.,:/-]\w| \d)",
         read.groups,
         cues.SPELLING,
     ),
@@ -159,7 +190,8 @@ RULES = (
         lambda m: say.spell(m.group()),
         r"\b(?i:order|claim|text)\s",
     ),
-    rule(r"\d{5,}(?![\w.,%:/-]*[\w%])", lambda m: say.spell(m.group()), r"#[A-Z]{1,8}-"),
+    rule(r"\d{5,}(?![\w.,%:/-]*[\w%])", lambda m: say.spell(m.group()), r"\b(?!ISO)[A-Z]{1,8}-"),
+    rule(r"[0-7]{3,4}(?!\w|[.,]\d)", lambda m: say.spell(m.group()), r"\b[Cc]hmod (?:-R )?"),
     rule(
         r"\d{3}(?![\d.,%:/-]*[\d%])",
         lambda m: say.spell(m.group()),
@@ -220,7 +252,7 @@ RULES = (
         lambda m: f"{say.decimal(m['n'])} billion",
     ),
     rule(
-        r"(?P<n>\d\d+|\d\.\d)[kK](?!\w)",
+        r"(?P<n>\d\d+|\d\.\d)[kK](?!\w| (?:run|race|runner|walk|training)(?!\w))",
         lambda m: f"{say.decimal(m['n'])} thousand",
         r"(?<!\b[Aa] )(?<![A-Za-z\d]-)\Z",
     ),
@@ -233,14 +265,19 @@ RULES = (
     rule(
         r"(?P<n>\d+):(?P<two>\d+)(?!:)",
         lambda m: f"{say.decimal(m['n'])} to {say.decimal(m['two'])}",
-        r"\bratio of\s\Z",
+        cues.RATIO,
+    ),
+    rule(
+        r"(?P<n>1):(?P<two>\d{1,3})(?= (?:scale|ratio|dilution|mixture|mix|odds|model)(?!\w))",
+        lambda m: f"one to {say.decimal(m['two'])}",
     ),
     rule(r"\d{1,3}(?: 000)+(?!\w)", lambda m: say.cardinal(int(m.group().replace(" ", "")))),
 )
 """The rules, the most exact patterns first."""
 
 BEHIND = re.compile(
-    r"\d{1,2}/\d{1,2}|(?:\d{1,2}[-–])?\d{1,2}x|[\d.]+[\"”″](?: ?[x×] ?\d+[\"”″])?"
+    r"\d{1,2}/\d{1,2}|(?:\d{1,2}[-–])?\d{1,2}x|1:\d{1,3}|10K"
+    r"|[\d.]+ ?(?:oz|lb)\)?|[\d.]+[\"”″](?: ?[x×] ?\d+[\"”″])?"
     r"|\d+ ?(?:[GTM]B|k?W)|[45]0\d|\d+ [NW]"
 )
 """Text from a number on behind which the rules look at another word."""

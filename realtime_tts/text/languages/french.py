@@ -148,6 +148,8 @@ FRENCH = Language(
         "√": "racine de",
         "π": "pi",
         "∞": "infini",
+        "♭": "bémol",
+        "♯": "dièse",
     }
     | {"≤": "inférieur ou égal à", "≥": "supérieur ou égal à", "≠": "différent de"},
     comparisons={"<": "inférieur à", ">": "supérieur à", "~": "environ"}

@@ -169,6 +169,8 @@ GERMAN = Language(
         "√": "Wurzel aus",
         "π": "Pi",
         "∞": "unendlich",
+        "♭": "Be",
+        "♯": "Kreuz",
     }
     | {"≤": "kleiner oder gleich", "≥": "größer oder gleich", "≠": "ungleich"},
     comparisons={"<": "kleiner als", ">": "größer als", "~": "etwa"}

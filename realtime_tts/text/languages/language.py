@@ -43,6 +43,7 @@ class Kind(Enum):
     """The kind of an abbreviation, which decides what becomes of its full stop."""
 
     TITLE = auto()  # before a name; its full stop is dropped
+    NAMES = auto()  # between two names; its full stop is dropped: Roe v. Wade
     PHRASE = auto()  # inside a sentence; its full stop is dropped
     LAST = auto()  # may end a sentence; its full stop stays if a sentence ends there
     NUMBER = auto()  # before a number, No. 5; elsewhere it is Kind.LAST with other words, if any

@@ -158,6 +158,8 @@ SPANISH = Language(
         "√": "raíz de",
         "π": "pi",
         "∞": "infinito",
+        "♭": "bemol",
+        "♯": "sostenido",
     }
     | {"≤": "menor o igual que", "≥": "mayor o igual que", "≠": "distinto de"},
     comparisons={"<": "menor que", ">": "mayor que", "~": "unos"}

@@ -28,7 +28,8 @@ _OPEN_ION = re.compile(rf"[{_RAISED}]*[⁺⁻]?\Z")
 _LOWERED_RUN = re.compile(f"[{_LOWERED}]+")
 _DIGITS = str.maketrans(_RAISED + _LOWERED + "⁻", "01234567890123456789-")
 _OPERAND = re.compile(
-    rf"(?:[\d)%²³{_RAISED}{''.join(VULGAR)}]|(?<![^\s(\d*×÷+=])[A-Za-z]|\b[A-Z]{{3}}) ?\Z"
+    rf"(?:[\d)%π²³{_RAISED}{''.join(VULGAR)}]|(?<![^\s(\d*×÷+=])[A-Za-z]"
+    r"|(?<=[\s(=][-−])[A-Za-z]|\b[A-Z]{3}) ?\Z"
 )
 _SPACED = frozenset("-−/±:")
 _OPERATOR = re.compile(rf"[-+=×÷*/−±:] ?(?=[\d√π({SIGNS}]|[−±-]\d|[A-Za-z](?![A-Za-z0-9_]))")

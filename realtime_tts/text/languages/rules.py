@@ -70,6 +70,9 @@ class RuleReader:
             return _NOTHING
         is_open = word.end() == len(text) and not ended
         window = None if is_open else self._further(text, word.end(), ended, stop)
+        behind = self._language.behind
+        if window is not None and behind is not None and behind.fullmatch(text, at, window):
+            window = self._further(text, window, ended, stop)
         if window is None:
             return None
         return first_of(rules, text[at:window], before) or _NOTHING

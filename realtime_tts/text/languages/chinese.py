@@ -65,7 +65,7 @@ CHINESE = Language(
     }
     | {"≠": "不等于", "§": "第"},
     comparisons={"<": "小于", ">": "大于", "<=": "小于等于", ">=": "大于等于"},
-    powers={"2": "的平方", "3": "的立方", "": "的"},
+    powers={"2": "的平方", "3": "的立方", "": "的", "behind": "次方"},
     addresses={".": "点", "@": "艾特", "_": "下划线", "-": "杠", "/": "斜杠", ":": "冒号"},
     rules=chinese_rules.RULES,
     behind=chinese_rules.BEHIND,

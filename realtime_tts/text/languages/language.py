@@ -189,7 +189,8 @@ class Language:
     numbered: frozenset[str] = frozenset()
     """Words before a # that stands alone and means a number: your order # is 55219."""
     powers: Mapping[str, str] = field(default_factory=dict)
-    """The words for ^2 and ², and, with the key "", before any other power."""
+    """The words for ^2 and ², and, with the key "", before any other power; "behind" is what stands
+    behind it, where words are not separated by spaces."""
     places: frozenset[str] = frozenset()
     """Words before a house number, if a name follows it."""
     numerals: re.Pattern[str] | None = None

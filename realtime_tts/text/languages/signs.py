@@ -225,8 +225,12 @@ class SignReader:
         lang = self._language
         if number in lang.powers:
             return lang.powers[number]
-        minus = f"{lang.minus} " if number[0] == "-" else ""
-        return f"{lang.powers['']} {minus}{lang.cardinal(int(number.lstrip('-')[:15]))}"
+        words = [lang.powers[""], lang.cardinal(int(number.lstrip("-")[:15]))]
+        if number[0] == "-":
+            words.insert(1, lang.minus)
+        if lang.spaced:
+            return " ".join(words)
+        return "".join(words) + lang.powers["behind"]
 
     def _comparison(self, text: str, at: int, ended: bool) -> Reading | None:
         match = _COMPARED.match(text, at)

@@ -17,7 +17,7 @@ from realtime_tts.text.languages.language import Currency, Kind, Language, Noun
 
 _ABBREVIATIONS = tables.abbreviations(
     {
-        Kind.TITLE: "Dr Doktor|Prof Professor|Hr Herr|Fr Frau|St Sankt|Fa Firma|Dipl.-Ing"
+        Kind.TITLE: "Dr Doktor|Prof Professor|Hr Herr|Hrn Herrn|Fr Frau|St Sankt|Fa Firma|Dipl.-Ing"
         " Diplomingenieur",
         Kind.PHRASE: "z.B zum Beispiel|d.h das heißt|u.a unter anderem|i.d.R in der Regel"
         "|z.T zum Teil|u.U unter Umständen|v.a vor allem|m.E meines Erachtens|s.o siehe oben"
@@ -31,7 +31,8 @@ _ABBREVIATIONS = tables.abbreviations(
         "|i.V.m in Verbindung mit",
         Kind.LAST: "usw und so weiter|etc et cetera|usf und so fort|u.v.m und vieles mehr"
         "|o.Ä oder Ähnliches|u.Ä und Ähnliches|v.Chr vor Christus|n.Chr nach Christus"
-        "|MwSt Mehrwertsteuer|Jh Jahrhundert|Aufl Auflage|Str Straße|str straße|ff folgende"
+        "|MwSt Mehrwertsteuer|Jh Jahrhundert|Aufl Auflage|Str Straße|str straße"
+        "|Wdh Wiederholungen|ff folgende"
         "|Mo Montag|Di Dienstag|Mi Mittwoch|Do Donnerstag|Sa Samstag|Whg Wohnung"
         "|n.E nach Elfmeterschießen|i.E im Elfmeterschießen|lit Buchstabe|n.V nach Verlängerung"
         "|Vj Vorjahr|USt Umsatzsteuer|tägl täglich"

@@ -34,7 +34,7 @@ KINGS = (
 QUEENS = "Elisabeth|Katharina|Maria|Isabella|Christina|Margarethe|Viktoria"
 CHAPTERS = "Kapitel|Teil|Band|Akt|Abschnitt|Phase|Stufe|Klasse|Typ|Artikel|Weltkrieg"
 CODE = (
-    r"(?:[Nn]ummer|[Cc]ode|PIN|TAN|PLZ|Passwort|Tel\.|Telefon|ID|Endung|Kto\.|BLZ)"
+    r"(?:[Nn]ummer|[Cc]ode|CVV|Endziffern?|PIN|TAN|PLZ|Passwort|Tel\.|Telefon|ID|Endung|Kto\.|BLZ)"
     r"(?: lautet| ist|:)?\s"
 )
 EMERGENCY = (

@@ -286,6 +286,15 @@ _FORMS = (
     rule(r"(?P<n>[\d.]+),[–-] ?(?:€|Euro|EUR)", _whole),
     shared.times(cardinal, "mal"),
     shared.inches(cardinal, "Komma", "Zoll"),
+    rule(
+        r"1:(?P<n>\d{1,3}(?:\.\d{3})+)(?!\w)",
+        lambda m: f"eins zu {cardinal(int(m['n'].replace('.', '')))}",
+    ),
+    rule(
+        r"(?P<one>\d{1,3}):(?P<two>\d{1,4})(?![\d:])",
+        shared.linked(cardinal, " zu "),
+        r"\b(?:Verhältnis(?: von)?|Maßstab(?: von)?|Ratio|verdünnt)(?: ist)?\s",
+    ),
     *shared.ratios(cardinal, " zu ", " zu "),
 )
 

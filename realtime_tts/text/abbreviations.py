@@ -22,6 +22,7 @@ _OPEN_DATE_BEHIND = re.compile(r"[,:]?(?: \w*)?\Z")
 _YEAR = re.compile(r" ?\d{3,4}(?![\w%]|[.,]\d)")
 _OPEN_YEAR = re.compile(r" ?(?:\d{0,4}|\d{3,4}[.,])\Z")
 _PREVIOUS_WORD = re.compile(r"(\S+)\s?\Z")
+_COMPOUND = re.compile(r"(?<![^\W\d_])[A-ZÄÖÜ][^\W\d_]{2,}\Z")
 _HEAD = re.compile(r"[^\W\d_]*")
 
 
@@ -44,6 +45,9 @@ class AbbreviationReader:
         self._heads = frozenset(heads)
         self.starts = frozenset(head[:n] for head in heads for n in range(1, len(head)))
         """All proper prefixes of the words that this reader may read."""
+        ending = language.ending
+        self.heads_of_ending = tuple(ending[:n] for n in range(1, len(ending) + 1))
+        """What a word ends with that `ends_compound` must look at."""
         self._numerals = bool(language.kings)
         self._spans = WordTable(language.spans)
         self._span_letters = frozenset(name[0] for name in language.spans)
@@ -55,6 +59,13 @@ class AbbreviationReader:
         if word in self._heads or (is_open and word in self.starts):
             return True
         return self._numerals and word[0] in _ROMAN_LETTERS and _ROMAN_LETTERS.issuperset(word)
+
+    def ends_compound(self, word: str, before: str, is_open: bool) -> bool | None:
+        """Return whether `word` is the abbreviation at the end of a compound, whose letters before
+        it end `before`: Bahnhofstr. None if more text is needed."""
+        if is_open and _COMPOUND.search(before + word):
+            return None
+        return word == self._language.ending and _COMPOUND.search(before) is not None
 
     def read(self, text: str, at: int, ended: bool, before: str) -> Reading | None:
         """Return the reading of what is at `at`, the beginning of a word; its length is 0 if there
@@ -81,7 +92,7 @@ class AbbreviationReader:
     ) -> Reading | None:
         short, known = text[at:end], self._language.abbreviations
         entry = known.get(short) or known[short.removesuffix(".")]
-        length, words = len(short), entry.words
+        length, words = len(short), self._words(short, entry, before)
         if end == len(text) and not ended:
             return None
         if entry.kind is Kind.SYMBOL:
@@ -107,6 +118,9 @@ class AbbreviationReader:
         if entry.kind is Kind.COMPASS:
             named = following.isupper() or following.isdecimal()
             return Reading(length, words) if named and previous.isdecimal() else Reading(0, "")
+        if entry.kind is Kind.NAMES:
+            names = previous[:1].isupper() and spaced and following.isupper()
+            return Reading(length, words) if names else Reading(0, "")
         if entry.kind is Kind.PLACE:
             return self._place(short, entry, following, spaced, before, previous)
         if entry.kind in (Kind.LAST, Kind.NUMBER) and (
@@ -121,6 +135,10 @@ class AbbreviationReader:
         if entry.kind is Kind.TITLE and not (spaced and (following.isupper() or following == "")):
             return Reading(0, "")
         return Reading(length, words)
+
+    def _words(self, short: str, entry: Abbreviation, before: str) -> str:
+        cue, other = self._language.behind_text.get(short, (None, ""))
+        return other if cue is not None and cue.search(before) else entry.words
 
     def _place(
         self,

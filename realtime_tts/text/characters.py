@@ -12,7 +12,8 @@ def character_class(*ranges: tuple[int, int]) -> str:
 
 EMOJI = character_class(
     (0x1F000, 0x1FAFF),  # tiles, cards, pictographs, flags' letters, skin tones
-    (0x2600, 0x2767),  # weather to hearts: miscellaneous symbols and dingbats
+    (0x2600, 0x266C),  # weather to notes: miscellaneous symbols; behind them are ♭, ♮ and ♯
+    (0x2670, 0x2767),  # crosses to hearts: miscellaneous symbols and dingbats
     (0x2794, 0x27BF),  # dingbat arrows; what lies between are numbers in circles, which are read
     (0x231A, 0x231B),  # watch, hourglass
     (0x2328, 0x2328),  # keyboard

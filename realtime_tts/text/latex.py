@@ -1,7 +1,6 @@
 r"""Formulas as language models write them: the signs that LaTeX's commands stand for.
 
-Only commands that are said in another way than they are written; unknown ones stay text. Formulas
-that contain formulas in braces (`\frac{\frac{1}{2}}{3}`) are left as they are.
+Only commands that are said in another way than they are written; unknown ones stay text.
 """
 
 from __future__ import annotations
@@ -20,39 +19,71 @@ _SIGNS = dict(zip(_PAIRS[::2], _PAIRS[1::2], strict=True)) | {
     "displaystyle": "",
 }
 _BRACED = {"frac": "{0}/{1}", "dfrac": "{0}/{1}", "tfrac": "{0}/{1}", "sqrt": "√{0}"}
-_BRACED |= dict.fromkeys("text textbf textit mathrm mathbf boxed operatorname".split(), "{0}")
-_COMMAND = re.compile(r"\\(?P<name>[A-Za-z]+)(?P<groups>(?:\{[^{}\\\n]*\}){0,2})")
-_OPEN = re.compile(r"\\[A-Za-z]*(?:\{[^{}\\\n]*\})?(?:\{[^{}\\\n]*)?\Z")
-_GROUP = re.compile(r"\{([^{}]*)\}")
+_BRACED |= dict.fromkeys(
+    "text textbf textit mathrm mathbf mathbb vec boxed operatorname".split(), "{0}"
+)
+_NAME = re.compile(r"\\(?P<name>[A-Za-z]+)")
+_BRACE = re.compile(r"[{}\n]")
+_LONGEST_GROUP = 120
+_DEEPEST_GROUP = 4
+_SIMPLE = re.compile(r"[^()]*(?<![A-Za-z])[^\W_]|\d+")
 _PROSE = r"(?![^$\n]{0,60}?(?<![\\A-Za-z])[A-Za-z]{3})"  # a word, which no formula contains
 _DEBTS = r"(?![-−]\d[^$\n]{0,60}\$[-−]\d)"  # two amounts of money: $-5, $-3
 _INLINE = re.compile(rf"\$(?![\s\d$]){_DEBTS}{_PROSE}[^$\n]{{0,60}}(?<![\s$])\$(?![\w$])")
+_SCALED = r"\$\d[\d.,]*(?: ?\\|\^|[ac-jlnp-sv-z](?=[ ^=+)-]))"
+_NUMERIC = re.compile(rf"{_SCALED}[^$\n]{{0,60}}(?<!\s)\$(?![\w$])")
+"""A formula that begins with a number, and no money: $3 \\times 4$, $10^6$, $2x + 1$."""
+_OPEN_NUMERIC = re.compile(rf"\$\d[\d.,]*(?: |[a-z])?\Z|{_SCALED}[^$\n]{{0,60}}\$?\Z")
 _OPEN_INLINE = re.compile(rf"\$(?:(?![\s\d$]){_PROSE}[^$\n]{{0,60}}(?:\$[-−]?)?)?\Z")
 
 
 def command(text: str, ended: bool) -> tuple[int, str] | None:
     """Return the length of the command at the beginning and the text for it; length 0 if there is
     none; None if more text is needed."""
-    match = _COMMAND.match(text)
+    match = _NAME.match(text)
     if match is None:
         return 0, ""
-    name, groups = match["name"], _GROUP.findall(match["groups"])
-    known = name in _SIGNS or name in _BRACED
-    open_name = match.end() == len(text) and any(
-        each.startswith(name) for each in (*_SIGNS, *_BRACED)
-    )
-    if not ended and (open_name or (known and name in _BRACED and _OPEN.match(text))):
-        return None
+    name, form = match["name"], _BRACED.get(match["name"], "")
+    if not ended and match.end() == len(text):
+        return None if any(each.startswith(name) for each in (*_SIGNS, *_BRACED)) else (0, "")
     if name in _SIGNS:
         return 1 + len(name), _SIGNS[name]
-    form = _BRACED.get(name, "")
-    needed = form.count("{")
-    if not form or len(groups) < needed:
-        return 0, ""
-    length = 1 + len(name) + sum(len(group) + 2 for group in groups[:needed])
-    if needed == 2 and not "".join(groups).isdecimal():
+    groups: list[str] = []
+    end = match.end()
+    while len(groups) < form.count("{"):
+        group = _group(text, end)
+        if group is None:
+            return (0, "") if ended else None
+        if not group:
+            return 0, ""
+        groups.append(_expanded(group[1:-1]))
+        end += len(group)
+    if len(groups) == 2 and not "".join(groups).isdecimal():
         form = "{0} ÷ {1}"  # a fraction of letters is no number
-    return length, form.format(*groups)
+        groups = [each if _SIMPLE.fullmatch(each) else f"({each})" for each in groups]
+    return (end, form.format(*groups)) if form else (0, "")
+
+
+def _group(text: str, at: int) -> str | None:
+    """Return the group in braces at `at`, "" if there is none, None if its end is missing."""
+    depth = 0
+    for brace in _BRACE.finditer(text, at, at + _LONGEST_GROUP):
+        depth += {"{": 1, "}": -1}.get(brace.group(), _DEEPEST_GROUP + 1)
+        if brace.start() > at and depth == 0:
+            return text[at : brace.end()]
+        if text[at] != "{" or depth > _DEEPEST_GROUP:
+            return ""
+    return "" if text[at : at + 1] not in ("", "{") or len(text) - at >= _LONGEST_GROUP else None
+
+
+def _expanded(text: str) -> str:
+    """Return the inside of a group with the signs for its commands."""
+    said, at = "", 0
+    while at < len(text):
+        length, sign = command(text[at:], True) or (0, "")
+        said += sign if length else text[at]
+        at += length or 1
+    return said
 
 
 def dollar(text: str, closes: bool, ended: bool) -> int | None:
@@ -64,6 +95,6 @@ def dollar(text: str, closes: bool, ended: bool) -> int | None:
         return 2
     if closes:
         return 1
-    if not ended and _OPEN_INLINE.match(text):
+    if not ended and (_OPEN_INLINE.match(text) or _OPEN_NUMERIC.match(text)):
         return None
-    return 1 if _INLINE.match(text) else 0
+    return 1 if _INLINE.match(text) or _NUMERIC.match(text) else 0

@@ -140,7 +140,7 @@ class AddressReader:
                 return None
             if not _HOST.match(text[1:]):
                 return self._end(char)
-            if char != ":":
+            if char != ":" or text[1].isdecimal():
                 self._out.say(char, at)
                 return 1
         elif char not in "/?#":

@@ -53,7 +53,14 @@ Decision = tuple[int, str] | None
 def _candidate_for(language: Language | None, all_words: bool) -> re.Pattern[str]:
     """Return a pattern for where something may begin that is not said as it is written."""
     signs = signs_for(language) if language else None
-    word = rf"[^\W\d_{NO_SPACES}{signs.alone if signs else ''}]+"
+    others = rf"\W\d_{NO_SPACES}{signs.alone if signs else ''}"
+    word = rf"[^{others}]"
+    ending = language.ending if language else ""
+    if ending:  # ends a word before it
+        first, rest = ending[0], ending[1:]
+        word = rf"(?:[^{others}{first}]++|{first}(?!{rest}(?!{word})))++|{ending}"
+    else:
+        word += "+"
     if all_words:
         return re.compile(rf"{word}|\w|[^\s\w]")
     if signs is None:
@@ -137,6 +144,7 @@ class SpeechNormalizer:
         self._rules = rules_for(language) if language else None
         self._abbreviations = abbreviations_for(language) if language else None
         self._signs = signs_for(language) if language else None
+        self._ending = language.ending if language else ""
         self._language_halves = bool(language and language.halves)  # a.m. may end a sentence
         self._candidate = _candidate_for(language, self._lexicon is not None)
 
@@ -175,7 +183,8 @@ class SpeechNormalizer:
                 at = match.end()
                 continue
             self._out.copy(text[done:at])
-            self._out.replace(text[at : at + length], said, spaced=self._spaced)
+            spaced = self._spaced and match.group() != self._ending
+            self._out.replace(text[at : at + length], said, spaced=spaced)
             at = done = self._done = at + length
         else:
             at = len(text)
@@ -205,9 +214,14 @@ class SpeechNormalizer:
             if not inside and match.group() == "x":
                 return self._signs.by(text, at, self._before(text, at), ended)
             is_open = match.end() == len(text) and not ended
-            if inside or not self._abbreviations.may_read(match.group(), is_open):
-                return _NOTHING
-            return self._word(text, at, ended)
+            ends: bool | None = False
+            if match.group().endswith(self._abbreviations.heads_of_ending):
+                before = self._before(text, at) if inside else ""
+                ends = self._abbreviations.ends_compound(match.group(), before, is_open)
+                if ends is None:
+                    return None
+            may_read = ends if inside else self._abbreviations.may_read(match.group(), is_open)
+            return self._word(text, at, ended) if may_read else _NOTHING
         if char in self._signs.chars:
             decision = self._signs.read(text, at, self._before(text, at), ended)
             if decision is None or decision.length:

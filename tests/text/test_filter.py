@@ -90,7 +90,7 @@ CASES = {
     "[a](b) or https://c.example/d/e?f, [g](h) www.i.example/j": "a or c.example, g i.example",
     "http is a protocol, www too": "http is a protocol, www too",
     "mail bob.smith@example.com": "mail bob.smith@example.com",
-    "https://example.com:8080/path: hello": "example.com: hello",
+    "https://example.com:8080/path: hello": "example.com:8080: hello",
     # Tables.
     "| Name | Age |\n|---|:-:|\n| Bob | -5 |": "Name, Age\n\nBob, -5",
     "|a|b|\n|a * b|c<br>d|": "a, b\na * b, c d",

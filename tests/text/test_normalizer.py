@@ -160,7 +160,8 @@ FRAGMENTS += [
 ]
 FRAGMENTS += [
     *["→", " -> ", " > ", "# ", "Press ", "the ", " key", "of ", "c. ", "§", "UTC-", "hab. "],
-    *["TV", "x", "Settings", "按", "键", " s.", "ers", "(", "1450"],
+    *["TV", "x", "Bahnhof", "str. ", "S. ", " == ", "!", "=", "⁺", "³", " += ", "x 10", "♭", "²/"],
+    *["v. ", "Roe ", "XIXe s. ", "et ", "Settings", "按", "键", " s.", "ers", "(", "1450"],
 ]
 texts = st.lists(st.sampled_from(FRAGMENTS), max_size=14).map("".join)
 splits = st.lists(st.integers(1, 6), min_size=1, max_size=4)

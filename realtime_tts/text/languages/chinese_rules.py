@@ -17,11 +17,14 @@ _MEASURE = (
 _DASH = "[-–—~～]"
 _NUMBER = r"\d+(?:\.\d+)?"
 _YEARLY = "(?:学年|财年|年度|赛季)"
-_CODES = "(?:验证码|房号|密码|邮编|尾号|代码|口令|QQ|账号|卡号|单号|工号|学号)(?:是|为|：|:)?\\s?"
+_CODES = (
+    "(?:验证码|房号|密码|邮编|尾号|代码|口令|QQ|账号|卡号|单号|工号|学号"
+    "|错误码?|错误代码|状态码|端口号?)(?:是|为|：|:)?\\s?"
+)
 _CALLS = "(?:拨打|拨|打|致电|呼叫|热线|电话|报警|火警|急救|客服|号码)(?:是|为|：|:)?\\s?"
 
 BEHIND = re.compile(
-    r"(?s:.*\d)\D?|.*\d元/|985、\d{0,2}|(?:\+86 ?)?(?:1[3-9]\d ?(?:\d{1,4} ?\d{0,3})?)?"
+    r"(?s:.*\d)\D?|.*\d[元次]/|985、\d{0,2}|(?:\+86 ?)?(?:1[3-9]\d ?(?:\d{1,4} ?\d{0,3})?)?"
 )
 """Text from a number on behind which the rules look at another character."""
 
@@ -115,6 +118,11 @@ RULES = (
     rule(rf"2(?={_MEASURE})", lambda m: "两"),
     rule(rf"2{_DASH}(?={_NUMBER}{_MEASURE})", lambda m: "两到"),
     rule(rf"(?P<one>{_NUMBER}){_DASH}(?=2{_MEASURE})", _to(_number)),
+    rule(
+        r"(?P<one>\d{2,3})/(?P<two>\d{2,3})(?:mmHg|毫米汞柱)",
+        lambda m: f"{cardinal(int(m['one']))}比{cardinal(int(m['two']))}毫米汞柱",
+    ),
+    rule(r"(?P<n>\d+)次/(?=[分天日周小月年])", lambda m: cardinal(int(m["n"])) + "次每"),
     rule(r"(?P<above>\d+)/(?P<below>\d+)(?![\d/])", _fraction),
     rule(rf"(?P<below>-?)(?P<one>{_NUMBER})[~～](?P<to>-?)(?=\d)", _degrees),
     rule(r"-(?=\d{1,4}[年月日号点])", lambda m: "到", "[年月日号点]"),

@@ -36,11 +36,14 @@ _ABBREVIATIONS = (
             "|Misc Miscellaneous|a.k.a also known as|ea each|qty quantity|Qty Quantity"
             "|A.k.a Also known as|Tel Telephone|tel telephone|incl including"
             "|excl excluding|p.a per annum|Attn Attention|Vit Vitamin|vit vitamin",
+            Kind.NAMES: "v versus",
             Kind.LAST: "etc et cetera|Jr Junior|Sr Senior|Inc Incorporated|Ltd Limited"
             "|Corp Corporation|Co Company|Ave Avenue|Blvd Boulevard|Rd Road|Hwy Highway|Ln Lane"
             "|Ct Court|Pkwy Parkway|Pl Place|Sq Square|dept department"
             "|appt appointment|Appt Appointment|acct account|Acct Account|pkg package"
             "|pkgs packages|qtr quarter|yr year|Dept Department|fl floor|mo month"
+            "|b.i.d twice a day|t.i.d three times a day|q.i.d four times a day|p.o by mouth"
+            "|p.r.n as needed|Esq Esquire|sq._ft square foot"
             "|Mon Monday|Tue Tuesday|Tues Tuesday|Wed Wednesday"
             "|Thu Thursday"
             "|Thur Thursday|Thurs Thursday|Fri Friday|Sat Saturday",
@@ -53,12 +56,14 @@ _ABBREVIATIONS = (
             "|ext extension|Ext Extension|Ep Episode|Pt Part|Rm Room|Ste Suite"
             "|Pg page|pg page|Sun Sunday|Op Opus|Rte Route|rte route|Fl Floor|Sc Scene|Ver Version"
             "|ver version|para paragraph|Para Paragraph"
-            "|Cat Category|cat category|Ca Circa|UTC- UTC minus|UTC− UTC minus|GMT- GMT minus",
+            "|Cat Category|cat category|Ca Circa|Rs rupees"
+            "|UTC- UTC minus|UTC− UTC minus|GMT- GMT minus",
             Kind.SYMBOL: "MB/s megabytes per second|GB/s gigabytes per second"
             "|kB/s kilobytes per second|KB/s kilobytes per second|Mb/s megabits per second"
             "|Gb/s gigabits per second|km/h kilometers per hour|m/s meters per second"
             "|mg/dL milligrams per deciliter|mmHg millimeters of mercury"
             "|w/ with|w/o without|w/out without|c/o care of|n/a N A|N/A N A|y/n yes or no"
+            "|sq_ft square foot"
             "|WWI World War One|WWII World War Two|WW1 World War One|WW2 World War Two"
             "|YoY year over year|QoQ quarter over quarter|M-F Monday to Friday"
             "|M–F Monday to Friday"
@@ -67,7 +72,7 @@ _ABBREVIATIONS = (
             Kind.YEAR: "c circa",
             Kind.COMPASS: "N North|S South|E East|W West",
         },
-        bare="UTC- UTC− GMT- Apt Ave Blvd Hwy Ln Pkwy Rd Mr Mrs Jr Mt vs approx Mon Tue Tues Wed"
+        bare="UTC- UTC− GMT- Rs Apt Ave Blvd Hwy Ln Pkwy Rd Mr Mrs Jr Mt vs approx Mon Tue Tues Wed"
         " Thu Thur Thurs Fri N S E W",
     )
     | {
@@ -109,7 +114,8 @@ _UNITS = (
         "|MWh megawatt hour|bpm beat per minute|fps frame per second|KiB kibibyte|MiB mebibyte"
         "|GiB gibibyte|Gb gigabit|Mb megabit|kb kilobit|Kbps kilobit per second|req request"
         "|pts point|kms kilometer|kgs kilogram|MP megapixel|yds yard|cal calorie|bps basis point"
-        "|pg picogram|ng nanogram|mmol millimole|IU international unit|mIU milli-international unit"
+        "|hPa hectopascal|mbar millibar|pg picogram|ng nanogram|mmol millimole"
+        "|IU international unit|mIU milli-international unit"
         "|cm³ cubic centimeter|cm3 cubic centimeter|mm² square millimeter"
         "|px pixel",
     )
@@ -120,6 +126,7 @@ _UNITS = (
         "|ppm parts per million|ppb parts per billion",
     )
     | {
+        "inHg": Noun("inch of mercury", "inches of mercury"),
         "ft": Noun("foot", "feet"),
         "in.": Noun("inch", "inches"),
         "fl oz": Noun("fluid ounce", "fluid ounces"),
@@ -208,7 +215,7 @@ ENGLISH = Language(
     scales=tables.by_name(
         {
             "thousand k K": tables.invariable("thousand"),
-            "million M m mn": tables.invariable("million"),
+            "million M MM m mn": tables.invariable("million"),
             "billion B b bn": tables.invariable("billion"),
             "trillion T tn": tables.invariable("trillion"),
             "lakh": tables.invariable("lakh"),
@@ -255,6 +262,8 @@ ENGLISH = Language(
         "∑": "sum of",
         "∆": "delta",
         "∞": "infinity",
+        "♭": "flat",
+        "♯": "sharp",
         "≈": "approximately",
     }
     | {"≤": "less than or equal to", "≥": "greater than or equal to", "≠": "not equal to"},
@@ -266,6 +275,7 @@ ENGLISH = Language(
         "s second|sec second|min minute|h hour|hr hour|d day|day day|wk week|week week|mo month"
         "|month month|yr year|year year|night night|person person|user user|unit unit|item item"
         "|hour hour|minute minute|second second|seat seat|dL deciliter|dl deciliter"
+        "|mL milliliter|ml milliliter"
         "|s² second squared|quarter quarter|annum annum|capita capita"
     ),
     behind_money=tables.entries(

@@ -28,7 +28,8 @@ _SPELLED = (
 SPELLING = (
     rf"\b(?i:{_SPELLED})(?: (?i:number|no\.|#|code|ID|to))?(?: is| are|,? (?i:ending in|ends in))?"
     r"[:#]?\s?#?\s?|\b(?:ending|ends)(?: in)?\s|#|\*-?|[•xX]{2,}-?|\b(?i:text) \w+ to\s"
-    r"|\b(?i:(?:your|my|the|this|our) (?:order|claim)|order (?:number|#) is)\s"
+    r"|\b(?i:(?:your|my|the|this|our) (?:order|claim)|order (?:number|no\.|#)(?: is|:)?)\s#?"
+    r"|\border #"
 )
 PAIRED = (
     r"(?:\b(?i:rooms?|rm\.?|suite|ste\.?|apt\.?|apartment|flight|gate|bus|route|highway|hwy\.?|interstate|"
@@ -73,3 +74,6 @@ STREET = re.compile(
     r"(?<!Mount )(?<!Port )(?<!Lake )(?<!Fort )(?<!East )(?<!Downtown )(?<!day )\Z"
 )
 """Text before Street or Drive where a capital follows: on Oak Dr. She, not Ask Dr. Lee."""
+
+RATIO = r"\b(?:(?i:ratio|scale)(?: (?:of|is|was))?|(?i:diluted)|dilution of|odds (?:of|are))\s\Z"
+"""Text before 1:20 that says that it is no time."""

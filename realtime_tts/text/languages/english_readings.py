@@ -96,6 +96,15 @@ def of(match: re.Match[str]) -> str | None:
     )
 
 
+def of_many(match: re.Match[str]) -> str:
+    """Read 7,500/10,000 steps, and a score of 1520/1600."""
+    one, two = (
+        say.decimal(number.replace(",", "")) if "," in number else say.pairs(number)
+        for number in (match["one"], match["two"])
+    )
+    return f"{one} out of {two}"
+
+
 def score(match: re.Match[str]) -> str | None:
     first, second = int(match["one"]), int(match["two"])
     if first == second:
@@ -153,7 +162,7 @@ def scientific(match: re.Match[str]) -> str:
     return f"{say.decimal(match['n'])} times ten to the power of {minus}{power}"
 
 
-def inches(match: re.Match[str]) -> str:
+def inches(match: re.Match[str] | dict[str, str]) -> str:
     return f"{say.decimal(match['n'])} inch" + ("" if match["n"] == "1" else "es")
 
 

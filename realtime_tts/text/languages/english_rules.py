@@ -13,7 +13,8 @@ from realtime_tts.text.languages import english_cues as cues
 from realtime_tts.text.languages import english_readings as read
 from realtime_tts.text.languages import english_words as say
 from realtime_tts.text.languages import tables
-from realtime_tts.text.languages.rules import ROMAN, UNQUOTED, roman_value, rule
+from realtime_tts.text.languages.english_lengths import LENGTHS
+from realtime_tts.text.languages.rules import ROMAN, dated, linked, roman_value, rule
 
 _AIRCRAFT = r"7[0-8]7"
 _HYPHENED = tables.entries(
@@ -25,12 +26,8 @@ _HYPHENED = tables.entries(
 )
 """Units behind a number and a hyphen: a 12-oz steak."""
 _OFTEN = r"(?=/day|/week|/month| (?:daily|weekly|an?|per|each|every)(?!\w))"
-_INCHES = r"(?P<n>\d+(?:\.\d+)?)[\"”″]"
-_WIDE = (
-    r"(?:round|square|TVs?|monitors?|screens?|displays?|laptops?|tablets?|pizzas?|wheels?|rims?|tires?|pans?"
-    r"|skillets?|pots?|pipes?|bikes?|heels?|model|version|gap|hem)(?!\w)"
-)
-"""What a length in inches is a property of: a pair of 20" wheels."""
+_DOSES = tables.entries("mg milligram|mcg microgram|g gram|IU international_unit|units unit")
+_plainly = linked(say.cardinal, " ")
 _SOME = r"(?P<one>\d{1,3})/(?P<two>\d{1,3})"
 
 RULES = (
@@ -40,6 +37,10 @@ RULES = (
         read.timestamp,
     ),
     rule(r"(?P<year>\d{4})(?P<mark>[/.])(?P<month>\d\d)(?P=mark)(?P<day>\d\d)(?!\w)", read.date),
+    rule(
+        r"(?=0|\d\d\.0)(?P<day>[0-3]\d)\.(?P<month>[01]\d)\.(?P<year>20\d\d)(?![\w./-]\w)",
+        dated(say.date),
+    ),
     rule(r"(?P<month>\d{1,2})-(?P<day>\d{1,2})-(?P<year>\d{4})(?![\w-])", read.date),
     rule(
         r"(?P<month>\d{1,2})/(?P<day>\d{1,2})/(?P<year>\d\d(?:\d\d)?)"
@@ -72,6 +73,31 @@ RULES = (
         r"(?P<hour>\d{1,2}):(?P<minute>[0-5]\d):(?P<second>[0-5]\d)(?=\.\d)",
         lambda m: " ".join(map(say.pairs, m.groups())),
     ),
+    rule(
+        r"(?P<one>[2-9]|12)/(?P<two>[248]|16)(?= (?:time|meter|signature|rhythm|waltz|beat)(?!\w))",
+        _plainly,
+    ),
+    rule(
+        r"(?P<one>[2-9]|12)/(?P<two>[248]|16)(?![\w/])",
+        _plainly,
+        r"\b[Tt]ime signature(?: is| of|:)?\s",
+    ),
+    rule(
+        r"(?P<one>\d[\d,]*)/(?P<two>\d{1,3}(?:,\d{3})+|\d{1,2}000|1600|2400)(?![\w/]|[.,]\d)",
+        read.of_many,
+    ),
+    rule(
+        rf"(?P<n>\d+(?:\.\d+)?) ?(?P<unit>{'|'.join(_DOSES)})/(?P<two>\d+(?:\.\d+)?) ?m[lL](?!\w)",
+        lambda m: (
+            f"{say.decimal(m['n'])} {_DOSES[m['unit']]}s per {say.decimal(m['two'])} milliliters"
+        ),
+    ),
+    rule(
+        r"(?P<n>\d+(?:\.\d+)?) ?(?P<unit>oz|lb)"
+        r"(?=\)? (?:can|jar|package|bag|bottle|box|container)(?:s|es)?(?!\w))",
+        lambda m: f"{say.decimal(m['n'])} {_HYPHENED[m['unit']]}",
+    ),
+    rule(r"24/7/365(?![\w/])", lambda m: "twenty-four seven three sixty-five"),
     rule(r"9/11(?![\w/])", lambda m: "nine eleven"),
     rule(rf"{_SOME}(?![\w/])", read.of_all, cues.STEP),
     rule(
@@ -111,16 +137,7 @@ RULES = (
             + f"{say.cardinal(int(m['n']))} times"
         ),
     ),
-    rule(
-        r"(?P<one>\d+)[-–](?P<n>\d+)[\"”″]",
-        lambda m: f"{say.decimal(m['one'])} to {read.inches(m)}",
-        UNQUOTED,
-    ),
-    rule(
-        r"(?P<n>\d{1,3},\d{3})['’′](?!\w)",
-        lambda m: f"{say.decimal(m['n'].replace(',', ''))} feet",
-        unless=r"(?<!\w)['‘][^'’]*",
-    ),
+    *LENGTHS,
     rule(r"(?P<n>\d{3})(?=[A-D] [A-Z][a-z])", lambda m: say.pairs(m["n"])),
     rule(
         r"10(?:40|9[589])(?=-[A-Z])",
@@ -154,7 +171,7 @@ RULES = (
     ),
     rule(r"\d{5}(?:-\d{4})?(?![\w,]*\d)", read.groups, cues.STATE),
     rule(
-        r"\d{3,}-\d{3,}(?![\w.,%:/-]*[\d%])|\d{3} \d{3}(?!\w|[.,:/-]\w| \d)",
+        r"\d{2,}-\d{3,}(?![\w.,%:/-]*[\d%])|\d{3} \d{3}(?!\w|[.,:/-]\w| \d)",
         read.groups,
         cues.SPELLING,
     ),
@@ -173,7 +190,8 @@ RULES = (
         lambda m: say.spell(m.group()),
         r"\b(?i:order|claim|text)\s",
     ),
-    rule(r"\d{5,}(?![\w.,%:/-]*[\w%])", lambda m: say.spell(m.group()), r"#[A-Z]{1,8}-"),
+    rule(r"\d{5,}(?![\w.,%:/-]*[\w%])", lambda m: say.spell(m.group()), r"\b(?!ISO)[A-Z]{1,8}-"),
+    rule(r"[0-7]{3,4}(?!\w|[.,]\d)", lambda m: say.spell(m.group()), r"\b[Cc]hmod (?:-R )?"),
     rule(
         r"\d{3}(?![\d.,%:/-]*[\d%])",
         lambda m: say.spell(m.group()),
@@ -207,45 +225,10 @@ RULES = (
     ),
     rule(r"\d+h ?\d+m(?:in)?(?: ?\d+s)?(?!\w)|\d+m ?\d+s(?!\w)", read.lasting),
     rule(
-        r"(?P<one>[1-9]\d?)['’′](?P<two> ?\d{1,2}(?=[\"”″])|\d{1,2}(?!\w))[\"”″]?",
-        lambda m: f"{say.cardinal(int(m['one']))} foot {say.cardinal(int(m['two']))}",
-    ),
-    rule(
-        r"(?P<n>\d+)['’′](?= (?:long|wide|tall|high|deep|thick)(?!\w))",
-        lambda m: f"{say.decimal(m['n'])} feet",
-    ),
-    rule(
         rf"(?P<n>\d+(?:\.\d+)?)-(?P<unit>{'|'.join(_HYPHENED)})(?![\w-])",
         lambda m: f"{say.decimal(m['n'])}-{_HYPHENED[m['unit']]}",
     ),
     rule(r"(?P<n>\d+(?:\.\d+)?)×(?![\w(])", lambda m: f"{say.decimal(m['n'])} times"),
-    rule(
-        rf"(?P<a>\d+)[\"”″] ?[x×] ?{_INCHES}(?=(?P<wide> {_WIDE})?)",
-        lambda m: f"{say.decimal(m['a'])} by {read.inch(m)}" + ("" if m["wide"] else "es"),
-        UNQUOTED,
-    ),
-    rule(_INCHES, read.inch, cues.ADJECTIVE),
-    rule(rf"{_INCHES}(?= {_WIDE})", read.inch, UNQUOTED),
-    rule(_INCHES, read.inches, UNQUOTED),
-    rule(
-        r"(?:(?P<whole>\d+)[ -])?(?P<above>\d)/(?P<below>\d{1,2})[\"”″]",
-        read.parts_of_inches,
-        UNQUOTED,
-    ),
-    rule(
-        r"(?P<above>\d)/(?P<below>\d\d?)(?:rd|th)s?(?!\w)",
-        read.part,
-    ),
-    rule(
-        r"(?P<a>\d+)(?P<unit>['’′]|ft) ?[x×] ?(?P<b>\d+)(?P=unit)(?!\w)",
-        lambda m: f"{say.decimal(m['a'])} by {say.decimal(m['b'])} feet",
-    ),
-    rule(r"(?P<n>\d+(?:\.\d+)?) in(?= (?:long|wide|tall|high|deep|thick)(?!\w))", read.inches),
-    rule(
-        r"(?P<n>(?!0x)\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)(?!\.?\w|[⁻⁰¹²³⁴⁵⁶⁷⁸⁹^])"
-        r"(?: ?(?P<unit>ft|cm|mm|m|in|yd|px)(?!\w))?",
-        read.by,
-    ),
     rule(r"(?P<above>\d+(?:\.\d+)?)/(?P<below>\d{1,3})(?![\w/]|\.\d)(?<!24/7)", read.of),
     rule(r"24-7(?![\w-])", lambda m: "twenty-four seven", unless=cues.SCORED),
     rule(
@@ -269,7 +252,7 @@ RULES = (
         lambda m: f"{say.decimal(m['n'])} billion",
     ),
     rule(
-        r"(?P<n>\d\d+|\d\.\d)[kK](?!\w)",
+        r"(?P<n>\d\d+|\d\.\d)[kK](?!\w| (?:run|race|runner|walk|training)(?!\w))",
         lambda m: f"{say.decimal(m['n'])} thousand",
         r"(?<!\b[Aa] )(?<![A-Za-z\d]-)\Z",
     ),
@@ -282,14 +265,19 @@ RULES = (
     rule(
         r"(?P<n>\d+):(?P<two>\d+)(?!:)",
         lambda m: f"{say.decimal(m['n'])} to {say.decimal(m['two'])}",
-        r"\bratio of\s\Z",
+        cues.RATIO,
+    ),
+    rule(
+        r"(?P<n>1):(?P<two>\d{1,3})(?= (?:scale|ratio|dilution|mixture|mix|odds|model)(?!\w))",
+        lambda m: f"one to {say.decimal(m['two'])}",
     ),
     rule(r"\d{1,3}(?: 000)+(?!\w)", lambda m: say.cardinal(int(m.group().replace(" ", "")))),
 )
 """The rules, the most exact patterns first."""
 
 BEHIND = re.compile(
-    r"\d{1,2}/\d{1,2}|(?:\d{1,2}[-–])?\d{1,2}x|[\d.]+[\"”″](?: ?[x×] ?\d+[\"”″])?"
+    r"\d{1,2}/\d{1,2}|(?:\d{1,2}[-–])?\d{1,2}x|1:\d{1,3}|10K"
+    r"|[\d.]+ ?(?:oz|lb)\)?|[\d.]+[\"”″](?: ?[x×] ?\d+[\"”″])?"
     r"|\d+ ?(?:[GTM]B|k?W)|[45]0\d|\d+ [NW]"
 )
 """Text from a number on behind which the rules look at another word."""

@@ -50,7 +50,7 @@ _UNITS = (
         "|A ampère|Ko kilooctet|ko kilooctet|Mo mégaoctet|Go gigaoctet|To téraoctet"
         "|Mbit/s mégabit par seconde|Mo/s mégaoctet par seconde|dB décibel|bar bar|hPa hectopascal"
         "|Gbit/s gigabit par seconde|pts point|mAh milliampère-heure|Mpx mégapixel"
-        "|mmHg millimètre de mercure"
+        "|mmHg millimètre de mercure|bpm battement par minute"
         "|L/100_km litre aux cent kilomètres|l/100_km litre aux cent kilomètres"
         "|M€ million d'euros|M_€ million d'euros|Md€ milliard d'euros",
     )
@@ -148,6 +148,8 @@ FRENCH = Language(
         "√": "racine de",
         "π": "pi",
         "∞": "infini",
+        "♭": "bémol",
+        "♯": "dièse",
     }
     | {"≤": "inférieur ou égal à", "≥": "supérieur ou égal à", "≠": "différent de"},
     comparisons={"<": "inférieur à", ">": "supérieur à", "~": "environ"}

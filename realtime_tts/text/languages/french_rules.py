@@ -74,7 +74,9 @@ _KINGS = (
 _DAYS = "lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche"
 _CHAPTERS = "[Cc]hapitre|[Tt]ome|[Aa]cte|[Ss]cène|[Ll]ivre|[Tt]ype|[Vv]olume|[Aa]nnexe|[Pp]hase"
 
-BEHIND = re.compile(r"(?:[\d .]*[02-68])?1|\d{1,3}/\d{1,3}|\d{1,3}[ex]|½|7|\d{1,2} [a-zéû]{3,5}\.")
+BEHIND = re.compile(
+    r"(?:[\d .]*[02-68])?1|\d{1,3}/\d{1,3}|\d{1,3}[ex]|½|7|[IVX]{1,6}er? s\.|\d{1,2} [a-zéû]{3,5}\."
+)
 """Text from a number on behind which the rules look at another word."""
 
 
@@ -158,7 +160,15 @@ RULES = (
         cardinal, "sur", _PARTS, "tâches|questions|points|étoiles|étapes|pages|personnes"
     ),
     rule(r"(?P<one>\d,\d)/(?P<two>\d+)(?![\d/])", shared.rated(cardinal, "virgule", "sur")),
-    rule(r"(?P<one>\d\d)/(?P<two>\d{1,2})(?![\d/])", _pair, r"\btension\b[\w ]{0,20}:? "),
+    rule(r"(?P<one>\d\d)/(?P<two>\d{1,2})(?![\d/])", _pair, r"\b(?:[Tt]ension|TA)\b[\w ]{0,20}:? "),
+    rule(r"(?P<n>\d{1,2})x(?=/j(?!\w))", lambda m: f"{count(int(m['n']), 'f')} fois"),
+    rule(
+        r"(?P<hour>\d{1,2}) ?h ?(?P<minute>\d{1,2}) ?min ?(?P<second>\d{1,2}) ?s(?!\w)",
+        lambda m: (
+            f"{_hours_and_minutes(m)} {count(int(m['second']), 'f')}"
+            f" seconde{'s' if int(m['second']) > 1 else ''}"
+        ),
+    ),
     rule(
         r"(?P<one>\d{2,3})/(?P<two>\d{2,3})(?P<unit> mmHg)(?!\w)",
         shared.linked(cardinal, " sur ", " millimètres de mercure"),
@@ -202,6 +212,7 @@ RULES = (
 )
 
 NUMERALS = (
+    rule(rf"{ROMAN}(?P<mark>er|e) s\.(?= [^A-ZÀ-ÝŒ]|[,;:)])", _of_century),
     rule(rf"{ROMAN}(?P<mark>er|e) s(?=\.)", _of_century),
     rule(rf"{ROMAN}(?P<mark>er|re|ème|es?)(?!\w)", _century),
     rule(

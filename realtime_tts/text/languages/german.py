@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from realtime_tts.text.languages import german_rules, tables
+from realtime_tts.text.languages import german_cues, german_rules, tables
 from realtime_tts.text.languages.german_words import (
     MONTHS,
     cardinal,
@@ -17,7 +17,7 @@ from realtime_tts.text.languages.language import Currency, Kind, Language, Noun
 
 _ABBREVIATIONS = tables.abbreviations(
     {
-        Kind.TITLE: "Dr Doktor|Prof Professor|Hr Herr|Fr Frau|St Sankt|Fa Firma|Dipl.-Ing"
+        Kind.TITLE: "Dr Doktor|Prof Professor|Hr Herr|Hrn Herrn|Fr Frau|St Sankt|Fa Firma|Dipl.-Ing"
         " Diplomingenieur",
         Kind.PHRASE: "z.B zum Beispiel|d.h das heißt|u.a unter anderem|i.d.R in der Regel"
         "|z.T zum Teil|u.U unter Umständen|v.a vor allem|m.E meines Erachtens|s.o siehe oben"
@@ -31,16 +31,21 @@ _ABBREVIATIONS = tables.abbreviations(
         "|i.V.m in Verbindung mit",
         Kind.LAST: "usw und so weiter|etc et cetera|usf und so fort|u.v.m und vieles mehr"
         "|o.Ä oder Ähnliches|u.Ä und Ähnliches|v.Chr vor Christus|n.Chr nach Christus"
-        "|MwSt Mehrwertsteuer|Jh Jahrhundert|Aufl Auflage|Str Straße|ff folgende"
+        "|MwSt Mehrwertsteuer|Jh Jahrhundert|Aufl Auflage|Str Straße|str straße"
+        "|Wdh Wiederholungen|ff folgende"
         "|Mo Montag|Di Dienstag|Mi Mittwoch|Do Donnerstag|Sa Samstag|Whg Wohnung"
-        "|n.E nach Elfmeterschießen|n.V nach Verlängerung|Vj Vorjahr|USt Umsatzsteuer|tägl täglich"
+        "|n.E nach Elfmeterschießen|i.E im Elfmeterschießen|lit Buchstabe|n.V nach Verlängerung"
+        "|Vj Vorjahr|USt Umsatzsteuer|tägl täglich"
         "|Jan Januar|Feb Februar|Aug August|Sept September|Okt Oktober|Nov November|Dez Dezember",
         Kind.NUMBER: "Nr Nummer|Kap Kapitel|Abb Abbildung|Bd Band|S Seite|Art Artikel"
         "|max maximal|mind mindestens|Tab Tabelle|Anm Anmerkung|Hausnr Hausnummer"
         "|Max Maximal|Mind Mindestens|Rechnungsnr Rechnungsnummer|Kundennr Kundennummer"
-        "|Bestellnr Bestellnummer|Artikelnr Artikelnummer|Art.-Nr Artikelnummer|op Opus|Gr Größe"
+        "|Bestellnr Bestellnummer|Artikelnr Artikelnummer|Art.-Nr Artikelnummer"
+        "|Best.-Nr Bestellnummer|Kd.-Nr Kundennummer|op Opus|Gr Größe"
         "|So Sonntag|Gl Gleis|Zi Zimmer|Kl Klasse|Az Aktenzeichen",
         Kind.SYMBOL: "m/w/d m w d|w/m/d w m d|m/w m w|j/n ja oder nein|n/a n a|c/o care of"
+        "|Dr._med. Doktor med|Dr._rer. Doktor rer|Dr._phil. Doktor phil|Dr._jur. Doktor jur"
+        "|Dr._h._c. Doktor h. c."
         + "".join(f"|{day}., {name}," for day, name in german_rules.DAYS.items())
         + f"|{tables.ranges(german_rules.DAYS, 'bis')}",
     },
@@ -64,7 +69,8 @@ _UNITS = (
         "|Mbit/s Megabit pro Sekunde|MBit/s Megabit pro Sekunde"
         "|MB/s Megabyte pro Sekunde|dB Dezibel|bar Bar|hPa Hektopascal|Stk Stück|Stk. Stück"
         "|‰ Promille|kJ Kilojoule|Gbit/s Gigabit pro Sekunde|GBit/s Gigabit pro Sekunde"
-        "|fps Bilder pro Sekunde|mmHg Millimeter Quecksilbersäule|Zi Zimmer|Zi. Zimmer"
+        "|fps Bilder pro Sekunde|bpm Schläge pro Minute|mmHg Millimeter Quecksilbersäule"
+        "|Zi Zimmer|Zi. Zimmer"
         "|Pck. Päckchen|Pck Päckchen",
         "n",
     )
@@ -78,6 +84,7 @@ _UNITS = (
             "kWh": Noun("Kilowattstunde", "Kilowattstunden", "f"),
             "Pkt. Pkt Pkte.": Noun("Punkt", "Punkte"),
             "Pers. Pers": Noun("Person", "Personen", "f"),
+            "Tabl. Tabl": Noun("Tablette", "Tabletten", "f"),
             "J.": Noun("Jahr", "Jahre", "n"),
             "kcal": Noun("Kilokalorie", "Kilokalorien", "f"),
             "mAh": Noun("Milliamperestunde", "Milliamperestunden", "f"),
@@ -123,7 +130,7 @@ GERMAN = Language(
     number_sign="Nummer",
     and_sign="und",
     operators={"+": "plus", "=": "gleich", "×": "mal", "*": "mal", "÷": "geteilt durch"}
-    | {"-": "minus", "−": "minus", "/": "geteilt durch"},
+    | {"-": "minus", "−": "minus", "/": "geteilt durch", ":": "geteilt durch"},
     currencies=tables.by_name(
         {
             "€ EUR": Currency(tables.invariable("Euro"), _CENT),
@@ -163,6 +170,8 @@ GERMAN = Language(
         "√": "Wurzel aus",
         "π": "Pi",
         "∞": "unendlich",
+        "♭": "Be",
+        "♯": "Kreuz",
     }
     | {"≤": "kleiner oder gleich", "≥": "größer oder gleich", "≠": "ungleich"},
     comparisons={"<": "kleiner als", ">": "größer als", "~": "etwa"}
@@ -185,5 +194,10 @@ GERMAN = Language(
     ),
     behind=german_rules.BEHIND,
     numeral_rules=german_rules.NUMERALS,
+    ending="str",
+    behind_text={
+        "S.": (german_cues.SUBSECTION, "Satz"),
+        "Jh.": (german_cues.GENITIVE, "Jahrhunderts"),
+    },
     spans=german_rules.DAYS,
 )

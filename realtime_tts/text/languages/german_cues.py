@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 DATIVE = r"\b(?i:mit|nach|vor|seit|in|aus|bei|von|zu|ab|binnen|innerhalb von)\s(?:1 \w+ und )?"
 ACCUSATIVE = (
     r"\b(?i:für|ohne|um|durch|gegen|pro|habe|hast|hat|haben|habt|hatte|hatten|gibt|gab|kaufe"
@@ -32,7 +34,7 @@ KINGS = (
 QUEENS = "Elisabeth|Katharina|Maria|Isabella|Christina|Margarethe|Viktoria"
 CHAPTERS = "Kapitel|Teil|Band|Akt|Abschnitt|Phase|Stufe|Klasse|Typ|Artikel|Weltkrieg"
 CODE = (
-    r"(?:[Nn]ummer|[Cc]ode|PIN|TAN|PLZ|Passwort|Tel\.|Telefon|ID|Endung|Kto\.|BLZ)"
+    r"(?:[Nn]ummer|[Cc]ode|CVV|Endziffern?|PIN|TAN|PLZ|Passwort|Tel\.|Telefon|ID|Endung|Kto\.|BLZ)"
     r"(?: lautet| ist|:)?\s"
 )
 EMERGENCY = (
@@ -46,4 +48,9 @@ OPENERS = (
     r"|Wann|Warum|Was|Weil|Wenn|Wer|Wie|Wir|Wo|Zu|Zum|Zuerst|Zuletzt)(?!\w)"
 )
 """Words with a capital that are no nouns: behind a short unit and its stop, a sentence begins."""
+OFTEN = r"(?:(?:täg|wöchent|monat|jähr)l|(?:am|pro|die|in|im)(?!\w))"
+"""Words behind 3 x that say how often something is done."""
 PARTS = r"\b(?:Seite|Schritt|Teil|Folge|Runde|Frage|Level|Kapitel|Punkt|Bewertung:?|Note:?)\s"
+SUBSECTION = re.compile(r"\b(?:Abs\.|Absatz) ?\d+[a-z]? \Z")
+"""Text before S. where it is a sentence of a law, and no page."""
+GENITIVE = re.compile(r"\bdes (?:\w+en )?\d{1,2}\. \Z")

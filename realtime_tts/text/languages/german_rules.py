@@ -20,7 +20,7 @@ _GENDERS = shared.Genders(
         " -zwiebel -erin -istin -entin -antin -mutter -tochter -schwester -nummer -butter oma"
         " -firma -pizza -kamera -cola -mail app -nuss -kuh -maus -gans -wurst -luft -kraft -fahrt"
         " -antwort -arbeit -zeit -welt uhr -freundin -kundin -ärztin -kollegin -regel -tafel"
-        " -schüssel -gabel -insel -nadel -kartoffel -box -party -sicht -schrift cd dvd",
+        " -schüssel -kapsel -gabel -insel -nadel -kartoffel -box -party -sicht -schrift cd dvd",
         "n": "jahre -chen -lein -ment -um -nis -kind -buch -jahr -haus -auto -bild -glas -bier"
         " -brot ei -spiel -tor -wort -zimmer -bett -hotel -ticket -video -foto -problem -produkt"
         " -paar -stück -pfund -prozent -leben -mal -angebot -konto -restaurant -café -land -dorf"
@@ -35,7 +35,8 @@ _GENDERS = shared.Genders(
     }
 )
 _ADJECTIVE = re.compile(
-    r"(?!(?:d[eia][resmn]?|oder|aber|unter|über|hinter|immer|wieder|bitte|heute)\b)\w+(?P<ending>e|er|es|en|em)"
+    r"(?!(?:d[eia][resmn]?|oder|aber|unter|über|hinter|immer|wieder|bitte"
+    r"|heute)\b)\w+(?P<ending>e|er|es|en|em)"
 )
 _BY_ENDING = {"e": "eine", "es": "ein", "er": "ein", "en": "einen", "em": "einem"}
 _STRONG = {"m": "er", "f": "e", "n": "es"}
@@ -63,7 +64,8 @@ BEHIND = re.compile(
     r"1|1\.?001|1 (?!Uhr)[a-zäöüß]\w*e[rsnm]?|\d{1,4}\.|1/2|½|[\d.]+,[–-]|1[–-]\d+"
     r"|\d{1,2}\.[–-]\d{1,2}\.|\d{1,2}\. (?:bis|und|oder|–|bis zum|\d{1,2}\.)|\d{1,2}\.\d{1,2}\."
     rf"|\d{{1,2}}\. (?:bis|und|oder|–|bis zum) \d{{1,2}}\.|\d{{1,2}}\. (?:{'|'.join(_SHORT)})\."
-    rf"|\d+ (?:{cues.DOTTED})\.|\d{{1,3}}/\d{{1,3}}|\d{{1,3}}x|\d{{1,2}}:\d\d Std\."
+    rf"|\d{{1,2}} x|\d+ (?:{cues.DOTTED})\.|\d{{1,3}}/\d{{1,3}}|\d{{1,3}}x"
+    rf"|\d{{1,2}}:\d\d(?::\d\d)? Std\."
 )
 """Text from a number on behind which the rules look at another word."""
 
@@ -177,7 +179,11 @@ def _season(match: re.Match[str]) -> str:
 def _hours(match: re.Match[str]) -> str:
     hour, minute = int(match["hour"]), int(match["minute"])
     hours = f"{count(hour, 'f')} Stunde{'n' if hour != 1 else ''}"
-    return f"{hours} {cardinal(minute)}" if minute else hours
+    words = f"{hours} {cardinal(minute)}" if minute else hours
+    if match["second"] is None:
+        return words
+    second = int(match["second"])
+    return f"{words} und {count(second, 'f')} Sekunde{'n' if second != 1 else ''}"
 
 
 _spelled = shared.spelled(cardinal)
@@ -248,7 +254,11 @@ _FORMS = (
     rule(r"1-(?=[A-ZÄÖÜ])", lambda m: "ein-"),
     rule(r"1\.?001(?= Nacht)", lambda m: "tausendundeine"),
     rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d(?:\d\d)?)(?![\d/])", _season),
-    rule(r"(?P<hour>\d{1,2}):(?P<minute>\d\d) (?:Std\.(?= [a-zäöü])|(?:Std|h)(?!\w))", _hours),
+    rule(
+        r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d))? (?:Std\.(?= [a-zäöü])|(?:Std"
+        r"|h)(?!\w))",
+        _hours,
+    ),
     rule(
         r"(?P<hour>\d{1,2}) ?h(?!\w)",
         lambda m: f"{count(int(m['hour']), 'm')} Uhr",
@@ -267,6 +277,7 @@ _FORMS = (
     rule(r"11[02](?![\d.,]*\d)", _spelled, cues.EMERGENCY),
     rule(r"(?P<n>\d{1,4})er(?P<case>n?)(?!\w)", _decade),
     rule(rf"(?P<n>\d{{1,4}})-?(?P<tail>(?i:{_SUFFIXES})(?:e[mnrs]?)?)(?!\w)", _compound),
+    rule(rf"(?P<n>\d{{1,2}}) (?P<tail>x)(?= {cues.OFTEN})", _compound),
     rule(
         rf"(?P<n>\d{{1,3}})(?P<tail>%ige?[mnrs]?|x){shared.OF_WORDS}",
         _compound,
@@ -275,6 +286,15 @@ _FORMS = (
     rule(r"(?P<n>[\d.]+),[–-] ?(?:€|Euro|EUR)", _whole),
     shared.times(cardinal, "mal"),
     shared.inches(cardinal, "Komma", "Zoll"),
+    rule(
+        r"1:(?P<n>\d{1,3}(?:\.\d{3})+)(?!\w)",
+        lambda m: f"eins zu {cardinal(int(m['n'].replace('.', '')))}",
+    ),
+    rule(
+        r"(?P<one>\d{1,3}):(?P<two>\d{1,4})(?![\d:])",
+        shared.linked(cardinal, " zu "),
+        r"\b(?:Verhältnis(?: von)?|Maßstab(?: von)?|Ratio|verdünnt)(?: ist)?\s",
+    ),
     *shared.ratios(cardinal, " zu ", " zu "),
 )
 

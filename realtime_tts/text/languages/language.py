@@ -43,6 +43,7 @@ class Kind(Enum):
     """The kind of an abbreviation, which decides what becomes of its full stop."""
 
     TITLE = auto()  # before a name; its full stop is dropped
+    NAMES = auto()  # between two names; its full stop is dropped: Roe v. Wade
     PHRASE = auto()  # inside a sentence; its full stop is dropped
     LAST = auto()  # may end a sentence; its full stop stays if a sentence ends there
     NUMBER = auto()  # before a number, No. 5; elsewhere it is Kind.LAST with other words, if any
@@ -188,7 +189,8 @@ class Language:
     numbered: frozenset[str] = frozenset()
     """Words before a # that stands alone and means a number: your order # is 55219."""
     powers: Mapping[str, str] = field(default_factory=dict)
-    """The words for ^2 and ², and, with the key "", before any other power."""
+    """The words for ^2 and ², and, with the key "", before any other power; "behind" is what stands
+    behind it, where words are not separated by spaces."""
     places: frozenset[str] = frozenset()
     """Words before a house number, if a name follows it."""
     numerals: re.Pattern[str] | None = None
@@ -201,6 +203,10 @@ class Language:
     """Words before an abbreviation of a place that are no name, in lower case: on St."""
     before_street: re.Pattern[str] | None = None
     """Matches text before Street or Drive where a capital follows: on Oak Dr. She."""
+    ending: str = ""
+    """An abbreviation that also ends compounds, which are capitalised: Bahnhofstr."""
+    behind_text: Mapping[str, tuple[re.Pattern[str], str]] = field(default_factory=dict)
+    """Other words for an abbreviation, behind text that the pattern finds: Abs. 1 S. 2."""
     spans: Mapping[str, str] = field(default_factory=dict)
     """Short names of days and months, read in full in a range: Mon-Fri."""
     behind_day: frozenset[str] = frozenset()

@@ -62,6 +62,7 @@ class Patterns:
         short_scales = [name for name in language.scales if _is_short(name)]
         loose = [name for name in short_scales if name not in language.units]
         units = [*language.units, *language.currencies]
+        spaced = _any(name for name in language.units if " " in name and name.isascii())
         named = _any(f"{above}/{below}" for above, below in language.fractions if above < 10)
         parts = f"[ -](?:{named})" if language.spaced else r" \d/\d{1,2}"
         self.number = re.compile(number)
@@ -80,7 +81,7 @@ class Patterns:
             rf"(?(currency)(?: (?P<behind>{_any(behind)}){self._end})?"
             rf"|(?:{_SPACE}(?P<unit>{_any(units)}){self._end}|{_SPACE}(?P<percent>%)"
             rf"|(?P<degrees>°)(?![A-Za-z]))?)"
-            rf"(?P<per>(?:/[^\W\d_]+[²³23]?)+{self._end})?"
+            rf"(?P<per>(?:/(?:{spaced}|[^\W\d_]+[²³23]?))+{self._end})?"
         )
         self.behind_fraction = re.compile(
             rf"{_SPACE}(?:%|(?P<unit>{_any(language.units)}){self._end})"

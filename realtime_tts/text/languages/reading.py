@@ -270,7 +270,7 @@ def begins_number(text: str, at: int, previous: str, ended: bool) -> bool | None
     if is_word_character(previous) or (
         char in MINUS + "+±."
         and previous
-        and previous not in " \n\t(\"“'"
+        and previous not in " \n\t([{=\"“'"
         and not writes_without_spaces(previous)
     ):
         return False

@@ -70,6 +70,9 @@ class RuleReader:
             return _NOTHING
         is_open = word.end() == len(text) and not ended
         window = None if is_open else self._further(text, word.end(), ended, stop)
+        behind = self._language.behind
+        if window is not None and behind is not None and behind.fullmatch(text, at, window):
+            window = self._further(text, window, ended, stop)
         if window is None:
             return None
         return first_of(rules, text[at:window], before) or _NOTHING
@@ -206,7 +209,7 @@ def parts_of(words: Callable[[int], str], of: str, cue: str, behind: str) -> tup
 
 def times(words: Callable[[int], str], link: str) -> Rule:
     """Make a rule for products and sizes, 4 x 100."""
-    return rule(r"(?P<n>\d+) ?[x×](?= ?\d)", lambda match: f"{words(int(match['n']))} {link}")
+    return rule(r"(?P<n>(?!0x)\d+) ?[x×](?= ?\d)", lambda match: f"{words(int(match['n']))} {link}")
 
 
 def dated(say: _Date) -> Callable[[re.Match[str]], str | None]:

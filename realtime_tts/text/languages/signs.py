@@ -7,6 +7,7 @@ from functools import cache
 
 from realtime_tts.text.characters import NO_SPACES, is_word_character
 from realtime_tts.text.dialled import is_pound, is_star
+from realtime_tts.text.languages.addresses import country, is_address, is_dotted, is_file
 from realtime_tts.text.languages.amounts import Reading
 from realtime_tts.text.languages.language import Language
 from realtime_tts.text.languages.patterns import MAX_WORD, SIGNS, VULGAR
@@ -22,33 +23,31 @@ _MENU = re.compile(r"(?<!\w)[^\W\d_a-z][\w'’-]+ \Z")
 _MEASURED = frozenset("%‰°" + SIGNS)
 _CLOSED = frozenset(")]\"'’”»")
 _RAISED_RUN = re.compile(f"⁻?[{_RAISED}]+")
+_ION = re.compile(rf"(?P<number>[{_RAISED}]*)(?P<sign>[⁺⁻])(?![{_RAISED}])")
+_OPEN_ION = re.compile(rf"[{_RAISED}]*[⁺⁻]?\Z")
 _LOWERED_RUN = re.compile(f"[{_LOWERED}]+")
 _DIGITS = str.maketrans(_RAISED + _LOWERED + "⁻", "01234567890123456789-")
 _OPERAND = re.compile(
-    rf"(?:[\d)%²³{_RAISED}{''.join(VULGAR)}]|(?<![^\s(\d*×÷+=])[A-Za-z]|\b[A-Z]{{3}}) ?\Z"
+    rf"(?:[\d)%π²³{_RAISED}{''.join(VULGAR)}]|(?<![^\s(\d*×÷+=])[A-Za-z]"
+    r"|(?<=[\s(=][-−])[A-Za-z]|\b[A-Z]{3}) ?\Z"
 )
-_SPACED = frozenset("-−/±")
-_OPERATOR = re.compile(rf"[-+=×÷*/−±] ?(?=[\d√π({SIGNS}]|[−±-]\d|[A-Za-z](?![A-Za-z0-9_]))")
-_OPEN_OPERATOR = re.compile(r"[-+=×÷*/−±] ?(?:[A-Za-z]{1,3}|[−±-])?\Z")
+_SPACED = frozenset("-−/±:")
+_OPERATOR = re.compile(rf"[-+=×÷*/−±:] ?(?=[\d√π({SIGNS}]|[−±-]\d|[A-Za-z](?![A-Za-z0-9_]))")
+_OPEN_OPERATOR = re.compile(r"[-+=×÷*/−±:] ?(?:[A-Za-z]{1,3}|[−±-])?\Z")
 _BETWEEN = re.compile(rf"[+=×] (?=[^\W_]|[{SIGNS}])|=(?=[A-Za-z]{{2,3}}(?![A-Za-z0-9_])|\d)")
 """Signs between words: y = mx + b; in a formula, E=mc²; and in a setting, size=30."""
 _COMPARED = re.compile(rf"(?P<sign>[<>~]=?) ?(?=[-−+]?[{SIGNS}]?\.?\d)")
 _OPEN_COMPARED = re.compile(rf"[<>~]=? ?[-−+]?[{SIGNS}]?\.?\Z")
+_IN_CODE = re.compile(r"(?P<sign>={2,3}|!={1,2}|[<>]=|[-+*]=)(?:(?P<spaced> )|(?=[\w\"'(\[-]))")
+_OPEN_IN_CODE = re.compile(r"(?:[=<>]=?|===|!={0,2}|[-+*]=?)\Z")
+_COMPARED_IN_CODE = {"=": "=", "!": "≠", "<": "≤", ">": "≥"}
+_OPERAND_BEFORE = re.compile(r"[^\W]|[)\]\"']")
 _POWER = re.compile(r"\^(?P<number>-?\d+)")
 _NUMBERED = re.compile(r"#(?:[A-Z]?\d|[A-Z]{1,8}-\d)")
 _OPEN_NUMBERED = re.compile(r"#[A-Z]{0,8}-?\Z")
 _OPEN_POWER = re.compile(r"\^-?\d*\Z")
 
 _LABELLED = re.compile(r"([^\W\d_]+) \Z")
-_TOP = "com org net edu gov mil int info biz dev app io ai co uk us ca de fr es eu it nl ch jp cn au tv me ly xyz online site tech blog shop store cloud gg fm sh"  # noqa: E501
-_FILES = "py js ts tsx jsx json md txt csv pdf html htm css xml yaml yml toml ini cfg log zip tar gz png jpg jpeg gif svg mp3 mp4 wav doc docx xls xlsx ppt pptx sh bat exe rs go java rb php sql ipynb lock env"  # noqa: E501
-_SAID_AS_WORDS = frozenset("co me so in at it us".split())
-_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
-_ADDRESS = re.compile(
-    rf"(?:https?://)?(?:[\w.+-]+@{_LABEL}(?:\.{_LABEL})+|(?:{_LABEL}\.)+(?:{'|'.join(_TOP.split())})(?![\w-])"
-    rf"(?::\d+)?(?:/[\w./#?=&%-]*)?|localhost(?::\d+)?(?:/\S*)?)\Z"
-)
-_FILE = re.compile(rf"[\w.-]*\w\.(?:{'|'.join(_FILES.split())})\Z")
 _INSIDE = rf"(?:[^\W{NO_SPACES}]|[.@+:/%#?=&~-])*"
 _BEHIND = re.compile(rf"{_INSIDE}\Z")
 _AHEAD = re.compile(_INSIDE)
@@ -58,7 +57,8 @@ _VARIABLE = re.compile(r"(?<![\w.'’/])(?:[a-z]|(?<==)[A-Z]|(?<== )[A-Z])\Z")
 """A letter before a slash that divides it: v = d/t, and I = U/R but not A/C."""
 _LENGTH = re.compile(r"\d(?: ?(?:ft\.?|in\.?|yd\.?|[cmk]?m)|[\"”″]) \Z")
 _BY_LENGTH = re.compile(r"[x×] ?\d")
-_COUNTRY = re.compile(r"[a-z]{2}(?![\w-])")
+_SCIENTIFIC = re.compile(rf"[x×] ?10[\^{_RAISED}⁻]")
+_OPEN_SCIENTIFIC = re.compile(r"[x×] ?(?:10?)?\Z")
 _NONE = Reading(0, "")
 
 
@@ -70,8 +70,9 @@ class SignReader:
         self.alone = "".join({*"".join(language.signs)})
         """Characters that are read wherever they stand, also within a word."""
         if language.powers:
-            self.alone += _RAISED + _LOWERED + "⁻"
+            self.alone += _RAISED + _LOWERED + "⁻⁺"
         self.chars = "&#+=×÷*±" + self.alone
+        self.chars += "!" if "≠" in language.signs else ""
         self.chars += "^" if language.powers else ""
         self.chars += "".join(char for char in language.comparisons if len(char) == 1)
         self.chars += "".join({*language.addresses, *language.operators} - {*self.chars})
@@ -87,6 +88,10 @@ class SignReader:
             arrow = self._arrow(text, at, before, ended)
             if arrow is None or arrow.length:
                 return arrow
+        if char in "=!<>+-*" and "≠" in lang.signs:
+            code = self._in_code(text, at, before, ended)
+            if code is None or code.length:
+                return code
         if char in lang.signs:
             return self._sign(text, at, ended)
         if char in self.alone:
@@ -145,6 +150,25 @@ class SignReader:
             return Reading(end - at, lang.signs["→"])
         return Reading(end - at + text.startswith(" ", end), "")  # needs no pause: → Save
 
+    def _in_code(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
+        """Read an operator of two or three characters between operands: a == b, x += 1."""
+        spaced = before[-1:] == " "
+        if not _OPERAND_BEFORE.match(before[-2:-1] if spaced else before[-1:]):
+            return _NONE
+        if not spaced and text[at] in "+-*":
+            return _NONE
+        if not ended and _OPEN_IN_CODE.match(text, at):
+            return None
+        match = _IN_CODE.match(text, at)
+        if match is None or bool(match["spaced"]) != spaced:
+            return _NONE
+        lang, sign = self._language, match["sign"]
+        if sign[0] in _COMPARED_IN_CODE:
+            words = {**lang.signs, **lang.operators}[_COMPARED_IN_CODE[sign[0]]]
+        else:
+            words = f"{lang.operators[sign[0]]} {lang.operators['=']}"
+        return Reading(len(sign), words)
+
     def _key(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
         is_key = (is_pound if text[at] == "#" else is_star)(text[at:], before, ended)
         if is_key is None:
@@ -154,6 +178,11 @@ class SignReader:
     def by(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
         """Read the mark between two lengths: 10 ft x 12 ft."""
         lang = self._language
+        if before[-2:-1].isdecimal() and before[-1:] == " ":
+            if not ended and _OPEN_SCIENTIFIC.match(text, at):
+                return None
+            if _SCIENTIFIC.match(text, at):
+                return Reading(1, lang.operators["×"])
         if not _LENGTH.search(before):
             return _NONE
         if not ended and text[at + 1 :] in ("", " "):
@@ -162,6 +191,14 @@ class SignReader:
         return Reading(1, words) if _BY_LENGTH.match(text, at) else _NONE
 
     def _raised(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
+        if not ended and _OPEN_ION.match(text, at):
+            return None
+        ion = _ION.match(text, at)
+        if ion and (is_word_character(before[-1:]) or before[-1:] in _CLOSED):
+            number = ion["number"].translate(_DIGITS)
+            words = [self._language.cardinal(int(number[:15]))] if number else []
+            words.append(self._language.plus if ion["sign"] == "⁺" else self._language.minus)
+            return Reading(len(ion.group()), (" " if self._language.spaced else "").join(words))
         run = _LOWERED_RUN.match(text, at) or _RAISED_RUN.match(text, at)
         if run is None:
             return _NONE if ended or at + 1 < len(text) else None
@@ -188,8 +225,12 @@ class SignReader:
         lang = self._language
         if number in lang.powers:
             return lang.powers[number]
-        minus = f"{lang.minus} " if number[0] == "-" else ""
-        return f"{lang.powers['']} {minus}{lang.cardinal(int(number.lstrip('-')[:15]))}"
+        words = [lang.powers[""], lang.cardinal(int(number.lstrip("-")[:15]))]
+        if number[0] == "-":
+            words.insert(1, lang.minus)
+        if lang.spaced:
+            return " ".join(words)
+        return "".join(words) + lang.powers["behind"]
 
     def _comparison(self, text: str, at: int, ended: bool) -> Reading | None:
         match = _COMPARED.match(text, at)
@@ -209,6 +250,10 @@ class SignReader:
         ):
             if not before.endswith("++"):
                 return Reading(1, lang.plus)
+        if char == "/" and before[-1:] in _RAISED and before:
+            if not ended and at + 1 == len(text):
+                return None
+            return Reading(1, lang.operators["/"]) if text[at + 1 : at + 2].isalnum() else _NONE
         if char in _SPACED and before[-1:] != " ":
             return _NONE
         operand = _OPERAND.search(before)
@@ -266,14 +311,13 @@ class SignReader:
             return None
         behind = _BEHIND.search(before)
         token = (behind.group() if behind else "") + ahead.group()[:MAX_WORD].rstrip(_CLOSING)
-        if not (_ADDRESS.match(token) or (char == "." and _FILE.match(token))):
+        if not (is_address(token) or (char == "." and is_dotted(token))):
             return self._slash(text, at, before) if char == "/" else _NONE
         if char == ":" and not following.isdecimal():
             return _NONE
-        country = _COUNTRY.match(text, at + 1) if char == "." else None
-        if country and country.group() not in _SAID_AS_WORDS and not _FILE.match(token):
+        if char == "." and (letters := country(text, at + 1)) and not is_file(token):
             space = " " if lang.spaced else ""
-            return Reading(3, lang.addresses["."] + space + country.group().upper())
+            return Reading(3, lang.addresses["."] + space + letters.upper())
         return Reading(1, lang.addresses[char])
 
     def _slash(self, text: str, at: int, before: str) -> Reading:

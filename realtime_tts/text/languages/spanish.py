@@ -57,13 +57,16 @@ _UNITS = (
         "|L/100_km litro a los cien kilómetros",
     )
     | tables.nouns(
-        tables.plural_s, "h hora|ha hectárea|t tonelada|kcal kilocaloría|cal caloría|lb libra", "f"
+        tables.plural_s,
+        "h hora|ha hectárea|t tonelada|kcal kilocaloría|cal caloría|lb libra|oz onza",
+        "f",
     )
     | tables.by_name(
         {
             "cda. cda cdas. cdas": tables.plural_s("cucharada", "f"),
             "uds. uds ud.": Noun("unidad", "unidades", "f"),
             "págs. págs": tables.plural_s("página", "f"),
+            "comp. comp": tables.plural_s("comprimido"),
             "hab. hab": Noun("habitante", "habitantes"),
             "cdta. cdta cdtas. cdtas": tables.plural_s("cucharadita", "f"),
         }
@@ -158,6 +161,8 @@ SPANISH = Language(
         "√": "raíz de",
         "π": "pi",
         "∞": "infinito",
+        "♭": "bemol",
+        "♯": "sostenido",
     }
     | {"≤": "menor o igual que", "≥": "mayor o igual que", "≠": "distinto de"},
     comparisons={"<": "menor que", ">": "mayor que", "~": "unos"}

@@ -182,10 +182,20 @@ _FIRST = (
     rule(
         r"(?P<one>\d{2,3})/(?P<two>\d{1,3})(?P<unit> mmHg(?!\w))?(?![\d/])",
         shared.linked(cardinal, " ", " milímetros de mercurio"),
-        r"\b(?:tensión|presión)\b[\w ]{0,20}:? ",
+        r"\b(?i:tensión|presión)\b[\w ]{0,20}:? ",
     ),
 )
 _AMOUNTS = (
+    rule(
+        r"(?P<one>\d{1,4})/(?P<two>(?:19|20)\d\d)(?![\w/])",
+        shared.linked(cardinal, " barra "),
+        r"\b(?:Ley(?: Orgánica)?|Decreto(?:-ley)?"
+        r"|Directiva|Reglamento|Orden|Resolución|Sentencia)\s",
+    ),
+    rule(
+        r"(?P<n>\d{1,3}) mil M€",
+        lambda m: f"{cardinal(int(m['n']))} mil millones de euros",
+    ),
     rule(
         r"(?P<n>\d{1,3}(?:,\d{3})+)(?:\.(?P<cents>\d\d))?"
         r" (?:(?P<pesos>pesos|MXN)|dólares|USD)(?!\w)",

@@ -147,7 +147,7 @@ async def running(
 
 
 @contextlib.asynccontextmanager
-async def running_front(front: Front, *, wait_ready: bool = True) -> AsyncIterator[RunningServer]:
+async def running_front(front: Front, *, wait_ready: bool) -> AsyncIterator[RunningServer]:
     """Run a server with this front here. Raises EngineError if its engine cannot load."""
     config = front.config
     certificate = Certificate(config.tls) if config.tls else None

@@ -21,8 +21,8 @@ from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.engine.shared import SharedEngine
 from realtime_tts.metrics import Metrics
 
-EngineTold = Callable[[int, Addresses | None], None]
-"""Called like `multiprocess.Told`, with the number of the engine first."""
+OnEngineAddresses = Callable[[int, Addresses | None], None]
+"""Called like `multiprocess.OnAddresses`, with the number of the engine first."""
 
 
 EngineOf = Callable[[EngineConfig, str, Progress], EngineLink]
@@ -36,15 +36,20 @@ def make_links(configs: Sequence[EngineConfig], metrics: Metrics, progress: Prog
 
 
 def parent_links(
-    configs: Sequence[EngineConfig], metrics: Metrics, progress: Progress, told: EngineTold
+    configs: Sequence[EngineConfig],
+    metrics: Metrics,
+    progress: Progress,
+    on_addresses: OnEngineAddresses,
 ) -> tuple[EngineLink, tuple[MultiprocessEngine, ...]]:
     """Return the link of the supervisor, and its engines: each runs in a process of its own,
-    because other processes are the fronts. The engines are in the order of `shared_links`; `told`
-    gets an engine's number and its addresses."""
+    because other processes are the fronts. The engines are in the order of `shared_links`;
+    `on_addresses` gets an engine's number and its addresses."""
     made: list[MultiprocessEngine] = []
 
     def parent_of(config: EngineConfig, name: str, progress: Progress) -> EngineLink:
-        link = _child(metrics, config, name, progress, told=partial(told, len(made)))
+        link = _child(
+            metrics, config, name, progress, on_addresses=partial(on_addresses, len(made))
+        )
         made.append(link)
         return link
 

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import time
 from pathlib import Path
+
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+"""A name that a client gives a file in the folder."""
 
 _UNFINISHED = ".unfinished-"
 _ABANDONED_SECONDS = 3600.0
 _SETTLED_SECONDS = 2.0
 """Seconds for which a folder that has changed may change again without another time stamp."""
+
+
+def wrong_name(whose: str, name: str) -> str:
+    """Return the message for a name that does not match `NAME`. `whose`: "a voice's"."""
+    shown = name if len(name) <= 80 else name[:80] + "…"
+    return (
+        f"{whose} name has 1 to 64 characters out of a-z, 0-9, _ and -, and begins with a letter "
+        f"or a digit; found {shown!r}"
+    )
 
 
 def unfinished_in(folder: Path) -> Path:

@@ -54,7 +54,7 @@ async def run_feeds(
     replies: Sequence[str],
     at_once: int,
     progress: Progress,
-    command: str = "",
+    command: str,
 ) -> FeedsResult:
     """Measure the feeds, `at_once` sessions at a time.
 

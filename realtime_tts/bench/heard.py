@@ -20,8 +20,9 @@ from math import inf
 from operator import mul
 
 from realtime_tts.bench.feeds import FedReply, Feed
-from realtime_tts.bench.observation import SAMPLE_RATE, Observation
+from realtime_tts.bench.observation import Observation
 from realtime_tts.bench.result import Spread, spread
+from realtime_tts.protocol.messages import SAMPLE_RATE
 from tts_scheduler.playback import Playback
 from tts_scheduler.report import percentile
 

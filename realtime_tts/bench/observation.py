@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from realtime_tts.client import TurnResult, Word
+from realtime_tts.protocol.messages import SAMPLE_RATE
 from tts_scheduler.playback import Playback
 from tts_scheduler.report import Trace, TurnReport, measure
 
@@ -48,9 +49,6 @@ class Onset:
             offset = next(i for i, sample in enumerate(samples) if abs(sample) > _THRESHOLD)
             self.sample = self._seen + offset
         self._seen += len(samples)
-
-
-SAMPLE_RATE = 24_000
 
 
 @dataclass(slots=True)

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
-from realtime_tts.bench.observation import SAMPLE_RATE, Observation, Observed
+from realtime_tts.bench.observation import Observation, Observed
 from realtime_tts.bench.settings import Level
+from realtime_tts.protocol.messages import SAMPLE_RATE
 from tts_scheduler.report import measure, percentiles, summarise
 
 _LINE = re.compile(

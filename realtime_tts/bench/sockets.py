@@ -10,13 +10,14 @@ from collections.abc import AsyncIterator
 from http.client import HTTPException
 from typing import Any
 
-from realtime_tts.bench.observation import SAMPLE_RATE, Observation, Schedule, clock
+from realtime_tts.bench.observation import Observation, Schedule, clock
 from realtime_tts.bench.settings import BenchSettings
 from realtime_tts.bench.workload import Speak
 from realtime_tts.client import Backoff, RealtimeTTS, Turn
 from realtime_tts.client.address import http_url, is_loopback
 from realtime_tts.client.trust import http_opener, trust_for
 from realtime_tts.errors import OverloadedError, RealtimeTTSError, TurnError
+from realtime_tts.protocol.messages import SAMPLE_RATE
 from tts_scheduler.report import Trace
 
 _HEARD_EVERY = 5 * SAMPLE_RATE

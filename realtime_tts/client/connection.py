@@ -158,7 +158,7 @@ class Connection:
         except ConnectionClosed as error:
             raise self._lost(error) from error
 
-    def send_later(self, message: m.Message, *, behind: asyncio.Lock | None = None) -> None:
+    def send_later(self, message: m.Message, *, behind: asyncio.Lock | None) -> None:
         """Send from where nothing can be awaited; a lost connection is ignored. `behind`: held
         while something is sent that must come first."""
 

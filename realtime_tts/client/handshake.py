@@ -25,7 +25,7 @@ character when escaped."""
 
 
 async def open_socket(
-    url: str, api_key: str | None, timeout_s: float, trust: ssl.SSLContext | None = None
+    url: str, api_key: str | None, timeout_s: float, trust: ssl.SSLContext | None
 ) -> ClientConnection:
     """Connect to `url` with our subprotocol, within `timeout_s` seconds.
 

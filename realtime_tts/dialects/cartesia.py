@@ -16,7 +16,6 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
-from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import cartesia_messages as messages
 from realtime_tts.dialects.api import ListEndpoint, Refusal, page_of
@@ -74,10 +73,7 @@ class _State:
 
 class CartesiaSocket(SpeechSocket):
     api = messages.API
-
-    def __init__(self, front: Front, websocket: WebSocket) -> None:
-        super().__init__(front, websocket)
-        self._last_id = ""  # context of the last message, which errors are about
+    _last_id = ""  # context of the last message, which errors are about
 
     # From the client.
 

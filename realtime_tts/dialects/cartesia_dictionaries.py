@@ -17,7 +17,7 @@ from realtime_tts.dialects.dictionaries import (
     entry_of,
     items_in,
     made,
-    text_in,
+    name_in,
 )
 from realtime_tts.lexicons.errors import LexiconError
 from realtime_tts.lexicons.file import Entry
@@ -46,14 +46,14 @@ def dictionary_routes(front: Front) -> list[Route]:
 
 def _create(folder: LexiconFolder, request: Request, body: bytes) -> Any:
     fields = object_in(body)
-    return _described(folder, made(folder, text_in(fields, "name"), _entries(fields)))
+    return _described(folder, made(folder, name_in(fields), _entries(fields)))
 
 
 def _update(folder: LexiconFolder, request: Request, body: bytes) -> Any:
     """Store the next version of a dictionary, with other items or another name."""
     fields = object_in(body)
     items = _entries(fields) if "items" in fields else None
-    name = text_in(fields, "name") if "name" in fields else None
+    name = name_in(fields) if "name" in fields else None
 
     def change(old: Version) -> tuple[list[Entry], str | None]:
         entries = folder.entries(old) if items is None else items
@@ -80,9 +80,7 @@ def _delete(folder: LexiconFolder, request: Request, body: bytes) -> Response:
 
 
 def _entries(fields: dict[str, Any]) -> list[Entry]:
-    entries = [
-        entry_of(item, "text", "alias", case_sensitive=False) for item in items_in(fields, "items")
-    ]
+    entries = [entry_of(item, "text", case_sensitive=False) for item in items_in(fields, "items")]
     for entry in entries:
         if entry.say.startswith(_PHONEMES):
             raise LexiconError(f"the alias of {entry.word[:40]!r}: {NO_PHONEMES}")

@@ -82,8 +82,8 @@ class SpeechContext:
         *,
         idle_seconds: float | None,
         max_chars: int,
-        after: SpeechContext | None = None,
-        tag: Any = None,
+        after: SpeechContext | None,
+        tag: Any,
     ) -> None:
         self.id = context_id
         self.speech = speech

@@ -97,13 +97,13 @@ def _stored(store: Callable[[], Version]) -> Version:
     return store()
 
 
-def text_in(fields: dict[str, Any], name: str) -> str:
-    """Return a field that must be a text of 1 to 256 characters. Raises WrongField."""
-    value = fields.get(name)
+def name_in(fields: dict[str, Any]) -> str:
+    """Return the field `name`, a text of 1 to 256 characters. Raises WrongField."""
+    value = fields.get("name")
     if not isinstance(value, str) or not 0 < len(value) <= 256:
-        raise WrongField(f"`{name}` must be a string of 1 to 256 characters", name)
+        raise WrongField("`name` must be a string of 1 to 256 characters", "name")
     if any("\ud800" <= char <= "\udfff" for char in value):
-        raise WrongField(f"`{name}` must be a string, and holds half of a surrogate pair", name)
+        raise WrongField("`name` must be a string, and holds half of a surrogate pair", "name")
     return value
 
 
@@ -115,12 +115,12 @@ def items_in(fields: dict[str, Any], name: str) -> list[dict[str, Any]]:
     return value
 
 
-def entry_of(item: dict[str, Any], word: str, say: str, *, case_sensitive: bool) -> Entry:
-    """Return the entry of an item whose fields `word` and `say` hold it. Raises WrongField."""
-    for name in (word, say):
+def entry_of(item: dict[str, Any], word: str, *, case_sensitive: bool) -> Entry:
+    """Return the entry of an item whose fields `word` and "alias" hold it. Raises WrongField."""
+    for name in (word, "alias"):
         if not isinstance(item.get(name), str):
             raise WrongField(f"`{name}` must be a string, found {item.get(name)!r:.40}", name)
     sensitive = item.get("case_sensitive")
     if sensitive is not None and not isinstance(sensitive, bool):
         raise WrongField("`case_sensitive` must be true or false", "case_sensitive")
-    return Entry(item[word], item[say], case_sensitive if sensitive is None else sensitive)
+    return Entry(item[word], item["alias"], case_sensitive if sensitive is None else sensitive)

@@ -17,7 +17,7 @@ from realtime_tts.dialects.dictionaries import (
     entry_of,
     items_in,
     made,
-    text_in,
+    name_in,
 )
 from realtime_tts.dialects.elevenlabs_messages import API
 from realtime_tts.dialects.fields import WrongField
@@ -55,7 +55,7 @@ def dictionary_routes(front: Front) -> list[Route]:
 
 def _add_from_rules(folder: LexiconFolder, request: Request, body: bytes) -> Any:
     fields = object_in(body)
-    return _made(folder, made(folder, text_in(fields, "name"), _entries(fields)))
+    return _made(folder, made(folder, name_in(fields), _entries(fields)))
 
 
 def _add_from_file(folder: LexiconFolder, request: Request, body: bytes) -> Any:
@@ -63,7 +63,7 @@ def _add_from_file(folder: LexiconFolder, request: Request, body: bytes) -> Any:
     form = _form(body, request.headers.get("content-type", ""))
     if "file" not in form:
         raise WrongField("`file`, a PLS file, is missing", "file")
-    title = text_in({name: value.decode(errors="replace") for name, value in form.items()}, "name")
+    title = name_in({name: value.decode(errors="replace") for name, value in form.items()})
     return _made(folder, made(folder, title, read_pls(form["file"], case_sensitive=True)))
 
 
@@ -93,7 +93,7 @@ def _entries(fields: dict[str, Any]) -> list[Entry]:
             raise LexiconError(f"the rule for {rule.get('string_to_replace')!r:.60}: {NO_PHONEMES}")
         if rule.get("word_boundaries") is False:
             raise LexiconError("`word_boundaries` must be true: whole words are replaced here")
-        entries.append(entry_of(rule, "string_to_replace", "alias", case_sensitive=True))
+        entries.append(entry_of(rule, "string_to_replace", case_sensitive=True))
     return entries
 
 

@@ -190,9 +190,7 @@ class ContextsSocket(ElevenLabsSocket):
     heard to its end. What came before tells the two apart: see `_close_context`.
     """
 
-    def __init__(self, front: Front, websocket: WebSocket) -> None:
-        super().__init__(front, websocket)
-        self._last_id = ""  # context of the last message, which errors are about
+    _last_id = ""  # context of the last message, which errors are about
 
     # From the client.
 

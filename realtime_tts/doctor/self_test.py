@@ -93,8 +93,7 @@ async def _figures(url: str, key: str) -> list[Finding]:
     done = speech.result
     if done is None or done.ttfa_ms is None or not done.samples:
         return [Finding("speech", Verdict.FAILED, "the server made no sound")]
-    seconds = done.samples / 24_000
-    return [judged_ttfa(done.ttfa_ms, SLO_TTFA_SECONDS * 1000), judged_rtf(took, seconds)]
+    return [judged_ttfa(done.ttfa_ms, SLO_TTFA_SECONDS * 1000), judged_rtf(took, done.seconds)]
 
 
 def judged_ttfa(ttfa_ms: float, limit_ms: float) -> Finding:

@@ -108,9 +108,9 @@ class CapturedEngine(ModelEngine):
             dtype = model.talker.dtype
             pages = kv_positions // PAGE_SIZE
             store = PagedKVCache(shape, slots, pages, self._device, dtype)
-            self._steps = CapturedSteps(model, self._prompts, slots, store, capture=self._captured)
-        self._references = ReferenceSound(model.slot_codec, self._steps.codec_step.state)
-        self._row_buckets = self._steps.row_buckets
+            self.steps = CapturedSteps(model, self._prompts, slots, store, capture=self._captured)
+        self._references = ReferenceSound(model.slot_codec, self.steps.codec_step.state)
+        self._row_buckets = self.steps.row_buckets
         self.store = store
         self._position_bytes = position_bytes(shape, dtype)
         self.swapped: dict[str, Tensor] = {}
@@ -119,17 +119,13 @@ class CapturedEngine(ModelEngine):
         self._wide: set[str] = set()
 
     @property
-    def steps(self) -> CapturedSteps:
-        return self._steps
-
-    @property
     def execution(self) -> Execution:
         return msgspec.structs.replace(
             super().execution,
             programs="captured" if self._captured else "eager",
             kernels="triton" if self._device.type == "cuda" and triton_available() else "torch",
-            predictor="persistent" if self._steps.frame_step.persistent_predictor else "separate",
-            talker="persistent" if self._steps.frame_step.persistent_talker else "separate",
+            predictor="persistent" if self.steps.frame_step.persistent_predictor else "separate",
+            talker="persistent" if self.steps.frame_step.persistent_talker else "separate",
             kv_bytes=self.store.positions * self._position_bytes,
         )
 
@@ -142,8 +138,8 @@ class CapturedEngine(ModelEngine):
     def warm_up(self, progress: Progress) -> list[MeasuredStep]:
         with self._on_device():
             if self._captured:
-                self._steps.capture(progress)
-            for voice in self._model.config.speakers:
+                self.steps.capture(progress)
+            for voice in self.model.config.speakers:
                 self._warm_prefix(PromptSpec(speaker=voice))
             most = min(self._slots, self.store.positions // _WARM_UP_POSITIONS)
             rows = [*(count for count in self._row_buckets if count < most), most]
@@ -166,7 +162,7 @@ class CapturedEngine(ModelEngine):
     # Queue a step.
 
     def _launch(self, plan: StepPlan) -> _QueuedStep:
-        queued = _QueuedStep(StepOutput(), StepSound(self._steps, self._rows))
+        queued = _QueuedStep(StepOutput(), StepSound(self.steps, self._rows))
         for prefill in plan.prefills:  # at once: `close` clears them, even if the step fails
             self._rows[prefill.id].slot = prefill.slot
         self._move_pages(plan)
@@ -185,7 +181,7 @@ class CapturedEngine(ModelEngine):
             views = [row.view for row in talkers] if self._aligned else [_NO_VIEW] * talking
             queued.skipped = [*[0] * (len(rows) - talking), *[view.skipped for view in views]]
             wide = not self._wide.isdisjoint(queued.ids)
-            self._steps.make_frames([row.slot for row in rows], text, views, wide)
+            self.steps.make_frames([row.slot for row in rows], text, views, wide)
         self._launch_codec(plan.codec, queued)
         return queued
 
@@ -221,7 +217,7 @@ class CapturedEngine(ModelEngine):
         """Cache a voice's prefix before the first turn, while slot 0 and all pages are free."""
         pages = -(-self._prompts.prefix_length(prefix) // PAGE_SIZE)
         self.store.upload([(0, 0, range(1, pages + 1))])
-        kv = self._steps.prompt_step.fill_prefix(self._prompts.prefix(prefix), 0)
+        kv = self.steps.prompt_step.fill_prefix(self._prompts.prefix(prefix), 0)
         self.prefixes.put(prefix, kv)
         self.store.clear(0)
 
@@ -235,17 +231,17 @@ class CapturedEngine(ModelEngine):
         for prefix, slots in by_prefix.items():
             kv = self.prefixes.get(prefix)
             if kv is None:
-                kv = self._steps.prompt_step.fill_prefix(self._prompts.prefix(prefix), slots.pop())
+                kv = self.steps.prompt_step.fill_prefix(self._prompts.prefix(prefix), slots.pop())
                 self.prefixes.put(prefix, kv)
             if slots:
                 self.store.copy_prefix(slots, kv)
-        self._steps.fill(
+        self.steps.fill(
             [Filling(o.row.slot, o.prefix_length, o.ids) for o in openings if o.ids],
         )
         for o in openings:
             if o.vectors is not None:
-                self._steps.prompt_step.fill_vectors(o.vectors, o.row.slot, o.prefix_length)
-        self._steps.begin([opening.start for opening in openings])
+                self.steps.prompt_step.fill_vectors(o.vectors, o.row.slot, o.prefix_length)
+        self.steps.begin([opening.start for opening in openings])
         for o in openings:
             self._references.begin(o.row.slot, o.prefix.reference, o.row.spoken)
             if o.row.spoken is not None:
@@ -260,8 +256,8 @@ class CapturedEngine(ModelEngine):
         if len(inputs):
             text = self._prompts.text([self._next_text_id(row) for _ in inputs])
             start = row.prompt + opening.whole
-            self._steps.prompt_step.fill_vectors(inputs + text, row.slot, start)
-        self._steps.frame_step.resume(row.slot, spoken, frames[-1])
+            self.steps.prompt_step.fill_vectors(inputs + text, row.slot, start)
+        self.steps.frame_step.resume(row.slot, spoken, frames[-1])
 
     def _launch_codec(self, runs: Sequence[CodecRun], queued: _QueuedStep) -> None:
         coming = frozenset(queued.ids)
@@ -281,7 +277,7 @@ class CapturedEngine(ModelEngine):
     # Read it.
 
     def _read(self, queued: _QueuedStep) -> StepOutput:
-        output, steps = queued.output, self._steps
+        output, steps = queued.output, self.steps
         if queued.ids:
             steps.wait_for_frames()
         codes, tokens, ended, failed = decoded(steps.outputs(len(queued.ids)))

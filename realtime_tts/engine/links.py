@@ -4,7 +4,7 @@ device, and for each checkpoint."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -21,8 +21,8 @@ from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.engine.shared import SharedEngine
 from realtime_tts.metrics import Metrics
 
-EngineTold = Callable[[int, Addresses | None], None]
-"""Called like `multiprocess.Told`, with the number of the engine first."""
+OnEngineAddresses = Callable[[int, Addresses | None], None]
+"""Called like `multiprocess.OnAddresses`, with the number of the engine first."""
 
 
 EngineOf = Callable[[EngineConfig, str, Progress], EngineLink]
@@ -32,23 +32,28 @@ EngineOf = Callable[[EngineConfig, str, Progress], EngineLink]
 def make_links(configs: Sequence[EngineConfig], metrics: Metrics, progress: Progress) -> EngineLink:
     """Return the link to the engines of these checkpoints. Call it on the event loop that will use
     it. Nothing runs before the link's `start`."""
-    return _links(configs, metrics, progress, partial(_child, metrics))
+    return _Maker(metrics, partial(_child, metrics)).links(configs, progress)
 
 
 def parent_links(
-    configs: Sequence[EngineConfig], metrics: Metrics, progress: Progress, told: EngineTold
+    configs: Sequence[EngineConfig],
+    metrics: Metrics,
+    progress: Progress,
+    on_addresses: OnEngineAddresses,
 ) -> tuple[EngineLink, tuple[MultiprocessEngine, ...]]:
     """Return the link of the supervisor, and its engines: each runs in a process of its own,
-    because other processes are the fronts. The engines are in the order of `shared_links`; `told`
-    gets an engine's number and its addresses."""
+    because other processes are the fronts. The engines are in the order of `shared_links`;
+    `on_addresses` gets an engine's number and its addresses."""
     made: list[MultiprocessEngine] = []
 
     def parent_of(config: EngineConfig, name: str, progress: Progress) -> EngineLink:
-        link = _child(metrics, config, name, progress, told=partial(told, len(made)))
+        link = _child(
+            metrics, config, name, progress, on_addresses=partial(on_addresses, len(made))
+        )
         made.append(link)
         return link
 
-    return _links(_in_processes(configs), metrics, progress, parent_of), tuple(made)
+    return _Maker(metrics, parent_of).links(_in_processes(configs), progress), tuple(made)
 
 
 def shared_links(
@@ -68,56 +73,49 @@ def shared_links(
         return link
 
     unused = Metrics()  # never shown: the parent's show the engines
-    link = _links(
-        _in_processes(configs), unused, lambda *stage: None, shared_of, loaded=bool(infos)
-    )
-    return link, tuple(made)
+    maker = _Maker(unused, shared_of, loaded=bool(infos))
+    return maker.links(_in_processes(configs), lambda *stage: None), tuple(made)
 
 
-def _links(
-    configs: Sequence[EngineConfig],
-    metrics: Metrics,
-    progress: Progress,
-    engine_of: EngineOf,
-    *,
-    loaded: bool = False,
-) -> EngineLink:
-    """Return the link to several checkpoints: on one CPU they share cores, on one GPU memory."""
-    if len(configs) == 1:
-        return _link(configs[0], metrics, progress, engine_of, loaded)
-    # Engines on devices of their own share no cores.
-    alike = tuple(configs)
-    alike = alike if any(one.devices for one in alike) else _share_cores(alike)
-    links = {
-        one.model: _link(one, metrics, _named(progress, one.model), engine_of, loaded)
-        for one in _share_memory(alike)
-    }
-    return Models(links, voice_families(configs[0]), loaded=loaded)
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    """Makes the links of one server. `loaded`: its engines have all been ready before."""
 
+    metrics: Metrics
+    engine_of: EngineOf
+    loaded: bool = False
 
-def _link(
-    config: EngineConfig,
-    metrics: Metrics,
-    progress: Progress,
-    engine_of: EngineOf,
-    loaded: bool,
-) -> EngineLink:
-    processes = _share_cores(config.processes())
-    if not processes:
-        return InProcessEngine(
-            engine_loader(config),
-            config.scheduler,
-            guards=config.guards,
-            observer=metrics,
-            progress=progress,
+    def links(self, configs: Sequence[EngineConfig], progress: Progress) -> EngineLink:
+        """Return the link to several checkpoints: on one CPU they share cores, on one GPU
+        memory."""
+        if len(configs) == 1:
+            return self._link(configs[0], progress)
+        # Engines on devices of their own share no cores.
+        alike = tuple(configs)
+        alike = alike if any(one.devices for one in alike) else _share_cores(alike)
+        links = {
+            one.model: self._link(one, _named(progress, one.model)) for one in _share_memory(alike)
+        }
+        return Models(links, voice_families(configs[0]), loaded=self.loaded)
+
+    def _link(self, config: EngineConfig, progress: Progress) -> EngineLink:
+        processes = _share_cores(config.processes())
+        if not processes:
+            return InProcessEngine(
+                engine_loader(config),
+                config.scheduler,
+                guards=config.guards,
+                observer=self.metrics,
+                progress=progress,
+            )
+        if len(processes) == 1:
+            return self.engine_of(processes[0], processes[0].device, progress)
+        names = [f"{number}-{one.device}" for number, one in enumerate(processes)]
+        named = zip(processes, names, strict=True)
+        return DataParallelEngines(
+            [self.engine_of(one, name, _named(progress, name)) for one, name in named],
+            loaded=self.loaded,
         )
-    if len(processes) == 1:
-        return engine_of(processes[0], processes[0].device, progress)
-    names = [f"{number}-{one.device}" for number, one in enumerate(processes)]
-    named = zip(processes, names, strict=True)
-    return DataParallelEngines(
-        [engine_of(one, name, _named(progress, name)) for one, name in named], loaded=loaded
-    )
 
 
 def _child(

@@ -94,7 +94,7 @@ class ModelEngine(Engine):
                 f"{model.folder}: vocab.json has ids up to {tokenizer.largest_id}, but config.json "
                 f"says that text_vocab_size is {rows}: take both from one checkpoint"
             )
-        self._model = model
+        self.model = model
         self._prompts: PromptBuilder = model.prompt_builder(tokenizer.encode)
         self._spoken_as = SpokenAs(model.config, self._prompts, tokenizer.encode, voices)
         self._rows: dict[str, Row] = {}
@@ -115,21 +115,21 @@ class ModelEngine(Engine):
 
     @property
     def info(self) -> EngineInfo:
-        config = self._model.config
+        config = self.model.config
         return EngineInfo(
             model=self._name,
             variant=config.variant.value,
             voices=config.speakers,
             languages=("auto", *config.languages),
             default_voice=self._spoken_as.default_voice,
-            default_sampling=self._model.default_sampling,
+            default_sampling=self.model.default_sampling,
             slots=self._slots,
             max_frames=self._max_frames,
             samples_per_frame=config.codec.samples_per_frame,
             codes_per_frame=config.talker.code_groups,
             codebook_size=config.codec.codebook_size,
             fingerprint=self._fingerprint,
-            random_weights=self._model.config.random_weights,
+            random_weights=self.model.config.random_weights,
             row_buckets=self._row_buckets,
             voice_family=config.family,
             voice_numbers=config.talker.transformer.hidden,
@@ -142,16 +142,12 @@ class ModelEngine(Engine):
     @property
     def execution(self) -> Execution:
         """What the engine computes with."""
-        device = self._model.talker.device
+        device = self.model.talker.device
         return Execution(
             device=str(device),
-            dtype=str(self._model.talker.dtype).removeprefix("torch."),
+            dtype=str(self.model.talker.dtype).removeprefix("torch."),
             gpu=torch.cuda.get_device_name(device) if device.type == "cuda" else "",
         )
-
-    @property
-    def model(self) -> SpeechModel:
-        return self._model
 
     @property
     def sample_ids(self) -> Sequence[int]:
@@ -173,7 +169,7 @@ class ModelEngine(Engine):
         row = self._rows[utterance_id] = Row(spec, self._spoken_as.prompt_spec(spec))
         if spoken is not None:
             row.frames = row.sounded = len(spoken)
-            row.spoken = torch.from_numpy(spoken.astype(np.int64)).to(self._model.talker.device)
+            row.spoken = torch.from_numpy(spoken.astype(np.int64)).to(self.model.talker.device)
 
     def append(self, utterance_id: str, ids: Sequence[int]) -> None:
         self._rows[utterance_id].ids.extend(ids)
@@ -189,7 +185,7 @@ class ModelEngine(Engine):
             row.fed += 1
             return row.ids[row.fed - 1]
         assert row.finished, "a row without its next text token was planned"
-        control = self._model.config.text
+        control = self.model.config.text
         if row.eos_fed:
             return control.tts_pad
         row.eos_fed = True

@@ -50,7 +50,7 @@ class Supervision:
     tick_seconds: float = 0.25
 
 
-Told = Callable[[Addresses | None], None]
+OnAddresses = Callable[[Addresses | None], None]
 """Called with the addresses of each new process of the engine, and with None when it ends."""
 
 
@@ -60,8 +60,8 @@ class MultiprocessEngine(RemoteEngine):
     `load` builds the engine in the child: it is pickled, as are its arguments. `registered` returns
     whether a name is that of a registered voice. The first start must succeed, as with the inline
     engine; later ends are followed by a restart. Turns that an ending engine was speaking fail with
-    `engine_restarted`; while none runs, new ones are refused. `told` is for fronts that share the
-    engine.
+    `engine_restarted`; while none runs, new ones are refused. `on_addresses` is for fronts
+    that share the engine.
     """
 
     def __init__(
@@ -75,12 +75,12 @@ class MultiprocessEngine(RemoteEngine):
         supervision: Supervision | None = None,
         registered: Callable[[str], bool] = no_voice,
         name: str = "engine",
-        told: Told = lambda addresses: None,
+        on_addresses: OnAddresses = lambda addresses: None,
     ) -> None:
         super().__init__(name, EngineHealth(observer, progress), registered)
         self._spec = pickle.dumps(ChildSpec(load, config, guards))
         self._supervision = supervision or Supervision()
-        self._told = told
+        self._on_addresses = on_addresses
         self._process: Process | None = None
         self._task: asyncio.Task[None] | None = None
         limits = self._supervision
@@ -132,7 +132,7 @@ class MultiprocessEngine(RemoteEngine):
             planned = self._health.leaving
             delay = 0.0 if planned else self._restarts.ended()
             self._failure = None if planned else self._final(why)
-            self._told(None)
+            self._on_addresses(None)
             if self._failure is not None:
                 event(log, logging.ERROR, "engine.given_up", engine=self.name, why=self._failure)
                 return
@@ -157,7 +157,7 @@ class MultiprocessEngine(RemoteEngine):
     async def _run_process(self) -> str:
         process = self._process = Process(self._spec, self.name, self._on_message)
         self._channel = process.channel
-        self._told(process.addresses)
+        self._on_addresses(process.addresses)
         watch = asyncio.create_task(self._watch(process), name=f"watch-{self.name}")
         try:
             await process.start()

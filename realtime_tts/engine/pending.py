@@ -13,7 +13,7 @@ from realtime_tts.engine.link import Cancel, Command, CommandQueue, Open
 class PendingCommands:
     """Commands in the order in which they came, through `source` or `put`."""
 
-    def __init__(self, source: CommandQueue | None = None) -> None:
+    def __init__(self, source: CommandQueue | None) -> None:
         self._source: CommandQueue = queue.SimpleQueue() if source is None else source
         self._group: deque[Command] = deque()
 

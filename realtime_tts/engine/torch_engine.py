@@ -71,7 +71,7 @@ class TorchEngine(ModelEngine):
 
     def warm_up(self, progress: Progress) -> list[MeasuredStep]:
         # On a GPU, libraries choose and load their kernels when they first see a size.
-        rehearse = self._model.talker.device.type != "cpu"
+        rehearse = self.model.talker.device.type != "cpu"
         return warm_up(self, self.sample_ids, self._slots, progress, rehearse=rehearse)
 
     def close(self, utterance_id: str) -> None:
@@ -117,7 +117,7 @@ class TorchEngine(ModelEngine):
         row.text_first = self._prompts.text_position(row.prompt_spec)
         self._state.begin(plan.slot, sampling, row.spec.seed)
         self._references.begin(plan.slot, row.prompt_spec.reference, row.spoken)
-        hidden = self._model.talker.prefill(prompt.inputs, plan.slot, self._state.kv)
+        hidden = self.model.talker.prefill(prompt.inputs, plan.slot, self._state.kv)
         if plan.silent_start:
             return self._start_silently(row, plan.id, output)
         spoken, row.spoken = row.spoken, None
@@ -153,7 +153,7 @@ class TorchEngine(ModelEngine):
         inputs = self._prompts.frames(spoken) + text
         for start in range(0, len(inputs) - 1, _REPLAYED_AT_ONCE):
             part = inputs[start : min(start + _REPLAYED_AT_ONCE, len(inputs) - 1)]
-            self._model.talker.decode(part, [row.slot] * len(part), self._state.kv)
+            self.model.talker.decode(part, [row.slot] * len(part), self._state.kv)
         return self._talk(inputs[-1:], [row])[0]
 
     def _decode(self, plans: Sequence[Decode]) -> Tensor:
@@ -167,9 +167,9 @@ class TorchEngine(ModelEngine):
         text token each of them speaks."""
         slots, cache = [row.slot for row in rows], self._state.kv
         if not self._heads:
-            return self._model.talker.decode(inputs, slots, cache)
+            return self.model.talker.decode(inputs, slots, cache)
         alignment = RowAlignment(self._heads, cache, slots, [row.view for row in rows])
-        hidden = self._model.talker.decode(inputs, slots, cache, alignment.observe)
+        hidden = self.model.talker.decode(inputs, slots, cache, alignment.observe)
         for row, token in zip(rows, alignment.tokens(), strict=True):
             row.token = token
         return hidden
@@ -177,7 +177,7 @@ class TorchEngine(ModelEngine):
     def _make_frames(self, hidden: Tensor, ids: Sequence[str], output: StepOutput) -> None:
         rows = [self._rows[id] for id in ids]
         slots = [row.slot for row in rows]
-        frame = self._model.frame(hidden, slots, self._state)
+        frame = self.model.frame(hidden, slots, self._state)
         self._embeddings[slots] = frame.embedding
         ended, failed = frame.ended.tolist(), frame.failed.tolist()
         codes = frame.codes.short().cpu().numpy()
@@ -208,7 +208,7 @@ class TorchEngine(ModelEngine):
         for frames, ids in groups.items():
             codes = torch.stack([torch.stack(self._codes[id][:frames]) for id in ids])
             slots = [self._rows[id].slot for id in ids]
-            samples = self._model.codec.decode(codes, slots, self._state.codec).cpu().numpy()
+            samples = self.model.codec.decode(codes, slots, self._state.codec).cpu().numpy()
             for id, row_samples in zip(ids, samples, strict=True):
                 del self._codes[id][:frames]
                 row = self._rows[id]

@@ -28,10 +28,9 @@ from realtime_tts.fronts.merged_metrics import families_of
 from realtime_tts.garbage import calm_garbage_collector
 from realtime_tts.logs import configure_logging, event
 from realtime_tts.metrics import Metrics, Page
-from realtime_tts.server.lifecycle import ACCEPTED_AT_ONCE, DrainingServer
+from realtime_tts.server.lifecycle import ACCEPTED_AT_ONCE
 from realtime_tts.server.occupancy import Occupancy
-from realtime_tts.server.run import make_front, uvicorn_config
-from realtime_tts.server.tls import Certificate
+from realtime_tts.server.run import make_front, server_for
 from realtime_tts.server.tokens import UsedByAll
 from realtime_tts.voices.encoding import WorkerLimits
 from realtime_tts.voices.library import VoiceLibrary
@@ -83,10 +82,7 @@ class FrontProcess:
         self._preparing: set[asyncio.Task[None]] = set()
         self._take_over: Callable[[], None] = lambda: None
         self._fronts = spec.fronts
-        certificate = Certificate(config.tls) if config.tls else None
-        self._server = DrainingServer(
-            uvicorn_config(self._front), self._front, certificate=certificate, handle_signals=False
-        )
+        self._server = server_for(self._front)
 
     async def run(self) -> int:
         """Serve until the parent ends this front; return the exit status."""

@@ -33,7 +33,7 @@ from realtime_tts.lexicons.file import (
     read_header,
 )
 from realtime_tts.logs import event
-from realtime_tts.shared_folder import link, settled, unfinished_in, write
+from realtime_tts.shared_folder import NAME, link, settled, unfinished_in, write, wrong_name
 from realtime_tts.text.lexicon import Entry
 
 log = logging.getLogger(__name__)
@@ -43,8 +43,7 @@ T = TypeVar("T")
 MAX_LEXICONS = 1_000
 MAX_VERSIONS = 100
 """The most versions of one lexicon."""
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_FILE = re.compile(rf"(?P<name>{_NAME.pattern})@(?P<number>[1-9][0-9]{{0,8}})\.lexicon")
+_FILE = re.compile(rf"(?P<name>{NAME.pattern})@(?P<number>[1-9][0-9]{{0,8}})\.lexicon")
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,12 +226,8 @@ def _overtaken(name: str) -> Overtaken:
 
 def check_name(name: str) -> str:
     """Return `name`. Raises LexiconError if it cannot name a lexicon."""
-    if not _NAME.fullmatch(name):
-        shown = name if len(name) <= 80 else name[:80] + "…"
-        raise LexiconError(
-            "a lexicon's name has 1 to 64 characters out of a-z, 0-9, _ and -, and begins with a "
-            f"letter or a digit; found {shown!r}"
-        )
+    if not NAME.fullmatch(name):
+        raise LexiconError(wrong_name("a lexicon's", name))
     return name
 
 

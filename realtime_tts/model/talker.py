@@ -128,7 +128,7 @@ class Talker:
         slots: Tensor,
         positions: Tensor,
         cache: PagedKVCache,
-        on_queries: QueryObserver | None = None,
+        on_queries: QueryObserver | None,
     ) -> Tensor:
         """Run position `positions` [B] of each slot [B]: inputs [B, H] -> outputs [B, H].
 

@@ -298,7 +298,7 @@ def _show(value: Any) -> str:
     if isinstance(value, list):
         return "an array"
     # Ours may hold what JSON cannot.
-    text = _valid(json.dumps(value, ensure_ascii=False, default=repr))
+    text = valid_unicode(json.dumps(value, ensure_ascii=False, default=repr))
     return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 3] + "..."
 
 
@@ -319,13 +319,15 @@ def _scrub(value: Any, *, values: bool = True) -> Any:
     """Return the value with surrogate pairs joined and lone surrogates replaced: in the names of
     objects, and in `values`."""
     if isinstance(value, str):
-        return _valid(value) if values else value
+        return valid_unicode(value) if values else value
     if isinstance(value, Mapping):
-        return {_valid(name): _scrub(item, values=values) for name, item in value.items()}
+        return {valid_unicode(name): _scrub(item, values=values) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_scrub(item, values=values) for item in value]
     return value
 
 
-def _valid(text: str) -> str:
+def valid_unicode(text: str) -> str:
+    """Return the text with surrogate pairs joined and lone surrogates, which no encoding can carry,
+    replaced."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -31,7 +31,7 @@ class Ledger:
         settings: SessionSettings,
         resumption: Resumption | None = None,
         *,
-        reports: bool = True,
+        reports: bool,
     ) -> None:
         self.reporter, self.account, self._reports = reporter, account, reports
         self._refusal = partial(engine.overloaded, settings.model, settings.voice, account.id)

@@ -33,8 +33,8 @@ class PacedText:
         reaction: Reaction,
         most_tokens: float,
         *,
-        whole: bool = False,
-        closed: bool = False,
+        whole: bool,
+        closed: bool,
     ) -> None:
         self.due: float | None = None
         """When to `advance` again if nothing happens until then; None: never."""

@@ -80,7 +80,7 @@ def serve(
 
         front.engine.on_ready = ready
         front.engine.loading = loading
-        server = DrainingServer(uvicorn_config(front), front, certificate=certificate)
+        server = DrainingServer(_uvicorn_config(front), front, certificate=certificate)
         follow = following(source, front.reloads.apply, metrics, server.request_drain)
         async with answering(agents, front.load), follow:
             await server.serve(sockets)
@@ -147,13 +147,9 @@ async def running(
 
 
 @contextlib.asynccontextmanager
-async def running_front(front: Front, *, wait_ready: bool = True) -> AsyncIterator[RunningServer]:
+async def running_front(front: Front, *, wait_ready: bool) -> AsyncIterator[RunningServer]:
     """Run a server with this front here. Raises EngineError if its engine cannot load."""
-    config = front.config
-    certificate = Certificate(config.tls) if config.tls else None
-    server = DrainingServer(
-        uvicorn_config(front), front, certificate=certificate, handle_signals=False
-    )
+    config, server = front.config, server_for(front)
     sockets = bind(config)
     host, port = sockets[0].getsockname()[:2]
     agents = bind_agent(config)
@@ -180,7 +176,17 @@ async def _serving(
         await task
 
 
-def uvicorn_config(front: Front) -> uvicorn.Config:
+def server_for(front: Front) -> DrainingServer:
+    """Return a server with this front that leaves signals to its process. Raises ConfigError for
+    TLS files that cannot be used."""
+    tls = front.config.tls
+    certificate = Certificate(tls) if tls else None
+    return DrainingServer(
+        _uvicorn_config(front), front, certificate=certificate, handle_signals=False
+    )
+
+
+def _uvicorn_config(front: Front) -> uvicorn.Config:
     """Return uvicorn's settings: our protocols, no compression, only named proxies trusted."""
     config = front.config
     shared = config.socket, front.metrics, front.addresses, front.slices

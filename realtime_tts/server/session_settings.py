@@ -10,6 +10,7 @@ from operator import attrgetter
 from realtime_tts.audio.stages import Chain, Stages
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
+from realtime_tts.protocol.parsing import valid_unicode
 from realtime_tts.protocol.settings import Limits, SessionSettings
 from realtime_tts.text.languages import Language, language_for
 
@@ -54,7 +55,8 @@ def utterance_spec(settings: SessionSettings) -> UtteranceSpec:
     if settings.seed is None:
         given["seed"] = secrets.randbits(63)
     if settings.instructions is not None:
-        given["instructions"] = _unicode(settings.instructions)
+        # A lone surrogate would break every command in the same message to an engine's process.
+        given["instructions"] = valid_unicode(settings.instructions)
     return UtteranceSpec(**given)
 
 
@@ -66,9 +68,3 @@ def voice_of(settings: SessionSettings) -> Hashable:
 def chain_for(settings: SessionSettings, stages: Stages) -> Chain:
     """Return the audio stages of one stream."""
     return stages.chain(voice_of(settings), loudness=settings.loudness == "on")
-
-
-def _unicode(text: str) -> str:
-    """Join surrogate pairs and replace lone surrogates, which no encoding can carry: they would
-    break every command in the same message to an engine's process."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

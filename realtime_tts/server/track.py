@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.audio.packets import Packet, Packets, packets_in
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
-from realtime_tts.audio.stages import NO_STAGES, Chain
+from realtime_tts.audio.stages import Chain
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.server.made import Made, Mark, Volume
 from realtime_tts.server.utterances import Utterances
@@ -114,10 +114,7 @@ class Track:
     audio stages of each encoder."""
 
     def __init__(
-        self,
-        delivery: Delivery,
-        audio: AudioFormat,
-        new_chain: Callable[[], Chain] = lambda: NO_STAGES,
+        self, delivery: Delivery, audio: AudioFormat, new_chain: Callable[[], Chain]
     ) -> None:
         self.waiting_bytes = 0
         """Bytes of PCM that were not taken."""

@@ -10,7 +10,6 @@ format.
 from __future__ import annotations
 
 import json
-import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from realtime_tts.errors import VoiceError
-from realtime_tts.shared_folder import write
+from realtime_tts.shared_folder import NAME, write, wrong_name
 from realtime_tts.voices.errors import BadVoiceRequest
 
 FORMAT = "realtime-tts voice"
@@ -34,8 +33,6 @@ SUFFIX = ".safetensors"
 MAX_DIMENSIONS = 8_192
 MOST_BYTES = 1 << 20
 """Largest size of a voice file. A minute of codes takes 24 kB, and an embedding 8 kB."""
-
-_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
 class CorruptVoiceError(ValueError):
@@ -63,12 +60,8 @@ class VoiceRecord:
 
 def check_id(id: str) -> str:
     """Return `id` unchanged. Raises BadVoiceRequest if it cannot name a voice."""
-    if not _ID.fullmatch(id):
-        shown = id if len(id) <= 80 else id[:80] + "…"
-        raise BadVoiceRequest(
-            "a voice's name has 1 to 64 characters out of a-z, 0-9, _ and -, and begins with a "
-            f"letter or a digit; found {shown!r}"
-        )
+    if not NAME.fullmatch(id):
+        raise BadVoiceRequest(wrong_name("a voice's", id))
     return id
 
 
@@ -98,7 +91,7 @@ def _record(
     name, embedding = metadata.get("name", ""), shapes.get(_EMBEDDING, ())
     if (metadata.get("format"), metadata.get("version")) != (FORMAT, VERSION):
         raise CorruptVoiceError(f"it does not say that it is a {FORMAT!r} of version {VERSION}")
-    if not _ID.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise CorruptVoiceError(f"its name {name[:80]!r} is not that of a voice")
     if len(embedding) != 1 or not 0 < embedding[0] <= MAX_DIMENSIONS:
         raise CorruptVoiceError(f"no {_EMBEDDING} of one dimension, found shape {embedding}")

@@ -114,7 +114,7 @@ class BatchBuilder:
             self._latest = self._latest_end(ranked, starved, resting)
             self._leave_out()
         for entry in ranked[len(self._chosen) :]:
-            self._add_codec(entry.row, self._codec_frames(entry.row, entry.row.codec_pending, True))
+            self._add_codec(entry.row, self._codec_frames(entry.row))
 
     def _without_calm(self, ranked: list[_Row]) -> int:
         """Return how many rows of the ranking have too little lead to yield to a start."""
@@ -273,9 +273,9 @@ class BatchBuilder:
         most = min([lead_cap, *(r.row.lead_cap for r in self._ranked)])
         return self._costs.base + seconds + 2.0 * self._step > most
 
-    def _codec_frames(self, row: Utterance, pending: int, has_next: bool) -> int:
+    def _codec_frames(self, row: Utterance) -> int:
         wait = self._cycle if row.playback.on_air else self._pressing_cycle
-        return codec_run(row, pending, has_next, self._now, wait, self._config)
+        return codec_run(row, row.codec_pending, True, self._now, wait, self._config)
 
     def _add_codec(self, row: Utterance, frames: int) -> None:
         if frames:

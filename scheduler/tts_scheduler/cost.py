@@ -25,6 +25,8 @@ _STALE = 0.01
 
 Where they agree, the old sizes settle what the others leave open. Where they do not, the machine's
 speed has changed since: then the fit is right within a tenth for the sizes seen now."""
+_MEMORY = 50
+"""How many steps of a size it takes to forget."""
 _OUTLIER = 4.0
 """A residual of more than this many times the usual one counts as that many times."""
 _CAUTION = 2.0
@@ -92,10 +94,10 @@ class _Fit:
     otherwise keep the capacity so low that there are never sixty-four rows again.
     """
 
-    def __init__(self, prior: tuple[float, float, float], memory: int) -> None:
+    def __init__(self, prior: tuple[float, float, float]) -> None:
         self._prior = prior
-        self._keep = 1.0 - 1.0 / memory
-        self._fade = 1.0 - 0.25 / memory
+        self._keep = 1.0 - 1.0 / _MEMORY
+        self._fade = 1.0 - 0.25 / _MEMORY
         """Factor on a size's weight for every observation of another size."""
         self._sizes: dict[int, list[float]] = {}
         """Sums over the observations: z0z0, z0z1, z0z2, z1z1, z1z2, z2z2, z0y, z1y, z2y."""
@@ -157,17 +159,15 @@ class CostModel:
     next larger one costs, and the lines are fitted over those: 257 rows that run as 384 are no
     outlier, and there is no gain in a capacity that ends between two buckets.
 
-    `memory` is how many steps of a size it takes to forget. Observe warm-up steps at a few batch
-    sizes first: without them, a machine's capacity is a guess until it has been busy.
+    Observe warm-up steps at a few batch sizes first: without them, a machine's capacity is a guess
+    until it has been busy.
     """
 
-    def __init__(
-        self, prior: StepCosts | None = None, memory: int = 50, row_buckets: tuple[int, ...] = ()
-    ) -> None:
+    def __init__(self, prior: StepCosts | None = None, row_buckets: tuple[int, ...] = ()) -> None:
         self.row_buckets = tuple(sorted(row_buckets))
         prior = StepCosts() if prior is None else prior
-        self._steady = _Fit((prior.base, prior.row, prior.codec_frame), memory)
-        self._extra = _Fit((prior.prefill, prior.prefill_row, prior.prefill_token), memory)
+        self._steady = _Fit((prior.base, prior.row, prior.codec_frame))
+        self._extra = _Fit((prior.prefill, prior.prefill_row, prior.prefill_token))
         self._prior = prior
         self.spread = 1.0  # until steps were observed, the prior may be far off
         """The usual error of a prediction, as a share of it."""

@@ -10,6 +10,7 @@ swapped in again when there is room to spare, or when its own deadline comes nea
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from math import ceil
 
 from tts_scheduler.config import SchedulerConfig
@@ -57,13 +58,11 @@ class PagePlanner:
         """Return the plan with the decisions made here."""
         if not self.reservations:  # then no row was swapped out either
             return plan
-        return StepPlan(
-            plan.prefills,
-            plan.decodes,
-            plan.codec,
-            tuple(self.swap_outs),
-            tuple(self.reservations),
-            tuple(self.swap_ins),
+        return replace(
+            plan,
+            swap_outs=tuple(self.swap_outs),
+            reservations=tuple(self.reservations),
+            swap_ins=tuple(self.swap_ins),
         )
 
     def fit(self, rows: list[Utterance]) -> tuple[list[Utterance], list[Utterance]]:

@@ -16,7 +16,7 @@ class RequestTable:
     `free_slots` ascends. `kv` has the slots' pages, or is None where memory has no limit.
     Everything may be read directly; changes go through the methods."""
 
-    def __init__(self, slots: int, kv: KVCacheManager | None = None) -> None:
+    def __init__(self, slots: int, kv: KVCacheManager | None) -> None:
         self.kv = kv
         self.utterances: dict[str, Utterance] = {}
         self.accounts: Counter[str] = Counter()

@@ -1,7 +1,7 @@
 """A scripted stand-in for the server, for what the real one does not do on demand."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
@@ -90,6 +90,12 @@ class Peer:
             )
         )
 
+    async def speak(self, turn_id: str, samples: int, **done: Any) -> None:
+        """A turn whose sound is one packet; `done`: see there."""
+        await self.started(turn_id)
+        await self.audio(samples)
+        await self.done(turn_id, samples=samples, **done)
+
     async def until_closed(self) -> list[ClientMessage]:
         """Everything that still comes."""
         messages = []
@@ -139,6 +145,21 @@ class StandIn:
         except BaseException as error:
             self.failures.append(error)
             raise
+
+
+async def left_by_cancelling(packets: AsyncIterable[bytes]) -> None:
+    """Listen until the first packet, in a task that is then cancelled."""
+    first = asyncio.Event()
+
+    async def listen() -> None:
+        async for _ in packets:
+            first.set()
+
+    listener = asyncio.create_task(listen())
+    await first.wait()
+    listener.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await listener
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from realtime_tts import RealtimeTTS
 from realtime_tts.errors import ClientError, ConnectionLost
 from realtime_tts.protocol.messages import Interrupt, Text, TurnEnd
-from tests.client.conftest import StandIn
+from tests.client.conftest import StandIn, left_by_cancelling
 from tests.client.reports import interrupted
 from tests.waiting import SECONDS
 
@@ -96,17 +96,7 @@ async def test_a_cancelled_listener_interrupts_the_turn(stand_in: StandIn) -> No
     source = Source()
     async with RealtimeTTS(await stand_in.start(echo_script)) as tts:
         speech = tts.speak(source.deltas())
-        first = asyncio.Event()
-
-        async def listen() -> None:
-            async for _ in speech:
-                first.set()
-
-        listener = asyncio.create_task(listen())
-        await first.wait()
-        listener.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await listener
+        await left_by_cancelling(speech)
         assert source.closed.is_set()
         assert speech.turn is not None
         await speech.turn._inbox.wait_over()

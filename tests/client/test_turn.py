@@ -19,7 +19,7 @@ from realtime_tts.protocol.messages import (
     WarningMessage,
 )
 from realtime_tts.protocol.settings import Limits
-from tests.client.conftest import StandIn
+from tests.client.conftest import StandIn, left_by_cancelling
 from tests.client.reports import interrupted
 
 
@@ -208,20 +208,6 @@ async def left_by_an_error(turn: Turn) -> None:
             _ = len(packet) / 0
 
 
-async def left_by_cancelling(turn: Turn) -> None:
-    first = asyncio.Event()
-
-    async def listen() -> None:
-        async for _ in turn:
-            first.set()
-
-    listener = asyncio.create_task(listen())
-    await first.wait()
-    listener.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await listener
-
-
 async def left_by_the_end_of_its_block(turn: Turn) -> None:
     async with turn as same:
         assert same is turn
@@ -275,9 +261,7 @@ async def test_a_turn_that_is_over_is_left_as_it_is(stand_in: StandIn) -> None:
     async def script(peer: Any) -> None:
         await peer.ready()
         await peer.receive(Text)
-        await peer.started("turn-1")
-        await peer.audio(1920)
-        await peer.done("turn-1", samples=1920)
+        await peer.speak("turn-1", 1920)
         rest.extend(await peer.until_closed())
 
     async with RealtimeTTS(await stand_in.start(script)) as tts:
@@ -321,9 +305,7 @@ async def test_a_done_turn_can_still_be_interrupted_while_it_is_heard(stand_in: 
     async def script(peer: Any) -> None:
         await peer.ready()
         await peer.receive(Text)
-        await peer.started("turn-1")
-        await peer.audio(1920)
-        await peer.done("turn-1", samples=1920)
+        await peer.speak("turn-1", 1920)
         await peer.receive(Interrupt)
         await peer.interrupted(
             "turn-1", samples_sent=1920, played_ms=40.0, text_spoken="A", text_remaining="B"
@@ -344,9 +326,7 @@ async def test_a_turn_the_server_has_forgotten_counts_as_heard(
     async def script(peer: Any) -> None:
         await peer.ready()
         await peer.receive(Text)
-        await peer.started("turn-1")
-        await peer.audio(2400)
-        await peer.done("turn-1", samples=2400)
+        await peer.speak("turn-1", 2400)
         await peer.receive(Interrupt)
         if forgotten == "unknown_turn":
             await peer.send(
@@ -461,9 +441,7 @@ async def test_a_consumer_that_stops_reading_delays_no_control_message(stand_in:
         await peer.audio(*[2048] * packets)  # 8 MB, more than sockets buffer
         await peer.done("turn-1", samples=2048 * packets)
         await peer.receive(Text)
-        await peer.started("turn-2")
-        await peer.audio(10)
-        await peer.done("turn-2", samples=10)
+        await peer.speak("turn-2", 10)
         await peer.until_closed()
 
     async with RealtimeTTS(await stand_in.start(script)) as tts:
@@ -516,9 +494,7 @@ async def test_a_turn_nobody_holds_any_more_takes_its_audio_with_it(stand_in: St
         await peer.receive(Text)
         await peer.audio(1920)
         await peer.done("turn-1", samples=3840)
-        await peer.started("turn-2")
-        await peer.audio(7)
-        await peer.done("turn-2", samples=7)
+        await peer.speak("turn-2", 7)
         await peer.until_closed()
 
     async with RealtimeTTS(await stand_in.start(script)) as tts:

@@ -52,9 +52,7 @@ async def test_what_nobody_heard_is_begun_again_with_all_of_its_text(stand_in: S
         utterance.end()
         assert (await text_of(peer, "turn-2")).text == "The tide."
         await peer.receive(TurnEnd)
-        await peer.started("turn-2")
-        await peer.audio(100)
-        await peer.done("turn-2", samples=100)
+        await peer.speak("turn-2", 100)
         await peer.until_closed()
 
     async with RealtimeTTS(await stand_in.start(script)) as tts:
@@ -168,16 +166,12 @@ async def test_a_turn_that_is_over_before_its_text_is_followed_by_one_with_the_r
     async def script(peer: Any) -> None:
         await peer.ready()
         await peer.receive(Text)
-        await peer.started("turn-1")
-        await peer.audio(100)
-        await peer.done("turn-1", reason, samples=100, text_chars=8)
+        await peer.speak("turn-1", 100, reason=reason, text_chars=8)
         utterance.add("the rest.")
         utterance.end()
         assert (await text_of(peer, "turn-2")).text == "the rest."
         await peer.receive(TurnEnd)
-        await peer.started("turn-2")
-        await peer.audio(50)
-        await peer.done("turn-2", samples=50)
+        await peer.speak("turn-2", 50)
         await peer.until_closed()
 
     async with RealtimeTTS(await stand_in.start(script)) as tts:
@@ -276,9 +270,7 @@ async def test_a_position_in_the_last_turn_counts_after_its_end(stand_in: StandI
     async def script(peer: Any) -> None:
         await peer.ready()
         await peer.receive(Text)
-        await peer.started("turn-1")
-        await peer.audio(24_000)
-        await peer.done("turn-1", "complete", samples=24_000, text_chars=4)
+        await peer.speak("turn-1", 24_000, text_chars=4)
         cut = await peer.receive(Interrupt)
         assert cut.played_ms == pytest.approx(400, abs=80)
         await peer.interrupted("turn-1", text_spoken="On", text_remaining="e.")
@@ -301,9 +293,7 @@ async def test_a_position_counts_from_the_turn_that_is_told_it(stand_in: StandIn
     async def script(peer: Any) -> None:
         await peer.ready()
         await peer.receive(Text)
-        await peer.started("turn-1")
-        await peer.audio(24_000)
-        await peer.done("turn-1", "idle", samples=24_000, text_chars=4)
+        await peer.speak("turn-1", 24_000, reason="idle", text_chars=4)
         utterance.add(" Two.")
         assert (await text_of(peer, "turn-2")).text == " Two."
         await peer.started("turn-2")

@@ -127,7 +127,9 @@ class Shared:
     """An engine process, its parent, and fronts that share it."""
 
     def __init__(self) -> None:
-        self.parent = MultiprocessEngine(Faulty(), SLOTS, supervision=QUICK, told=self._told)
+        self.parent = MultiprocessEngine(
+            Faulty(), SLOTS, supervision=QUICK, on_addresses=self._told
+        )
         self.links: dict[int, SharedEngine] = {}
 
     def _told(self, addresses: Addresses | None) -> None:

@@ -186,7 +186,7 @@ def test_checkpoints_on_one_cpu_share_its_cores(
 ) -> None:
     """Of the cores that this process may use: a container may have few of a large machine's."""
     made: list[EngineConfig] = []
-    monkeypatch.setattr(links, "_link", lambda config, *rest: made.append(config))
+    monkeypatch.setattr(links, "engine_loader", made.append)
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)), raising=False)
     configs = [EngineConfig(), EngineConfig(model="b"), EngineConfig(model="c", threads=3)]
@@ -197,8 +197,8 @@ def test_checkpoints_on_one_cpu_share_its_cores(
 
 def test_checkpoints_on_one_gpu_share_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each alone would take nearly all of it; a size that was asked for stays."""
-    made = []
-    monkeypatch.setattr(links, "_link", lambda config, *rest: made.append(config))
+    made: list[EngineConfig] = []
+    monkeypatch.setattr(links, "engine_loader", made.append)
     for memory in (None, "20GiB"):
         configs = [
             EngineConfig(model=name, kind="process", device="cuda", gpu_memory=memory)

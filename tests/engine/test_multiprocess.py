@@ -283,7 +283,7 @@ async def test_a_first_load_that_fails_is_final_and_says_why() -> None:
 async def test_a_later_load_that_fails_is_tried_again(tmp_path: Path) -> None:
     marker = tmp_path / "loaded"
     told: list[Addresses | None] = []
-    link = process(Faulty(once=marker), told=told.append)
+    link = process(Faulty(once=marker), on_addresses=told.append)
     async with started(link):
         os.kill(link.pid or 0, signal.SIGKILL)
         await until(lambda: told.count(None) == 2)  # the end of the next process, too

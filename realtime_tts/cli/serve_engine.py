@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 _OPTIONS = {"lead_cap": "lead_seconds", "queue_timeout": "queue_seconds"}
 """Options of `serve` by the scheduler's names for them, where these differ."""
-_OF_A_MODEL = ("model", "random_weights", "dtype", "eager", "threads", "gpu_memory")
-"""Options that mean nothing to the fake engine."""
 
 
 def device_choice(
@@ -62,10 +60,10 @@ def _check_used(arguments: argparse.Namespace) -> None:
     from realtime_tts.engine.settings import EngineConfig
 
     fake = arguments.engine == "fake"
-    for name in _OF_A_MODEL if fake else ():
-        if getattr(arguments, name) not in (None, [], False, "auto"):
-            flag = f"--{name.replace('_', '-')}"
-            raise ConfigError(f"--engine fake makes tones and takes no {flag}; give one of the two")
+    if fake and arguments.model and arguments.model != ["demo"]:
+        raise ConfigError("--engine fake makes tones and takes no --model; give one of the two")
+    if fake and arguments.random_weights is not None:
+        raise ConfigError("--engine fake has no weights: leave --random-weights out")
     if not fake and arguments.step_seconds != EngineConfig().step_seconds:
         raise ConfigError("--step-seconds is for --engine fake; leave it out with a model")
     if arguments.random_weights is not None and arguments.model:

@@ -45,6 +45,7 @@ class ChildProcess:
     ) -> None:
         assert process.stdin is not None and process.stdout is not None
         self._process, self._stdin, self._stdout = process, process.stdin, process.stdout
+        self._reading = asyncio.Lock()
         self._printing: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
         if output is not None:
@@ -107,10 +108,11 @@ class ChildProcess:
         Raises EOFError when the child has ended or closed its end, and ValueError for a message
         that says it is longer than `most_bytes`.
         """
-        (size,) = _LENGTH.unpack(await self._stdout.readexactly(_LENGTH.size))
-        if most_bytes is not None and size > most_bytes:
-            raise ValueError(f"a message of {size} bytes, of at most {most_bytes}")
-        return await self._stdout.readexactly(size)
+        async with self._reading:
+            (size,) = _LENGTH.unpack(await self._stdout.readexactly(_LENGTH.size))
+            if most_bytes is not None and size > most_bytes:
+                raise ValueError(f"a message of {size} bytes, of at most {most_bytes}")
+            return await self._stdout.readexactly(size)
 
     async def ended(self) -> str:
         """Wait for the child's end. Return how it ended, in words that follow its name."""
@@ -134,13 +136,19 @@ class ChildProcess:
         await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
-        await self._process.wait()
+        await asyncio.gather(self._process.wait(), self._drop())
         self._stdin.close()
         if self._printing is not None:
             # A grandchild that outlives its parent may hold the pipe; its words are lost.
             await asyncio.wait([self._printing], timeout=_LAST_WORDS_SECONDS)
             self._printing.cancel()
             await asyncio.gather(self._printing, return_exceptions=True)
+
+    async def _drop(self) -> None:
+        """Drop what was not received: to asyncio, a process has not ended before it was read."""
+        async with self._reading:
+            while await self._stdout.read(_OUTPUT_BYTES):
+                pass
 
 
 async def _pass_on(printed: asyncio.StreamReader, output: Callable[[str], None]) -> None:

@@ -163,6 +163,19 @@ async def test_closing_leaves_nothing_even_if_it_is_cancelled(start: Start, tmp_
     assert pid == child.pid and not psutil.pid_exists(pid)
 
 
+async def test_what_nobody_takes_does_not_keep_a_child_that_is_closed(start: Start) -> None:
+    child = await start("busy")
+    await child.send(b"nowhere")
+    while not child._stdout._paused:  # type: ignore[attr-defined]  # noqa: ASYNC110
+        await asyncio.sleep(0.001)
+    waiting = asyncio.create_task(child.receive())
+    async with asyncio.timeout(30):
+        await child.close()
+    assert int(await waiting) == child.pid
+    with pytest.raises(EOFError):
+        await child.receive()
+
+
 PARENT = """
 import asyncio, sys
 sys.path[:] = {path!r}

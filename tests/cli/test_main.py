@@ -74,6 +74,7 @@ def test_a_slip_is_told_with_the_usage_of_its_command_and_the_nearest_name(
 
 _INTERRUPTED_IMPORT = """
 import os, runpy, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 class Interrupt:
     def find_spec(self, name, path=None, target=None):
         if name == "realtime_tts.cli":

@@ -105,6 +105,7 @@ async def test_a_front_that_starts_while_an_engine_is_away_serves_with_the_other
             ends = [(await one.until("turn.done"))["reason"] for one in opened]
         assert ends == ["complete"] * 4
         assert away.status() == psutil.STATUS_STOPPED, "it was not replaced meanwhile"
+        away.resume()  # so that it sees the end of its parent, which is killed
 
 
 async def test_a_front_that_hangs_is_killed_and_gets_no_sockets_while_it_does() -> None:

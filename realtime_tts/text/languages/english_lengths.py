@@ -30,9 +30,9 @@ LENGTHS = (
         lambda m: f"{say.cardinal(int(m['one']))} foot {say.cardinal(int(m['two']))}",
     ),
     rule(
-        r"(?P<one>\d) ?ft\.? (?P<two>1[01]|\d) ?in(?:\.(?= [a-z]))?"
+        r"(?P<one>\d) ?ft\.? (?P<n>1[01]|\d) ?in(?:\.(?= [a-z]))?"
         r"(?!\w| (?:the|an?|my|your|total)(?!\w))",
-        lambda m: f"{say.cardinal(int(m['one']))} feet {read.inches({'n': m['two']})}",
+        lambda m: f"{say.cardinal(int(m['one']))} feet {read.inches(m)}",
     ),
     rule(
         r"(?P<n>\d+)['’′](?= (?:long|wide|tall|high|deep|thick)(?!\w))",
@@ -50,10 +50,6 @@ LENGTHS = (
         r"(?:(?P<whole>\d+)[ -])?(?P<above>\d)/(?P<below>\d{1,2})[\"”″]",
         read.parts_of_inches,
         UNQUOTED,
-    ),
-    rule(
-        r"(?P<above>\d)/(?P<below>\d\d?)(?:rd|th)s?(?!\w)",
-        read.part,
     ),
     rule(
         r"(?P<a>\d+)(?P<unit>['’′]|ft) ?[x×] ?(?P<b>\d+)(?P=unit)(?!\w)",

@@ -162,7 +162,7 @@ def scientific(match: re.Match[str]) -> str:
     return f"{say.decimal(match['n'])} times ten to the power of {minus}{power}"
 
 
-def inches(match: re.Match[str] | dict[str, str]) -> str:
+def inches(match: re.Match[str]) -> str:
     return f"{say.decimal(match['n'])} inch" + ("" if match["n"] == "1" else "es")
 
 

@@ -138,6 +138,7 @@ RULES = (
         ),
     ),
     *LENGTHS,
+    rule(r"(?P<above>\d)/(?P<below>\d\d?)(?:rd|th)s?(?!\w)", read.part),
     rule(r"(?P<n>\d{3})(?=[A-D] [A-Z][a-z])", lambda m: say.pairs(m["n"])),
     rule(
         r"10(?:40|9[589])(?=-[A-Z])",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -32,6 +32,13 @@ def test_with_two_gpus_both_checkpoints_say_both_files_and_each_gpu_is_shared_by
     ]
     for stage in (steps, planned(2).learning()):
         assert sorted(str(step.gpu) for step in stage) == ["0", "0", "1", "1"]
+
+
+def test_those_that_speak_share_the_memory_of_their_gpu() -> None:
+    for speakers in (2, 4):
+        steps = replace(planned(1), speakers=speakers).speaking()
+        assert len(steps) == speakers
+        assert {option(step, "gpu-memory") for step in steps} == {f"{48 // speakers}%"}
 
 
 def test_every_training_reads_what_was_said_and_is_its_own() -> None:

@@ -25,12 +25,14 @@ from typing import Protocol
 
 import torch
 
-A_GPU = 2
-"""Processes that share one, of those that say texts or learn."""
+SPEAKING = 2
+"""Processes that share a GPU, of those that say texts, if nothing else is asked for."""
 COMPARING = 4
 """Of those that compare."""
 _MEMORY = "12%"
-"""Of the GPU, for the engine of each."""
+"""Of the GPU, for the engine of each of those."""
+_SPEAKING_MEMORY = 48
+"""Percent of it, for the engines of all that say texts."""
 _RECIPE = (
     *("--rows", "16", "--length", "1536", "--dropout", "0.1", "--warm-up", "200"),
     *("--listens-from", "0.2", "--first-shards", "2", "--frames", "60000000"),
@@ -72,7 +74,8 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Round:
     """What is to be done. `speak`, `learn`: minutes; `compare`: options of `compare`; `gpus`: how
-    many there are; 0: all is done on the CPU; `sure`: as of `Judge`."""
+    many there are; 0: all is done on the CPU; `sure`: as of `Judge`; `speakers`: processes of each
+    GPU that say texts."""
 
     starts: tuple[Path, ...]
     sentences: tuple[Path, ...]
@@ -83,10 +86,11 @@ class Round:
     out: Path
     gpus: int
     sure: float = 0.0
+    speakers: int = SPEAKING
 
     def speaking(self) -> list[Step]:
         """Each file of sentences is said by each checkpoint, if there are processes enough."""
-        count = A_GPU * max(1, self.gpus)
+        count = self.speakers * max(1, self.gpus)
         steps = []
         for part in range(count):
             path = self.sentences[part % len(self.sentences)]
@@ -99,6 +103,7 @@ class Round:
                 "part": part,
                 "parts": count,
                 "sure": self.sure,
+                "gpu-memory": f"{_SPEAKING_MEMORY // self.speakers}%",
             }
             steps.append(Step(f"speak-{part}", "own_speech", _options(given), self._gpu(part)))
         return steps
@@ -210,6 +215,7 @@ def main() -> None:
     add("--sentences", type=Path, nargs="+", default=[folder / "sentences.txt"])
     add("--rates", type=float, nargs="+", default=[5e-4, 8e-4])
     add("--sure", type=float, default=0.0, help="as of own_speech")
+    add("--speakers", type=int, default=SPEAKING, help="processes of each GPU that say texts")
     add("--speak", type=float, default=8.0, metavar="MINUTES")
     add("--learn", type=float, default=8.0, metavar="MINUTES")
     add("--seeds", default="3", help="of each text that is compared")
@@ -226,6 +232,7 @@ def main() -> None:
         given.out,
         torch.cuda.device_count(),
         given.sure,
+        given.speakers,
     )
     given.out.mkdir(parents=True, exist_ok=True)
     comparing = todo.comparing()

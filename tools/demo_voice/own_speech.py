@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from realtime_tts.sampling import Sampling
 from tools.demo_voice.codes import encoder, read_tokenizer
-from tools.demo_voice.crowd import Crowd, Job, job
+from tools.demo_voice.crowd import GPU_MEMORY, Crowd, Job, job
 from tools.demo_voice.judge import Judge
 from tools.demo_voice.phonetics import spelled_out
 from tools.demo_voice.speech import ENDS, LENGTHS, VOICE_NAMES
@@ -64,9 +64,14 @@ class Speaker:
     """Says texts, each by one of the voices and in one of the layouts."""
 
     def __init__(
-        self, checkpoint: Path, texts: Iterable[Text], seed: int, device: torch.device
+        self,
+        checkpoint: Path,
+        texts: Iterable[Text],
+        seed: int,
+        device: torch.device,
+        memory: str = GPU_MEMORY,
     ) -> None:
-        self._crowd = Crowd(checkpoint, self._next_job, device)
+        self._crowd = Crowd(checkpoint, self._next_job, device, memory)
         self._encode = encoder(read_tokenizer(checkpoint))
         self._texts = iter(texts)
         self._again: list[tuple[Text, int]] = []
@@ -167,13 +172,16 @@ def main() -> None:
     parser.add_argument(
         "--sure", type=float, default=0.0, help="how probable Whisper finds each part of a word"
     )
+    parser.add_argument("--gpu-memory", default=GPU_MEMORY, help="of the engine")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     lines = given.sentences.read_text("utf-8").splitlines()[given.part :: given.parts]
     sentences = map(spelled_out, lines)
     device = torch.device(given.device)
-    speaker = Speaker(given.checkpoint, texts(sentences, given.part), given.part, device)
+    speaker = Speaker(
+        given.checkpoint, texts(sentences, given.part), given.part, device, given.gpu_memory
+    )
     shelf = Shelf(given.out, f"speech-own-{given.part}", given.leave_out)
     judge = Judge(device, sure=given.sure)
     asyncio.run(keep(speaker, judge, shelf, 60 * given.minutes))

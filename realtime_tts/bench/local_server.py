@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 from urllib.error import HTTPError
 
 from realtime_tts.client.trust import http_opener
@@ -18,9 +20,19 @@ _POLL_SECONDS = 0.1
 _READY_SECONDS = 300.0
 _STOP_SECONDS = 10.0
 
+Result = TypeVar("Result")
+
 
 class ServerDidNotStart(RealtimeTTSError, code="server_did_not_start"):
     """Raised if the server's process ended, or was not ready in time, with its last output."""
+
+
+def run_with_server(work: Coroutine[None, None, Result]) -> Result:
+    """Carry out what uses `local_server`. SIGTERM ends it as Ctrl-C does: by KeyboardInterrupt."""
+    try:
+        return asyncio.run(work)
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
 
 
 @contextlib.asynccontextmanager
@@ -33,7 +45,8 @@ async def local_server(
     """Run `realtime-tts serve` on a free port of this machine; yield its ws:// address.
 
     `arguments` go to `serve`. `environment`: by default this process's. `log`: a file for its
-    output, which is else deleted. Raises ServerDidNotStart, and ConfigError for flags of TLS.
+    output, which is else deleted. SIGTERM cancels the block's task, so that no server is left
+    behind. Raises ServerDidNotStart, and ConfigError for flags of TLS.
     """
     if any(argument.startswith("--tls-") for argument in arguments):
         raise ConfigError("a server for this run alone speaks no TLS: leave --tls-… of `serve` out")
@@ -53,11 +66,15 @@ async def local_server(
                 env=environment,
                 start_new_session=True,  # so that Ctrl-C stops this process, which stops the server
             )
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        assert task is not None
+        loop.add_signal_handler(signal.SIGTERM, task.cancel)
         try:
             await _until_ready(process, port, log)
             yield f"ws://127.0.0.1:{port}"
         finally:
             await _stop(process)
+            loop.remove_signal_handler(signal.SIGTERM)
 
 
 async def _until_ready(process: asyncio.subprocess.Process, port: int, log: Path) -> None:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
 import json
 import logging
-import signal
-from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from rich.console import Console
 
 from realtime_tts.bench import feed_run
 from realtime_tts.bench.feed_run import FeedsResult, run_feeds
 from realtime_tts.bench.feeds import FEEDS
-from realtime_tts.bench.local_server import local_server
+from realtime_tts.bench.local_server import local_server, run_with_server
 from realtime_tts.bench.run import BenchResult
 from realtime_tts.bench.run import run as run_bench
 from realtime_tts.bench.settings import Level
@@ -33,8 +31,6 @@ from realtime_tts.client import SessionOptions
 from realtime_tts.errors import ConfigError
 
 __all__ = ["add_arguments", "run"]
-
-Result = TypeVar("Result")
 
 _TITLE_WIDTH, _LEVEL_WIDTH, _FEEDS_WIDTH = 25, 12, 140
 _FROM_HERE = ("--connection-rate", "1000000")
@@ -56,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.compare is not None:
         return _compare(arguments)
     with _quiet_client():
-        result = _finished(_run(arguments, levels))
+        result = run_with_server(_run(arguments, levels))
     console = Console(highlight=False)
     width = _TITLE_WIDTH + _LEVEL_WIDTH * len(result.levels)
     console.print(terminal_table(result) if console.width >= width else _TOO_WIDE)
@@ -69,14 +65,6 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.png is not None:
         _draw(result, arguments.png)
     return ExitStatus.FAILED if result.missing else ExitStatus.OK
-
-
-def _finished(run: Coroutine[None, None, Result]) -> Result:
-    """Carry the run out. SIGTERM ends it as Ctrl-C does: by KeyboardInterrupt."""
-    try:
-        return asyncio.run(run)
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
 
 
 def _write(arguments: argparse.Namespace, figures: dict[str, Any], markdown: str) -> None:
@@ -108,7 +96,7 @@ def _compare(arguments: argparse.Namespace) -> int:
 
 def _feeds(arguments: argparse.Namespace) -> int:
     at_once = feeds_at_once(arguments)
-    result = _finished(_run_feeds(arguments, at_once))
+    result = run_with_server(_run_feeds(arguments, at_once))
     console = Console(highlight=False)
     wide = console.width >= _FEEDS_WIDTH
     console.print(feed_run.terminal_table(result) if wide else _TOO_WIDE)
@@ -158,10 +146,6 @@ async def _server(arguments: argparse.Namespace, console: Console) -> AsyncItera
     if arguments.start is None and arguments.random_weights is None:
         yield arguments.url
         return
-    task = asyncio.current_task()
-    assert task is not None
-    # So that a stopped run leaves no server behind; what it measured is written by then.
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     async with contextlib.AsyncExitStack() as stack:
         flags = _server_flags(arguments.start or "", arguments)
         with console.status("starting a server"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,6 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
     for flag, given in (("--config", arguments.config), ("--log", arguments.log)):
         if given is not None and arguments.bundle is None:
             raise ConfigError(f"{flag} is for the bundle: give --bundle FILE, too, or leave it out")
+    if arguments.no_speech and arguments.start:
+        raise ConfigError("--no-speech starts no server: leave --start out, or --no-speech")
     settings = _settings(arguments.config) if arguments.bundle else None
     findings = []
     for finding in machine_findings(arguments.host, arguments.port):
@@ -69,10 +70,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _speak(flags: list[str]) -> list[Finding]:
+    from realtime_tts.bench.local_server import run_with_server
     from realtime_tts.doctor.self_test import spoken_findings
 
     print("starting a server to speak a sentence …", flush=True)
-    findings = asyncio.run(spoken_findings(flags))
+    findings = run_with_server(spoken_findings(flags))
     for finding in findings:
         print(finding)
     return findings

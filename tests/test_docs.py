@@ -26,7 +26,6 @@ from tts_scheduler import SchedulerConfig
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-TLS = (ROOT / "docs" / "tls.md").read_text(encoding="utf-8")
 AUDIO = (ROOT / "docs" / "audio.md").read_text(encoding="utf-8")
 CLIENTS = (ROOT / "docs" / "clients.md").read_text(encoding="utf-8")
 PERFORMANCE = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
@@ -36,7 +35,7 @@ TUTORIALS = {
     path.stem: path.read_text(encoding="utf-8")
     for path in sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 }
-CALLING = (README, TLS, AUDIO, PERFORMANCE, *TUTORIALS.values())
+CALL = re.compile(r"(?:.*\| )?realtime-tts ")
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
 DOCUMENTS = sorted(
     document
@@ -70,8 +69,9 @@ def anchors(document: Path) -> set[str]:
 
 
 def commands(text: str = README) -> list[str]:
-    """Every line after a `$ ` in a document's console blocks, quoted ones included."""
-    lines = [line.removeprefix("> ") for line in text.splitlines()]
+    """Every line after a `$ ` in a document's console blocks, quoted ones included, and whole where
+    it goes on in the next."""
+    lines = [line.removeprefix("> ") for line in text.replace("\\\n", "").splitlines()]
     return [line[2:] for line in lines if line.startswith("$ ")]
 
 
@@ -126,13 +126,13 @@ def test_the_readme_has_programs_and_commands_to_check() -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        *(c for page in CALLING for c in commands(page) if "realtime-tts " in c),
+        *(c for page in DOCUMENTS for c in commands(page.read_text("utf-8")) if CALL.match(c)),
         *(line for block in blocks("bash", PERFORMANCE) for line in block.splitlines()),
     ],
 )
 def test_the_commands_parse(command: str) -> None:
-    command = command.split(" | ffplay")[0]
-    words = shlex.split(command.split("|")[-1], comments=True)
+    command = re.split(r" (?:\| ffplay|>) ", command)[0]
+    words = shlex.split(CALL.sub("realtime-tts ", command), comments=True)
     assert words[0] == "realtime-tts"
     command_parser(words[1:]).parse_args(words[1:])
 

@@ -85,9 +85,7 @@ class Access:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Reload keys, write usage and share limits for as long as the block runs."""
-        if self._stamp is None:
-            why = f"there is no file {self._file.path}: nobody has a key of it until it is written"
-            event(log, logging.WARNING, "keys.no_file", why=why)
+        self._warn_of_no_file()
         self.usage.start()
         self._exchange.start()
         tasks = [asyncio.create_task(repeat("keys", _LOOK_SECONDS, self._look), name="keys")]
@@ -108,7 +106,13 @@ class Access:
         if found is not None:
             self._apply(found)
             event(log, logging.INFO, "keys.loaded", keys=len(found))
+            self._warn_of_no_file()
         self._end_expired()
+
+    def _warn_of_no_file(self) -> None:
+        if self._stamp is None:
+            why = f"there is no file {self._file.path}: nobody has a key of it until it is written"
+            event(log, logging.WARNING, "keys.no_file", why=why)
 
     async def _share_held(self) -> None:
         self._exchange.here = self._held()

@@ -53,6 +53,10 @@ class Used:
     audio_seconds: float = 0.0
     refusals: int = 0
 
+    def counts(self) -> dict[str, Any]:
+        """Return the counts by the names of their columns."""
+        return {name: getattr(self, name) for name in _COUNTS}
+
 
 class Usage:
     """Counts the usage of keys and writes it to the database at `url`, an address of SQLAlchemy:
@@ -95,10 +99,13 @@ class Usage:
         self._thread.start()
 
     def stop(self) -> None:
-        """Write what was counted, and end the thread. Waits for the database."""
+        """Write what was counted, and end the thread. Waits for the database. What it does not take
+        is in the log, to be added by hand."""
         self._stopping.set()
         if self._thread.ident is not None:
             self._thread.join()
+        for (day, key_id), used in sorted(self._counted.items()):
+            event(log, logging.ERROR, "usage.lost", day=f"{day}", key=key_id, **used.counts())
         self._engine.dispose()
 
     def _run(self) -> None:
@@ -112,7 +119,7 @@ class Usage:
             self.write()
         except sql.exc.SQLAlchemyError as error:
             if not self._failing:
-                event(log, logging.ERROR, "usage.not_written", why=type(error).__name__)
+                event(log, logging.ERROR, "usage.not_written", why=self._why(error))
             self._failing = True
         else:
             if self._failing:
@@ -150,8 +157,7 @@ class Usage:
 
     def _added(self, day: date, key_id: str, used: Used) -> sql.Executable:
         insert = postgresql.insert if self._engine.dialect.name == "postgresql" else sqlite.insert
-        counts = {name: getattr(used, name) for name in _COUNTS}
-        row = insert(_TABLE).values(day=day, key_id=key_id, name=used.name, **counts)
+        row = insert(_TABLE).values(day=day, key_id=key_id, name=used.name, **used.counts())
         sums = {name: _TABLE.c[name] + row.excluded[name] for name in _COUNTS}
         return row.on_conflict_do_update(
             index_elements=["day", "key_id"], set_={"name": row.excluded.name, **sums}
@@ -169,6 +175,12 @@ class Usage:
                 raise
         self._is_there = True
 
+    def _why(self, error: sql.exc.SQLAlchemyError) -> str:
+        """Which database, and what its driver says, without SQL's values. Neither has a password:
+        `_engine` takes no address in which a part of it would be the host."""
+        said = str(error.orig) if isinstance(error, sql.exc.DBAPIError) else type(error).__name__
+        return f"{self._engine.url.database}: {' '.join(said.split())}"
+
     # Reading, in a thread.
 
     def days(self, key_id: str | None, count: int) -> list[dict[str, Any]]:
@@ -182,7 +194,7 @@ class Usage:
             self._make_table()
             return self._days(key_id, count)
         except sql.exc.SQLAlchemyError as error:
-            raise OSError(f"the database for usage: {type(error).__name__}") from None
+            raise OSError(f"the database for usage: {self._why(error)}") from None
 
     def _days(self, key_id: str | None, count: int) -> list[dict[str, Any]]:
         first = datetime.fromtimestamp(self._clock(), UTC).date() - timedelta(days=count - 1)
@@ -199,6 +211,10 @@ def _engine(url: str) -> sql.Engine:
         local = parsed.get_backend_name() == "sqlite"
         if not local and parsed.get_backend_name() != "postgresql":
             raise ConfigError("usage is recorded in SQLite or PostgreSQL (--usage-database)")
+        if "@" in (parsed.host or ""):
+            raise ConfigError(
+                "--usage-database has more than one @: write one in a password as %40"
+            )
         options = {"timeout": _BUSY_SECONDS} if local else {}
         return sql.create_engine(parsed, connect_args=options, pool_pre_ping=not local)
     except (sql.exc.ArgumentError, ModuleNotFoundError) as error:  # the URL may hold a password

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from realtime_tts.audio.formats import ENGINE_FORMAT, AudioFormat, audio_format, parse_format
 from realtime_tts.audio.wav import WAV_END, wav_header
 from realtime_tts.errors import ConfigError, RequestError
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 _SUFFIXES = {
     ".wav": ("pcm_s16le", "wav"),
@@ -81,12 +86,23 @@ class Sink:
         return None
 
 
+class _NamedFile(io.FileIO):
+    """A file whose errors name it: a full disk's does not."""
+
+    def write(self, data: ReadableBuffer) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            error.filename = self.name
+            raise
+
+
 class FileSink(Sink):
     """A sink that writes bytes into a file as they arrive."""
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
-        self._file = path.open("wb")
+        self._file = io.BufferedWriter(_NamedFile(path, "wb"))
 
     async def write(self, packet: bytes) -> None:
         self._file.write(packet)

@@ -16,6 +16,7 @@ from realtime_tts.access.key_file import KeyFile
 from realtime_tts.config import AccessConfig
 from realtime_tts.errors import ConfigError
 from tests.access.conftest import Keys
+from tests.waiting import until
 
 GOOD = {"id": "a1", "name": "acme", "digest": "0" * 64, "created": 1.0}
 
@@ -28,6 +29,15 @@ async def test_a_file_that_is_not_there_is_told_at_the_start(
         keys.create("acme")
     async with Access(AccessConfig(str(keys.path))).running():
         assert ("keys.no_file" in caplog.text) != there
+
+
+async def test_a_file_that_is_taken_away_is_told(
+    keys: Keys, caplog: pytest.LogCaptureFixture
+) -> None:
+    keys.create("acme")
+    async with Access(AccessConfig(str(keys.path))).running():
+        keys.path.unlink()
+        await until(lambda: "keys.no_file" in caplog.text)
 
 
 def test_a_file_has_no_secret_and_is_for_its_owner_only(keys: Keys) -> None:

@@ -29,7 +29,7 @@ from tests.access.conftest import Keys
 from tests.access.test_sockets import OWN, get, say
 from tests.fronts.running import Server, serving, sessions
 from tests.server.conftest import Speaking
-from tests.waiting import SECONDS, until
+from tests.waiting import SECONDS, until, wait_until
 
 Bearer = Callable[[str], dict[str, str]]
 DAY = 86_400.0
@@ -159,6 +159,29 @@ def test_a_database_that_is_away_loses_nothing(tmp_path: Path) -> None:
     (row,) = usage.days("id-a", 1)
     assert (row["turns"], row["characters"]) == (2, 10)
     usage.stop()
+
+
+def test_what_a_database_that_is_away_does_not_take_is_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "nowhere" / "u.db"
+    usage = Usage(at(file))
+    usage.start()
+    usage.spoke(key("a"), 1, 24_000, 5)
+    wait_until(lambda: "usage.not_written" in caplog.text)
+    with pytest.raises(OSError, match="u.db: unable to open database file"):
+        usage.days(None, 1)
+    usage.stop()
+    told = {record.getMessage(): vars(record)["fields"] for record in caplog.records}
+    assert told["usage.not_written"]["why"] == f"{file}: unable to open database file"
+    lost = told["usage.lost"]
+    assert (lost["key"], lost["turns"], lost["characters"]) == ("id-a", 1, 5)
+
+
+def test_a_part_of_a_password_is_not_taken_for_a_host() -> None:
+    with pytest.raises(ConfigError, match="in a password as %40") as refused:
+        Usage("postgresql+psycopg://tts:half@secret@db.example/tts")
+    assert "secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize("url", ["", "u.db", "mysql://h/d", "oracle://h/d", "sqlite+nothing:///x"])

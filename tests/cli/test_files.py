@@ -97,3 +97,11 @@ async def test_a_file_holds_the_packets_as_they_are(tmp_path: Path) -> None:
     sink.stop()
     assert (tmp_path / "out.mp3").read_bytes() == b"abc"
     assert sink.name.endswith("out.mp3")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a full disk, as Linux has it")
+async def test_a_full_disk_is_told_with_the_file() -> None:
+    sink = FileSink(Path("/dev/full"))
+    await sink.write(b"123")
+    with pytest.raises(OSError, match="No space left on device: .*/dev/full"):
+        await sink.finish()

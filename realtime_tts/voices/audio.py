@@ -63,9 +63,10 @@ def decode(data: bytes) -> Recording:
             _check_header(file)
             samples, promised = _read(file), file.frames
             rate = file.samplerate
-    except soundfile.SoundFileError as error:
+    except soundfile.LibsndfileError as error:
+        why = error.error_string  # without the place in memory that it was read from
         raise BadAudio(
-            f"the recording cannot be decoded, it may be truncated or damaged: {error}"
+            f"the recording cannot be decoded, it may be truncated or damaged: {why}"
         ) from None
     except MemoryError:
         raise BadAudio("the recording needs too much memory to be decoded") from None
@@ -79,12 +80,18 @@ def _check_kind(data: bytes) -> None:
     if not data:
         raise BadAudio("the recording is empty: 0 bytes")
     wav = data[:4] in _WAV and data[8:12] == b"WAVE"
-    mp3 = data[:3] == b"ID3" or (len(data) > 1 and data[0] == 0xFF and data[1] & 0xE0 == 0xE0)
+    mp3 = data[:3] == b"ID3" or _is_mp3_frame(data[:2])
     if not (wav or mp3 or data[:4] in (b"fLaC", b"OggS")):
         raise UnsupportedMedia(
             "the recording must be WAV, FLAC, OGG or MP3; "
             f"this file begins with {data[:8].hex(' ')}, which is none of them"
         )
+
+
+def _is_mp3_frame(begins: bytes) -> bool:
+    """Return whether these two bytes begin a frame of MP3. AAC's say that there is no layer."""
+    bits = int.from_bytes(begins, "big")
+    return bits & 0xFFE0 == 0xFFE0 and bits & 0x0006 != 0
 
 
 def _check_header(file: soundfile.SoundFile) -> None:

@@ -117,6 +117,7 @@ HOSTILE = (
     Hostile("text", lambda: b"this is not audio at all" * 10, 415, "none of them"),
     Hostile("png", lambda: b"\x89PNG\r\n\x1a\n" + bytes(1000), 415, "none of them"),
     Hostile("aiff", lambda: encoded(voice(), kind="AIFF"), 415, "none of them"),
+    Hostile("aac", lambda: b"\xff\xf1\x58\x40" + noise(5000), 415, "none of them"),
     Hostile("zip", lambda: b"PK\x03\x04" + bytes(1000), 415, "none of them"),
     Hostile("noise behind a flac's magic", lambda: b"fLaC" + noise(5000), 422, "decoded"),
     Hostile("noise behind an ogg's magic", lambda: b"OggS" + noise(5000), 422, "decoded"),

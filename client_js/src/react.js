@@ -17,13 +17,26 @@ class Voice {
   asked = 0;
   /** @type {Promise<RealtimeTTS> | null} */
   #session = null;
+  #closed = false;
   #server;
   #options;
 
-  /** @param {string | URL} server @param {react.SpeechOptions} options */
-  constructor(server, options) {
+  /**
+   * @param {string | URL} server
+   * @param {{ current: react.SpeechOptions }} latest of each render: another function makes no other session
+   */
+  constructor(server, latest) {
     this.#server = server;
-    this.#options = options;
+    this.#options = {
+      ...latest.current,
+      apiKey: () => {
+        const { apiKey } = latest.current;
+        return /** @type {string} */ (typeof apiKey === "function" ? apiKey() : apiKey);
+      },
+      onWarning: (/** @type {any} */ notice) => this.#closed || latest.current.onWarning?.(notice),
+      // That this one is closed says nothing of the one that replaces it.
+      onConnected: (/** @type {boolean} */ is) => this.#closed || latest.current.onConnected?.(is),
+    };
   }
 
   session() {
@@ -36,6 +49,7 @@ class Voice {
   }
 
   async close() {
+    this.#closed = true;
     this.asked++;
     await this.player.close();
     (await this.#session?.catch(() => null))?.close();
@@ -46,12 +60,12 @@ class Voice {
 export function useSpeech(server, options = {}) {
   const [view, setView] = useState(IDLE);
   const voice = useRef(/** @type {Voice | null} */ (null));
-  const wanted = useRef(options);
-  wanted.current = options;
+  const latest = useRef(options);
+  latest.current = options;
   const key = JSON.stringify([String(server), options]);
 
   useEffect(() => {
-    const made = (voice.current = new Voice(server, wanted.current));
+    const made = (voice.current = new Voice(server, latest));
     made.session().catch(() => {}); // speak() shows why
     setView(IDLE);
     return () => {

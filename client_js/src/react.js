@@ -48,6 +48,17 @@ class Voice {
     return this.#session;
   }
 
+  async turn() {
+    const session = await this.session();
+    try {
+      return session.turn();
+    } catch (error) {
+      if (this.#closed) throw error;
+      this.#session = null; // no other connection replaces it: the key was rotated, say
+      return (await this.session()).turn();
+    }
+  }
+
   async close() {
     this.#closed = true;
     this.asked++;
@@ -90,8 +101,7 @@ export function useSpeech(server, options = {}) {
     };
     here.player.addEventListener("state", sounds);
     try {
-      const [session] = await Promise.all([here.session(), here.player.bargeIn(), unlocked]);
-      const turn = session.turn();
+      const [turn] = await Promise.all([here.turn(), here.player.bargeIn(), unlocked]);
       if (here.asked !== mine) void turn.interrupt(); // meanwhile: it must not be heard
       playback = here.player.play(turn.feed(text));
       const result = await playback.done;

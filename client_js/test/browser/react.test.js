@@ -165,3 +165,21 @@ test("the callbacks are those of the latest render, and are told of no session t
   assert.equal(await page.evaluate(() => globalThis.keyOf), 2);
   assert.deepEqual(page.errors, []);
 });
+
+test("after a session that no other continues, speech makes one", { skip }, async (t) => {
+  const { url } = await serve(t, "--engine", "fake");
+  const routes = [];
+  const { page, state } = await openApp(t, url, breakable(routes));
+  await page.evaluate(() => (globalThis.text = "One two three."));
+  await page.click("#speak");
+  await page.waitForFunction(() => globalThis.result?.reason === "complete");
+  await state("idle");
+  await page.evaluate(() => (globalThis.result = null));
+  const error = { type: "error", code: "unauthorized", message: "the key was rotated" };
+  routes.at(-1).send(JSON.stringify({ ...error, fatal: true, retryable: false }));
+  await routes.at(-1).close({ code: 4401 });
+  await page.waitForFunction(() => globalThis.connections?.length);
+  await page.click("#speak");
+  await page.waitForFunction(() => globalThis.result?.reason === "complete");
+  assert.equal(await page.textContent("#error"), "");
+});

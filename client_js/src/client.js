@@ -173,7 +173,7 @@ export class RealtimeTTS {
 export function websocketUrl(server, resume = false) {
   const text = String(server).trim();
   try {
-    const url = new URL(text.includes("://") ? text : `ws://${text}`);
+    const url = new URL(/:\/\/|^\//.test(text) ? text : `ws://${text}`);
     const scheme = url.protocol.replace("http", "ws");
     const path = url.pathname === "/" ? "/v1/tts" : url.pathname;
     if (resume && !url.searchParams.has("resume")) url.searchParams.set("resume", "on");
@@ -181,8 +181,7 @@ export function websocketUrl(server, resume = false) {
   } catch {
     // said below
   }
-  const found = JSON.stringify(text);
-  throw new ClientError(`the server is a ws(s) or http(s) URL or host:port, found ${found}`);
+  throw new ClientError(`the server is a ws(s) or http(s) URL or host:port, found "${text}"`);
 }
 
 /** @param {string} [apiKey] */

@@ -119,6 +119,33 @@ test("the demo page, for everybody", { skip }, async (t) => {
     assert.equal(await state(page), "idle");
   });
 
+  await t.test("asks for no picture while nothing moves", async (t) => {
+    const count = () => {
+      const { requestAnimationFrame } = globalThis;
+      globalThis.pictures = 0;
+      globalThis.requestAnimationFrame = (picture) => {
+        globalThis.pictures += 1;
+        return requestAnimationFrame(picture);
+      };
+    };
+    const page = await visit(t, url, { before: (page) => page.addInitScript(count) });
+    await met(page);
+    const pictures = () => page.evaluate(() => globalThis.pictures);
+    const still = async () => {
+      await page.waitForTimeout(300);
+      const before = await pictures();
+      await page.waitForTimeout(500);
+      assert.equal((await pictures()) - before, 0);
+    };
+    await until(page, "idle");
+    await still();
+    const before = await pictures();
+    await stream(page, "One two three.");
+    await until(page, "done");
+    assert.ok((await pictures()) - before > 5, "it moves while it speaks");
+    await still();
+  });
+
   await t.test("asks for a click where the browser keeps the sound back, and speaks then", async (t) => {
     // All by the page itself, until the click: what a test evaluates counts as a gesture.
     const press = () => {

@@ -1,10 +1,16 @@
-import { Connection } from "./connection.js";
-import { ClientError, ConnectionLost, KEY_SUBPROTOCOL_PREFIX, SUBPROTOCOL } from "./protocol.js";
+import { Connection, within } from "./connection.js";
+import {
+  ClientError,
+  ConnectionLost,
+  HandshakeRefused,
+  KEY_SUBPROTOCOL_PREFIX,
+  SUBPROTOCOL,
+  deferred,
+} from "./protocol.js";
 import { Turn } from "./turn.js";
 
 /** @import * as api from "../types/api.js" */
 /** @import * as internal from "../types/internal.js" */
-/** @import * as wire from "../types/messages.js" */
 
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 8_000;
@@ -43,16 +49,22 @@ export class RealtimeTTS {
       ...given
     } = options;
     if (!Socket) throw new ClientError('no WebSocket here: pass one, `import WebSocket from "ws"`');
-    const start = sessionStart(given); // before anything is opened
+    const start = renamed(given); // before anything is opened
     const url = websocketUrl(server, giveUpAfterMs > 0 && given.resume === undefined);
     const kept = { replyTimeoutMs, giveUpAfterMs, onWarning, onConnected };
     /** @type {internal.Opener<Connection>} */
     const open = async (settings) => {
-      const protocols = subprotocols(typeof apiKey === "function" ? await apiKey() : apiKey);
-      const connection = new Connection(new Socket(url, protocols), url, kept);
+      let key = apiKey;
+      if (typeof key === "function") {
+        const { promise, reject } = deferred();
+        const why = `\`apiKey\` gave no key within ${connectTimeoutMs} ms`;
+        const late = new HandshakeRefused(why, { code: "handshake_refused", retryable: true });
+        key = await within(Promise.race([key(), promise]), connectTimeoutMs, () => reject(late));
+      }
+      const connection = new Connection(new Socket(url, subprotocols(key)), url, kept);
       try {
         await connection.configure(null, connectTimeoutMs);
-        if (Object.keys(settings).length > 1) await connection.configure(settings);
+        if (Object.keys(settings).length) await connection.configure(settings);
       } catch (error) {
         connection.close();
         throw error;
@@ -72,7 +84,7 @@ export class RealtimeTTS {
 
   /** @param {api.SessionOptions} options */
   async configure(options) {
-    const start = sessionStart(options);
+    const start = renamed(options);
     await new Promise((resolve, fail) =>
       this.#join({ attach: (connection) => resolve(connection.configure(start)), fail }),
     );
@@ -140,10 +152,10 @@ export class RealtimeTTS {
       await new Promise((resolve) => {
         this.#timer = setTimeout(resolve, Math.max(error.retryAfterMs, wait));
       });
-      const open = this.#open({ ...this.ready.settings, type: "session.start" });
+      const open = this.#open(this.ready.settings);
       // `apiKey` fails as the network does.
       const connection = await open.catch((cause) => {
-        error = { retryable: true, retryAfterMs: 0, ...cause, message: cause.message, cause };
+        error = { retryable: true, retryAfterMs: 0, ...cause, message: `${cause?.message ?? cause}`, cause };
       });
       if (connection) return this.#reconnected(connection);
       const late = performance.now() + error.retryAfterMs >= giveUpAt;
@@ -173,7 +185,7 @@ export class RealtimeTTS {
 export function websocketUrl(server, resume = false) {
   const text = String(server).trim();
   try {
-    const url = new URL(text.includes("://") ? text : `ws://${text}`);
+    const url = new URL(/:\/\/|^\//.test(text) ? text : `ws://${text}`);
     const scheme = url.protocol.replace("http", "ws");
     const path = url.pathname === "/" ? "/v1/tts" : url.pathname;
     if (resume && !url.searchParams.has("resume")) url.searchParams.set("resume", "on");
@@ -181,11 +193,10 @@ export function websocketUrl(server, resume = false) {
   } catch {
     // said below
   }
-  const found = JSON.stringify(text);
-  throw new ClientError(`the server is a ws(s) or http(s) URL or host:port, found ${found}`);
+  throw new ClientError(`the server is a ws(s) or http(s) URL or host:port, found "${text}"`);
 }
 
-/** @param {string} [apiKey] */
+/** @param {any} apiKey */
 function subprotocols(apiKey) {
   if (apiKey === undefined) return [SUBPROTOCOL];
   // Without the key, for logs.
@@ -200,9 +211,6 @@ const NAMES = (
   "predictor textFilter textNormalization lexicon lexicons layout trimSilence loudness pacing " +
   "wordTimes resume speed leadMs traceparent"
 ).split(" ");
-
-/** @param {api.SessionOptions} options @returns {wire.SessionStart} */
-const sessionStart = (options) => ({ type: "session.start", ...renamed(options) });
 
 /** @param {object} options */
 function renamed(options) {

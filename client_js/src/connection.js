@@ -15,6 +15,12 @@ import {
 /** @import * as wire from "../types/messages.js" */
 /** @import { Turn } from "./turn.js" */
 
+/** @template T @param {Promise<T>} answer @param {number} ms @param {() => void} late */
+export function within(answer, ms, late) {
+  const timer = setTimeout(late, ms);
+  return answer.finally(() => clearTimeout(timer));
+}
+
 /** One socket, with its session. */
 export class Connection {
   /** @type {ConnectionLost | null} */
@@ -51,18 +57,18 @@ export class Connection {
     socket.addEventListener("error", (event) => (this.#socketError ??= event));
   }
 
-  /** @param {wire.SessionStart | null} start null: as it is @param {number} [timeoutMs] */
-  async configure(start, timeoutMs) {
+  /** @param {object | null} settings null: as it is @param {number} [timeoutMs] */
+  async configure(settings, timeoutMs) {
     if (this.lost) throw this.lost;
     const waiter = deferred();
     const last = (this.last = { ...this.ready });
-    this.start(start, waiter);
+    this.start(settings, waiter);
     Object.assign(last, await this.within(waiter.promise, "no `ready`", timeoutMs));
   }
 
-  /** @param {wire.SessionStart | null} start @param {internal.Waiter} [waiter] */
-  start(start, waiter) {
-    if (start) this.outbox.send(start);
+  /** @param {object | null} settings @param {internal.Waiter} [waiter] */
+  start(settings, waiter) {
+    if (settings) this.outbox.send({ ...settings, type: "session.start" });
     this.#waiters.push(waiter);
   }
 
@@ -70,13 +76,8 @@ export class Connection {
    * Ends the connection if there is no answer in time.
    * @template T @param {Promise<T>} answer @param {string} missing @param {number} [timeoutMs]
    */
-  async within(answer, missing, timeoutMs = this.#options.replyTimeoutMs) {
-    const timer = setTimeout(() => this.#end(`${missing} within ${timeoutMs} ms`), timeoutMs);
-    try {
-      return await answer;
-    } finally {
-      clearTimeout(timer);
-    }
+  within(answer, missing, timeoutMs = this.#options.replyTimeoutMs) {
+    return within(answer, timeoutMs, () => this.#end(`${missing} within ${timeoutMs} ms`));
   }
 
   close() {
@@ -102,7 +103,7 @@ export class Connection {
     switch (message.type) {
       case "ready":
         if (this.#waiters[0] !== null) this.ready = message;
-        this.outbox ??= new Outbox((text) => this.#socket.send(text), message.limits);
+        this.outbox ??= new Outbox((sent) => this.#socket.send(JSON.stringify(sent)), message.limits);
         this.#waiters.shift()?.resolve(message);
         break;
       case "turn.started":
@@ -166,8 +167,8 @@ export class Connection {
   #end(why, retryable = true, code) {
     this.#socket.close(code);
     if (this.lost) return;
-    const details = { code: "connection_lost", retryable };
-    this.lost = new ConnectionLost(`connection to ${this.#url}: ${why}`, details);
+    const where = `connection to ${this.#url}: ${why}`;
+    this.lost = new ConnectionLost(where, { code: "connection_lost", retryable });
     this.outbox?.close();
     for (const waiter of this.#waiters) waiter?.reject(this.lost);
     const resumes = this.ready?.settings.resume === "on";

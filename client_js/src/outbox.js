@@ -9,23 +9,20 @@ const MOST_BYTES_PER_UNIT = 8;
 /** Sends messages no faster than the server allows. Text that waits is joined. */
 export class Outbox {
   #write;
-  #now;
   #rate;
   #burst;
   #tokens;
-  #refilledAt;
+  #refilledAt = performance.now();
   #maxUnits;
   /** @type {wire.ClientMessage[]} */
   #queue = [];
   #timer = 0;
 
-  /** @param {(data: string) => void} write @param {wire.Limits} limits */
-  constructor(write, limits, now = () => performance.now()) {
+  /** @param {(message: any) => void} write @param {wire.Limits} limits */
+  constructor(write, limits) {
     this.#write = write;
-    this.#now = now;
     this.#rate = (limits.messages_per_second * RATE_SHARE) / 1000;
     this.#burst = this.#tokens = Math.max(1, limits.message_burst * BURST_SHARE);
-    this.#refilledAt = now();
     const fits = Math.floor(limits.max_message_bytes / MOST_BYTES_PER_UNIT);
     this.#maxUnits = Math.max(1, Math.min(limits.max_text_chars, fits));
   }
@@ -41,7 +38,7 @@ export class Outbox {
 
   /** @param {wire.ClientMessage} message */
   send(message) {
-    if (this.#queue.length === 0 && this.#take()) return this.#write(JSON.stringify(message));
+    if (this.#queue.length === 0 && this.#take()) return this.#write(message);
     if (!this.#join(message)) this.#queue.push({ ...message });
     this.#arm();
   }
@@ -49,7 +46,7 @@ export class Outbox {
   /** Sends ahead of the queue. @param {wire.ClientMessage} message */
   sendNow(message) {
     this.#tokens -= 1;
-    this.#write(JSON.stringify(message));
+    this.#write(message);
   }
 
   /** Returns the text that waited. @param {string} turnId */
@@ -80,7 +77,7 @@ export class Outbox {
   }
 
   #take() {
-    const now = this.#now();
+    const now = performance.now();
     this.#tokens = Math.min(this.#burst, this.#tokens + (now - this.#refilledAt) * this.#rate);
     this.#refilledAt = now;
     return this.#tokens >= 1 && this.#tokens-- >= 1;
@@ -92,7 +89,7 @@ export class Outbox {
 
   #drain() {
     this.#timer = 0;
-    while (this.#queue.length > 0 && this.#take()) this.#write(JSON.stringify(this.#queue.shift()));
+    while (this.#queue.length > 0 && this.#take()) this.#write(this.#queue.shift());
     if (this.#queue.length > 0) this.#arm();
   }
 }

@@ -91,7 +91,7 @@ export class Player extends EventTarget {
     const { signal } = this.#closing;
     const unlock = () => {
       // What the page suspended later stays so.
-      if (!this.#unlocked || this.#interrupted) this.unlock().catch(() => {}); // play() rejects
+      if (!this.#unlocked || this.#context?.state === "interrupted") this.unlock().catch(() => {}); // play() rejects
     };
     for (const gesture of ["click", "keydown", "touchend"]) {
       addEventListener(gesture, unlock, { capture: true, signal });
@@ -119,9 +119,7 @@ export class Player extends EventTarget {
   }
 
   async unlock() {
-    const resumed = this.context.resume(); // still in the gesture
-    await this.#load();
-    await resumed;
+    await Promise.all([this.context.resume(), this.#load()]); // still in the gesture
     this.#unlocked = true;
   }
 
@@ -139,9 +137,8 @@ export class Player extends EventTarget {
 
   async bargeIn() {
     const playbacks = [...this.#playbacks].reverse(); // lest one that waits begins
-    const played = await Promise.all(playbacks.map(([id]) => this.#clear(id)));
-    const reports = playbacks.map(([, { turn }], i) =>
-      turn.interrupt({ playedSamples: played[i] ?? 0 }),
+    const reports = playbacks.map(async ([id, { turn }]) =>
+      turn.interrupt({ playedSamples: (await this.#clear(id)) ?? 0 }),
     );
     return (await Promise.all(reports)).at(-1) ?? null;
   }
@@ -157,13 +154,9 @@ export class Player extends EventTarget {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }
 
-  get #interrupted() {
-    return this.#context?.state === "interrupted";
-  }
-
   /** After a call, iOS leaves it to the page to go on. */
   #wake() {
-    if (this.#interrupted && document.visibilityState === "visible") {
+    if (this.#context?.state === "interrupted" && document.visibilityState === "visible") {
       this.#context?.resume().catch(() => {}); // the next gesture tries again
     }
   }

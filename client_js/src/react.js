@@ -17,13 +17,26 @@ class Voice {
   asked = 0;
   /** @type {Promise<RealtimeTTS> | null} */
   #session = null;
+  #closed = false;
   #server;
   #options;
 
-  /** @param {string | URL} server @param {react.SpeechOptions} options */
-  constructor(server, options) {
+  /**
+   * @param {string | URL} server
+   * @param {{ current: react.SpeechOptions }} latest of each render: another function makes no other session
+   */
+  constructor(server, latest) {
     this.#server = server;
-    this.#options = options;
+    this.#options = {
+      ...latest.current,
+      apiKey: () => {
+        const { apiKey } = latest.current;
+        return /** @type {string} */ (typeof apiKey === "function" ? apiKey() : apiKey);
+      },
+      onWarning: (/** @type {any} */ notice) => this.#closed || latest.current.onWarning?.(notice),
+      // That this one is closed says nothing of the one that replaces it.
+      onConnected: (/** @type {boolean} */ is) => this.#closed || latest.current.onConnected?.(is),
+    };
   }
 
   session() {
@@ -35,7 +48,19 @@ class Voice {
     return this.#session;
   }
 
+  async turn() {
+    const session = await this.session();
+    try {
+      return session.turn();
+    } catch (error) {
+      if (this.#closed) throw error;
+      this.#session = null; // no other connection replaces it: the key was rotated, say
+      return (await this.session()).turn();
+    }
+  }
+
   async close() {
+    this.#closed = true;
     this.asked++;
     await this.player.close();
     (await this.#session?.catch(() => null))?.close();
@@ -46,12 +71,12 @@ class Voice {
 export function useSpeech(server, options = {}) {
   const [view, setView] = useState(IDLE);
   const voice = useRef(/** @type {Voice | null} */ (null));
-  const wanted = useRef(options);
-  wanted.current = options;
+  const latest = useRef(options);
+  latest.current = options;
   const key = JSON.stringify([String(server), options]);
 
   useEffect(() => {
-    const made = (voice.current = new Voice(server, wanted.current));
+    const made = (voice.current = new Voice(server, latest));
     made.session().catch(() => {}); // speak() shows why
     setView(IDLE);
     return () => {
@@ -76,8 +101,7 @@ export function useSpeech(server, options = {}) {
     };
     here.player.addEventListener("state", sounds);
     try {
-      const [session] = await Promise.all([here.session(), here.player.bargeIn(), unlocked]);
-      const turn = session.turn();
+      const [turn] = await Promise.all([here.turn(), here.player.bargeIn(), unlocked]);
       if (here.asked !== mine) void turn.interrupt(); // meanwhile: it must not be heard
       playback = here.player.play(turn.feed(text));
       const result = await playback.done;

@@ -195,7 +195,7 @@ export class Turn {
     if (text) this.#began ??= connection.last;
     const own = this.#began?.settings;
     const differs = own && JSON.stringify(own) !== JSON.stringify(settings);
-    if (differs) connection.start({ ...own, type: "session.start" }, null);
+    if (differs) connection.start(own, null);
     if (this.samplesReceived) {
       this.resumes += 1;
       this.#progress.resume(outbox, turn_id, this.words);
@@ -208,7 +208,7 @@ export class Turn {
     }
     outbox.text(turn_id, text.slice(from), this.#ended);
     if (this.#ended && from === text.length) outbox.send({ type: "turn.end", turn_id });
-    if (differs) connection.start({ ...settings, type: "session.start" });
+    if (differs) connection.start(settings);
   }
 
   /** @param {RealtimeTTSError} error @param {boolean} resumes */

@@ -16,7 +16,7 @@ for (const [given, url] of [
   test(`${given} means ${url}`, () => assert.equal(websocketUrl(given), url));
 }
 
-for (const given of ["", "ftp://example.com", "http://", "ws://a b", "localhost:99999"]) {
+for (const given of ["", "ftp://example.com", "http://", "ws://a b", "localhost:99999", "/v1/tts", "//a/v1/tts"]) {
   test(`${JSON.stringify(given)} is no address`, () => {
     assert.throws(() => websocketUrl(given), ClientError);
   });

@@ -35,6 +35,13 @@ test("a function gives the key, later than at once", async (t) => {
   await assert.rejects(connecting({ apiKey: () => Promise.reject(new Error("none")) }), /none/);
 });
 
+test("a function that gives no key is not waited for without end", async () => {
+  const late = connecting({ apiKey: () => new Promise(() => {}), connectTimeoutMs: 20 });
+  await assert.rejects(late, (error) => {
+    return error instanceof HandshakeRefused && /`apiKey` gave no key within 20 ms/.test(error.message);
+  });
+});
+
 for (const apiKey of ["", "a b", "a/b", "a=", "schlüssel"]) {
   test(`the key ${JSON.stringify(apiKey)} cannot travel and is not repeated`, async () => {
     await assert.rejects(connecting({ apiKey }), (error) => {

@@ -15,11 +15,8 @@ function make(t, limits = {}) {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const wrote = [];
   let now = 0;
-  const outbox = new Outbox(
-    (data) => wrote.push(JSON.parse(data)),
-    { ...LIMITS, ...limits },
-    () => now,
-  );
+  t.mock.method(performance, "now", () => now);
+  const outbox = new Outbox((message) => wrote.push({ ...message }), { ...LIMITS, ...limits });
   const pass = (ms) => {
     for (let i = 0; i < ms; i++) {
       now += 1;

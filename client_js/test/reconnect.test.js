@@ -56,18 +56,24 @@ test("each connection has a token of its own", async (t) => {
   assert.equal(tts.connected, true);
 });
 
-test("a token that cannot be got while the network is away is asked for again", async (t) => {
-  const keys = ["token-1", null, "token-3"];
-  const apiKey = async () => keys.shift() ?? Promise.reject(new TypeError("fetch failed"));
-  const { tts, socket } = await timed(t, { apiKey });
-  socket.drop();
-  const turn = tts.speak("a");
-  const next = await nextSocket(t, 1000);
-  assert.equal(next.protocols[1], "realtime-tts.key.token-3");
-  await accept(next);
-  next.say(done(turn.turnId));
-  await turn.done;
-});
+for (const [what, fails] of [
+  ["cannot be got while the network is away", () => Promise.reject(new TypeError("fetch failed"))],
+  ["is refused without a reason", () => Promise.reject()],
+  ["does not come in time", () => new Promise(() => {})],
+]) {
+  test(`a token that ${what} is asked for again`, async (t) => {
+    const keys = ["token-1", null, "token-3"];
+    const apiKey = async () => keys.shift() ?? fails();
+    const { tts, socket } = await timed(t, { apiKey, connectTimeoutMs: 500 });
+    socket.drop();
+    const turn = tts.speak("a");
+    const next = await nextSocket(t, 2000);
+    assert.equal(next?.protocols[1], "realtime-tts.key.token-3");
+    await accept(next);
+    next.say(done(turn.turnId));
+    await turn.done;
+  });
+}
 
 test("a token that never comes ends the effort like no server", async (t) => {
   let asked = 0;

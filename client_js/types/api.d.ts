@@ -16,7 +16,7 @@ export declare class RealtimeTTS {
    * Connect, and set the session up.
    *
    * @param server ws(s) or http(s) URL, or host:port; without a path `/v1/tts`
-   * @throws {HandshakeRefused} if there is no session, for a reason a page cannot see
+   * @throws {HandshakeRefused} if there is no session, for a reason a page cannot see, or no key
    * @throws {OverloadedError} if the server says when to try again
    * @throws {RequestError} for settings that the server cannot apply
    * @throws {ClientError} for an address, key or option that cannot be used
@@ -121,12 +121,12 @@ export interface SessionOptions {
 export interface ConnectOptions {
   /**
    * An API key or a short-lived token, or a function that returns one for each connection that is
-   * opened. If it fails after a connection was lost, it is called again.
+   * opened. If it fails after a connection was lost, or gives none in time, it is called again.
    */
   apiKey?: string | (() => string | Promise<string>) | undefined;
   /** By default the global one, which Node has since version 22; before, pass that of `ws`. */
   WebSocket?: (new (url: string, protocols: string[]) => Socket) | undefined;
-  /** Time to wait until the server is ready (10,000). */
+  /** Time to wait for the key of a function, and then until the server is ready (10,000). */
   connectTimeoutMs?: number | undefined;
   /** Time to wait for the answer to settings or an interrupt (10,000). */
   replyTimeoutMs?: number | undefined;

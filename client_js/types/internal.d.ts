@@ -1,6 +1,6 @@
 /** Types that the client's own files share. */
 
-import type { ServerError, SessionStart, TurnDone, Warning } from "./messages.js";
+import type { ServerError, TurnDone, Warning } from "./messages.js";
 import type { PlaybackState } from "./player.js";
 
 export interface Deferred<T> {
@@ -24,7 +24,7 @@ export interface Defaulted {
 export type Done = Omit<TurnDone, "type">;
 
 /** Makes a connection with a session that has these settings. */
-export type Opener<Connection> = (settings: SessionStart) => Promise<Connection>;
+export type Opener<Connection> = (settings: object) => Promise<Connection>;
 
 /** A turn, or settings, that wait for a connection. */
 export interface Waiting<Connection> {

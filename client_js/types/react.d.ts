@@ -2,7 +2,10 @@
 
 import type { ConnectOptions, Interrupted, SessionOptions, TextSource, TurnResult } from "./api.js";
 
-/** The options of `RealtimeTTS.connect`. Another value makes another session. */
+/**
+ * The options of `RealtimeTTS.connect`. Another value makes another session; of functions, those of the
+ * latest render are called.
+ */
 export type SpeechOptions = SessionOptions & ConnectOptions;
 
 /** The state of speech, to be shown. */

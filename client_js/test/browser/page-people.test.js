@@ -100,6 +100,25 @@ test("the demo page, for everybody", { skip }, async (t) => {
     }
   });
 
+  await t.test("tells chosen from others, and heard from unheard, in a person's own colours", async (t) => {
+    const page = await visit(t, url, { before: (page) => page.emulateMedia({ forcedColors: "active" }) });
+    await met(page);
+    await stream(page, "One two three four five six seven eight nine ten eleven twelve.");
+    await page.waitForFunction(() => document.querySelector("#transcript .heard"));
+    const pairs = await page.evaluate(() => {
+      const style = (selector, name) => getComputedStyle(document.querySelector(selector))[name];
+      const both = (one, other, name) => [style(one, name), style(other, name)];
+      return [
+        both("[aria-selected=true]", "[aria-selected=false]", "backgroundColor"),
+        both("[aria-pressed=true]", "[aria-pressed=false]", "backgroundColor"),
+        both("#transcript .heard", "#transcript :is(.sent, .coming)", "color"),
+        [style("#play", "color"), style("#play", "backgroundColor")],
+        ["auto", style("#play", "forcedColorAdjust")], // text on a ground of its own is unreadable
+      ];
+    });
+    for (const [one, other] of pairs) assert.notEqual(one, other);
+  });
+
   await t.test("moves less for who asked for less motion", async (t) => {
     const count = () => {
       const { clearRect } = CanvasRenderingContext2D.prototype;
@@ -117,6 +136,33 @@ test("the demo page, for everybody", { skip }, async (t) => {
     const [later, ended] = await look();
     assert.ok(later - pictures <= 5 * (ended - began) + 1, `${later - pictures} in ${ended - began} s`);
     assert.equal(await state(page), "idle");
+  });
+
+  await t.test("asks for no picture while nothing moves", async (t) => {
+    const count = () => {
+      const { requestAnimationFrame } = globalThis;
+      globalThis.pictures = 0;
+      globalThis.requestAnimationFrame = (picture) => {
+        globalThis.pictures += 1;
+        return requestAnimationFrame(picture);
+      };
+    };
+    const page = await visit(t, url, { before: (page) => page.addInitScript(count) });
+    await met(page);
+    const pictures = () => page.evaluate(() => globalThis.pictures);
+    const still = async () => {
+      await page.waitForTimeout(300);
+      const before = await pictures();
+      await page.waitForTimeout(500);
+      assert.equal((await pictures()) - before, 0);
+    };
+    await until(page, "idle");
+    await still();
+    const before = await pictures();
+    await stream(page, "One two three.");
+    await until(page, "done");
+    assert.ok((await pictures()) - before > 5, "it moves while it speaks");
+    await still();
   });
 
   await t.test("asks for a click where the browser keeps the sound back, and speaks then", async (t) => {

@@ -15,8 +15,11 @@ const APP = `
   import { createRoot } from "react-dom/client";
   import { useSpeech } from "realtime-tts/react";
 
-  function Speech({ voice, server }) {
-    const { state, error, interrupted, speak, interrupt } = useSpeech(server, { voice });
+  function Speech({ voice, server, round }) {
+    const onConnected = (is) => (globalThis.connections = [...(globalThis.connections ?? []), [round, is]]);
+    const apiKey = async () => void (globalThis.keyOf = round);
+    const options = { voice, onConnected, apiKey };
+    const { state, error, interrupted, speak, interrupt } = useSpeech(server, options);
     globalThis.seen = [...(globalThis.seen ?? []), state];
     useEffect(() => void (globalThis.mounted = true), []);
     return h("section", null,
@@ -38,7 +41,7 @@ const APP = `
   createRoot(document.querySelector("main")).render(h(StrictMode, null, h(App)));`;
 
 /** A page of that server with the app, the sockets it opens, and a function that waits for a state. */
-async function openApp(t, url, seesSocket = () => {}) {
+async function openApp(t, url, { seesSocket = () => {}, before = () => {} } = {}) {
   const { folder } = install(t);
   const { build } = await import("esbuild");
   const [app, outfile] = [join(folder, "app.js"), join(folder, "out.js")];
@@ -46,6 +49,7 @@ async function openApp(t, url, seesSocket = () => {}) {
   const options = { bundle: true, format: "esm", nodePaths: [PACKAGES] };
   await build({ entryPoints: [app], outfile, define: { "process.env.NODE_ENV": '"development"' }, ...options });
   const page = await open(t, url, "<body><main></main>");
+  await before(page);
   const sockets = [];
   page.on("websocket", (socket) => sockets.push(socket) && seesSocket(socket));
   await page.addScriptTag({ content: readFileSync(outfile, "utf8"), type: "module" });
@@ -97,8 +101,9 @@ test("a component speaks, is interrupted, and leaves nothing behind", { skip }, 
 test("speech that has not begun is interrupted like any other", { skip }, async (t) => {
   const { url } = await serve(t, "--engine", "fake");
   const texts = [];
-  const { page, state } = await openApp(t, url, (socket) => {
-    socket.on("framesent", ({ payload }) => texts.push(JSON.parse(payload).text));
+  const { page, state } = await openApp(t, url, {
+    seesSocket: (socket) =>
+      socket.on("framesent", ({ payload }) => texts.push(JSON.parse(payload).text)),
   });
   await page.waitForFunction(() => globalThis.mounted);
 
@@ -125,4 +130,56 @@ test("speech that has not begun is interrupted like any other", { skip }, async 
   assert.equal(texts.filter(Boolean).length, 1);
   await state("idle");
   assert.deepEqual(page.errors, []);
+});
+
+/** Sockets that the test can end, each with what it says before. */
+const breakable = (routes) => ({
+  before: (page) =>
+    page.routeWebSocket(/\/v1\/tts/, (route) => {
+      route.connectToServer();
+      routes.push(route);
+    }),
+});
+
+test("the callbacks are those of the latest render, and are told of no session that was replaced", { skip }, async (t) => {
+  const { url } = await serve(t, "--engine", "fake");
+  const routes = [];
+  const { page, state } = await openApp(t, url, breakable(routes));
+  const speak = async () => {
+    await page.evaluate(() => (globalThis.text = "One two three."));
+    await page.click("#speak");
+    await page.waitForFunction(() => globalThis.result?.reason === "complete");
+    await state("idle");
+    await page.evaluate(() => (globalThis.result = null));
+  };
+  const show = (props) => page.evaluate((props) => globalThis.show({ server: location.origin, ...props }), props);
+  await page.waitForFunction(() => globalThis.mounted);
+  await speak();
+  await show({ voice: "bass", round: 1 });
+  await speak();
+  await show({ voice: "bass", round: 2 });
+  assert.equal(await page.evaluate(() => globalThis.connections), undefined);
+  await routes.at(-1).close({ code: 1011 });
+  await page.waitForFunction(() => globalThis.connections?.length === 2);
+  assert.deepEqual(await page.evaluate(() => globalThis.connections), [[2, false], [2, true]]);
+  assert.equal(await page.evaluate(() => globalThis.keyOf), 2);
+  assert.deepEqual(page.errors, []);
+});
+
+test("after a session that no other continues, speech makes one", { skip }, async (t) => {
+  const { url } = await serve(t, "--engine", "fake");
+  const routes = [];
+  const { page, state } = await openApp(t, url, breakable(routes));
+  await page.evaluate(() => (globalThis.text = "One two three."));
+  await page.click("#speak");
+  await page.waitForFunction(() => globalThis.result?.reason === "complete");
+  await state("idle");
+  await page.evaluate(() => (globalThis.result = null));
+  const error = { type: "error", code: "unauthorized", message: "the key was rotated" };
+  routes.at(-1).send(JSON.stringify({ ...error, fatal: true, retryable: false }));
+  await routes.at(-1).close({ code: 4401 });
+  await page.waitForFunction(() => globalThis.connections?.length);
+  await page.click("#speak");
+  await page.waitForFunction(() => globalThis.result?.reason === "complete");
+  assert.equal(await page.textContent("#error"), "");
 });

@@ -23,9 +23,11 @@ const CALM_MS = 200; // between pictures, for who asked for less motion
 let tab = "speak";
 let known = false; // what the server can do
 let retry = 0; // the timer of the next try
+let asked = 0; // for the next picture, of the browser
+let pause = 0; // the timer before it
 
 const server = new Server();
-const status = new Status();
+const status = new Status(redraw);
 const speaker = new Speaker(server);
 const live = new Live(speaker, status);
 const controls = new Controls(() => {
@@ -80,7 +82,7 @@ function complain(trouble) {
   const retries = waitMs > 0 && again !== null;
   const loads = trouble instanceof Trouble && trouble.code === "not_ready"; // nothing is wrong then
   if (!loads) status.trouble(trouble.message, waitMs, retries);
-  if (retries) retry = window.setTimeout(again, waitMs);
+  if (retries) retry = window.setTimeout(() => (again(), redraw()), waitMs);
   if (!(trouble instanceof Trouble)) return;
   if (trouble.code === "key") askForKey();
   if (trouble.code === "gone" || trouble.code === "not_ready") void missed(trouble);
@@ -203,28 +205,37 @@ byId("chat-copy").addEventListener("click", () => {
   void program.copy(byId("chat-command").textContent ?? "", byId("chat-copied"));
 });
 
-/* Everything that moves. */
+/* A picture after each change, and one after another while something moves: each costs a battery. */
 
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
-const dark = matchMedia("(prefers-color-scheme: dark)");
-dark.addEventListener("change", () => {
-  live.recolour();
-  several.recolour();
-});
+for (const theme of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
+  matchMedia(theme).addEventListener("change", () => {
+    live.recolour();
+    several.recolour();
+    redraw();
+  });
+}
+for (const kind of ["input", "resize", "toggle"]) addEventListener(kind, redraw, { capture: true });
+speaker.addEventListener("speech", redraw);
 
-let shownAt = -Infinity;
-/** @param {number} now */
-function picture(now) {
-  requestAnimationFrame(picture);
-  if (calm.matches && now - shownAt < CALM_MS) return;
-  shownAt = now;
-  if (tab === "several") several.show(performance.now());
-  live.show(performance.now(), tab === "several" ? several : null);
+function redraw() {
+  clearTimeout(pause);
+  asked ||= requestAnimationFrame(picture);
+}
+
+function picture() {
+  asked = 0;
+  const now = performance.now();
+  if (tab === "several") several.show(now);
+  live.show(now, tab === "several" ? several : null);
   const busy = speaking();
   say(byId("play-word"), busy ? "Interrupt" : tab === "several" ? "Play all" : "Play");
   playButton.dataset["does"] = busy ? "interrupt" : "play";
   playButton.disabled = !busy && (!known || tab === "chat");
   downloadButton.disabled = tab === "several" || !speaker.current?.packets.length;
+  if (!busy && !status.counts(now)) return;
+  if (calm.matches) pause = window.setTimeout(redraw, CALM_MS);
+  else redraw();
 }
 
 const choose = tabs(/** @type {HTMLElement} */ (document.querySelector("[role=tablist]")), (name) => {
@@ -237,8 +248,8 @@ const choose = tabs(/** @type {HTMLElement} */ (document.querySelector("[role=ta
   byId("chips").classList.toggle("away", name === "several" || name === "chat");
   history.replaceState(null, "", `#${name}`);
   program.show();
+  redraw();
 });
 byId("insecure").hidden = isSecureContext;
 choose(document.getElementById(`tab-${location.hash.slice(1)}`) ? location.hash.slice(1) : "speak");
-requestAnimationFrame(picture);
 void meet();

@@ -23,10 +23,17 @@ export class Status {
   #server = { state: "connecting", text: "Connecting …" };
   /** @type {{text: string, until: number, retries: boolean} | null} */
   #trouble = null;
+  #changed;
+
+  /** @param {() => void} changed there is something else to show */
+  constructor(changed) {
+    this.#changed = changed;
+  }
 
   /** How the server is. @param {string} state @param {string} text */
   server(state, text) {
     this.#server = { state, text };
+    this.#changed();
   }
 
   /**
@@ -39,6 +46,12 @@ export class Status {
   trouble(text, waitMs = 0, retries = false) {
     const until = waitMs ? performance.now() + waitMs : 0;
     this.#trouble = text ? { text, until, retries } : null;
+    this.#changed();
+  }
+
+  /** Whether it counts the seconds. @param {number} now */
+  counts(now) {
+    return this.#trouble !== null && this.#trouble.until > now;
   }
 
   /** @param {number} now @param {string} speech its state; "" for none @param {string} more behind that */

@@ -248,3 +248,19 @@ def test_without_the_extra_the_answer_says_what_to_install(monkeypatch: pytest.M
     assert Encoder(parse_format("wav")) and set(ENCODINGS) > set(available())
     with pytest.raises(RequestError, match=r"pip install '\.\[codecs\]'"):
         Encoder(parse_format("mp3"))
+
+
+@pytest.mark.parametrize(
+    ("name", "silent"),
+    [
+        *(("mp3_8000_64", 1_105), ("mp3", 1_105), ("mp3_44100_128", 1_105)),
+        *(("aac", 1_024), ("aac_44100", 1_024), ("opus", 0), ("webm", 0), ("flac", 0)),
+    ],
+)
+def test_decoded_sound_begins_where_the_documents_say(name: str, silent: int) -> None:
+    moments = np.arange(-RATE, RATE) / RATE
+    burst = 0.5 * np.sin(2 * np.pi * 800 * moments) * np.exp(-((moments / 0.004) ** 2))
+    samples, rate = decoded(b"".join(stream(name, to_s16le(burst.astype(np.float32)))))
+    power = samples.astype(np.float64) ** 2
+    middle = (power * np.arange(len(power))).sum() / power.sum()
+    assert middle - rate == pytest.approx(silent, abs=0.003 * rate)

@@ -26,6 +26,8 @@ _NAME = re.compile(r"\\(?P<name>[A-Za-z]+)")
 _BRACE = re.compile(r"[{}\n]")
 _LONGEST_GROUP = 120
 _DEEPEST_GROUP = 4
+_BETWEEN = re.compile(r"(?<=\w)([-+])(?=\w)")
+_EXPONENT = re.compile(r"-?\d+|[A-Za-z]")
 _SIMPLE = re.compile(r"[^()]*(?<![A-Za-z])[^\W_]|\d+")
 _PROSE = r"(?![^$\n]{0,60}?(?<![\\A-Za-z])[A-Za-z]{3})"  # a word, which no formula contains
 _DEBTS = r"(?![-−]\d[^$\n]{0,60}\$[-−]\d)"  # two amounts of money: $-5, $-3
@@ -40,6 +42,8 @@ _OPEN_INLINE = re.compile(rf"\$(?:(?![\s\d$]){_PROSE}[^$\n]{{0,60}}(?:\$[-−]?)
 def command(text: str, ended: bool) -> tuple[int, str] | None:
     """Return the length of the command at the beginning and the text for it; length 0 if there is
     none; None if more text is needed."""
+    if text[0] in "^_":
+        return _script(text, ended)
     match = _NAME.match(text)
     if match is None:
         return 0, ""
@@ -62,6 +66,17 @@ def command(text: str, ended: bool) -> tuple[int, str] | None:
         form = "{0} ÷ {1}"  # a fraction of letters is no number
         groups = [each if _SIMPLE.fullmatch(each) else f"({each})" for each in groups]
     return (end, form.format(*groups)) if form else (0, "")
+
+
+def _script(text: str, ended: bool) -> tuple[int, str] | None:
+    """Read a power or an index in braces as one without them: x^{2}, x^{n+1}, a_{n}."""
+    group = _group(text, 1)
+    if not group:
+        return None if group is None and not ended else (0, "")
+    inside = _BETWEEN.sub(r" \1 ", _expanded(group[1:-1]))
+    if text[0] == "_":
+        return 1 + len(group), f" {inside}"
+    return 1 + len(group), f"^{inside}" if _EXPONENT.fullmatch(inside) else f"^({inside})"
 
 
 def _group(text: str, at: int) -> str | None:

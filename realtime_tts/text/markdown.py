@@ -31,7 +31,7 @@ from realtime_tts.text.speech_writer import Gap, SpeechWriter
 _UNREAD = rf"\s{EMOJI}{INVISIBLE}{ZERO_WIDTH_JOINER}"
 # h and w may start an address: not within an English word, nor where http and www cannot follow.
 _PLAIN_CHAR = (
-    rf"[^\\`*_~\[\]!<|&$(（【hHwW{_UNREAD}]|(?<=[A-Za-z])[hHwW]|[hH](?=[^tT])|[wW](?=[^wW])"
+    rf"[^\\^`*_~\[\]!<|&$(（【hHwW{_UNREAD}]|(?<=[A-Za-z])[hHwW]|[hH](?=[^tT])|[wW](?=[^wW])"
 )
 _PLAIN = re.compile(rf"(?:{_PLAIN_CHAR})+")
 _PLAIN_WORDS = re.compile(rf"(?:{_PLAIN_CHAR})+(?: (?:{_PLAIN_CHAR})+)*")
@@ -199,6 +199,8 @@ class MarkdownReader:
         return 1
 
     def _read_emphasis(self, window: str, at: int, ended: bool) -> Step:
+        if window.startswith("_{") and is_word_character(self._out.previous):
+            return self._read_command(window, at, ended)
         if window[0] != "~" and window[1:2] != window[0] and not self._emphasis.is_open(window[0]):
             cue = self._cues.read(window, at, ended)
             if cue != 0:
@@ -235,9 +237,6 @@ class MarkdownReader:
         if step == 1:
             self._formula = not self._formula
         return step
-
-    def _read_parenthesis(self, window: str, at: int, ended: bool) -> Step:
-        return self._cues.read(window, at, ended)
 
     def _read_entity(self, window: str, at: int, ended: bool) -> Step:
         return self._markup.read_entity(window, at, ended)
@@ -336,6 +335,7 @@ _READERS: dict[_Mode, _Reader] = {
 }
 _INLINE_MARKS: dict[str, _Reader] = {
     "\\": MarkdownReader._read_escape,
+    "^": MarkdownReader._read_command,
     "`": MarkdownReader._read_code_mark,
     "[": MarkdownReader._read_label,
     "]": MarkdownReader._read_label_end,
@@ -343,7 +343,7 @@ _INLINE_MARKS: dict[str, _Reader] = {
     "<": MarkdownReader._read_tag,
     "$": MarkdownReader._read_dollar,
     "&": MarkdownReader._read_entity,
-    **dict.fromkeys("(（【", MarkdownReader._read_parenthesis),
+    **dict.fromkeys("(（【", lambda reader, *text: reader._cues.read(*text)),
     "|": MarkdownReader._read_pipe,
     **dict.fromkeys("*_~", MarkdownReader._read_emphasis),
     **dict.fromkeys("hHwW", MarkdownReader._start_address),

@@ -40,6 +40,10 @@ CASES = {
     "call snake_case_name or __init__": "call snake_case_name or init",
     "*Terms apply\nto 5* hotels": "Terms apply\nto 5* hotels",
     "about ~5 minutes": "about ~5 minutes",
+    # Powers and indices of LaTeX.
+    "x^{2} + y^{-3} and e^{i\\pi}": "x^2 + y^-3 and e^(iπ)",
+    "$x^{n+1}$ and a_{n-1} in H_{2}O": "x^(n + 1) and a n - 1 in H 2O",
+    "_{yes}_, a ^ b, ^_^ and x^{": "{yes}, a ^ b, ^_^ and x^{",
     # Headings, lists, quotes, rules.
     "# Title\nText": "Title\nText",
     "### 3. Results\n\nGood.": "3. Results\n\nGood.",

@@ -98,7 +98,7 @@ _UNITS = (
         _measure,
         "km kilometer|m2 square meter|km2 square kilometer|cm2 square centimeter"
         "|cm² square centimeter|m3 cubic meter|cm centimeter|mm millimeter|m meter|nm nanometer"
-        "|mi mile|yd yard|kg kilogram"
+        "|mi mile|nmi nautical mile|yd yard|kg kilogram"
         "|g gram|mg milligram|lb pound|oz ounce|l liter|L liter|ml milliliter|mL milliliter"
         "|ms millisecond|s second|sec second|min minute|h hour|hr hour|kWh kilowatt hour"
         "|kW kilowatt|MW megawatt|GW gigawatt|W watt|V volt|mV millivolt|kB kilobyte|KB kilobyte"

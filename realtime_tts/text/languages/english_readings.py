@@ -174,6 +174,15 @@ def part(match: re.Match[str]) -> str | None:
     return say.FRACTIONS.get((int(match["above"]), int(match["below"])))
 
 
+def euros(match: re.Match[str]) -> str:
+    """Read euros and cents as they are written in Europe: €1.234,56."""
+    whole, cents = match["n"] or match["whole"], int(match["cents"] or match["part"])
+    number = int(whole.replace(".", ""))
+    words = f"{say.cardinal(number)} euro{'' if number == 1 else 's'}"
+    coins = f"{say.cardinal(cents)} cent{'' if cents == 1 else 's'}"
+    return (f"{words} and {coins}" if number else coins) if cents else words
+
+
 def parts_of_inches(match: re.Match[str]) -> str | None:
     words = part(match)
     if words and match["whole"]:

@@ -32,6 +32,16 @@ _SOME = r"(?P<one>\d{1,3})/(?P<two>\d{1,3})"
 
 RULES = (
     rule(
+        r"€ ?(?P<n>\d{1,3}(?:\.\d{3})*),(?P<cents>\d\d)(?![\d.,]*\d)"
+        r"|(?P<whole>\d{1,3}(?:\.\d{3})*),(?P<part>\d\d) ?(?:€|EUR(?!\w))",
+        read.euros,
+    ),
+    rule(
+        r"(?P<n>\d{4,5}):(?P<year>(?:19|20)\d\d)(?!\d)",
+        lambda m: f"{say.decimal(m['n'])}, {say.pairs(m['year'])}",
+        r"\bISO(?:/[A-Z]+)? ",
+    ),
+    rule(
         r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)T(?P<hour>\d\d):(?P<minute>\d\d)"
         r"(?::(?P<second>\d\d))?(?![\d.])",
         read.timestamp,
@@ -161,7 +171,7 @@ RULES = (
         lambda m: f"{say.pairs(m['a'])} {say.pairs(m['b'])}",
     ),
     rule(rf"(?P<a>{_AIRCRAFT})(?!\w)", lambda m: say.pairs(m["a"]), r"(?i:boeing|the|an?)\s\Z"),
-    rule(r"\d{4}(?: \d{4}){3}(?!\w)", read.groups),
+    rule(r"\d{4}(?: \d{4}){2}(?:(?: \d{4})+(?: \d\d)?| \d\d)(?!\w)", read.groups),
     rule(
         r"(?!\d{4}-[01]\d-\d\d(?!\d)|(?:1-)?\d{3}-\d{3}-\d{4}(?!\d))\d+(?:-\d+){2,}(?![\w-])",
         read.groups,

@@ -48,6 +48,7 @@ _UNITS = (
         "|km/h kilomètre par heure|m/s mètre par seconde|ha hectare|°C degré Celsius"
         "|°F degré Fahrenheit|kW kilowatt|MW mégawatt|GW gigawatt|kWh kilowattheure|W watt|V volt"
         "|A ampère|Ko kilooctet|ko kilooctet|Mo mégaoctet|Go gigaoctet|To téraoctet"
+        "|Mb/s mégabit par seconde|Gb/s gigabit par seconde"
         "|Mbit/s mégabit par seconde|Mo/s mégaoctet par seconde|dB décibel|bar bar|hPa hectopascal"
         "|Gbit/s gigabit par seconde|pts point|mAh milliampère-heure|Mpx mégapixel"
         "|mmHg millimètre de mercure|bpm battement par minute"

@@ -155,11 +155,14 @@ def _joined(match: re.Match[str]) -> str:
 
 RULES = (
     rule(_PHONE, _dial),
+    shared.seats(cardinal, "sièges?|places?|rangée|porte|quai|voie"),
     shared.long_codes(cardinal),
     *shared.parts_of(
         cardinal, "sur", _PARTS, "tâches|questions|points|étoiles|étapes|pages|personnes"
     ),
-    rule(r"(?P<one>\d,\d)/(?P<two>\d+)(?![\d/])", shared.rated(cardinal, "virgule", "sur")),
+    rule(
+        r"(?P<one>\d{1,2},\d{1,2})/(?P<two>\d+)(?![\d/])", shared.rated(cardinal, "virgule", "sur")
+    ),
     rule(r"(?P<one>\d\d)/(?P<two>\d{1,2})(?![\d/])", _pair, r"\b(?:[Tt]ension|TA)\b[\w ]{0,20}:? "),
     rule(r"(?P<n>\d{1,2})x(?=/j(?!\w))", lambda m: f"{count(int(m['n']), 'f')} fois"),
     rule(

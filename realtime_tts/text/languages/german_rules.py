@@ -62,7 +62,7 @@ _SUFFIXES = (
 
 BEHIND = re.compile(
     r"1|1\.?001|1 (?!Uhr)[a-zäöüß]\w*e[rsnm]?|\d{1,4}\.|1/2|½|[\d.]+,[–-]|1[–-]\d+"
-    r"|\d{1,2}\.[–-]\d{1,2}\.|\d{1,2}\. (?:bis|und|oder|–|bis zum|\d{1,2}\.)|\d{1,2}\.\d{1,2}\."
+    r"|\d{1,2}\.[–/-]\d{1,2}\.|\d{1,2}\. (?:bis|und|oder|–|bis zum|\d{1,2}\.)|\d{1,2}\.\d{1,2}\."
     rf"|\d{{1,2}}\. (?:bis|und|oder|–|bis zum) \d{{1,2}}\.|\d{{1,2}}\. (?:{'|'.join(_SHORT)})\."
     rf"|\d{{1,2}} x|\d+ (?:{cues.DOTTED})\.|\d{{1,3}}/\d{{1,3}}|\d{{1,3}}x"
     rf"|\d{{1,2}}:\d\d(?::\d\d)? Std\."
@@ -100,15 +100,15 @@ def _with(ending: str) -> Words:
 def _pair(ending: str) -> Words:
     def said(match: re.Match[str]) -> str:
         link = match["link"].strip()
-        link = "bis" if link in "–-" else link
+        link = {"–": "bis", "-": "bis", "/": "und"}.get(link, link)
         return f"{stem(int(match['n']))}{ending} {link} {stem(int(match['to']))}{ending}"
 
     return said
 
 
-def _two_days(match: re.Match[str]) -> str | None:
+def _two_days(match: re.Match[str], ending: str = "en") -> str | None:
     month = int(match["month"])
-    return f"{_pair('en')(match)} {MONTHS[month - 1]}" if 1 <= month <= 12 else None
+    return f"{_pair(ending)(match)} {MONTHS[month - 1]}" if 1 <= month <= 12 else None
 
 
 def _by_gender(match: re.Match[str]) -> str | None:
@@ -211,7 +211,7 @@ DAYS |= {"Sa": "Samstag", "So": "Sonntag"}
 """The short names of days, which are read in ranges: So and Do are words, too."""
 _DAYS = rf"(?:{'|'.join(DAYS.values())}|Sonnabend)|(?:{'|'.join(DAYS)})\.?"
 _ORDINAL = r"(?P<n>\d{1,4})\.(?= (?P<noun>[A-ZÄÖÜ]\w*))"
-_TWO = r"(?P<n>\d{1,2})\.(?P<link>[–-]| (?:bis(?: zum)?|und|oder) )(?P<to>\d{1,2})\."
+_TWO = r"(?P<n>\d{1,2})\.(?P<link>[–/-]| (?:bis(?: zum)?|und|oder) )(?P<to>\d{1,2})\."
 _BOTH = rf"{_TWO}(?= [A-ZÄÖÜ])"
 _SHORT_DATE = rf"(?P<n>\d{{1,2}})\. (?P<month>{'|'.join(_SHORT)})\.(?= [a-zäöü0-9]|,)"
 _NTH = r"(?P<n>\d{1,3})\.(?= "
@@ -221,6 +221,7 @@ _ORDINALS = (
     rule(r"(?P<n>\d{1,3})\. Min\.?(?!\w)", lambda m: f"{_with('en')(m)} Minute", cues.OBLIQUE),
     rule(r"(?P<n>\d{1,3})\. Min\.?(?!\w)", lambda m: f"{_with('e')(m)} Minute"),
     rule(rf"{_TWO}(?P<month>\d{{1,2}})\.", _two_days, cues.OBLIQUE),
+    rule(rf"{_TWO}(?P<month>\d{{1,2}})\.", lambda m: _two_days(m, "er")),
     rule(_DATE, _dated, r"\b(?i:am|vom|zum|dem|ab|bis|seit)(?: spätestens| einschließlich)?\s"),
     rule(
         _DATE, _dated, r"\b(?i:am|vom|zum|dem|ab|bis) \d{1,2}\.\d{1,2}\.(?:\d{4})? (?:und|oder)\s"
@@ -251,6 +252,7 @@ _ORDINALS = (
 )
 _PRESSURE = r"(?P<one>\d{2,3})/(?P<two>\d{2,3})"
 _FORMS = (
+    shared.seats(cardinal, r"\w*sitz|\w*plätze|\w*platz|reihe|gate|gleis"),
     rule(r"1-(?=[A-ZÄÖÜ])", lambda m: "ein-"),
     rule(r"1\.?001(?= Nacht)", lambda m: "tausendundeine"),
     rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d(?:\d\d)?)(?![\d/])", _season),

@@ -192,6 +192,14 @@ def long_codes(words: Callable[[int], str]) -> Rule:
     return rule(pattern, spelled(words))
 
 
+def seats(words: Callable[[int], str], cue: str) -> Rule:
+    """Make a rule for seats and gates, whose letter is no unit: seat 12A.
+
+    `cue`: a pattern for the words before it.
+    """
+    return rule(r"(?P<n>\d{1,3})(?=[A-L](?!\w))", lambda m: words(int(m["n"])), rf"\b(?i:{cue})\s")
+
+
 def parts_of(words: Callable[[int], str], of: str, cue: str, behind: str) -> tuple[Rule, ...]:
     """Make rules for what is a part, or a rating, and no fraction: page 3/12, a mark of 8/10.
 

@@ -23,6 +23,7 @@ _MENU = re.compile(r"(?<!\w)[^\W\d_a-z][\w'’-]+ \Z")
 _MEASURED = frozenset("%‰°" + SIGNS)
 _CLOSED = frozenset(")]\"'’”»")
 _RAISED_RUN = re.compile(f"⁻?[{_RAISED}]+")
+_RAISED_BEHIND = re.compile(rf"(?:[{_RAISED}]|\^\d+)\Z")
 _ION = re.compile(rf"(?P<number>[{_RAISED}]*)(?P<sign>[⁺⁻])(?![{_RAISED}])")
 _OPEN_ION = re.compile(rf"[{_RAISED}]*[⁺⁻]?\Z")
 _LOWERED_RUN = re.compile(f"[{_LOWERED}]+")
@@ -250,10 +251,11 @@ class SignReader:
         ):
             if not before.endswith("++"):
                 return Reading(1, lang.plus)
-        if char == "/" and before[-1:] in _RAISED and before:
-            if not ended and at + 1 == len(text):
+        if char in "/-−" and _RAISED_BEHIND.search(before):
+            if not ended and _OPEN_OPERATOR.match(text, at):
                 return None
-            return Reading(1, lang.operators["/"]) if text[at + 1 : at + 2].isalnum() else _NONE
+            joins = text[at + 1 : at + 2].isalnum() if char == "/" else _OPERATOR.match(text, at)
+            return Reading(1, lang.operators[char]) if joins else _NONE
         if char in _SPACED and before[-1:] != " ":
             return _NONE
         operand = _OPERAND.search(before)

@@ -169,6 +169,7 @@ def _hours(match: re.Match[str]) -> str:
 
 
 _FIRST = (
+    shared.seats(cardinal, "asientos?|plazas?|fila|butacas?|puerta|andén"),
     rule(
         r"\d{3,9}(?:[ -]\d{3,})*(?![\w.,/-]*\d| \d)",
         shared.spelled(cardinal),

@@ -51,6 +51,11 @@ class _Turn:
     over: bool = False
     spans: list[SpokenSpan] = field(default_factory=list)
 
+    @property
+    def end(self) -> float:
+        """Where the turn ends in the session's sound, as far as it was sent."""
+        return self.base + self.seconds
+
     def split(self, played: float) -> tuple[str, str]:
         """Return the text heard in the first `played` seconds, in whole words, and the rest."""
         text = "".join(self.pieces)
@@ -71,7 +76,7 @@ class FluxSocket(DeepgramSocket):
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
         self._turns: deque[_Turn] = deque()  # the first is being spoken
-        self._last: _Turn | None = None  # the last that is over
+        self._over: deque[_Turn] = deque()  # those that may still be heard
         self._chars = 0
         self._clock = 0.0  # seconds of the session's sound, up to the turn that is being spoken
         self._position = 0.0  # of the last interrupt with a position, in seconds
@@ -153,7 +158,7 @@ class FluxSocket(DeepgramSocket):
             text = f"the playback offset must advance past {round(self._position * 1000)} ms"
             self.say(messages.warning("INVALID_INTERRUPT_OFFSET", text))
             return
-        turn = self._turns[0] if self._turns else self._still_heard(offset)
+        turn = self._turn_at(offset)
         if turn is None:
             code = "NO_ACTIVE_SPEECH" if self._sounded else "NO_AUDIO_GENERATED"
             self.say(messages.warning(code, "There is no speech to interrupt."))
@@ -161,24 +166,25 @@ class FluxSocket(DeepgramSocket):
         if not turn.over:
             self._measure(turn)
         if offset is None:
-            self._clock, split = turn.base + turn.seconds, None
+            self._clock, split = turn.end, None
         else:
             # Only what was sent can be heard. If we believed a position that runs ahead, the next
             # interrupt, with a right one, would seem to go back.
-            self._clock = self._position = min(offset / 1000, turn.base + turn.seconds)
+            self._clock = self._position = min(offset / 1000, turn.end)
             split = turn.split(self._clock - turn.base)
         account = messages.account(turn.speech_id, turn.seconds, turn.chars)
         self.say(messages.interrupted(round(self._clock * 1000), split, account))
-        self._last = None
+        self._over.clear()
         self._turns.clear()
         self.silence()  # also drops what waits before the answer
 
-    def _still_heard(self, offset_ms: float | None) -> _Turn | None:
-        """Return the previous turn, if the listener still hears its sound."""
-        last = self._last
-        if last is None or offset_ms is None or offset_ms / 1000 >= last.base + last.seconds:
-            return None
-        return last
+    def _turn_at(self, offset_ms: float | None) -> _Turn | None:
+        """Return the turn that the listener hears: one that is over, if the position lies in it."""
+        if offset_ms is not None:
+            for turn in self._over:
+                if offset_ms / 1000 < turn.end:
+                    return turn
+        return self._turns[0] if self._turns else None
 
     # Sound.
 
@@ -218,7 +224,11 @@ class FluxSocket(DeepgramSocket):
         self._measure(turn)
         self._turns.popleft()
         turn.over = True
-        self._last, self._clock = turn, turn.base + turn.seconds
+        self._clock = turn.end
+        self._over.append(turn)
+        furthest = self.limits.max_lead_ms / 1000  # that speech is ahead of its listener
+        while self._over[0].end < self._clock - furthest:
+            self._over.popleft()
         if not turn.samples:
             text = "The turn had no text that can be spoken."
             self.say(messages.warning("NO_SYNTHESIZABLE_TEXT", text))

@@ -147,9 +147,10 @@ class VllmOmniSocket(SingleVoiceSocket):
 
     def segment_done(self, context: SpeechContext, segment: Segment) -> Messages:
         told: list[str | bytes] = []
-        if segment.text_chars:
-            told += self._sentence_of(segment).rest()
-            told.append(self._sentence_of(segment).done(failed=False))
+        sentence = self._sentence_of(segment)
+        if sentence.started:
+            told += sentence.rest()
+            told.append(sentence.done(failed=False))
             self._sentence += 1
         if segment.flushed:
             told.append(self._utterance_done())

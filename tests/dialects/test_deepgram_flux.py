@@ -286,6 +286,24 @@ async def test_a_turn_that_is_over_may_still_be_interrupted_in_the_listener_s_ea
         assert (await client.next())["code"] == "NO_ACTIVE_SPEECH"
 
 
+async def test_a_position_in_an_earlier_turn_gets_the_text_of_that_turn(speech: Speaking) -> None:
+    """What is sent is ahead of the listener, so later turns may have begun, or be over, too."""
+    first, second, heard = "One two three four five six.", "Seven.", 0
+    async with speech() as server, flux(server) as client:
+        for later in (second, LONG):
+            await client.say(first)
+            whole = (await client.until("SpeechMetadata"))[-1]
+            await client.say(later)
+            await client.until("SpeechMetadata" if later == second else "sound")
+            await client.send("Interrupt", **offset(heard + whole["audio_duration_ms"] // 2))
+            report = (await client.until("SpeechInterrupted"))[-1]
+            heard = report["audio_played_ms"]
+            assert report["text_spoken"] in ("One two three", "One two")
+            assert report["text_spoken"] + report["text_remaining"] == first
+            assert report["metadata"]["speech_id"] == whole["speech_id"]
+        await server.settled_engine()
+
+
 async def test_an_interrupt_before_any_sound(speech: Speaking) -> None:
     async with speech() as server, flux(server) as client:
         await client.send("Interrupt")

@@ -205,6 +205,24 @@ async def test_nothing_to_speak_is_a_little_silence(speech: Speaking, text: str)
         assert sound_of(await client.until("session.done")) == TENTH
 
 
+@pytest.mark.parametrize("config", [STREAM, {"response_format": "pcm"}])
+async def test_white_space_is_a_sentence_that_ends(
+    speech: Speaking, config: dict[str, Any]
+) -> None:
+    async with speech() as server, omni(server) as client:
+        await client.config(**config)
+        await client.text("  ")
+        await client.done()
+        seen = await client.until("session.done")
+        assert sound_of(seen) == TENTH
+        assert [m["type"] for m in seen if not isinstance(m, bytes)] == [
+            "audio.start",
+            "audio.done",
+            "session.done",
+        ]
+        assert seen[-1]["total_sentences"] == 1
+
+
 async def test_the_configuration_after_input_done_is_for_what_follows(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, omni(server) as client:
         await client.config(voice="alto", **STREAM)

@@ -53,7 +53,7 @@ class Ears:
 
 def test_what_was_understood_is_kept_and_can_be_learnt(tmp_path: Path) -> None:
     ears = Ears()
-    speaker = Speaker(demo_voice.folder(), TEXTS, 3, CPU)
+    speaker = Speaker(demo_voice.folder(), TEXTS, 3, CPU, "30%")
     asyncio.run(keep(speaker, cast(Judge, ears), Shelf(tmp_path, "speech-own-0"), seconds=600))
     assert [one.reason for one in ears.heard] == ["complete"] * 4
     assert sorted(one.attempt for one in ears.heard if one.text == TEXTS[0]) == [0, 1], "said again"
@@ -191,7 +191,7 @@ def test_a_text_that_the_engine_does_not_speak_ends_the_run() -> None:
             return job and (job[0], replace(job[1], voice="nobody"))
 
     async def speak() -> None:
-        async for _ in Bad(demo_voice.folder(), TEXTS[:1], 3, CPU).spoken():
+        async for _ in Bad(demo_voice.folder(), TEXTS[:1], 3, CPU, "30%").spoken():
             raise AssertionError("nothing is spoken")
 
     with pytest.raises(EngineError, match="Good morning"):

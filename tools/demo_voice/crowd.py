@@ -58,10 +58,10 @@ def job(
 
 class Crowd:
     """Says what `next_job` gives. On a GPU the engine has a process of its own: it needs the
-    interpreter as much as who judges its speech does."""
+    interpreter as much as who judges its speech does. `memory`: of the GPU, for that engine."""
 
     def __init__(
-        self, checkpoint: Path, next_job: NextJob, device: torch.device, memory: str = GPU_MEMORY
+        self, checkpoint: Path, next_job: NextJob, device: torch.device, memory: str
     ) -> None:
         self._sessions = _SESSIONS[device.type]
         settings = StudentSettings(checkpoint, device.type, threads=1, sessions=self._sessions)

@@ -3,8 +3,8 @@
     python -m tools.demo_voice.own_round --start CHECKPOINT --speak 8 --learn 8 \
         --sentences build/demo_voice/sentences.txt build/demo_voice/replies.txt
 
-Two processes for each GPU say texts (`own_speech`). Then every pair of a checkpoint and a rate is a
-training that learns from all that was understood (`train_voice`), two for each GPU at once. Every
+Some processes for each GPU say texts (`own_speech`). Then every pair of a checkpoint and a rate is
+a training that learns from all that was understood (`train_voice`); all run at once. Every
 training, and the mean of every group of them, becomes a checkpoint in --out (`export`), and all of
 these are compared (`compare`). The log of each process is there, too. Which checkpoint to keep is
 left to who reads the table; then follow `silent_start` and `evaluate`.

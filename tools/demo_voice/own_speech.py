@@ -61,7 +61,7 @@ def voice_of(sentence: str) -> int:
 
 
 class Speaker:
-    """Says texts, each by one of the voices and in one of the layouts."""
+    """Says texts, each by one of the voices and in one of the layouts. `memory`: as of a crowd."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Speaker:
         texts: Iterable[Text],
         seed: int,
         device: torch.device,
-        memory: str = GPU_MEMORY,
+        memory: str,
     ) -> None:
         self._crowd = Crowd(checkpoint, self._next_job, device, memory)
         self._encode = encoder(read_tokenizer(checkpoint))

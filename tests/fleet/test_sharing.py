@@ -14,7 +14,18 @@ import httpx2
 import pytest
 import websockets
 
-from tests.fleet.running import LONG, Fleet, fleet, open_session, weights
+from realtime_tts.fleet.haproxy import IngressConfig
+from realtime_tts.fleet.members import Member
+from tests.fleet.running import (
+    LONG,
+    Fleet,
+    fleet,
+    free_port,
+    ingress_running,
+    open_session,
+    until_ready,
+    weights,
+)
 from tests.fronts.running import Session
 from tests.waiting import until
 
@@ -112,6 +123,50 @@ async def test_a_request_over_http_finds_the_server_that_has_room() -> None:
             await until(lambda: live() == 6)
             answer = await http.post("/v1/audio/speech", json=speak)
             assert answer.status_code == 503 and int(answer.headers["retry-after"]) >= 1
+
+
+async def test_a_client_whose_last_server_refused_is_answered() -> None:
+    """HAProxy closes without a word when there is no server left to try and the one before was
+    asked on a connection that had served a request already."""
+    agent, found = b"ready up 50%\n", asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal agent
+        with contextlib.suppress(OSError, EOFError):
+            while (head := await reader.readuntil(b"\r\n\r\n")).startswith(b"GET"):
+                status = b"200 OK"
+                if b"/full" in head:
+                    agent, status = b"ready up 0%\n", b"503 Full"
+                    await found.wait()
+                writer.write(b"HTTP/1.1 %b\r\ncontent-length: 0\r\n\r\n" % status)
+        writer.close()
+
+    async def tell(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(agent)
+        writer.close()
+
+    async with (
+        await asyncio.start_server(answer, "127.0.0.1", 0) as server,
+        await asyncio.start_server(tell, "127.0.0.1", 0) as teller,
+    ):
+        ports = (one.sockets[0].getsockname()[1] for one in (server, teller))
+        config = IngressConfig(bind=f"127.0.0.1:{free_port()}", slots=1)
+        base = f"http://{config.bind}"
+        async with (
+            ingress_running(config, [Member("127.0.0.1", *ports)]) as ingress,
+            httpx2.AsyncClient(trust_env=False, verify=False, base_url=base) as http,
+        ):
+            await until_ready(ingress, 1)
+            assert (await http.get("/")).status_code == 200
+            refused = asyncio.create_task(http.get("/full"))
+            await until(lambda: agent == b"ready up 0%\n")
+
+            async def full() -> bool:
+                return await weights(ingress) == {"s1": 0}
+
+            await until(full, 5)
+            found.set()
+            assert (await refused).status_code == 503
 
 
 async def test_a_page_is_told_in_band_that_there_is_no_room() -> None:

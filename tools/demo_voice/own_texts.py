@@ -3,9 +3,10 @@
     python -m tools.demo_voice.own_texts --out build/demo_voice/own.txt
 
 It mixes what `sentences` and `replies --questions 0.2` have written, in turn a line of each kind:
-sentences that begin with a short word, of which little is heard ("He", "There"); short replies;
-other sentences; and questions of one voice that ask for yes or no, a third of them in the words of
-a statement. `own_speech` deals its lines out to its processes, so each of four says one kind.
+sentences of one voice that begin with a short word, of which little is heard ("He", "There"); short
+replies; other sentences; and questions of one voice that ask for yes or no, a third of them in the
+words of a statement. `own_speech` deals its lines out to its processes, so each of four says one
+kind.
 """
 
 from __future__ import annotations
@@ -32,21 +33,25 @@ _ASKED_SHARE = 1 / 3
 
 
 def mixed(
-    sentences: Sequence[str], replies: Sequence[str], count: int, voice: str, rng: Random
+    sentences: Sequence[str],
+    replies: Sequence[str],
+    count: int,
+    begins: str,
+    asks: str,
+    rng: Random,
 ) -> Iterator[str]:
-    """At most `count` lines of each kind, as many of each; none comes twice. `voice` asks."""
-    asking = VOICE_NAMES.index(voice)
+    """At most `count` lines of each kind, as many of each; none comes twice. `begins` and `asks`:
+    the voices that say the first and the last kind."""
     both = _shuffled([*sentences, *replies], rng)
 
     def questions(lines: Iterable[str], most: int) -> list[str]:
-        theirs = (line for line in lines if rises(line) and voice_of(spelled_out(line)) == asking)
-        return list(islice(theirs, most))
+        return list(islice(filter(rises, _said_by(asks, lines)), most))
 
     statements = (f"{line[:-1]}?" for line in both if _can_be_asked(line))
     asked = questions(statements, round(count * _ASKED_SHARE))
     asked += questions(dict.fromkeys(both), count - len(asked))
     kinds = (
-        [line for line in both if _begins(line)],
+        list(_said_by(begins, filter(_begins, both))),
         _shuffled(replies, rng),
         _shuffled(sentences, rng),
         _shuffled(asked, rng),
@@ -59,6 +64,11 @@ def mixed(
         parts.append(new)
     for lines in zip(*parts, strict=False):  # as many of each kind
         yield from lines
+
+
+def _said_by(voice: str, lines: Iterable[str]) -> Iterator[str]:
+    number = VOICE_NAMES.index(voice)
+    return (line for line in lines if voice_of(spelled_out(line)) == number)
 
 
 def _begins(line: str) -> bool:
@@ -83,13 +93,14 @@ def main() -> None:
     parser.add_argument("--replies", type=Path, default=folder / "replies.txt")
     parser.add_argument("--out", type=Path, default=folder / "own.txt")
     parser.add_argument("--count", type=int, default=80_000, help="of each of the four kinds")
-    parser.add_argument("--voice", choices=VOICE_NAMES, default="ray", help="whose questions")
+    parser.add_argument("--begins", choices=VOICE_NAMES, default="ava", help="says the first kind")
+    parser.add_argument("--asks", choices=VOICE_NAMES, default="ray", help="says the questions")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     sentences = given.sentences.read_text("utf-8").splitlines()
     replies = given.replies.read_text("utf-8").splitlines()
     rng = Random(given.seed)
-    write(given.out, [*mixed(sentences, replies, given.count, given.voice, rng)])
+    write(given.out, [*mixed(sentences, replies, given.count, given.begins, given.asks, rng)])
 
 
 if __name__ == "__main__":

@@ -34,6 +34,11 @@ def with_data_size(wav: bytes, size: int) -> bytes:
     return wav[:at] + struct.pack("<I", size) + wav[at + 4 :]
 
 
+def unfilled(wav: bytes, riff_size: int) -> bytes:
+    """A WAV as it is left by a program that cannot go back to its header."""
+    return wav[:4] + struct.pack("<I", riff_size) + with_data_size(wav, 0)[8:]
+
+
 def flac_claiming(samples: int) -> bytes:
     """A FLAC whose header claims so many samples (36 bits at most)."""
     flac = bytearray(encoded(voice(), kind="FLAC"))
@@ -92,6 +97,8 @@ GOOD: dict[str, Callable[[], bytes]] = {
     "wav from FFmpeg through a pipe": lambda: with_data_size(encoded(voice()), 0xFFFFFFFF),
     "wav from SoX through a pipe": lambda: with_data_size(encoded(voice()), 0x7FFFF000),
     "wav from arecord through a pipe": lambda: with_data_size(encoded(voice()), 0x80000000),
+    "wav whose sizes were never filled in": lambda: unfilled(encoded(voice()), 0),
+    "wav whose size is its header's": lambda: unfilled(encoded(voice()), 36),
     "flac": lambda: encoded(voice(), kind="FLAC"),
     "flac from a pipe": lambda: flac_claiming(0),
     "mp3": lambda: encoded(voice(3.0, 44_100), 44_100, kind="MP3"),

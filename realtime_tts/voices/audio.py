@@ -112,9 +112,10 @@ def _check_header(file: soundfile.SoundFile) -> None:
 
 
 def _read(file: soundfile.SoundFile) -> NDArray[np.float32]:
-    """Read all samples, mixed to mono. Raises BadAudio once they are too many or not finite."""
+    """Read all samples, mixed to mono. Raises BadAudio once they are too many or not finite, and if
+    nothing is left of channels that are not silent."""
     limit = int(MAX_SECONDS * file.samplerate)
-    blocks, count = [], 0
+    blocks, count, loudest = [], 0, 0.0
     while True:
         block = file.read(_BLOCK, dtype="float32", always_2d=True)
         if len(block) == 0:
@@ -133,7 +134,14 @@ def _read(file: soundfile.SoundFile) -> NDArray[np.float32]:
                 "10 to 20 s of clean speech are enough"
             )
         blocks.append(mono.astype(np.float32))
-    return np.concatenate(blocks) if blocks else np.zeros(0, np.float32)
+        loudest = max(loudest, float(np.abs(block).max()))
+    samples = np.concatenate(blocks) if blocks else np.zeros(0, np.float32)
+    if loudest >= SILENT_PEAK > np.abs(samples).max(initial=0.0):
+        raise BadAudio(
+            "the recording's channels cancel each other out when they are mixed, because they are "
+            "in opposite phase: send one of them alone"
+        )
+    return samples
 
 
 def _check_whole(data: bytes, count: int, promised: int) -> None:

@@ -56,6 +56,11 @@ def with_one(odd: float) -> bytes:
     return encoded(samples, subtype="FLOAT")
 
 
+def opposite() -> bytes:
+    """Two channels that leave nothing when they are mixed."""
+    return encoded(np.stack([voice(), -voice()], axis=1))
+
+
 def half(data: bytes) -> bytes:
     return data[: len(data) // 2]
 
@@ -135,6 +140,7 @@ HOSTILE = (
     Hostile("half a second", lambda: encoded(voice(0.5)), 422, "at least 1 s"),
     Hostile("silent", lambda: encoded(voice() * 1e-5), 422, "silent"),
     Hostile("zeros", lambda: encoded(np.zeros(48_000, np.float32)), 422, "silent"),
+    Hostile("channels in opposite phase", opposite, 422, "cancel"),
     Hostile("NaN", lambda: with_one(np.nan), 422, "NaN"),
     Hostile("infinity", lambda: with_one(np.inf), 422, "NaN"),
     Hostile("far too loud", lambda: encoded(voice() * 1e30, subtype="FLOAT"), 422, "full scale"),

@@ -1,5 +1,6 @@
 """`python -m realtime_tts` is `realtime-tts`."""
 
+import signal
 import sys
 
 
@@ -11,6 +12,9 @@ def run() -> int:
         return main()
     except KeyboardInterrupt:
         return 130
+    finally:
+        # While Python ends, another Ctrl-C would print a traceback.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 if __name__ == "__main__":

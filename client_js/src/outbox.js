@@ -38,14 +38,14 @@ export class Outbox {
 
   /** @param {wire.ClientMessage} message */
   send(message) {
-    if (this.#queue.length === 0 && this.#take()) return this.#write(message);
+    if (!this.#queue.length && this.#take()) return this.#write(message);
     if (!this.#join(message)) this.#queue.push({ ...message });
     this.#arm();
   }
 
   /** Sends ahead of the queue. @param {wire.ClientMessage} message */
   sendNow(message) {
-    this.#tokens -= 1;
+    this.#tokens--;
     this.#write(message);
   }
 
@@ -89,7 +89,7 @@ export class Outbox {
 
   #drain() {
     this.#timer = 0;
-    while (this.#queue.length > 0 && this.#take()) this.#write(this.#queue.shift());
-    if (this.#queue.length > 0) this.#arm();
+    while (this.#queue.length && this.#take()) this.#write(this.#queue.shift());
+    if (this.#queue.length) this.#arm();
   }
 }

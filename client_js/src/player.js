@@ -157,7 +157,7 @@ export class Player extends EventTarget {
   /** After a call, iOS leaves it to the page to go on. */
   #wake() {
     if (this.#context?.state === "interrupted" && document.visibilityState === "visible") {
-      this.#context?.resume().catch(() => {}); // the next gesture tries again
+      this.#context.resume().catch(() => {}); // the next gesture tries again
     }
   }
 
@@ -181,9 +181,9 @@ export class Player extends EventTarget {
 
   async #worklet() {
     const { context } = this;
-    const source = new Blob([`(${worklet})()`], { type: "text/javascript" });
+    const own = URL.createObjectURL(new Blob([`(${worklet})()`], { type: "text/javascript" }));
     const given = this.#workletUrl && `${this.#workletUrl}#${Date.now()}`; // failures are cached
-    await context.audioWorklet.addModule(given ?? URL.createObjectURL(source));
+    await context.audioWorklet.addModule(given ?? own).finally(() => URL.revokeObjectURL(own));
     return new AudioWorkletNode(context, "realtime-tts-player", { numberOfInputs: 0 });
   }
 

@@ -19,14 +19,17 @@ class Voice {
   #session = null;
   #closed = false;
   #server;
+  #lost;
   #options;
 
   /**
    * @param {string | URL} server
    * @param {{ current: react.SpeechOptions }} latest of each render: another function makes no other session
+   * @param {{ current: boolean }} lost whether a loss was the last that `onConnected` was told
    */
-  constructor(server, latest) {
+  constructor(server, latest, lost) {
     this.#server = server;
+    this.#lost = lost;
     this.#options = {
       ...latest.current,
       apiKey: () => {
@@ -35,14 +38,21 @@ class Voice {
       },
       onWarning: (/** @type {any} */ notice) => this.#closed || latest.current.onWarning?.(notice),
       // That this one is closed says nothing of the one that replaces it.
-      onConnected: (/** @type {boolean} */ is) => this.#closed || latest.current.onConnected?.(is),
+      onConnected: (/** @type {boolean} */ is) => {
+        if (this.#closed) return;
+        lost.current = !is;
+        latest.current.onConnected?.(is);
+      },
     };
   }
 
   session() {
     if (!this.#session) {
       const session = RealtimeTTS.connect(this.#server, this.#options);
-      session.catch(() => (this.#session = null));
+      session.then(
+        () => this.#lost.current && this.#options.onConnected(true),
+        () => (this.#session = null),
+      );
       this.#session = session;
     }
     return this.#session;
@@ -73,10 +83,11 @@ export function useSpeech(server, options = {}) {
   const voice = useRef(/** @type {Voice | null} */ (null));
   const latest = useRef(options);
   latest.current = options;
+  const lost = useRef(false);
   const key = JSON.stringify([String(server), options]);
 
   useEffect(() => {
-    const made = (voice.current = new Voice(server, latest));
+    const made = (voice.current = new Voice(server, latest, lost));
     made.session().catch(() => {}); // speak() shows why
     setView(IDLE);
     return () => {

@@ -197,7 +197,7 @@ export class Turn {
     const differs = own && JSON.stringify(own) !== JSON.stringify(settings);
     if (differs) connection.start(own, null);
     if (this.samplesReceived) {
-      this.resumes += 1;
+      this.resumes++;
       this.#progress.resume(outbox, turn_id, this.words);
     }
     let from = 0;

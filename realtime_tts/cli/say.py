@@ -159,6 +159,8 @@ class _Saying:
                 await self._listen()
             except BaseException:
                 self._output.stop()
+                if self._interrupting is not None:  # nobody waits for its answer any more
+                    self._interrupting.cancel()
                 raise
             if self._interrupting is not None:
                 self._print_heard(await self._interrupting)
@@ -224,11 +226,16 @@ class _Saying:
 
 @contextlib.contextmanager
 def _on_interrupt(action: Callable[[], None]) -> Iterator[None]:
-    """Call `action` at the first Ctrl-C; a second one ends the program as usual."""
-    loop = asyncio.get_running_loop()
+    """Call `action` at the first Ctrl-C; a second one ends the program as usual, by asyncio's own
+    handler, which cancels the main task. Python's would break into whatever runs."""
+    loop, usual = asyncio.get_running_loop(), signal.getsignal(signal.SIGINT)
+
+    def stop() -> None:
+        if loop.remove_signal_handler(signal.SIGINT):
+            signal.signal(signal.SIGINT, usual)
 
     def first() -> None:
-        loop.remove_signal_handler(signal.SIGINT)
+        stop()
         action()
 
     try:
@@ -239,7 +246,7 @@ def _on_interrupt(action: Callable[[], None]) -> Iterator[None]:
     try:
         yield
     finally:
-        loop.remove_signal_handler(signal.SIGINT)
+        stop()
 
 
 _READ_BYTES = 4096

@@ -50,6 +50,7 @@ _FORMS = {
     "output_format.bit_rate": "a whole number of bits a second",
     "speed": 'a number, "slow", "normal" or "fast"',
     "generation_config.speed": "a number",
+    "generation_config.emotion": "a string of at most 100 characters, or a list of strings",
 }
 
 

@@ -204,7 +204,10 @@ class ContextsSocket(ElevenLabsSocket):
         if message.close_socket:
             self._leave()
         elif message.close_context:
-            self._close_context(context_id)
+            ends = bool(message.text and message.text.strip()) and not self.finishing
+            if ends:
+                self._speak(context_id, message)
+            self._close_context(context_id, ends=ends)
         elif not self.finishing:
             self._speak(context_id, message)
 
@@ -226,8 +229,9 @@ class ContextsSocket(ElevenLabsSocket):
             raise
         self.flush(context, message)
 
-    def _close_context(self, context_id: str) -> None:
-        """After a flush without text, let the context finish; else treat the close as a barge-in.
+    def _close_context(self, context_id: str, *, ends: bool) -> None:
+        """After a flush without text, or with the end of its text, let the context finish; else
+        treat the close as a barge-in.
 
         The frameworks do this: they close at the end of a turn, right after such a flush, and they
         close a context at once when its listener speaks. A second close is always a barge-in.
@@ -237,6 +241,7 @@ class ContextsSocket(ElevenLabsSocket):
         context = self.contexts.get(context_id)
         if context is None:
             return
+        context.tag.flushed = context.tag.flushed or ends
         if self._is_to_be_heard(context):
             context.end()
         else:

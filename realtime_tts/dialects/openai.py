@@ -155,7 +155,7 @@ def _models(created: int, front: Front, request: Request) -> Model | ModelList |
     def model(name: str) -> Model:
         return {"id": name, "object": "model", "created": created, "owned_by": "realtime-tts"}
 
-    if asked is None:
+    if not asked:  # some clients end the address of the list with a slash
         return {"object": "list", "data": [model(name) for name in names]}
     if asked not in names:
         known = ", ".join(map(repr, names))

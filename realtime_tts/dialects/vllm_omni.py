@@ -98,12 +98,13 @@ class VllmOmniSocket(SingleVoiceSocket):
 
     def _text(self, value: Any) -> None:
         text = text_of(value)
-        if self._refused:
+        if self._refused and not self.skipping:
+            self.skipping = True  # the rest of the utterance is no further mistake
             raise RequestError(
                 "the last `session.config` was refused, and its text is not spoken in another "
                 "voice or format; send one that can be taken first"
             )
-        self._open = self._open or bool(text)
+        self._open = self._open or (bool(text) and not self._refused)
         self._note(self.take(text, at_once=self._config.stream_audio), text)
 
     def _note(self, segment: Segment | None, text: str) -> None:

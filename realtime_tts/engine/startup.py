@@ -36,16 +36,16 @@ def start_engine(
 
     Raises what `load` raises.
     """
-    stages = Stages(progress)
+    timer = StageTimer(progress)
     with told_memory_limits():
-        engine = load(stages.progress)
-        scheduler = taught_scheduler(engine, config, stages.progress)
-    taken = {f"{stage}_seconds": round(seconds, 2) for stage, seconds in stages.end().items()}
+        engine = load(timer.progress)
+        scheduler = taught_scheduler(engine, config, timer.progress)
+    taken = {f"{stage}_seconds": round(seconds, 2) for stage, seconds in timer.end().items()}
     event(log, logging.INFO, "engine.started", **taken)
     return engine, scheduler
 
 
-class Stages:
+class StageTimer:
     """Measures the seconds of each stage, and passes progress on to `forward`."""
 
     def __init__(self, forward: Progress, clock: Callable[[], float] = time.monotonic) -> None:

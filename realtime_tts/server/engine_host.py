@@ -22,6 +22,7 @@ from realtime_tts.server.announcement import announce
 from realtime_tts.server.time_slices import TimeSlices
 from realtime_tts.text.spoken import SpeechRates
 from realtime_tts.text.tokenizer import LoadTokenizer, Qwen2Tokenizer
+from realtime_tts.voices.file import VoiceRecord
 from tts_scheduler import Reaction
 
 log = logging.getLogger(__name__)
@@ -58,8 +59,8 @@ class EngineHost:
         self.paces = SpeechRates()
         self.stages = Stages()
         self.reaction = Reaction()
-        self.in_context: Callable[[str], bool] = lambda voice: False
-        """Whether an utterance of this voice waits for much of its text, or for its end."""
+        self.registered: Callable[[str], VoiceRecord | None] = lambda voice: None
+        """Returns the registered voice of this name, if there is one."""
         self.lexicons: Callable[[Sequence[str]], list[StoredLexicon]] = lambda refs: []
         """Returns the stored lexicons of a speech, by `name@version`."""
         self._tokenizers: dict[str, Qwen2Tokenizer] = {}

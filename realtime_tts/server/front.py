@@ -89,7 +89,7 @@ class Front:
         self.voices = voices
         engine.stages.marks = config.marking != "off"
         if voices is not None:
-            engine.in_context = voices.registry.in_context
+            engine.registered = voices.registry.find
         self.lexicons: LexiconLibrary | None = None
         """The stored lexicons; None if there is no folder: object storage has only voices."""
         if voices is not None and not isinstance(voices.registry, StoredRegistry):

@@ -7,12 +7,14 @@ import secrets
 from collections.abc import Hashable
 from operator import attrgetter
 
-from realtime_tts.audio.stages import Chain, Stages
+from realtime_tts.audio.stages import Chain
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 from realtime_tts.protocol.parsing import valid_unicode
 from realtime_tts.protocol.settings import Limits, SessionSettings
+from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.text.languages import Language, language_for
+from realtime_tts.voices.file import VoiceRecord
 
 
 def wire_limits(config: ServerConfig, info: EngineInfo) -> Limits:
@@ -60,11 +62,18 @@ def utterance_spec(settings: SessionSettings) -> UtteranceSpec:
     return UtteranceSpec(**given)
 
 
-def voice_of(settings: SessionSettings) -> Hashable:
-    """Return what determines the pace of speech: turns with equal values speak alike."""
-    return settings.model, settings.voice, settings.language, settings.instructions
+def registered_voice(settings: SessionSettings, engine: EngineHost) -> VoiceRecord | None:
+    """Return the registered voice that speaks; None if a speaker of the checkpoint does."""
+    return engine.registered(settings.voice) if settings.voice else None
 
 
-def chain_for(settings: SessionSettings, stages: Stages) -> Chain:
+def voice_of(settings: SessionSettings, engine: EngineHost) -> Hashable:
+    """Return what determines pace and loudness: turns with equal values speak alike. A voice that
+    was deleted and made again under its name is another one."""
+    voice = registered_voice(settings, engine) or settings.voice
+    return settings.model, voice, settings.language, settings.instructions
+
+
+def chain_for(settings: SessionSettings, engine: EngineHost) -> Chain:
     """Return the audio stages of one stream."""
-    return stages.chain(voice_of(settings), loudness=settings.loudness == "on")
+    return engine.stages.chain(voice_of(settings, engine), loudness=settings.loudness == "on")

@@ -71,7 +71,7 @@ class Speech:
         self.open: Segment | None = None  # the last, while it takes text
         self.last = Segment(0)  # the one on the air, or the last that was
         self.count = 0  # number of segments so far
-        self.track = Track(delivery, settings.audio, partial(chain_for, settings, engine.stages))
+        self.track = Track(delivery, settings.audio, partial(chain_for, settings, engine))
         self._active_at = time.monotonic()
         self._fill_at = inf  # when silence is due
         self._alarm = Alarm(self._on_time)

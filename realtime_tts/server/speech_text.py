@@ -18,7 +18,7 @@ from realtime_tts.server.made import Volume
 from realtime_tts.server.paced_text import PacedText
 from realtime_tts.server.replay import Replay
 from realtime_tts.server.resumption import Resumption
-from realtime_tts.server.session_settings import number_language
+from realtime_tts.server.session_settings import number_language, registered_voice
 from realtime_tts.text.lexicon import lexicon_for
 from realtime_tts.text.pipeline import TextPipeline, TextSegment
 from tts_scheduler import FeedPace, Pacing
@@ -48,7 +48,8 @@ class SpeechText:
             able=self._director.able,
             language_of=self._director.language_of,
         )
-        closed = settings.voice is not None and engine.in_context(settings.voice)
+        voice = registered_voice(settings, engine)
+        closed = voice is not None and voice.in_context  # waits for its text
         self.paced = PacedText(
             self.pipeline,
             tokenizer,

@@ -76,7 +76,7 @@ class Utterances:
         self.opened_at: float | None = None  # when the engine first had some
         self._first_text_at: float | None = None
         self._settings, self._engine, self._on_event = settings, engine, on_event
-        self._spec = utterance_spec(settings)
+        self._spec, self._voice = utterance_spec(settings), voice_of(settings, engine)
         self._held_seconds = self._held_before = self._starved_since = 0.0
         self._pause = 0.0  # seconds of silence before the next sound
         self._waits_since: float | None = None  # since when the next utterance has waited for text
@@ -84,7 +84,7 @@ class Utterances:
         self._opened = self._finished = False  # whether the engine has it; and the end of its text
         self._lead_cap = LeadCap(settings.lead_ms / 1000, saved=saved)
         self._text = SpeechText(settings, engine, feed_pace, resumption, account)
-        text, pace = self._text.pipeline, engine.paces.of(voice_of(settings))
+        text, pace = self._text.pipeline, engine.paces.of(self._voice)
         self.listener = Listener(text, settings.language, pace, listener_free_at)
         self._resumption, self._before = resumption, TurnStats()
         if resumption is not None:
@@ -282,7 +282,7 @@ class Utterances:
             self._held_seconds = self._held_before + event.held_seconds
             if event.reason == "complete":
                 if self._finished:
-                    self._engine.paces.learn(voice_of(self._settings), *self.listener.measured())
+                    self._engine.paces.learn(self._voice, *self.listener.measured())
                 else:  # the model ended by itself, before the rest of the text
                     self._text.paced.commit()
                 if not self._text.is_last:

@@ -58,6 +58,8 @@ class _Stream(soundfile.SoundFile):  # type: ignore[misc]
 def decode(data: bytes) -> Recording:
     """Decode WAV, FLAC, OGG or MP3. Raises BadAudio, or UnsupportedMedia for anything else."""
     _check_kind(data)
+    if data[:4] == b"RIFF":
+        data = _until_its_end(data)
     try:
         with _Stream(io.BytesIO(data)) as file:
             _check_header(file)
@@ -110,9 +112,10 @@ def _check_header(file: soundfile.SoundFile) -> None:
 
 
 def _read(file: soundfile.SoundFile) -> NDArray[np.float32]:
-    """Read all samples, mixed to mono. Raises BadAudio once they are too many or not finite."""
+    """Read all samples, mixed to mono. Raises BadAudio once they are too many or not finite, and if
+    nothing is left of channels that are not silent."""
     limit = int(MAX_SECONDS * file.samplerate)
-    blocks, count = [], 0
+    blocks, count, loudest = [], 0, 0.0
     while True:
         block = file.read(_BLOCK, dtype="float32", always_2d=True)
         if len(block) == 0:
@@ -131,7 +134,14 @@ def _read(file: soundfile.SoundFile) -> NDArray[np.float32]:
                 "10 to 20 s of clean speech are enough"
             )
         blocks.append(mono.astype(np.float32))
-    return np.concatenate(blocks) if blocks else np.zeros(0, np.float32)
+        loudest = max(loudest, float(np.abs(block).max()))
+    samples = np.concatenate(blocks) if blocks else np.zeros(0, np.float32)
+    if loudest >= SILENT_PEAK > np.abs(samples).max(initial=0.0):
+        raise BadAudio(
+            "the recording's channels cancel each other out when they are mixed, because they are "
+            "in opposite phase: send one of them alone"
+        )
+    return samples
 
 
 def _check_whole(data: bytes, count: int, promised: int) -> None:
@@ -145,18 +155,33 @@ def _check_whole(data: bytes, count: int, promised: int) -> None:
         raise BadAudio("the recording is truncated: its end is missing; send the whole file")
 
 
+def _until_its_end(data: bytes) -> bytes:
+    """Return a WAV with an unknown size of its samples, if its program wrote a zero and could not
+    come back to fill it in. Where the size of the whole is right, there are no samples."""
+    found = _samples_in(data)
+    if found is None or found[1] or len(data) == 8 + int.from_bytes(data[4:8], "little"):
+        return data
+    begin, _ = found
+    return data[: begin - 4] + b"\xff" * 4 + data[begin:]
+
+
 def _wav_is_cut(data: bytes) -> bool:
     """Return whether a WAV ends before its chunk of samples does, which libsndfile ignores."""
+    found = _samples_in(data)
+    return found is None or (found[1] < _UNKNOWN_SIZE and sum(found) > len(data))
+
+
+def _samples_in(data: bytes) -> tuple[int, int] | None:
+    """Return where the samples of a WAV begin, and their size as its header says; None without."""
     position, large = 12, _UNKNOWN_SIZE
     while position + 8 <= len(data):
         name, size = struct.unpack_from("<4sI", data, position)
         if name == b"ds64" and position + 24 <= len(data):
             (large,) = struct.unpack_from("<Q", data, position + 16)
         if name == b"data":
-            size = large if data[:4] == b"RF64" else size
-            return size in range(_UNKNOWN_SIZE) and position + 8 + size > len(data)
+            return position + 8, large if data[:4] == b"RF64" else size
         position += 8 + size + size % 2
-    return True
+    return None
 
 
 def _checked(samples: NDArray[np.float32], rate: int) -> Recording:

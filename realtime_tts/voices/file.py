@@ -45,7 +45,8 @@ class VoiceRecord:
 
     `model`: the family of checkpoints that can speak it. `in_context`: the file has codes and a
     transcript, so the voice keeps the recording's way of speaking; otherwise only its embedding is
-    used. `dimensions`: length of the embedding. `created`: ISO 8601.
+    used. `dimensions`: length of the embedding. `created`: ISO 8601. `written`: when the file was
+    changed, in ns since 1970; tells the voice from one of the same name that was deleted.
     """
 
     id: str
@@ -56,6 +57,7 @@ class VoiceRecord:
     transcript: str | None
     created: str | None
     path: Path
+    written: int
 
 
 def check_id(id: str) -> str:
@@ -82,11 +84,11 @@ def read_record(path: Path) -> VoiceRecord:
         raise CorruptVoiceError(f"not a safetensors file: {error}") from None
     if dtype != "F32":
         raise CorruptVoiceError(f"its {_EMBEDDING} is {dtype}, expected F32")
-    return _record(path, metadata, shapes)
+    return _record(path, metadata, shapes, details.st_mtime_ns)
 
 
 def _record(
-    path: Path, metadata: Mapping[str, str], shapes: Mapping[str, tuple[int, ...]]
+    path: Path, metadata: Mapping[str, str], shapes: Mapping[str, tuple[int, ...]], written: int
 ) -> VoiceRecord:
     name, embedding = metadata.get("name", ""), shapes.get(_EMBEDDING, ())
     if (metadata.get("format"), metadata.get("version")) != (FORMAT, VERSION):
@@ -104,6 +106,7 @@ def _record(
         transcript=metadata.get("transcript") or None,
         created=_created(metadata.get("extra", "{}")),
         path=path,
+        written=written,
     )
 
 

@@ -70,11 +70,6 @@ class Registry:
         """Return whether a voice has this id."""
         return self.find(id) is not None
 
-    def in_context(self, id: str) -> bool:
-        """Return whether the voice exists and speaks from its recording's codes and transcript."""
-        found = self.find(id)
-        return found is not None and found.in_context
-
     def get(self, id: str) -> VoiceRecord:
         """Return the voice with this id. Raises UnknownVoice if there is none."""
         found = self.find(id)

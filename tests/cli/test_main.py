@@ -2,6 +2,7 @@ import argparse
 import contextlib
 import io
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -88,6 +89,21 @@ def test_control_c_while_the_command_is_imported_ends_it_quietly() -> None:
     command = [sys.executable, "-c", _INTERRUPTED_IMPORT]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout + done.stderr) == (ExitStatus.INTERRUPTED, "")
+
+
+_INTERRUPTED_END = """
+import atexit, os, runpy, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+atexit.register(os.kill, os.getpid(), signal.SIGINT)
+sys.argv = ["realtime-tts", "--version"]
+runpy.run_module("realtime_tts", run_name="__main__")
+"""
+
+
+def test_control_c_while_python_ends_ends_it_quietly() -> None:
+    command = [sys.executable, "-c", _INTERRUPTED_END]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
 
 
 def test_what_a_command_needs_is_in_its_short_usage(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from typing import BinaryIO
 import pytest
 
 from realtime_tts.cli import main
+from realtime_tts.cli.say import _on_interrupt
 from tests.waiting import settled, wait_until
 
 TEXT = "The tide is coming in."
@@ -209,6 +210,29 @@ def test_control_c_stops_and_tells_what_was_heard(
     assert "interrupted after" in message
     assert "not heard" in message
     assert "Traceback" not in message
+
+
+def test_a_second_control_c_ends_it_between_two_steps_of_a_task() -> None:
+    broken_into = []
+
+    async def saying() -> None:
+        first = asyncio.Event()
+        with _on_interrupt(first.set):
+            os.kill(os.getpid(), signal.SIGINT)
+            await first.wait()
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+            except KeyboardInterrupt as error:
+                broken_into.append(error)
+            await asyncio.sleep(60)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            asyncio.run(saying())
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert not broken_into
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how much a pipe holds")

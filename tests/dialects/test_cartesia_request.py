@@ -90,6 +90,7 @@ def test_voices(voice: Any, ours: str | None) -> None:
         ({"voice": 7}, "`voice` must be an object"),
         ({"context_id": ""}, "`context_id` must be a string of 1 to 512 characters"),
         ({"max_buffer_delay_ms": 5_001}, "`max_buffer_delay_ms` must be a whole number from 0 to"),
+        ({"generation_config": {"emotion": "a" * 101}}, "a string of at most 100 characters"),
         ({"generation_config": {"volume": "x"}}, "`generation_config.volume` must be a number"),
     ],
 )

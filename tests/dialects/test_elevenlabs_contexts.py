@@ -137,6 +137,16 @@ async def test_what_a_close_means_can_be_said(speech: Speaking, closing: str, wh
             assert (len(sound_of(seen)) == len(TEXT) * FRAME) is whole
 
 
+async def test_a_close_may_bring_the_end_of_the_text(speech: Speaking) -> None:
+    async with speech(engine=SLOW) as server, eleven(server) as client:
+        await client.send(text="Hello ", context_id="a")
+        await client.send(text="there.", context_id="a", close_context=True)
+        seen = await client.until("isFinal", "a")
+        assert len(sound_of(seen)) == len("Hello there.") * FRAME
+        await client.send(text="Alone.", context_id="b", close_context=True)
+        assert len(sound_of(await client.until("isFinal", "b"))) == len("Alone.") * FRAME
+
+
 async def test_leaving_waits_for_what_was_flushed(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, eleven(server) as client:
         await client.send(text=TEXT, context_id="heard")

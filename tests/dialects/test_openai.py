@@ -276,6 +276,8 @@ async def test_the_loaded_model_is_listed(speech: Speaking) -> None:
     async with speech() as server, client(server) as api:
         models = [model.id for model in (await api.models.list()).data]
         assert models == ["fake"]
+        slash: Any = await api.get("/models/", cast_to=object)
+        assert [model["id"] for model in slash["data"]] == models
         assert (await api.models.retrieve("fake")).owned_by == "realtime-tts"
         with pytest.raises(openai.NotFoundError, match="'Other/tts-1' does not exist.*'fake'"):
             await api.models.retrieve("Other/tts-1")

@@ -352,7 +352,8 @@ async def test_nothing_is_spoken_after_a_bad_configuration_until_a_good_one(
             await client.config(**good)
         await client.config(**config)
         assert names in await client.refused()
-        await client.text("In which voice?")
+        for word in "In which voice should each one of these many words be spoken?".split():
+            await client.text(f"{word} ")
         assert "the last `session.config` was refused" in await client.refused()
         await client.done()
         assert await client.next() == {

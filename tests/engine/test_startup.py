@@ -8,13 +8,13 @@ import pytest
 
 from realtime_tts.engine.fake import FakeEngine
 from realtime_tts.engine.interface import Engine, Progress
-from realtime_tts.engine.startup import Stages, start_engine
+from realtime_tts.engine.startup import StageTimer, start_engine
 from tts_scheduler import SchedulerConfig
 
 
 def test_every_second_of_a_start_belongs_to_a_stage() -> None:
     now, heard = [100.0], list[tuple[str, int, int]]()
-    stages = Stages(lambda *report: heard.append(report), lambda: now[0])
+    timer = StageTimer(lambda *report: heard.append(report), lambda: now[0])
     reports = [
         (3.0, ("load talker", 0, 2)),
         (4.0, ("load codec", 1, 2)),
@@ -27,9 +27,9 @@ def test_every_second_of_a_start_belongs_to_a_stage() -> None:
     ]
     for seconds, report in reports:
         now[0] += seconds
-        stages.progress(*report)
+        timer.progress(*report)
     now[0] += 0.25
-    assert stages.end() == {
+    assert timer.end() == {
         "import": 3.0,
         "load": 5.0,
         "build": 7.75,

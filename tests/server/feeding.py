@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from math import ceil, inf
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -27,6 +28,7 @@ from realtime_tts.text.spoken import SpeechRates
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from realtime_tts.text.unspoken import End, end_of
+from realtime_tts.voices.file import VoiceRecord
 from tts_scheduler import FeedPace, Reaction
 
 FRAME, RATE = 1_920, 24_000
@@ -114,8 +116,8 @@ class Feeding:
     def tokenizer_of(self, *_: Any) -> Qwen2Tokenizer:
         return self._tokenizer
 
-    def in_context(self, _: str) -> bool:
-        return self._in_context
+    def registered(self, name: str) -> VoiceRecord:
+        return VoiceRecord(name, "", 64, self._in_context, None, None, None, Path(), 0)
 
     def info_for(self, *_: Any) -> Any:
         return self.info

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig
 from tests.audio.sounds import loudness, samples_of
+from tests.server.asking_voices import voice_server
 from tests.server.conftest import Speaking
 
 TEXT = "The tide is coming in, and the boats are going out."
@@ -65,6 +67,19 @@ async def test_markup_makes_a_part_of_a_turn_louder_or_softer(speech: Speaking, 
     assert [part - loudness(plain) for part in parts] == [
         pytest.approx(change, abs=1.0) for change in (0, 6, -6)
     ]
+
+
+async def test_a_voice_made_again_under_its_name_begins_as_unknown(tmp_path: Path) -> None:
+    query = "?seed=3&lead_ms=30000&loudness=on&voice=anna"
+    made = []
+    async with voice_server(tmp_path, engine=LONG) as voices:
+        for _ in range(2):
+            await voices.give("anna")
+            async with voices.speech.talk(query) as talker:
+                made.append([(await spoken(talker))[0] for _ in range(2)])
+            assert (await voices.http.delete("/v1/voices/anna")).status_code == 204
+    first, second = made
+    assert second[0] == first[0] != first[1]
 
 
 async def test_another_value_is_refused_by_name(speech: Speaking) -> None:

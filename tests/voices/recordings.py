@@ -34,6 +34,11 @@ def with_data_size(wav: bytes, size: int) -> bytes:
     return wav[:at] + struct.pack("<I", size) + wav[at + 4 :]
 
 
+def unfilled(wav: bytes, riff_size: int) -> bytes:
+    """A WAV as it is left by a program that cannot go back to its header."""
+    return wav[:4] + struct.pack("<I", riff_size) + with_data_size(wav, 0)[8:]
+
+
 def flac_claiming(samples: int) -> bytes:
     """A FLAC whose header claims so many samples (36 bits at most)."""
     flac = bytearray(encoded(voice(), kind="FLAC"))
@@ -49,6 +54,11 @@ def with_one(odd: float) -> bytes:
     samples = voice()
     samples[1000] = odd
     return encoded(samples, subtype="FLOAT")
+
+
+def opposite() -> bytes:
+    """Two channels that leave nothing when they are mixed."""
+    return encoded(np.stack([voice(), -voice()], axis=1))
 
 
 def half(data: bytes) -> bytes:
@@ -92,6 +102,8 @@ GOOD: dict[str, Callable[[], bytes]] = {
     "wav from FFmpeg through a pipe": lambda: with_data_size(encoded(voice()), 0xFFFFFFFF),
     "wav from SoX through a pipe": lambda: with_data_size(encoded(voice()), 0x7FFFF000),
     "wav from arecord through a pipe": lambda: with_data_size(encoded(voice()), 0x80000000),
+    "wav whose sizes were never filled in": lambda: unfilled(encoded(voice()), 0),
+    "wav whose size is its header's": lambda: unfilled(encoded(voice()), 36),
     "flac": lambda: encoded(voice(), kind="FLAC"),
     "flac from a pipe": lambda: flac_claiming(0),
     "mp3": lambda: encoded(voice(3.0, 44_100), 44_100, kind="MP3"),
@@ -128,6 +140,7 @@ HOSTILE = (
     Hostile("half a second", lambda: encoded(voice(0.5)), 422, "at least 1 s"),
     Hostile("silent", lambda: encoded(voice() * 1e-5), 422, "silent"),
     Hostile("zeros", lambda: encoded(np.zeros(48_000, np.float32)), 422, "silent"),
+    Hostile("channels in opposite phase", opposite, 422, "cancel"),
     Hostile("NaN", lambda: with_one(np.nan), 422, "NaN"),
     Hostile("infinity", lambda: with_one(np.inf), 422, "NaN"),
     Hostile("far too loud", lambda: encoded(voice() * 1e30, subtype="FLOAT"), 422, "full scale"),

@@ -182,4 +182,24 @@ test("after a session that no other continues, speech makes one", { skip }, asyn
   await page.click("#speak");
   await page.waitForFunction(() => globalThis.result?.reason === "complete");
   assert.equal(await page.textContent("#error"), "");
+  assert.deepEqual(await page.evaluate(() => globalThis.connections), [[undefined, false], [undefined, true]]);
+});
+
+test("a session with other options, after one that was lost, is told as connected", { skip }, async (t) => {
+  const { url } = await serve(t, "--engine", "fake");
+  const routes = [];
+  const { page } = await openApp(t, url, breakable(routes));
+  await page.evaluate(() => (globalThis.text = "One two three."));
+  await page.click("#speak");
+  await page.waitForFunction(() => globalThis.result?.reason === "complete");
+  await routes.at(-1).close({ code: 1008 });
+  await page.waitForFunction(() => globalThis.connections?.length);
+  const show = (props) => page.evaluate((props) => globalThis.show({ server: location.origin, ...props }), props);
+  await show({ voice: "bass", round: 1 });
+  await page.waitForFunction(() => globalThis.connections.length === 2);
+  await show({ voice: "alto", round: 2 });
+  await page.evaluate(() => (globalThis.result = null));
+  await page.click("#speak");
+  await page.waitForFunction(() => globalThis.result?.reason === "complete");
+  assert.deepEqual(await page.evaluate(() => globalThis.connections), [[undefined, false], [1, true]]);
 });

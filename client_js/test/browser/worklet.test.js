@@ -33,6 +33,21 @@ test("where a page allows no blob:, the worklet comes from its own file", { skip
   assert.deepEqual(found, ["refused", "", true]);
 });
 
+test("the worklet's blob: address is revoked once it is loaded, or was not", { skip }, async (t) => {
+  const page = await open(t, await server());
+  const found = await page.evaluate(async () => {
+    const { Player } = await import("/client/player.js");
+    const made = [];
+    const create = URL.createObjectURL;
+    URL.createObjectURL = (blob) => made.push(create(blob)) && made.at(-1);
+    await new Player().unlock();
+    await new Player({ workletUrl: "/nowhere.js" }).unlock().catch(() => {});
+    const left = made.map((url) => fetch(url).then(() => url, () => null));
+    return [made.length > 0, await Promise.all(left)];
+  });
+  assert.deepEqual([found[0], found[1].filter(Boolean)], [true, []]);
+});
+
 test("a worklet that could not be loaded is loaded for the next turn", { skip, timeout: 60_000 }, async (t) => {
   const page = await open(t, await server());
   const source = readFileSync(new URL("../../src/player-worklet.js", import.meta.url));

@@ -64,13 +64,13 @@ def utterance_spec(settings: SessionSettings) -> UtteranceSpec:
 
 def registered_voice(settings: SessionSettings, engine: EngineHost) -> VoiceRecord | None:
     """Return the registered voice that speaks; None if a speaker of the checkpoint does."""
-    return engine.registered(settings.voice) if settings.voice else None
+    return engine.registered(settings.voice.lower()) if settings.voice else None
 
 
 def voice_of(settings: SessionSettings, engine: EngineHost) -> Hashable:
     """Return what determines pace and loudness: turns with equal values speak alike. A voice that
     was deleted and made again under its name is another one."""
-    voice = registered_voice(settings, engine) or settings.voice
+    voice = registered_voice(settings, engine) or (settings.voice or "").lower()
     return settings.model, voice, settings.language, settings.instructions
 
 

@@ -82,6 +82,18 @@ async def test_a_voice_made_again_under_its_name_begins_as_unknown(tmp_path: Pat
     assert second[0] == first[0] != first[1]
 
 
+async def test_a_voice_is_the_same_in_capitals(tmp_path: Path) -> None:
+    query = "?seed=3&lead_ms=30000&loudness=on&voice="
+    made = []
+    async with voice_server(tmp_path, engine=LONG) as voices:
+        await voices.give("anna")
+        for name in ("anna", "Anna", "tenor", "TENOR"):
+            async with voices.speech.talk(query + name) as talker:
+                made.append((await spoken(talker))[0])
+    anna, again, tenor, tenor_again = made
+    assert again != anna and tenor_again != tenor, "the gain is known by then"
+
+
 async def test_another_value_is_refused_by_name(speech: Speaking) -> None:
     async with speech() as server, server.talk() as talker:
         await talker.send("session.start", loudness="loud")

@@ -251,6 +251,22 @@ def test_a_store_that_fails_in_the_middle_of_an_exchange_loses_no_count(
     assert sorted(name for name, _, _ in counters.take_unshared()) == names
 
 
+def test_a_store_that_fails_after_it_has_counted_does_not_count_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counters = Counters()
+    exchange = Exchange(counters, None)
+    exchange.fronts = FrontsTable(tmp_path / "limits.db", 1)
+    counters.incr("window", 60, 5)
+    with monkeypatch.context() as failing:
+        failing.setattr(exchange.fronts, "get_expiry", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            exchange.meet_fronts()
+    counters.incr("window", 60, 1)
+    exchange.meet_fronts()
+    assert counters.get("window") == 6
+
+
 def check_shared_sessions(servers: Servers) -> None:
     servers.held[0]["a"] = (3, 1)
     servers.held[1]["a"] = (2, 0)

@@ -132,9 +132,9 @@ class Exchange:
         try:
             while left:
                 name, amount, seconds = left[-1]
-                count, ends = store.incr(name, seconds, amount), store.get_expiry(name)
-                left.pop()
-                self._counters.settle(name, count, ends)
+                count = store.incr(name, seconds, amount)
+                left.pop()  # it is counted there, also if the next call fails
+                self._counters.settle(name, count, store.get_expiry(name))
         finally:
             for name, amount, _ in left:  # the store has failed
                 self._counters.give_back(name, amount)

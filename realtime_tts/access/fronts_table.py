@@ -62,9 +62,13 @@ class FrontsTable:
 
     def incr(self, name: str, expiry: int, amount: int = 1) -> int:
         """Add `amount` to a counter and return the sum; a new counter's window begins now."""
-        now = time.time()
         with self._writing() as database:
+            now = time.time()  # not before the lock: another front may begin the window meanwhile
             database.execute("DELETE FROM counters WHERE ends <= ?", (now,))
+            # Later than any that begins now: the clock has been set back since.
+            database.execute(
+                "DELETE FROM counters WHERE name = ? AND ends > ?", (name, now + expiry)
+            )
             row = database.execute(
                 "INSERT INTO counters VALUES (?, ?, ?) "
                 "ON CONFLICT (name) DO UPDATE SET count = count + excluded.count RETURNING count",

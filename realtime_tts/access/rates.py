@@ -50,6 +50,11 @@ class Counter:
     unshared: int = 0
     full: bool = False
 
+    def lasts(self, now: float) -> bool:
+        """Return whether the window is the present one. One that ends later than any window that
+        begins now was begun by a clock that has been set back since."""
+        return now < self.ends <= now + self.seconds
+
 
 class Counters(Storage):
     """The counters of all windows, in memory. `clock` gives seconds since 1970. Thread-safe."""
@@ -123,7 +128,7 @@ class Counters(Storage):
             now = self._clock()
             taken = []
             for name, counter in self.counters.items():
-                if (counter.unshared or counter.full) and counter.ends > now:
+                if (counter.unshared or counter.full) and counter.lasts(now):
                     taken.append((name, counter.unshared, counter.seconds))
                     counter.unshared, counter.full = 0, False
             return taken
@@ -142,12 +147,12 @@ class Counters(Storage):
 
     def _counter(self, key: str) -> Counter | None:
         counter = self.counters.get(key)
-        return None if counter is None or counter.ends <= self._clock() else counter
+        return counter if counter is not None and counter.lasts(self._clock()) else None
 
     def _sweep(self) -> None:
         if len(self.counters) > self._sweep_at:
             now = self._clock()
-            self.counters = {name: one for name, one in self.counters.items() if one.ends > now}
+            self.counters = {name: one for name, one in self.counters.items() if one.lasts(now)}
             self._sweep_at = max(_SWEEP, 2 * len(self.counters))
 
 

@@ -57,6 +57,7 @@ __all__ = [
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGTERM or Ctrl-C. Returns the exit status."""
+    keep_through_reloads()
     sources = Sources(arguments.words[arguments.words.index("serve") + 1 :])
     settings = sources.read()
     arguments = settings.namespace()
@@ -185,6 +186,14 @@ def checkpoint_folders(arguments: argparse.Namespace) -> list[Path]:
         return []
     models: list[str] = arguments.model or [demo_voice.NAME]
     return [demo_voice.FOLDER if name == demo_voice.NAME else Path(name) for name in models]
+
+
+def keep_through_reloads() -> None:
+    """Until the server handles SIGHUP, let it end nothing. A change that it tells of is seen
+    anyway, by the time of the file. On a terminal it means that the terminal has gone."""
+    if not sys.stderr.isatty():
+        with contextlib.suppress(AttributeError):  # no such signal there
+            signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 def allow_open_files() -> None:

@@ -20,6 +20,9 @@ _AT_ONCE = 64
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,150}" + re.escape(SUFFIX))
 _VERSION_KEYS = "ETag", "etag", "mtime", "LastModified", "created"
 _PATIENCE = {"connect_timeout": 3, "read_timeout": 10, "retries": {"max_attempts": 2}}
+_WRITE_SECONDS = 30.0
+"""Seconds in which a store must have taken an object. Without an end, a write waits as long as the
+store does not ask for the object's content ("100 Continue"): no timeout above is for that."""
 
 
 class VoiceStore:
@@ -45,6 +48,8 @@ class VoiceStore:
             ) from None
         except ValueError as error:
             raise ConfigError(f"voices cannot be kept in {url}: {error}") from None
+        # botocore itself tries again, for half a minute; s3fs would do all of that five times.
+        self._files.retries = 1
 
     def versions(self) -> dict[str, str]:
         """Return the names of all objects that may be voices, each with its version: a string that
@@ -80,17 +85,22 @@ class VoiceStore:
     def create(self, name: str, data: bytes) -> None:
         """Create an object. Raises FileExistsError if there is one with this name."""
         with self._os_errors("write"):
-            self._files.pipe_file(self._path(name), data, mode="create")
+            self._write(name, data, mode="create")
 
     def replace(self, name: str, data: bytes) -> None:
         """Write an object, replacing one with this name if there is one."""
         with self._os_errors("write"):
-            self._files.pipe_file(self._path(name), data)
+            self._write(name, data)
 
     def delete(self, name: str) -> None:
         """Delete an object, if it exists."""
         with self._os_errors("delete from"), contextlib.suppress(FileNotFoundError):
             self._files.rm_file(self._path(name))
+
+    def _write(self, name: str, data: bytes, **options: Any) -> None:
+        if self._files.async_impl:
+            options["timeout"] = _WRITE_SECONDS  # fsspec's own, which calls of others do not have
+        self._files.pipe_file(self._path(name), data, **options)
 
     def _path(self, name: str) -> str:
         return f"{self._prefix}/{name}"
@@ -103,7 +113,8 @@ class VoiceStore:
         except FileExistsError:
             raise
         except Exception as error:  # botocore's and aiohttp's have no base in common
-            why = str(error) or type(error).__name__
+            silent = "it does not answer" if isinstance(error, TimeoutError) else ""
+            why = str(error) or silent or type(error).__name__
             raise OSError(f"cannot {what} {self.url}: {why}") from error
 
 

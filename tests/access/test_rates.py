@@ -44,6 +44,28 @@ def test_a_window_takes_so_many_and_says_when_the_next_one_begins() -> None:
     assert rates.take(limited, turns=1) is None
 
 
+def test_a_clock_that_is_set_back_leaves_no_window_open_for_ever() -> None:
+    """A machine that starts with a wrong date learns the right one from the network."""
+    clock = Clock()
+    rates, limited = Rates(clock), key(turns_per_minute=3)
+    assert all(rates.take(limited, turns=1) is None for _ in range(3))
+    clock.now -= 30
+    assert rates.take(limited, turns=1) is None, "the window had not begun by then"
+    assert all(rates.take(limited, turns=1) is None for _ in range(2))
+    clock.now += 30
+    assert rates.take(limited, turns=1) == Exceeded("turns_per_minute", 3, 30.0)
+
+
+def test_a_clock_that_is_set_back_leaves_no_shared_window_open_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, now = FrontsTable(tmp_path / "limits.db", 0), time.time()
+    assert [table.incr("window", 60), table.incr("window", 60)] == [1, 2]
+    monkeypatch.setattr("realtime_tts.access.fronts_table.time.time", lambda: now - 86_400)
+    assert [table.incr("window", 60), table.incr("window", 60)] == [1, 2]
+    assert table.get_expiry("window") == now - 86_400 + 60
+
+
 def test_what_is_refused_costs_nothing() -> None:
     clock = Clock()
     rates, limited = Rates(clock), key(chars_per_minute=100, chars_per_day=150)
@@ -227,6 +249,22 @@ def test_a_store_that_fails_in_the_middle_of_an_exchange_loses_no_count(
         with pytest.raises(ZeroDivisionError):
             exchange.meet_fronts()
     assert sorted(name for name, _, _ in counters.take_unshared()) == names
+
+
+def test_a_store_that_fails_after_it_has_counted_does_not_count_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counters = Counters()
+    exchange = Exchange(counters, None)
+    exchange.fronts = FrontsTable(tmp_path / "limits.db", 1)
+    counters.incr("window", 60, 5)
+    with monkeypatch.context() as failing:
+        failing.setattr(exchange.fronts, "get_expiry", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            exchange.meet_fronts()
+    counters.incr("window", 60, 1)
+    exchange.meet_fronts()
+    assert counters.get("window") == 6
 
 
 def check_shared_sessions(servers: Servers) -> None:

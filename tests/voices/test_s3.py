@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socketserver
+import threading
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +17,7 @@ import pytest
 from realtime_tts.bench.local_server import local_server
 from realtime_tts.client.voices import VoiceClient
 from realtime_tts.errors import RealtimeTTSError
+from realtime_tts.voices import store
 from realtime_tts.voices.errors import CannotStore
 from realtime_tts.voices.store import VoiceStore
 from realtime_tts.voices.stored import StoredRegistry
@@ -52,6 +56,47 @@ def test_a_server_that_is_not_there_is_told_within_seconds(
     with pytest.raises(CannotStore, match="(?s)try again.*127.0.0.1:9"):
         add(registry, "anna")
     assert ids(registry) == []
+
+
+@pytest.fixture
+def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bytes]]:
+    """Stands for a store that takes requests and never answers: what has come, by connection."""
+    requests: list[bytes] = []
+
+    class Silent(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            requests.append(self.request.recv(65_536))
+            while self.request.recv(65_536):
+                pass
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Silent) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_address[1]}")
+        yield requests
+        server.shutdown()
+        thread.join()
+
+
+def test_a_store_that_falls_silent_is_asked_three_times(
+    s3: None, silent: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(store._PATIENCE, "read_timeout", 0.2)
+    with pytest.raises(OSError, match="list s3://silent/voices: Read timeout"):
+        VoiceStore("s3://silent/voices").versions()
+    assert len(silent) == 3
+
+
+def test_a_write_to_a_store_that_falls_silent_ends(
+    s3: None, silent: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "_WRITE_SECONDS", 1.0)
+    voices = VoiceStore("s3://silent/voices")
+    for write in (voices.create, voices.replace):
+        with pytest.raises(OSError, match="write s3://silent/voices: it does not answer"):
+            write("anna.safetensors", b"anna")
+    assert silent
 
 
 async def test_two_servers_share_the_voices_of_a_bucket(

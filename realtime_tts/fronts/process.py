@@ -229,5 +229,8 @@ def main(parent: Parent) -> int:
 
     try:
         return asyncio.run(serve())
+    except ConfigError as error:  # a file that was right when the server started
+        event(log, logging.ERROR, "front.not_started", front=spec.number, why=str(error))
+        return 1
     finally:
         logging.shutdown()

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from websockets import ConnectionClosed, InvalidStatus
@@ -226,6 +227,30 @@ def test_a_front_that_is_started_later_has_the_new_settings(server: Served, fold
         return False
 
     wait_until(answers)
+
+
+@with_two_fronts
+def test_a_front_waits_for_a_certificate_that_is_whole(server: Served, folder: Path) -> None:
+    """One that dies while the file is only half there; the other front has the old one."""
+    psutil = pytest.importorskip("psutil")
+    certificate, begun = folder / "one" / "certificate.pem", len(server.log)
+    whole = certificate.read_bytes()
+    certificate.write_bytes(whole[: len(whole) // 2])
+    try:
+        children = psutil.Process(server.process.pid).children()
+        front = next(one for one in children if "fronts.process" in " ".join(one.cmdline()))
+        front.kill()
+        wait_until(lambda: any(why(line) for line in server.log[begun:]))
+    finally:
+        certificate.write_bytes(whole)
+    assert all("traceback" not in str(line).lower() for line in server.log[begun:])
+    wait_until(lambda: server.metric("tts_fronts", OLD) == 2)
+    server.visit(OLD, certificate)
+
+
+def why(line: dict[str, Any]) -> bool:
+    """Whether it tells of a front that cannot use the certificate."""
+    return line["event"] == "front.not_started" and "certificate.pem" in line["why"]
 
 
 @with_two_fronts

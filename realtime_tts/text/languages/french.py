@@ -169,5 +169,6 @@ FRENCH = Language(
     rules=french_rules.RULES,
     behind=french_rules.BEHIND,
     numeral_rules=french_rules.NUMERALS,
+    spans=tables.spans(_DAYS),
     numeral_marks=("", "er", "re", "e", "ème", "es"),
 )

@@ -181,5 +181,6 @@ SPANISH = Language(
     hashtag="hashtag",
     rules=spanish_rules.rules(_UNITS, {*_UNITS, *_SCALES, "EUR", "USD", "MXN"}),
     behind=spanish_rules.BEHIND,
+    spans=tables.spans(_DAYS),
     numeral_rules=spanish_rules.NUMERALS,
 )

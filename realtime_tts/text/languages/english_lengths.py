@@ -30,6 +30,10 @@ LENGTHS = (
         lambda m: f"{say.cardinal(int(m['one']))} foot {say.cardinal(int(m['two']))}",
     ),
     rule(
+        r"(?P<one>[1-9]\d?)['’′] ?(?=\d{1,2}[- ]\d/\d{1,2}[\"”″])",
+        lambda m: f"{say.cardinal(int(m['one']))} foot ",
+    ),
+    rule(
         r"(?P<one>\d) ?ft\.? (?P<n>1[01]|\d) ?in(?:\.(?= [a-z]))?"
         r"(?!\w| (?:the|an?|my|your|total)(?!\w))",
         lambda m: f"{say.cardinal(int(m['one']))} feet {read.inches(m)}",
@@ -57,7 +61,7 @@ LENGTHS = (
     ),
     rule(r"(?P<n>\d+(?:\.\d+)?) in(?= (?:long|wide|tall|high|deep|thick)(?!\w))", read.inches),
     rule(
-        r"(?P<n>(?!0x)\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)(?!\.?\w|[⁻⁰¹²³⁴⁵⁶⁷⁸⁹^])"
+        r"(?P<n>(?!0x)\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)(?!\.?\w|-\d|[⁻⁰¹²³⁴⁵⁶⁷⁸⁹^])"
         r"(?: ?(?P<unit>ft|cm|mm|m|in|yd|px)(?!\w))?",
         read.by,
     ),

@@ -14,7 +14,7 @@ from realtime_tts.text.languages import english_readings as read
 from realtime_tts.text.languages import english_words as say
 from realtime_tts.text.languages import tables
 from realtime_tts.text.languages.english_lengths import LENGTHS
-from realtime_tts.text.languages.rules import ROMAN, dated, linked, roman_value, rule
+from realtime_tts.text.languages.rules import ROMAN, dated, linked, roman_value, rule, vehicles
 
 _AIRCRAFT = r"7[0-8]7"
 _HYPHENED = tables.entries(
@@ -136,9 +136,21 @@ RULES = (
     ),
     rule(r"(?P<n>\d{4,}) bps(?!\w)", lambda m: f"{say.cardinal(int(m['n']))} bits per second"),
     rule(r"(?P<n>\d{1,2})\.x(?!\w)", lambda m: f"{say.cardinal(int(m['n']))} point x"),
+    *vehicles(lambda n: say.pairs(str(n))),
     rule(
-        r"(?P<n>\d{1,2})W-(?P<two>\d\d)(?!\w)",
-        lambda m: f"{say.cardinal(int(m['n']))} W {say.cardinal(int(m['two']))}",
+        r"(?:[3-9]\d|\d{3})(?:/\d{1,3}){2}(?![\w/])",
+        lambda m: ", ".join(say.cardinal(int(n)) for n in m.group().split("/")),
+    ),
+    rule(
+        r"(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)(?P<half>[ap])(?!\w)",
+        lambda m: say.time(int(m["hour"]), int(m["minute"]), None, f"{m['half']}m"),
+    ),
+    rule(
+        r"(?P<one>20)/(?P<two>(?!20)[1-9]\d0?)(?![\w/])", _plainly, r"\b[Vv]ision\b[\w ,:/]{0,30}"
+    ),
+    rule(
+        r"(?P<above>\d)/(?P<below>\d\d?)-in(?:\.|(?!\w))",
+        lambda m: f"{part}-inch" if (part := read.part(m)) else None,
     ),
     rule(
         rf"(?:(?P<from>\d{{1,2}})[-–])?(?P<n>\d{{1,2}})x{_OFTEN}",
@@ -151,7 +163,7 @@ RULES = (
     rule(r"(?P<above>\d)/(?P<below>\d\d?)(?:rd|th)s?(?!\w)", read.part),
     rule(r"(?P<n>\d{3})(?=[A-D] [A-Z][a-z])", lambda m: say.pairs(m["n"])),
     rule(
-        r"10(?:40|9[589])(?=-[A-Z])",
+        r"10(?:40|9[589])(?=-[A-Z]| [Ff]orms?(?!\w))",
         lambda m: say.pairs(m.group()),
     ),
     rule(
@@ -287,7 +299,7 @@ RULES = (
 """The rules, the most exact patterns first."""
 
 BEHIND = re.compile(
-    r"\d{1,2}/\d{1,2}|(?:\d{1,2}[-–])?\d{1,2}x|1:\d{1,3}|10K"
+    r"\d{1,3}/\d{1,2}|10(?:40|9[589])|(?:\d{1,2}[-–])?\d{1,2}x|1:\d{1,3}|10K"
     r"|[\d.]+ ?(?:oz|lb)\)?|[\d.]+[\"”″](?: ?[x×] ?\d+[\"”″])?"
     r"|\d+ ?(?:[GTM]B|k?W)|[45]0\d|\d+ [NW]"
 )

@@ -35,7 +35,8 @@ _ABBREVIATIONS = tables.abbreviations(
         Kind.NUMBER: "no numéro|nos numéros|p page"
         "|pp pages|chap chapitre|art article|vol volume|fig figure|min minimum|éd édition"
         "|Max Maximum|Min Minimum|Chap Chapitre|Art Article|Vol Volume|Fig Figure|al alinéa"
-        "|op opus|th thermostat|" + "|".join(f"{day} {name}" for day, name in _DAYS.items()),
+        "|op opus|th thermostat|coef coefficient|Coef Coefficient|"
+        + "|".join(f"{day} {name}" for day, name in _DAYS.items()),
     },
     bare="Mme Mmes Mlle Dr Pr Me St Ste no nos bd Bd",
     spaced=True,
@@ -53,6 +54,7 @@ _UNITS = (
         "|Gbit/s gigabit par seconde|pts point|mAh milliampère-heure|Mpx mégapixel"
         "|mmHg millimètre de mercure|bpm battement par minute"
         "|L/100_km litre aux cent kilomètres|l/100_km litre aux cent kilomètres"
+        "|Nm newton-mètre|mmol millimole|j jour|cp comprimé"
         "|M€ million d'euros|M_€ million d'euros|Md€ milliard d'euros",
     )
     | tables.nouns(

@@ -44,8 +44,8 @@ _OPEN_IN_CODE = re.compile(r"(?:[=<>]=?|===|!={0,2}|[-+*]=?)\Z")
 _COMPARED_IN_CODE = {"=": "=", "!": "≠", "<": "≤", ">": "≥"}
 _OPERAND_BEFORE = re.compile(r"[^\W]|[)\]\"']")
 _POWER = re.compile(r"\^(?P<number>-?\d+)")
-_NUMBERED = re.compile(r"#(?:[A-Z]?\d|[A-Z]{1,8}-\d)")
-_OPEN_NUMBERED = re.compile(r"#[A-Z]{0,8}-?\Z")
+_NUMBERED = re.compile(r"#(?:[A-Z ]?\d|[A-Z]{1,8}-\d)")
+_OPEN_NUMBERED = re.compile(r"#(?: |[A-Z]{0,8}-?)\Z")
 _OPEN_POWER = re.compile(r"\^-?\d*\Z")
 
 _LABELLED = re.compile(r"([^\W\d_]+) \Z")

@@ -19,7 +19,8 @@ _ABBREVIATIONS = tables.abbreviations(
         "|p.ej por ejemplo|aprox aproximadamente|Aprox Aproximadamente|tel teléfono|Tel Teléfono"
         "|EE.UU Estados Unidos|vs versus|Av avenida|Avda avenida|dpto departamento"
         "|izq izquierda|dcha derecha|i.e es decir|P.ej Por ejemplo|Pza plaza"
-        "|incl incluido|ref referencia|Ref Referencia|RR.HH recursos humanos|JJ.OO Juegos Olímpicos"
+        "|incl incluido|ref referencia|Ref Referencia|ext extensión|Ext Extensión"
+        "|RR.HH recursos humanos|JJ.OO Juegos Olímpicos"
         "|CC.AA comunidades autónomas|pers personas|cdtas cucharaditas|cdta cucharadita"
         "|izda izquierda|Temp Temperatura|C.P código postal|cda cucharada|cdas cucharadas",
         Kind.SYMBOL: "Sr._y señor y|Dr._y doctor y|Sra._y señora y|D._y don y"
@@ -34,14 +35,18 @@ _ABBREVIATIONS = tables.abbreviations(
         "|ene enero|feb febrero|abr abril|jun junio|jul julio|ago agosto|sept septiembre"
         "|oct octubre|nov noviembre|dic diciembre",
         Kind.NUMBER: "Cód Código|cód código|núm número|Núm Número"
-        "|Máx Máximo|Mín Mínimo|apdo apartado|op opus|min minuto"
+        "|Máx Máximo|Mín Mínimo|apdo apartado|op opus|min minuto|apto apartamento|Apto Apartamento"
+        "|depto departamento|Depto Departamento|Cra Carrera|Cl Calle|Mz Manzana|Lt Lote"
         "|"
         + "|".join(f"{day} {name}" for day, name in _DAYS.items())
         + "|No Número|pág página|págs páginas|p página|cap capítulo|art artículo|Art Artículo"
         "|vol volumen|fig figura|máx máximo|mín mínimo",
     },
     spaced=True,
-) | {"hab": Abbreviation("habitación", Kind.NUMBER, "habitantes")}
+) | {
+    "hab": Abbreviation("habitación", Kind.NUMBER, "habitantes"),
+    "c/": Abbreviation("cada", Kind.NUMBER, bare=True),
+}
 _UNITS = (
     tables.nouns(
         tables.plural_s,
@@ -52,7 +57,7 @@ _UNITS = (
         "|kWh kilovatio hora|Hz hercio|kHz kilohercio|MHz megahercio|GHz gigahercio|kB kilobyte"
         "|MB megabyte|GB gigabyte|TB terabyte|Mbps megabit por segundo"
         "|Mb/s megabit por segundo|Gb/s gigabit por segundo|Mbit/s megabit por segundo"
-        "|Mb megabit|Gb gigabit|MB/s megabyte por segundo"
+        "|Mb megabit|Gb gigabit|Nm newton metro|mmol milimol|MB/s megabyte por segundo"
         "|Gbps gigabit por segundo|mAh miliamperio hora|lpm latido por minuto|pts punto"
         "|mmHg milímetro de mercurio|fps fotograma por segundo"
         "|dB decibelio|CV caballo|l/100_km litro a los cien kilómetros"

@@ -75,7 +75,8 @@ class AmountWords:
                 unit = part
             if not unit:
                 return end, words
-            words += f" {lang.per} {unit}"
+            space = " " if lang.spaced else ""
+            words += f"{space}{lang.per}{space}{unit}"
             end += len(part) + 1
         return end, words
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from realtime_tts.text.languages.chinese_words import cardinal, date, time, year
-from realtime_tts.text.languages.rules import ratios, rule
+from realtime_tts.text.languages.rules import ratios, rule, vehicles
 
 _MEASURE = (
     "(?:小时|公顷|英寸|层(?=楼)|代(?=人)|手(?=准)|级(?=台)|下(?![午半周面])|[队班](?=人)|分钟|公里|公斤|公分|美元|欧元|英镑|港元|星期|平方|立方|毫升|毫米|厘米|千克|千米|年(?!级)|次(?!方|元)|分(?!之)"
@@ -22,6 +22,8 @@ _CODES = (
     "|错误码?|错误代码|状态码|端口号?)(?:是|为|：|:)?\\s?"
 )
 _CALLS = "(?:拨打|拨|打|致电|呼叫|热线|电话|报警|火警|急救|客服|号码)(?:是|为|：|:)?\\s?"
+
+_BEFORE_DAY = r"(?:预计|[将定]于|截止到?|截至|到期日?|日期)[是为：:]?\s?"
 
 BEHIND = re.compile(
     r"(?s:.*\d)\D?|.*\d[元次]/|985、\d{0,2}|(?:\+86 ?)?(?:1[3-9]\d ?(?:\d{1,4} ?\d{0,3})?)?"
@@ -73,6 +75,15 @@ def _fraction(match: re.Match[str]) -> str | None:
     return f"{'百' if below == 100 else cardinal(below)}分之{cardinal(above)}"
 
 
+def _rated(match: re.Match[str]) -> str:
+    return f"{_number(match['one'])}，满分{_number(match['two'])}"
+
+
+def _day(match: re.Match[str]) -> str | None:
+    day, month = int(match["day"]), int(match["month"])
+    return date(day, month, None, "") if 1 <= day <= 31 and 1 <= month <= 12 else None
+
+
 def _time(match: re.Match[str]) -> str:
     return time(int(match["hour"]), int(match["minute"]), None, "") + "到"
 
@@ -101,7 +112,19 @@ RULES = (
     rule(rf"(?:19|20)\d\d(?=[届级款版]|{_YEARLY})", _spelled),
     rule(r"0\d(?=[年后级届])|[5-9]\d(?=年(?:\d{1,2}月|[春夏秋冬初末底]))", _spelled),
     rule(r"[05-9][05](?=后(?![来面天年]))", _spelled),
-    rule(r"\d{3,4}(?=室|房)|\d{3}(?=路)", _spelled),
+    rule(r"(?P<n>\d{1,2})(?=[A-L](?:座|号))", lambda m: _number(m["n"])),
+    rule(r"\d{1,2}(?=[A-L])", lambda m: _number(m.group()), r"座位号?[是为：:]?\s?"),
+    rule(
+        r"(?P<one>1\d\d)/(?P<two>\d{2,3})(?=[ABCY](?!\w))",
+        lambda m: f"{year(m['one'])}，{_number(m['two'])}",
+    ),
+    rule(
+        r"\d{4,6}",
+        _spelled,
+        r"[京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼][A-Z]·?",
+    ),
+    rule(r"\d{3,}(?!\d)", _spelled, r"#[A-Z]{1,8}-"),
+    rule(r"\d{3,4}(?=号?房|室|教室)|\d{3}(?=路)", _spelled),
     rule(
         r"985(?=[高院大、])|211(?=[高院大工])|996(?=工作|加班)|315(?=晚会)|618(?=[大购活])",
         _spelled,
@@ -122,12 +145,15 @@ RULES = (
         r"(?P<one>\d{2,3})/(?P<two>\d{2,3})(?:mmHg|毫米汞柱)",
         lambda m: f"{cardinal(int(m['one']))}比{cardinal(int(m['two']))}毫米汞柱",
     ),
-    rule(r"(?P<n>\d+)次/(?=[分天日周小月年])", lambda m: cardinal(int(m["n"])) + "次每"),
+    rule(r"(?P<one>\d\.\d+)/(?P<two>5|10)(?![\d/.])", _rated),
+    rule(r"(?P<month>1?\d)/(?P<day>[123]?\d)(?![\d/.])", _day, _BEFORE_DAY),
     rule(r"(?P<above>\d+)/(?P<below>\d+)(?![\d/])", _fraction),
     rule(rf"(?P<below>-?)(?P<one>{_NUMBER})[~～](?P<to>-?)(?=\d)", _degrees),
     rule(r"-(?=\d{1,4}[年月日号点])", lambda m: "到", "[年月日号点]"),
     rule(r"(?P<n>\d+)-(?=\d+=)", lambda m: _number(m["n"]) + "减"),
     rule(r"(?P<n>\d+)[x×](?=\d)", lambda m: _number(m["n"]) + "乘"),
-    rule(rf"(?P<n>{_NUMBER})元/(?=\w)", lambda m: _number(m["n"]) + "元每"),
+    *vehicles(lambda n: year(str(n)) if n > 99 else cardinal(n)),
+    rule(r"(?P<n>\d{1,3}(?:,\d{3})+|\d+)\.00(?=元)", lambda m: _number(m["n"].replace(",", ""))),
+    rule(r"(?P<n>\d{2,4})M(?![A-Za-z\d])", lambda m: _number(m["n"]) + "兆"),
     *ratios(cardinal, "比", "比"),
 )

@@ -18,9 +18,14 @@ _BARE = frozenset((Kind.SYMBOL, Kind.ZIP))
 _ZIP = re.compile(r",? \d{5}(?!\d)")
 _OPEN_ZIP = re.compile(r",?(?: \d{0,5})?")
 _DATE_BEHIND = re.compile(r"[,:]? (?P<word>\w+)")
-_HOURS_BEHIND = re.compile(r"(?<!So)(?: ?:)? \d{1,2}(?: ?h|[-–]\d)|(?: ?:)? \d{1,2}:[0-5]\d")
+_HOURS_BEHIND = re.compile(
+    r"(?: ?:)? \d{1,2}(?::[0-5]\d|[-–]\d{1,2} ?(?:h|Uhr)(?!\w))| ?: \d{1,2}[-–]\d"
+    r"|(?<!So)(?: ?:)? \d{1,2} ?(?:h|Uhr)"
+)
 """Hours behind the short name of a day: Sa 10-14 Uhr, Sam : 9h-13h; So is a word, too."""
-_OPEN_HOURS_BEHIND = re.compile(r"(?: ?:)?(?: (?:\d{1,2}(?: |[-–]|:[0-5]?)?)?)?\Z")
+_OPEN_HOURS_BEHIND = re.compile(
+    r"(?: ?:)?(?: (?:\d{1,2}(?:[-–]\d{0,2})? ?(?:h|Uh?r?)?|\d{1,2}:[0-5]?)?)?\Z"
+)
 _OPEN_DATE_BEHIND = re.compile(r"[,:]?(?: \w*)?\Z")
 _YEAR = re.compile(r" ?\d{3,4}(?![\w%]|[.,]\d)")
 _OPEN_YEAR = re.compile(r" ?(?:\d{0,4}|\d{3,4}[.,])\Z")

@@ -25,8 +25,9 @@ _HYPHENED = tables.entries(
     "|sec second|min minute|hr hour|wk week|mo month|yr year"
 )
 """Units behind a number and a hyphen: a 12-oz steak."""
-_OFTEN = r"(?=/day|/week|/month| (?:daily|weekly|an?|per|each|every)(?!\w))"
+_OFTEN = r"(?=/(?:day|week|wk|month|mo|year|yr)(?!\w)| (?:daily|weekly|an?|per|each|every)(?!\w))"
 _DOSES = tables.entries("mg milligram|mcg microgram|g gram|IU international_unit|units unit")
+_TIME = r"(?P<hour>1?\d)(?::(?P<minute>[0-5]\d))?(?P<half>[ap])"
 _plainly = linked(say.cardinal, " ")
 _SOME = r"(?P<one>\d{1,3})/(?P<two>\d{1,3})"
 
@@ -141,10 +142,9 @@ RULES = (
         r"(?:[3-9]\d|\d{3})(?:/\d{1,3}){2}(?![\w/])",
         lambda m: ", ".join(say.cardinal(int(n)) for n in m.group().split("/")),
     ),
-    rule(
-        r"(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)(?P<half>[ap])(?!\w)",
-        lambda m: say.time(int(m["hour"]), int(m["minute"]), None, f"{m['half']}m"),
-    ),
+    rule(rf"{_TIME}(?![\w-])", read.short_time),
+    rule(rf"{_TIME}(?P<to>[-–](?=\d{{1,2}}(?::[0-5]\d)?[ap](?!\w)))", read.short_time),
+    rule(rf"{_TIME}(?!\w)", lambda m: read.short_time(m, at_end=True), r"\d[ap][-–]"),
     rule(
         r"(?P<one>20)/(?P<two>(?!20)[1-9]\d0?)(?![\w/])", _plainly, r"\b[Vv]ision\b[\w ,:/]{0,30}"
     ),
@@ -183,7 +183,7 @@ RULES = (
         lambda m: f"{say.pairs(m['a'])} {say.pairs(m['b'])}",
     ),
     rule(rf"(?P<a>{_AIRCRAFT})(?!\w)", lambda m: say.pairs(m["a"]), r"(?i:boeing|the|an?)\s\Z"),
-    rule(r"\d{4}(?: \d{4}){2}(?:(?: \d{4})+(?: \d\d)?| \d\d)(?!\w)", read.groups),
+    rule(r"(?!(?:(?:19|20)\d\d ?){3})\d{4}(?: \d{4}){2,}(?: \d\d)?(?!\w)", read.groups),
     rule(
         r"(?!\d{4}-[01]\d-\d\d(?!\d)|(?:1-)?\d{3}-\d{3}-\d{4}(?!\d))\d+(?:-\d+){2,}(?![\w-])",
         read.groups,
@@ -275,8 +275,8 @@ RULES = (
         lambda m: f"{say.decimal(m['n'])} billion",
     ),
     rule(
-        r"(?P<n>\d\d+|\d\.\d)[kK](?!\w| (?:run|race|runner|walk|training)(?!\w))",
-        lambda m: f"{say.decimal(m['n'])} thousand",
+        r"(?P<n>\d\d+|\d\.\d)[kK](?P<mi> mi)?(?!\w| (?:run|race|runner|walk|training)(?!\w))",
+        lambda m: f"{say.decimal(m['n'])} thousand" + (" miles" if m["mi"] else ""),
         r"(?<!\b[Aa] )(?<![A-Za-z\d]-)\Z",
     ),
     rule(
@@ -301,7 +301,7 @@ RULES = (
 BEHIND = re.compile(
     r"\d{1,3}/\d{1,2}|10(?:40|9[589])|(?:\d{1,2}[-–])?\d{1,2}x|1:\d{1,3}|10K"
     r"|[\d.]+ ?(?:oz|lb)\)?|[\d.]+[\"”″](?: ?[x×] ?\d+[\"”″])?"
-    r"|\d+ ?(?:[GTM]B|k?W)|[45]0\d|\d+ [NW]"
+    r"|\d+ ?(?:[GTM]B|k?W)|[45]0\d|\d+ [NW]|[\d.–-]+ in(?: of)?"
 )
 """Text from a number on behind which the rules look at another word."""
 

@@ -35,7 +35,7 @@ _ABBREVIATIONS = tables.abbreviations(
         Kind.NUMBER: "no numéro|nos numéros|p page"
         "|pp pages|chap chapitre|art article|vol volume|fig figure|min minimum|éd édition"
         "|Max Maximum|Min Minimum|Chap Chapitre|Art Article|Vol Volume|Fig Figure|al alinéa"
-        "|op opus|th thermostat|coef coefficient|Coef Coefficient|"
+        "|op opus|th thermostat|coef coefficient|coeff coefficient|Coef Coefficient|"
         + "|".join(f"{day} {name}" for day, name in _DAYS.items()),
     },
     bare="Mme Mmes Mlle Dr Pr Me St Ste no nos bd Bd",
@@ -54,7 +54,8 @@ _UNITS = (
         "|Gbit/s gigabit par seconde|pts point|mAh milliampère-heure|Mpx mégapixel"
         "|mmHg millimètre de mercure|bpm battement par minute"
         "|L/100_km litre aux cent kilomètres|l/100_km litre aux cent kilomètres"
-        "|Nm newton-mètre|mmol millimole|j jour|cp comprimé"
+        "|Nm newton-mètre|kVA kilovoltampère|kms kilomètre|Ah ampère-heure|mmol millimole"
+        "|j jour|cp comprimé"
         "|M€ million d'euros|M_€ million d'euros|Md€ milliard d'euros",
     )
     | tables.nouns(
@@ -69,6 +70,8 @@ _UNITS = (
     )
     | {
         "m²": Noun("mètre carré", "mètres carrés"),
+        "mm²": Noun("millimètre carré", "millimètres carrés"),
+        "ºC": tables.plural_s("degré Celsius"),
         "km²": Noun("kilomètre carré", "kilomètres carrés"),
         "cm²": Noun("centimètre carré", "centimètres carrés"),
         "m³": Noun("mètre cube", "mètres cubes"),

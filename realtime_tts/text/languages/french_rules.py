@@ -63,7 +63,8 @@ _CODE = (
 )
 """Text before a number that is read digit by digit; a post code is not."""
 _PARTS = (
-    r"\b(?i:page|étape|partie|épisode|question|tour|niveau|note)(?: est)?(?: de)?(?:[ \u00a0]?:)?\s"
+    r"\b(?i:page|étape|partie|épisode|question|tour|niveau|note|risque|indice)"
+    r"(?: est)?(?: de)?(?:[ \u00a0]?:)?\s"
 )
 _KINGS = (
     "Louis|Henri|François|Napoléon|Charles|Philippe|Paul|Benoît|Élisabeth|Elisabeth|Guillaume"
@@ -130,6 +131,15 @@ def _hours_and_minutes(match: re.Match[str]) -> str:
     return f"{hours} {count(minute, 'f')} minute{'s' if minute > 1 else ''}"
 
 
+def _lasting(match: re.Match[str]) -> str | None:
+    """Read hours that are no time of day: 35h, 151,67 h."""
+    number, part = int(match["n"]), match["part"]
+    if not part:
+        return f"{count(number, 'f')} heures" if number > 24 else None
+    zero = "zéro " if part[0] == "0" else ""
+    return f"{cardinal(number)} virgule {zero}{cardinal(int(part))} heure{'s' * (number > 1)}"
+
+
 def _timed(match: re.Match[str]) -> str:
     """Read the time of a race, in hours, minutes, seconds and parts: 2h01'39", 9"58."""
     found = match.groupdict()
@@ -167,7 +177,7 @@ def _joined(match: re.Match[str]) -> str:
 
 RULES = (
     rule(_PHONE, _dial),
-    rule(r"(?P<phone>[12](?: \d\d){3}(?: \d{3}){2})(?!\w)", _dial),
+    rule(r"(?P<phone>[12](?: \d\d){3}(?: \d{3}){2}|\d\d \d\d(?: \d{3}){3})(?!\w)", _dial),
     shared.seats(cardinal, "sièges?|places?|rangée|porte|quai|voie"),
     *shared.long_codes(cardinal),
     *shared.vehicles(cardinal),
@@ -200,6 +210,7 @@ RULES = (
         _dated,
         r"\b(?:[Ll]e|[Dd]u|[Aa]u)\s",
     ),
+    rule(r"(?P<day>[2-9])/(?P<month>1[0-2])(?![\w/])", _dated, r"\b(?:[Ll]e|[Dd]u)\s"),
     rule(
         r"(?P<day>1[3-9]|2\d|3[01])/(?P<month>\d)(?![\w/])",
         _dated,
@@ -217,8 +228,8 @@ RULES = (
         lambda m: f"{count(int(m['n']), 'f')} à {count(int(m['to']), 'f')} heures",
     ),
     rule(
-        r"(?P<n>\d{2,3}) ?h(?!\w| ?\d)",
-        lambda m: f"{count(n, 'f')} heures" if (n := int(m["n"])) > 24 else None,
+        r"(?P<n>\d{1,3})(?:,(?P<part>\d{1,2}))? ?h(?!\w| ?\d)",
+        _lasting,
     ),
     rule(r"(?:(?P<hour>\d{1,2})h)?(?P<minute>\d{1,2})['’′](?P<second>\d\d)[\"”″]", _timed),
     rule(r"(?P<second>\d{1,2})[\"”″](?P<part>\d\d?)(?!\w)", _timed),
@@ -233,6 +244,7 @@ RULES = (
     rule(r"(?:1/2|½) (?=c\. à )", lambda m: "une demi-"),
     rule(r"(?:1/2|½)(?= (?P<noun>\w+))", _half),
     rule(rf"{_NUMBER}(?= (?P<noun>[^\W\d_][\w-]+))", _one, unless=_LABELS),
+    shared.laps(cardinal, "virgule"),
     *shared.ratios(cardinal, " pour ", " à "),
     *shared.inches(
         cardinal,

@@ -28,7 +28,8 @@ _ABBREVIATIONS = tables.abbreviations(
         "|lt laut|geb geboren|gest gestorben|vs versus|zzt zurzeit|Tel Telefon|gem gemäß"
         "|Abs Absatz|p.a pro Jahr|Gem Gemäß|u und|zw zwischen|Zw Zwischen|ggü gegenüber"
         "|Erw Erwachsene|tgl täglich|Temp Temperatur|Geb Geboren|Urt Urteil"
-        "|i.V.m in Verbindung mit|geschl geschlossen|erb erbaut|Tabl Tabletten",
+        "|i.V.m in Verbindung mit|geschl geschlossen|mtl monatlich|jährl jährlich|erb erbaut"
+        "|Tabl Tabletten",
         Kind.LAST: "usw und so weiter|etc et cetera|usf und so fort|u.v.m und vieles mehr"
         "|o.Ä oder Ähnliches|u.Ä und Ähnliches|v.Chr vor Christus|n.Chr nach Christus"
         "|MwSt Mehrwertsteuer|Jh Jahrhundert|Aufl Auflage|Str Straße|str straße"
@@ -43,7 +44,7 @@ _ABBREVIATIONS = tables.abbreviations(
         "|Vertragsnr Vertragsnummer"
         "|Sendungsnr Sendungsnummer|Auftragsnr Auftragsnummer|Policennr Policennummer"
         "|Schadennr Schadennummer|Zählernr Zählernummer|Kontonr Kontonummer|Telefonnr Telefonnummer"
-        "|Steuernr Steuernummer|Vorgangsnr Vorgangsnummer|Ticketnr Ticketnummer"
+        "|Steuernr Steuernummer|Vorgangsnr Vorgangsnummer|Ticketnr Ticketnummer|Rufnr Rufnummer"
         "|Bestellnr Bestellnummer|Artikelnr Artikelnummer|Art.-Nr Artikelnummer"
         "|Best.-Nr Bestellnummer|Kd.-Nr Kundennummer|op Opus|Gr Größe"
         "|So Sonntag|Gl Gleis|Zi Zimmer|Kl Klasse|Az Aktenzeichen",
@@ -62,7 +63,7 @@ _UNITS = (
         "|km2 Quadratkilometer|m3 Kubikmeter|l Liter|ml Milliliter"
         "|cl Zentiliter|dl Deziliter|hl Hektoliter|km/h Kilometer pro Stunde"
         "|m/s Meter pro Sekunde|m² Quadratmeter|km² Quadratkilometer|cm² Quadratzentimeter"
-        "|m³ Kubikmeter|ha Hektar|ct Cent"
+        "|mm² Quadratmillimeter|Tkm tausend Kilometer|m³ Kubikmeter|ha Hektar|ct Cent"
         "|qm Quadratmeter|TL Teelöffel|EL Esslöffel|l/100_km Liter auf einhundert Kilometer",
     )
     | tables.nouns(
@@ -89,10 +90,12 @@ _UNITS = (
             "kWh": Noun("Kilowattstunde", "Kilowattstunden", "f"),
             "Pkt. Pkt Pkte.": Noun("Punkt", "Punkte"),
             "Pers. Pers": Noun("Person", "Personen", "f"),
-            "Tabl. Tabl": Noun("Tablette", "Tabletten", "f"),
+            "Tabl. Tabl Tbl. Tbl": Noun("Tablette", "Tabletten", "f"),
             "Mon. Mon": Noun("Monat", "Monate"),
             "J.": Noun("Jahr", "Jahre", "n"),
             "kcal": Noun("Kilokalorie", "Kilokalorien", "f"),
+            "Ah": Noun("Amperestunde", "Amperestunden", "f"),
+            "Msp. Msp": Noun("Messerspitze", "Messerspitzen", "f"),
             "mAh": Noun("Milliamperestunde", "Milliamperestunden", "f"),
             "M€": Noun("Million Euro", "Millionen Euro", "f"),
             "k€ T€": tables.invariable("tausend Euro"),
@@ -185,7 +188,8 @@ GERMAN = Language(
     powers={"2": "hoch zwei", "3": "hoch drei", "": "hoch"},
     per="pro",
     divisors=tables.entries(
-        "h Stunde|Std Stunde|Tag Tag|Mon Monat|Pers Person|l Liter|Woche Woche|Monat Monat"
+        "h Stunde|Std Stunde|Tag Tag|Mon Monat|mtl Monat|Pers Person|l Liter|Woche Woche"
+        "|Monat Monat"
         "|Jahr Jahr|Nacht Nacht|Person Person"
         "|Stück Stück|Stunde Stunde|Minute Minute|kg Kilogramm|km Kilometer"
     ),

@@ -40,6 +40,11 @@ CODE = (
 EMERGENCY = (
     r"(?:Not(?:ruf|fall)|Polizei|Feuerwehr|unter(?: der)?|[Rr]uf\w*|[Ww]ähl\w*)(?: Sie)?(?: die)?\s"
 )
+SCORED = (
+    r"\b(?i:gew[ao]nn\w*|gewonnen|siegten?|verlor\w*|endstand|spielstand|schlug\w*)\b"
+    r"[^.!?,\d]*(?<!um )(?<!bis )(?<!ab )"
+)
+"""Text before 24:18 that says that it is a score, and no time."""
 DOTTED = "Min|Std|Sek|Stk"
 OPENERS = (
     r"(?:Ab|Aber|Also|Am|An|Auf|Bei|Bis|Bitte|Da|Dabei|Dafür|Danach|Dann|Darum|Das|Dein|Deine|Dem|Den|Denn|Der|Deshalb"

@@ -45,7 +45,7 @@ BEHIND = re.compile(
     r"|\d{1,2}\.[–/-]\d{1,2}\.|\d{1,2}\. (?:bis|und|oder|–|bis zum|\d{1,2}\.)|\d{1,2}\.\d{1,2}\."
     rf"|\d{{1,2}}\. (?:bis|und|oder|–|bis zum) \d{{1,2}}\.|\d{{1,2}}\. (?:{'|'.join(_SHORT)})\."
     rf"|\d{{1,2}} x|\d+ (?:{cues.DOTTED})\.|\d{{1,3}}/\d{{1,3}}|\d{{1,3}}x"
-    rf"|\d{{1,2}}:\d\d(?::\d\d)? Std\."
+    rf"|\d{{1,2}}:\d\d(?::\d\d)? Std\.|\d{{1,3}}:\d{{2,3}}"
 )
 """Text from a number on behind which the rules look at another word."""
 
@@ -146,8 +146,8 @@ def _ending(units: Mapping[str, Noun]) -> Words:
 
 def _hyphened(units: Mapping[str, Noun]) -> Words:
     def said(match: re.Match[str]) -> str:
-        unit = units[match["unit"]].one if match["unit"] in units else "Euro"
-        return f"{cardinal(int(match['n']))}-{unit}-"
+        unit = units[match["unit"]].many if match["unit"] in units else "Euro"
+        return f"{shared.decimal(cardinal, 'Komma', match['n'])}-{unit}-"
 
     return said
 
@@ -166,7 +166,7 @@ def _hours(match: re.Match[str]) -> str:
     return f"{words} und {count(second, 'f')} Sekunde{'n' if second != 1 else ''}"
 
 
-_spelled = shared.spelled(cardinal)
+_spelled, _to = shared.spelled(cardinal), shared.linked(cardinal, " zu ")
 
 
 _over = shared.linked(cardinal, " zu ", " Millimeter Quecksilbersäule")
@@ -255,7 +255,7 @@ _FORMS = (
     rule(r"\d{2}(?: \d{3}){3}", _spelled, r"\bI[Dd](?:-Nr\.)?:?\s"),
     *shared.long_codes(cardinal),
     rule(rf"{_PRESSURE}(?P<unit> mmHg)(?!\w)", _over),
-    rule(rf"{_PRESSURE}(?![\d/])", _over, r"\bBlutdruck\w*[\w ]{0,20}:? "),
+    rule(rf"{_PRESSURE}(?![\d/])", _over, r"\b(?:Blutdruck\w*|RR)\b[\w ]{0,20}:? "),
     *shared.parts_of(
         cardinal, "von", cues.PARTS, "Aufgaben|Fragen|Punkten?|Sternen?|Schritten?|Seiten"
     ),
@@ -283,8 +283,16 @@ _FORMS = (
     rule(
         r"(?P<one>\d{1,3}):(?P<two>\d{1,4})(?![\d:])",
         shared.linked(cardinal, " zu "),
-        r"\b(?:Verhältnis(?: von)?|Maßstab(?: von)?|Ratio|verdünnt)(?: ist)?\s",
+        r"\b(?:\w*[Vv]erhältnis(?: von)?|Maßstab(?: von)?|Ratio|verdünnt)(?: ist)?\s",
     ),
+    rule(r"(?P<one>\d{1,3}):(?P<two>\d{1,3})(?= (?:Toren?|Punkten?)(?!\w))", _to),
+    rule(r"(?P<one>\d{1,3}):(?P<two>(?!00)\d{1,3})(?![\d:]| Uhr)", _to, cues.SCORED),
+    rule(
+        r"(?P<month>0[1-9]|1[0-2])/(?P<year>\d\d)(?![\d/])",
+        lambda m: f"{MONTHS[int(m['month']) - 1]} {_number(2000 + int(m['year']))}",
+        r"\b(?:HU|TÜV|EZ|MHD|[Gg]ültig bis)(?: zum| bis)?:? ",
+    ),
+    shared.laps(cardinal, "Komma"),
     *shared.ratios(cardinal, " zu ", " zu "),
 )
 
@@ -313,7 +321,7 @@ def rules(units: Mapping[str, Noun]) -> tuple[Rule, ...]:
         rule(one, _one(""), unless=cues.LABELS),
         *_ORDINALS,
         rule(and_a_half, _and_a_half(units)),
-        rule(rf"(?P<n>\d+)-(?P<unit>{unit}|€)-(?=[A-ZÄÖÜ])", _hyphened(units)),
+        rule(rf"(?P<n>\d+(?:,\d)?)-(?P<unit>{unit}|€)-(?=[A-ZÄÖÜ])", _hyphened(units)),
         rule(half, _half("dative", units), cues.DATIVE),
         rule(half, _half("accusative", units), cues.ACCUSATIVE),
         rule(half, _half("", units)),

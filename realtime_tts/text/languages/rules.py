@@ -149,12 +149,12 @@ def rated(words: Callable[[int], str], comma: str, of: str) -> Callable[[re.Matc
     """Return a function that says a rating with decimals, which are said one by one: 4,7/5."""
 
     def said(match: re.Match[str]) -> str:
-        return f"{_decimal(words, comma, match['one'])} {of} {words(int(match['two']))}"
+        return f"{decimal(words, comma, match['one'])} {of} {words(int(match['two']))}"
 
     return said
 
 
-def _decimal(words: Callable[[int], str], comma: str, number: str) -> str:
+def decimal(words: Callable[[int], str], comma: str, number: str) -> str:
     """Say a number whose decimals, if it has any, are said one by one."""
     whole, _, part = number.partition(",")
     return " ".join([words(int(whole)), *([comma] if part else []), *map(words, map(int, part))])
@@ -164,7 +164,7 @@ def multiples(words: Callable[[int], str], comma: str, noun: str) -> Rule:
     """Make a rule for how many times, 3x or 1,5x, unless it is a part of a formula."""
     return rule(
         rf"(?P<n>\d{{1,3}}(?:,\d{{1,2}})?)x{OF_WORDS}",
-        lambda match: f"{_decimal(words, comma, match['n'])} {noun}",
+        lambda match: f"{decimal(words, comma, match['n'])} {noun}",
         unless=r"[-+=−*(]\s?",
     )
 
@@ -180,7 +180,7 @@ def inches(
     return (
         rule(
             r"(?P<n>(?:[2-9]|[1-9]\d{1,2})(?:,\d{1,2})?)[\"”″]",
-            lambda match: f"{_decimal(words, comma, match['n'])} {noun}",
+            lambda match: f"{decimal(words, comma, match['n'])} {noun}",
             UNQUOTED,
         ),
         rule(rf"({'|'.join(half)})[\"”″]", lambda match: half[match[1]], rf"{UNQUOTED}(?<!\d )"),
@@ -197,6 +197,14 @@ def vehicles(words: Callable[[int], str]) -> tuple[Rule, ...]:
             r"\dZ?R\d\d |/\d\d Z?R\d\d ",
         ),
         rule(r"(?P<one>\d{1,2})W-?(?P<two>\d\d)(?!\w)", linked(words, " W ")),
+    )
+
+
+def laps(words: Callable[[int], str], comma: str) -> Rule:
+    """Make a rule for the time of a lap, which is no time of day: 1:21,046 or 3:31,24 min."""
+    return rule(
+        r"(?P<one>\d{1,2}):(?P<two>[0-5]\d,\d{1,3})(?!\d)(?: ?min(?!\w))?",
+        lambda match: f"{words(int(match['one']))} {decimal(words, comma, match['two'])}",
     )
 
 

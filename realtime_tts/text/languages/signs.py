@@ -30,7 +30,7 @@ _LOWERED_RUN = re.compile(f"[{_LOWERED}]+")
 _DIGITS = str.maketrans(_RAISED + _LOWERED + "⁻", "01234567890123456789-")
 _OPERAND = re.compile(
     rf"(?:[\d)%π²³{_RAISED}{''.join(VULGAR)}]|(?<![^\s(\d*×÷+=])[A-Za-z]"
-    r"|(?<=[\s(=][-−])[A-Za-z]|\b[A-Z]{3}) ?\Z"
+    r"|(?<=[\s(=][-−])[A-Za-z]) ?\Z"
 )
 _SPACED = frozenset("-−/±:")
 _OPERATOR = re.compile(rf"[-+=×÷*/−±:] ?(?=[\d√π({SIGNS}]|[−±-]\d|[A-Za-z](?![A-Za-z0-9_]))")
@@ -334,7 +334,7 @@ class SignReader:
         behind = re.compile(r"\w+").match(text, at + 1)
         unit = lang.divisors.get(behind.group()) if behind else None
         letter = _VARIABLE.search(before)
-        measured = letter is None or letter.group() in lang.units
+        measured = letter is None or letter.group() in (*lang.units, *lang.clock_words)
         if unit and behind and measured and before[-1:].islower() and not _PATH.search(before):
             return Reading(behind.end() - at, f"{lang.per} {unit}")
         divided = lang.operators.get("/")

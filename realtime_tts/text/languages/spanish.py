@@ -19,7 +19,8 @@ _ABBREVIATIONS = tables.abbreviations(
         "|p.ej por ejemplo|aprox aproximadamente|Aprox Aproximadamente|tel teléfono|Tel Teléfono"
         "|EE.UU Estados Unidos|vs versus|Av avenida|Avda avenida|dpto departamento"
         "|izq izquierda|dcha derecha|i.e es decir|P.ej Por ejemplo|Pza plaza"
-        "|incl incluido|ref referencia|Ref Referencia|ext extensión|Ext Extensión"
+        "|incl incluido|ref referencia|Ref Referencia|Expte expediente|expte expediente"
+        "|ext extensión|Ext Extensión"
         "|RR.HH recursos humanos|JJ.OO Juegos Olímpicos"
         "|CC.AA comunidades autónomas|pers personas|cdtas cucharaditas|cdta cucharadita"
         "|izda izquierda|Temp Temperatura|C.P código postal|cda cucharada|cdas cucharadas",
@@ -35,7 +36,8 @@ _ABBREVIATIONS = tables.abbreviations(
         "|ene enero|feb febrero|abr abril|jun junio|jul julio|ago agosto|sept septiembre"
         "|oct octubre|nov noviembre|dic diciembre",
         Kind.NUMBER: "Cód Código|cód código|núm número|Núm Número"
-        "|Máx Máximo|Mín Mínimo|apdo apartado|op opus|min minuto|apto apartamento|Apto Apartamento"
+        "|Máx Máximo|Mín Mínimo|apdo apartado|op opus|min minuto|apto apartamento"
+        "|Hab Habitación|Págs Páginas|Pág Página|Apto Apartamento"
         "|depto departamento|Depto Departamento|Cra Carrera|Cl Calle|Mz Manzana|Lt Lote"
         "|"
         + "|".join(f"{day} {name}" for day, name in _DAYS.items())
@@ -74,12 +76,18 @@ _UNITS = (
             "uds. uds ud.": Noun("unidad", "unidades", "f"),
             "págs. págs": tables.plural_s("página", "f"),
             "comp. comp": tables.plural_s("comprimido"),
+            "ptos. ptos pto.": tables.plural_s("punto"),
+            "lts. lts": tables.plural_s("litro"),
+            "grs. grs": tables.plural_s("gramo"),
             "hab. hab": Noun("habitante", "habitantes"),
             "cdta. cdta cdtas. cdtas": tables.plural_s("cucharadita", "f"),
         }
     )
     | {
         "m²": Noun("metro cuadrado", "metros cuadrados"),
+        "mm²": Noun("milímetro cuadrado", "milímetros cuadrados"),
+        "ºC": tables.plural_s("grado Celsius"),
+        "Ah": Noun("amperio hora", "amperios hora"),
         "km²": Noun("kilómetro cuadrado", "kilómetros cuadrados"),
         "cm²": Noun("centímetro cuadrado", "centímetros cuadrados"),
         "m³": Noun("metro cúbico", "metros cúbicos"),
@@ -157,7 +165,8 @@ SPANISH = Language(
     dotted_units=True,
     abbreviations=_ABBREVIATIONS,
     whole_decimals=True,
-    phones=r"[679]\d{2}(?: \d{3}){2}(?= ?[.,;:!?)]|\Z)|[679]\d{8}|[679]\d{2}(?: \d\d){3}"
+    phones=r"(?:\(\d{2,3}\)|\d{2}) \d{4}[ -]\d{4}|[679]\d{2}(?: \d{3}){2}(?= ?[.,;:!?)]|\Z)"
+    r"|[679]\d{8}|[679]\d{2}(?: \d\d){3}"
     r"|9\d \d{3}(?: \d\d){2}|\(\d{2,3}\) \d{3,4}-\d{4}|\d{3}-\d{4}"
     r"|\+\d{1,3}(?:[ .-]\(?\d+\)?){2,5}",
     signs={

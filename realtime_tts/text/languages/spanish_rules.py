@@ -193,7 +193,7 @@ _AMOUNTS = (
     rule(
         r"(?P<one>\d{1,4})/(?P<two>(?:19|20)\d\d)(?![\w/])",
         shared.linked(cardinal, " barra "),
-        r"\b(?:Ley(?: Orgánica)?|Decreto(?:-ley)?"
+        r"\b(?:Ley(?: Orgánica)?|RD|LO|Decreto(?:-ley)?"
         r"|Directiva|Reglamento|Orden|Resolución|Sentencia)\s",
     ),
     rule(
@@ -224,6 +224,11 @@ _AMOUNTS = (
     rule(r"(?P<n>1?\d|20) hab(?!\w|\.?/)", _rooms),
     rule(r"1(?= de la )", lambda m: "una", r"\b[Ll]a\s"),
     rule(r"(?P<hour>\d{1,2})[:.](?P<minute>[0-5]\d) h(?!\w)", _hours),
+    rule(
+        r"(?P<n>[4-9]\d|[12]\d\d)º(?![\w])",
+        lambda m: f"{cardinal(int(m['n']))} grados",
+        r"\b(?:a|hasta|de|unos)\s",
+    ),
     rule(r"(?P<n>[2-9]0)['’]?s(?!\w)", lambda m: cardinal(int(m["n"]))),
     rule(r"(?P<n>\d+)(?: 1/2| ?½)(?!\d)", lambda m: f"{cardinal(int(m['n']))} y medio"),
     rule(r"(?:1/2|½) ?(?P<noun>kg|l|km|m)(?!\w)", lambda m: f"medio {_HALVES[m['noun']]}"),
@@ -239,6 +244,7 @@ _LAST = (
     ),
     shared.multiples(cardinal, "coma", "veces"),
     shared.times(cardinal, "por"),
+    shared.laps(cardinal, "coma"),
     *shared.ratios(cardinal, " a ", " a "),
 )
 

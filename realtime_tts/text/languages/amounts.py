@@ -75,7 +75,8 @@ class AmountWords:
                 name = part.lstrip("0123456789")
                 many = lang.units[name.strip()].many
                 unit = f"{self._plain(part.removesuffix(name))}{' ' if lang.spaced else ''}{many}"
-            if not unit and part.islower() and len(part) > (2 if match["currency"] else 3):
+            longer = 2 if match["currency"] else 3 if match["unit"] else len(part)
+            if not unit and part.islower() and len(part) > longer:
                 unit = part
             if not unit:
                 return end, words

@@ -217,7 +217,7 @@ def month_years(names: Iterable[str], of: str, year: Callable[[int], str]) -> Ru
     return rule(
         r"(?P<month>0[1-9]|1[0-2])/(?P<year>(?:19|20)\d\d)(?![\w/])",
         lambda match: f"{months[int(match['month']) - 1]}{of}{year(int(match['year']))}",
-        unless=r"(?:n[°º]|[Nn]o?[rº]?\.[º°]?|[Nn]úm\.|[Nn]ummer|[Nn]úmero|[Nn]uméro|Az\.|Heft)\s?",
+        unless=r"(?:n[°º]|[Nn]o?[rº]?\.[º°]?|[Nn]úm\.|[Nn]ummer|[Nn]úmero|[Nn]uméro|Az\.|Heft)\s?|/",
     )
 
 

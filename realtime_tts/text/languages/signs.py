@@ -48,7 +48,7 @@ _NUMBERED = re.compile(r"#(?:[A-Z ]?\d|[A-Z]{1,8}-\d)")
 _OPEN_NUMBERED = re.compile(r"#(?: |[A-Z]{0,8}-?)\Z")
 _OPEN_POWER = re.compile(r"\^-?\d*\Z")
 
-_LABELLED = re.compile(r"([^\W\d_]+) \Z")
+_LABELLED, _SPACED_WORD = re.compile(r"([^\W\d_]+) \Z"), re.compile(r"\w \Z")
 _INSIDE = rf"(?:[^\W{NO_SPACES}]|[.@+:/%#?=&~-])*"
 _BEHIND = re.compile(rf"{_INSIDE}\Z")
 _AHEAD = re.compile(_INSIDE)
@@ -281,7 +281,8 @@ class SignReader:
         if is_word_character(before[-1:]):
             letter = lang.sharp and not is_word_character(before[-2:-1]) and before[-1].isupper()
             return Reading(1, lang.sharp) if letter else _NONE
-        if _NUMBERED.match(text, at):
+        comment = text[at + 1 : at + 2] == " " and not _SPACED_WORD.search(before)
+        if _NUMBERED.match(text, at) and not comment:
             return Reading(1, lang.number_sign) if lang.number_sign else _NONE
         if not ended and _OPEN_NUMBERED.match(text, at):
             return None

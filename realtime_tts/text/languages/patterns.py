@@ -93,13 +93,13 @@ class Patterns:
         self.hour = re.compile(rf"(?P<hour>\d{{1,2}}){half}")
         self.hours = re.compile(
             rf"(?P<hour>\d{{1,2}})(?:[{DASHES}]| [-–] )"
-            rf"(?=\d{{1,2}}(?::[0-5]\d)?{half}|\d{{1,2}}:[0-5]\d(?![\d:]))"
+            rf"(?=\d{{1,2}}(?::[0-5]\d)?{half}|\d{{1,2}}:[0-5]\d(?!:?\d))"
         )
         until = rf"(?:[{DASHES}]\d{{1,2}}(?:[.:][0-5]\d)?)?"
         dot = rf"\.(?=[0-5]\d{until}{_SPACE}(?:{_any(language.halves)}){self._end})"
         self.time = re.compile(
             rf"(?P<hour>\d{{1,2}})(?::|{dot})(?P<minute>[0-5]\d)"
-            r"(?::(?P<second>[0-5]\d))?(?![\d:])"
+            r"(?::(?P<second>[0-5]\d))?(?!:?\d)"
             rf"(?:{half})?(?:{_SPACE}(?:{_any(language.clock_words)}){self._end})?"
         )
 
@@ -112,16 +112,16 @@ class Patterns:
         )
         self.day_month = re.compile(
             rf"(?P<day>\d{{1,2}}){ordinal}{dot} (?P<month>{months})(?!\w)"
-            r"(?:\.?,? (?P<year>\d{4})(?![\d:]))?"
+            r"(?:\.?,? (?P<year>\d{4})(?!:?\d))?"
         )
-        self.month_year = re.compile(rf"(?P<month>{months})(?!\w)\.? (?P<year>\d{{4}})(?![\d:])")
+        self.month_year = re.compile(rf"(?P<month>{months})(?!\w)\.? (?P<year>\d{{4}})(?!:?\d)")
         self.month_days = re.compile(
             rf"(?P<month>{months})(?!\w)\.? (?P<one>\d{{1,2}})[{DASHES}](?P<two>\d{{1,2}})"
-            r"(?![\w/-])(?:,? (?P<year>\d{4})(?![\d:]))?"
+            r"(?![\w/-])(?:,? (?P<year>\d{4})(?!:?\d))?"
         )
         self.month_day = re.compile(
             rf"(?P<month>{months})(?!\w)\.? (?P<day>\d{{1,2}}){ordinal}(?![\d:%/]|[.,]\d)"
-            r"(?:,? (?P<year>\d{4})(?![\d:]))?"
+            r"(?:,? (?P<year>\d{4})(?!:?\d))?"
         )
 
 

@@ -18,6 +18,14 @@ _BARE = frozenset((Kind.SYMBOL, Kind.ZIP))
 _ZIP = re.compile(r",? \d{5}(?!\d)")
 _OPEN_ZIP = re.compile(r",?(?: \d{0,5})?")
 _DATE_BEHIND = re.compile(r"[,:]? (?P<word>\w+)")
+_HOURS_BEHIND = re.compile(
+    r"(?: ?:)? \d{1,2}(?::[0-5]\d|[-–]\d{1,2} ?(?:h|Uhr)(?!\w))| ?: \d{1,2}[-–]\d"
+    r"|(?<!So)(?: ?:)? \d{1,2} ?(?:h|Uhr)"
+)
+"""Hours behind the short name of a day: Sa 10-14 Uhr, Sam : 9h-13h; So is a word, too."""
+_OPEN_HOURS_BEHIND = re.compile(
+    r"(?: ?:)?(?: (?:\d{1,2}(?:[-–]\d{0,2})? ?(?:h|Uh?r?)?|\d{1,2}:[0-5]?)?)?\Z"
+)
 _OPEN_DATE_BEHIND = re.compile(r"[,:]?(?: \w*)?\Z")
 _YEAR = re.compile(r" ?\d{3,4}(?![\w%]|[.,]\d)")
 _OPEN_YEAR = re.compile(r" ?(?:\d{0,4}|\d{3,4}[.,])\Z")
@@ -175,10 +183,14 @@ class AbbreviationReader:
                 return Reading(0, "")
             second = spans[text[end + 1 : end + 1 + until]]
             return Reading(length + 1 + until, f"{name} {self._language.to} {second}")
+        if not self._language.behind_day:  # its name may be a word: So 5 Minuten, jeu 5
+            if not ended and _OPEN_HOURS_BEHIND.match(text, end):
+                return None
+            return Reading(length if _HOURS_BEHIND.match(text, end) else 0, name)
         if not ended and _OPEN_DATE_BEHIND.match(text, end):
             return None
         behind = _DATE_BEHIND.match(text, end)
-        if behind is None or self._language.dotted_ordinals:  # German: So 5 Minuten
+        if behind is None:
             return Reading(0, "")
         word = behind["word"]
         dated = (

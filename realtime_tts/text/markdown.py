@@ -36,7 +36,7 @@ _PLAIN_CHAR = (
 _PLAIN = re.compile(rf"(?:{_PLAIN_CHAR})+")
 _PLAIN_WORDS = re.compile(rf"(?:{_PLAIN_CHAR})+(?: (?:{_PLAIN_CHAR})+)*")
 _PLAIN_CODE = re.compile(rf"[^`\]<>{_UNREAD}]+")
-_ESCAPABLE = frozenset("\\`*_{}[]()#+-.!|~><")
+_ESCAPABLE = frozenset("\\`*_{}[]()#+-.!|~><$%&\"',/:;=?@^")
 
 
 class _Mode(StrEnum):  # its hash, unlike Enum's, is not computed in Python

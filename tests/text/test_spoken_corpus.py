@@ -19,7 +19,7 @@ from realtime_tts.text.spans import Piece
 DATA = Path(__file__).parents[1] / "data" / "spoken"
 NAMES = sorted(path.stem for path in DATA.glob("*.tsv"))
 AT_LEAST = 1_000
-KNOWN_WRONG = {"english": 11, "german": 4, "french": 1}
+KNOWN_WRONG = {"english": 10, "german": 4, "french": 1}
 """How many lines have a reason. May only shrink."""
 
 

@@ -71,11 +71,17 @@ class AmountWords:
             return (end if match["per"] else match.end()), ""
         for part in match["per"].split("/")[1:]:
             unit = lang.divisors.get(part) or (lang.units[part].one if part in lang.units else "")
-            if not unit and match["currency"] and part.islower() and len(part) > 2:
+            if part[0].isdecimal():  # 12,5 €/100 g
+                name = part.lstrip("0123456789")
+                many = lang.units[name.strip()].many
+                unit = f"{self._plain(part.removesuffix(name))}{' ' if lang.spaced else ''}{many}"
+            longer = 2 if match["currency"] else 3 if match["unit"] else len(part)
+            if not unit and part.islower() and len(part) > longer:
                 unit = part
             if not unit:
                 return end, words
-            words += f" {lang.per} {unit}"
+            space = " " if lang.spaced else ""
+            words += f"{space}{lang.per}{space}{unit}"
             end += len(part) + 1
         return end, words
 

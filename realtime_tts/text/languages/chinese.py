@@ -42,7 +42,10 @@ CHINESE = Language(
         "|km/h 公里每小时|m/s 米每秒|m² 平方米|㎡ 平方米|km² 平方公里|m³ 立方米|°C 摄氏度"
         "|℃ 摄氏度|°F 华氏度|s 秒|ms 毫秒|min 分钟|h 小时|KB 千字节|MB 兆字节|GB 吉字节"
         "|TB 太字节|Mbps 兆比特每秒|Hz 赫兹|MHz 兆赫|GHz 吉赫|W 瓦|kW 千瓦|MW 兆瓦|kWh 千瓦时"
-        "|V 伏|A 安|mAh 毫安时|dB 分贝|kcal 千卡|kJ 千焦",
+        "|V 伏|A 安|mAh 毫安时|dB 分贝|kcal 千卡|kJ 千焦"
+        "|M/s 兆每秒|MB/s 兆字节每秒|Mb/s 兆比特每秒|hPa 百帕|bar 巴"
+        "|μg 微克|µg 微克|μmol 微摩尔|kPa 千帕|Ah 安时|mmol 毫摩尔|mmol/L 毫摩尔每升"
+        "|N·m 牛米|Nm 牛米",
     ),
     scales=tables.nouns(tables.invariable, "万 万|亿 亿"),
     fractions={},
@@ -66,6 +69,7 @@ CHINESE = Language(
     | {"≠": "不等于", "§": "第"},
     comparisons={"<": "小于", ">": "大于", "<=": "小于等于", ">=": "大于等于"},
     powers={"2": "的平方", "3": "的立方", "": "的", "behind": "次方"},
+    per="每",
     addresses={".": "点", "@": "艾特", "_": "下划线", "-": "杠", "/": "斜杠", ":": "冒号"},
     rules=chinese_rules.RULES,
     behind=chinese_rules.BEHIND,

@@ -6,22 +6,24 @@ import re
 from collections.abc import Callable
 
 from realtime_tts.text.languages.chinese_words import cardinal, date, time, year
-from realtime_tts.text.languages.rules import ratios, rule
+from realtime_tts.text.languages.rules import linked, ratios, rule, vehicles
 
 _MEASURE = (
     "(?:小时|公顷|英寸|层(?=楼)|代(?=人)|手(?=准)|级(?=台)|下(?![午半周面])|[队班](?=人)|分钟|公里|公斤|公分|美元|欧元|英镑|港元|星期|平方|立方|毫升|毫米|厘米|千克|千米|年(?!级)|次(?!方|元)|分(?!之)"
     "|[个位只条张本天周名件块杯种岁点人家台辆部座间套双支份封首句篇遍场倍米吨升盒包颗棵朵头匹项组款把架艘所国轮盘室瓶碗"
-    "斤元角毛秒千万亿口门道扇幅顶滴串束排袋箱桶罐根枝粒片栋幢回趟段届顿勺副堆群成寸尺幅声步局岸侧样类批])"
+    "斤元角毛秒千万亿晚口门道扇幅顶滴串束排袋箱桶罐根枝粒片栋幢回趟段届顿勺副堆群成寸尺幅声步局岸侧样类批])"
 )
 """Measure words before which two is 两. Floors, rooms, lines, classes and ranks have 二."""
 _DASH = "[-–—~～]"
 _NUMBER = r"\d+(?:\.\d+)?"
 _YEARLY = "(?:学年|财年|年度|赛季)"
 _CODES = (
-    "(?:验证码|房号|密码|邮编|尾号|代码|口令|QQ|账号|卡号|单号|工号|学号"
+    "(?:验证码|[订案]?[件单]?编号|[订保]单号|流水号|后[四4六6]位|房号|密码|邮编|尾号|代码|口令|QQ|账号|卡号|单号|工号|学号"
     "|错误码?|错误代码|状态码|端口号?)(?:是|为|：|:)?\\s?"
 )
 _CALLS = "(?:拨打|拨|打|致电|呼叫|热线|电话|报警|火警|急救|客服|号码)(?:是|为|：|:)?\\s?"
+
+_BEFORE_DAY = r"(?:预计|[将定]于|截止到?|截至|到期日?|日期)[是为：:]?\s?"
 
 BEHIND = re.compile(
     r"(?s:.*\d)\D?|.*\d[元次]/|985、\d{0,2}|(?:\+86 ?)?(?:1[3-9]\d ?(?:\d{1,4} ?\d{0,3})?)?"
@@ -73,6 +75,15 @@ def _fraction(match: re.Match[str]) -> str | None:
     return f"{'百' if below == 100 else cardinal(below)}分之{cardinal(above)}"
 
 
+def _rated(match: re.Match[str]) -> str:
+    return f"{_number(match['one'])}，满分{_number(match['two'])}"
+
+
+def _day(match: re.Match[str]) -> str | None:
+    day, month = int(match["day"]), int(match["month"])
+    return date(day, month, None, "") if 1 <= day <= 31 and 1 <= month <= 12 else None
+
+
 def _time(match: re.Match[str]) -> str:
     return time(int(match["hour"]), int(match["minute"]), None, "") + "到"
 
@@ -82,9 +93,9 @@ RULES = (
         r"(?:\+\d{2} ?)?1[3-9]\d{9}(?!\d)|(?:\+\d{2} )?1[3-9]\d(?P<mark>[- ])\d{4}(?P=mark)\d{4}",
         _dial,
     ),
-    rule(r"0\d{2,3}-\d{7,8}(?!\d)|[48]00-\d{3}-\d{4}(?!\d)", _dial),
+    rule(r"0\d{2,3}[- ]\d{3,4} ?\d{4}(?!\d)|[48]00-\d{3}-\d{4}(?!\d)", _dial),
     rule(r"\d{3,8}(?![\d.个通次分块元])", _dial, _CALLS),
-    rule(r"\d{3,}", _spelled, _CODES),
+    rule(r"\d{3,}(?:-\d{2,})*", lambda m: "，".join(map(year, m.group().split("-"))), _CODES),
     rule(rf"(?P<one>\d+){_DASH}(?=\d)", _to(_number), "第"),
     rule(r"\d+(?![\d.])", lambda m: _number(m.group()), "第"),
     rule(r"\d{1,3}(?:\.\d{1,3}){3}(?![\d.])", lambda m: "点".join(map(year, m.group().split(".")))),
@@ -97,11 +108,27 @@ RULES = (
     ),
     rule(r"(?:12306|12315|100\d\d|95\d{3})(?=[网平热客])", _dial),
     rule(r"\d{1,4}(?=年)", _spelled, "公元前?"),
+    rule(r"(?:19|20)\d\d(?=[〕】])", _spelled, "[〔【]"),
+    rule(r"(?P<month>[01]\d)-(?P<day>[0-3]\d)(?= \d\d?:\d\d)", _day),
+    rule(r"\d{3,4}(?![\d.个元米平户])", _spelled, "(?:单元|[栋幢]|号楼)"),
+    rule(r"(?P<n>\d{2,4})-(?=\d{1,3}(?![\d人个件天]))", lambda m: _number(m["n"]) + "减", "满"),
     rule(r"(?P<year>\d{4})(?=年)", _year),
     rule(rf"(?:19|20)\d\d(?=[届级款版]|{_YEARLY})", _spelled),
     rule(r"0\d(?=[年后级届])|[5-9]\d(?=年(?:\d{1,2}月|[春夏秋冬初末底]))", _spelled),
     rule(r"[05-9][05](?=后(?![来面天年]))", _spelled),
-    rule(r"\d{3,4}(?=室|房)|\d{3}(?=路)", _spelled),
+    rule(r"(?P<n>\d{1,2})(?=[A-L](?:座|号))", lambda m: _number(m["n"])),
+    rule(r"\d{1,2}(?=[A-L])", lambda m: _number(m.group()), r"座位号?[是为：:]?\s?"),
+    rule(
+        r"(?P<one>1\d\d)/(?P<two>\d{2,3})(?=[ABCY](?!\w))",
+        lambda m: f"{year(m['one'])}，{_number(m['two'])}",
+    ),
+    rule(
+        r"\d{4,6}",
+        _spelled,
+        r"[京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼][A-Z]·?",
+    ),
+    rule(r"\d{3,}(?!\d)", _spelled, r"#[A-Z]{1,8}-"),
+    rule(r"\d{3,4}(?=号?房|室|教室)|\d{3}(?=路)", _spelled),
     rule(
         r"985(?=[高院大、])|211(?=[高院大工])|996(?=工作|加班)|315(?=晚会)|618(?=[大购活])",
         _spelled,
@@ -119,15 +146,23 @@ RULES = (
     rule(rf"2{_DASH}(?={_NUMBER}{_MEASURE})", lambda m: "两到"),
     rule(rf"(?P<one>{_NUMBER}){_DASH}(?=2{_MEASURE})", _to(_number)),
     rule(
+        r"(?P<one>\d{2,3})/(?P<two>\d{2,3})(?![\d/])(?!mmHg|毫米)",
+        linked(cardinal, "比"),
+        r"(?:血压|BP)[^\d。]{0,4}",
+    ),
+    rule(
         r"(?P<one>\d{2,3})/(?P<two>\d{2,3})(?:mmHg|毫米汞柱)",
         lambda m: f"{cardinal(int(m['one']))}比{cardinal(int(m['two']))}毫米汞柱",
     ),
-    rule(r"(?P<n>\d+)次/(?=[分天日周小月年])", lambda m: cardinal(int(m["n"])) + "次每"),
+    rule(r"(?P<one>\d\.\d+)/(?P<two>5|10)(?![\d/.])", _rated),
+    rule(r"(?P<month>1?\d)/(?P<day>[123]?\d)(?![\d/.])", _day, _BEFORE_DAY),
     rule(r"(?P<above>\d+)/(?P<below>\d+)(?![\d/])", _fraction),
     rule(rf"(?P<below>-?)(?P<one>{_NUMBER})[~～](?P<to>-?)(?=\d)", _degrees),
     rule(r"-(?=\d{1,4}[年月日号点])", lambda m: "到", "[年月日号点]"),
     rule(r"(?P<n>\d+)-(?=\d+=)", lambda m: _number(m["n"]) + "减"),
-    rule(r"(?P<n>\d+)[x×](?=\d)", lambda m: _number(m["n"]) + "乘"),
-    rule(rf"(?P<n>{_NUMBER})元/(?=\w)", lambda m: _number(m["n"]) + "元每"),
+    rule(r"(?P<n>(?!0x)\d+)[x×](?=\d)", lambda m: _number(m["n"]) + "乘"),
+    *vehicles(lambda n: year(str(n)) if n > 99 else cardinal(n)),
+    rule(r"(?P<n>\d{1,3}(?:,\d{3})+|\d+)\.00(?=元)", lambda m: _number(m["n"].replace(",", ""))),
+    rule(r"(?P<n>\d{2,4})M(?![A-Za-z\d])", lambda m: _number(m["n"]) + "兆"),
     *ratios(cardinal, "比", "比"),
 )

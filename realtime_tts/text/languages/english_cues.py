@@ -23,7 +23,7 @@ PART = (
 """A fraction of something, not a date."""
 _SPELLED = (
     "code|PIN|OTP|passcode|password|ID|card|account|acct|ticket|case|invoice|tracking|reference|"
-    "confirmation|reservation|booking|serial|ISBN|SSN|IMEI|SKU|zip|routing|policy"
+    "confirmation|reservation|booking|serial|ISBN|SSN|IMEI|SKU|P/N|S/N|zip|routing|policy"
 )
 SPELLING = (
     rf"\b(?i:{_SPELLED})(?: (?i:number|no\.|#|code|ID|to))?(?: is| are|,? (?i:ending in|ends in))?"

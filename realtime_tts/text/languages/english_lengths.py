@@ -30,6 +30,10 @@ LENGTHS = (
         lambda m: f"{say.cardinal(int(m['one']))} foot {say.cardinal(int(m['two']))}",
     ),
     rule(
+        r"(?P<one>[1-9]\d?)['’′] ?(?=\d{1,2}[- ]\d/\d{1,2}[\"”″])",
+        lambda m: f"{say.cardinal(int(m['one']))} foot ",
+    ),
+    rule(
         r"(?P<one>\d) ?ft\.? (?P<n>1[01]|\d) ?in(?:\.(?= [a-z]))?"
         r"(?!\w| (?:the|an?|my|your|total)(?!\w))",
         lambda m: f"{say.cardinal(int(m['one']))} feet {read.inches(m)}",
@@ -55,9 +59,14 @@ LENGTHS = (
         r"(?P<a>\d+)(?P<unit>['’′]|ft) ?[x×] ?(?P<b>\d+)(?P=unit)(?!\w)",
         lambda m: f"{say.decimal(m['a'])} by {say.decimal(m['b'])} feet",
     ),
-    rule(r"(?P<n>\d+(?:\.\d+)?) in(?= (?:long|wide|tall|high|deep|thick)(?!\w))", read.inches),
     rule(
-        r"(?P<n>(?!0x)\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)(?!\.?\w|[⁻⁰¹²³⁴⁵⁶⁷⁸⁹^])"
+        r"(?:(?P<one>\d+)[-–])?(?P<n>\d+(?:\.\d+)?) in(?= (?:long|wide|tall|high|deep|thick"
+        r"|of (?:new |fresh |heavy )?(?:snow|rain|ice|water))(?!\w))",
+        lambda m: (f"{say.cardinal(int(m['one']))} to " if m["one"] else "") + read.inches(m),
+    ),
+    rule(r"(?P<n>\d+)['’′](?!\w)", lambda m: f"{say.decimal(m['n'])} feet", r"\d[\"”″] ?[x×] "),
+    rule(
+        r"(?P<n>(?!0x)\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)(?!\.?\w|-\d|[⁻⁰¹²³⁴⁵⁶⁷⁸⁹^])"
         r"(?: ?(?P<unit>ft|cm|mm|m|in|yd|px)(?!\w))?",
         read.by,
     ),

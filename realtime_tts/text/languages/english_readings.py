@@ -42,6 +42,15 @@ def timestamp(match: re.Match[str]) -> str | None:
     return f"{day}, {time}" if day else None
 
 
+def short_time(match: re.Match[str], *, at_end: bool = False) -> str | None:
+    """Read 6:42a, and 9a-5p, whose halves are read one by one; 9a alone may be a room."""
+    link = " to" if match.groupdict().get("to") else ""
+    if not (match["minute"] or link or at_end):
+        return None
+    hour, minute = int(match["hour"]), int(match["minute"] or 0)
+    return say.time(hour, minute, None, f"{match['half']}m") + link
+
+
 def days(match: re.Match[str]) -> str | None:
     month = say.MONTHS[match["month"]]
     first = say.date(int(match["one"]), month, None, "")
@@ -185,6 +194,9 @@ def euros(match: re.Match[str]) -> str:
 
 def parts_of_inches(match: re.Match[str]) -> str | None:
     words = part(match)
+    above, below = int(match["above"]), int(match["below"])
+    if words is None and below in (16, 32, 64):
+        words = f"{say.cardinal(above)} {say.ordinal(below)}{'s' if above > 1 else ''}"
     if words and match["whole"]:
         words = f"{say.cardinal(int(match['whole']))} and {words.replace('one', 'a', 1)}"
     return words and f"{words} inch"

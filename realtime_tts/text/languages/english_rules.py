@@ -14,7 +14,7 @@ from realtime_tts.text.languages import english_readings as read
 from realtime_tts.text.languages import english_words as say
 from realtime_tts.text.languages import tables
 from realtime_tts.text.languages.english_lengths import LENGTHS
-from realtime_tts.text.languages.rules import ROMAN, dated, linked, roman_value, rule
+from realtime_tts.text.languages.rules import ROMAN, dated, linked, roman_value, rule, vehicles
 
 _AIRCRAFT = r"7[0-8]7"
 _HYPHENED = tables.entries(
@@ -25,8 +25,9 @@ _HYPHENED = tables.entries(
     "|sec second|min minute|hr hour|wk week|mo month|yr year"
 )
 """Units behind a number and a hyphen: a 12-oz steak."""
-_OFTEN = r"(?=/day|/week|/month| (?:daily|weekly|an?|per|each|every)(?!\w))"
+_OFTEN = r"(?=/(?:day|week|wk|month|mo|year|yr)(?!\w)| (?:daily|weekly|an?|per|each|every)(?!\w))"
 _DOSES = tables.entries("mg milligram|mcg microgram|g gram|IU international_unit|units unit")
+_TIME = r"(?P<hour>1?\d)(?::(?P<minute>[0-5]\d))?(?P<half>[ap])"
 _plainly = linked(say.cardinal, " ")
 _SOME = r"(?P<one>\d{1,3})/(?P<two>\d{1,3})"
 
@@ -136,9 +137,20 @@ RULES = (
     ),
     rule(r"(?P<n>\d{4,}) bps(?!\w)", lambda m: f"{say.cardinal(int(m['n']))} bits per second"),
     rule(r"(?P<n>\d{1,2})\.x(?!\w)", lambda m: f"{say.cardinal(int(m['n']))} point x"),
+    *vehicles(lambda n: say.pairs(str(n))),
     rule(
-        r"(?P<n>\d{1,2})W-(?P<two>\d\d)(?!\w)",
-        lambda m: f"{say.cardinal(int(m['n']))} W {say.cardinal(int(m['two']))}",
+        r"(?:[3-9]\d|\d{3})(?:/\d{1,3}){2}(?![\w/])",
+        lambda m: ", ".join(say.cardinal(int(n)) for n in m.group().split("/")),
+    ),
+    rule(rf"{_TIME}(?![\w-])", read.short_time),
+    rule(rf"{_TIME}(?P<to>[-–](?=\d{{1,2}}(?::[0-5]\d)?[ap](?!\w)))", read.short_time),
+    rule(rf"{_TIME}(?!\w)", lambda m: read.short_time(m, at_end=True), r"\d[ap][-–]"),
+    rule(
+        r"(?P<one>20)/(?P<two>(?!20)[1-9]\d0?)(?![\w/])", _plainly, r"\b[Vv]ision\b[\w ,:/]{0,30}"
+    ),
+    rule(
+        r"(?P<above>\d)/(?P<below>\d\d?)-in(?:\.|(?!\w))",
+        lambda m: f"{part}-inch" if (part := read.part(m)) else None,
     ),
     rule(
         rf"(?:(?P<from>\d{{1,2}})[-–])?(?P<n>\d{{1,2}})x{_OFTEN}",
@@ -151,7 +163,7 @@ RULES = (
     rule(r"(?P<above>\d)/(?P<below>\d\d?)(?:rd|th)s?(?!\w)", read.part),
     rule(r"(?P<n>\d{3})(?=[A-D] [A-Z][a-z])", lambda m: say.pairs(m["n"])),
     rule(
-        r"10(?:40|9[589])(?=-[A-Z])",
+        r"10(?:40|9[589])(?=-[A-Z]| [Ff]orms?(?!\w))",
         lambda m: say.pairs(m.group()),
     ),
     rule(
@@ -171,7 +183,7 @@ RULES = (
         lambda m: f"{say.pairs(m['a'])} {say.pairs(m['b'])}",
     ),
     rule(rf"(?P<a>{_AIRCRAFT})(?!\w)", lambda m: say.pairs(m["a"]), r"(?i:boeing|the|an?)\s\Z"),
-    rule(r"\d{4}(?: \d{4}){2}(?:(?: \d{4})+(?: \d\d)?| \d\d)(?!\w)", read.groups),
+    rule(r"(?!(?:(?:19|20)\d\d ?){3})\d{4}(?: \d{4}){2,}(?: \d\d)?(?!\w)", read.groups),
     rule(
         r"(?!\d{4}-[01]\d-\d\d(?!\d)|(?:1-)?\d{3}-\d{3}-\d{4}(?!\d))\d+(?:-\d+){2,}(?![\w-])",
         read.groups,
@@ -263,8 +275,8 @@ RULES = (
         lambda m: f"{say.decimal(m['n'])} billion",
     ),
     rule(
-        r"(?P<n>\d\d+|\d\.\d)[kK](?!\w| (?:run|race|runner|walk|training)(?!\w))",
-        lambda m: f"{say.decimal(m['n'])} thousand",
+        r"(?P<n>\d\d+|\d\.\d)[kK](?P<mi> mi)?(?!\w| (?:run|race|runner|walk|training)(?!\w))",
+        lambda m: f"{say.decimal(m['n'])} thousand" + (" miles" if m["mi"] else ""),
         r"(?<!\b[Aa] )(?<![A-Za-z\d]-)\Z",
     ),
     rule(
@@ -287,9 +299,9 @@ RULES = (
 """The rules, the most exact patterns first."""
 
 BEHIND = re.compile(
-    r"\d{1,2}/\d{1,2}|(?:\d{1,2}[-–])?\d{1,2}x|1:\d{1,3}|10K"
+    r"\d{1,3}/\d{1,2}|10(?:40|9[589])|(?:\d{1,2}[-–])?\d{1,2}x|1:\d{1,3}|10K"
     r"|[\d.]+ ?(?:oz|lb)\)?|[\d.]+[\"”″](?: ?[x×] ?\d+[\"”″])?"
-    r"|\d+ ?(?:[GTM]B|k?W)|[45]0\d|\d+ [NW]"
+    r"|\d+ ?(?:[GTM]B|k?W)|[45]0\d|\d+ [NW]|[\d.–-]+ in(?: of)?"
 )
 """Text from a number on behind which the rules look at another word."""
 

@@ -35,7 +35,8 @@ _ABBREVIATIONS = tables.abbreviations(
         Kind.NUMBER: "no numéro|nos numéros|p page"
         "|pp pages|chap chapitre|art article|vol volume|fig figure|min minimum|éd édition"
         "|Max Maximum|Min Minimum|Chap Chapitre|Art Article|Vol Volume|Fig Figure|al alinéa"
-        "|op opus|th thermostat|" + "|".join(f"{day} {name}" for day, name in _DAYS.items()),
+        "|op opus|th thermostat|coef coefficient|coeff coefficient|Coef Coefficient|"
+        + "|".join(f"{day} {name}" for day, name in _DAYS.items()),
     },
     bare="Mme Mmes Mlle Dr Pr Me St Ste no nos bd Bd",
     spaced=True,
@@ -53,6 +54,8 @@ _UNITS = (
         "|Gbit/s gigabit par seconde|pts point|mAh milliampère-heure|Mpx mégapixel"
         "|mmHg millimètre de mercure|bpm battement par minute"
         "|L/100_km litre aux cent kilomètres|l/100_km litre aux cent kilomètres"
+        "|Nm newton-mètre|kVA kilovoltampère|kms kilomètre|Ah ampère-heure|mmol millimole"
+        "|j jour|cp comprimé"
         "|M€ million d'euros|M_€ million d'euros|Md€ milliard d'euros",
     )
     | tables.nouns(
@@ -67,6 +70,8 @@ _UNITS = (
     )
     | {
         "m²": Noun("mètre carré", "mètres carrés"),
+        "mm²": Noun("millimètre carré", "millimètres carrés"),
+        "ºC": tables.plural_s("degré Celsius"),
         "km²": Noun("kilomètre carré", "kilomètres carrés"),
         "cm²": Noun("centimètre carré", "centimètres carrés"),
         "m³": Noun("mètre cube", "mètres cubes"),
@@ -169,5 +174,6 @@ FRENCH = Language(
     rules=french_rules.RULES,
     behind=french_rules.BEHIND,
     numeral_rules=french_rules.NUMERALS,
+    spans=tables.spans(_DAYS),
     numeral_marks=("", "er", "re", "e", "ème", "es"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from realtime_tts.text.languages import rules as shared
-from realtime_tts.text.languages.french_words import cardinal, count, date, ordinal
+from realtime_tts.text.languages.french_words import MONTHS, cardinal, count, date, ordinal
 from realtime_tts.text.languages.rules import ROMAN, roman_value, rule
 
 _GENDERS = shared.Genders(
@@ -56,14 +56,15 @@ _PHONE = (
 )
 _NAMED = r"commande|suivi|dossier|réservation|client|compte|série|confirmation|facture|référence"
 _CODE = (
-    r"\b(?i:(?:code|pin|otp|mot de passe)"
+    r"\b(?i:(?:code|pin|otp|mot de passe|siret|siren)"
     r"(?: (?:pin|promo|secret|sms|confidentiel|de \w+|d['’]\w+|à \d \w+)){0,2}"
     rf"|se terminant par|(?:numéro|n[°ºo]) (?:de )?(?:{_NAMED})|(?:{_NAMED}) (?:numéro|n[°ºo]))"
     r"(?: est| sera)?(?:[ \u00a0\u202f]?:)?\s?"
 )
 """Text before a number that is read digit by digit; a post code is not."""
 _PARTS = (
-    r"\b(?i:page|étape|partie|épisode|question|tour|niveau|note)(?: est)?(?: de)?(?:[ \u00a0]?:)?\s"
+    r"\b(?i:page|étape|partie|épisode|question|tour|niveau|note|risque|indice)"
+    r"(?: est)?(?: de)?(?:[ \u00a0]?:)?\s"
 )
 _KINGS = (
     "Louis|Henri|François|Napoléon|Charles|Philippe|Paul|Benoît|Élisabeth|Elisabeth|Guillaume"
@@ -130,6 +131,27 @@ def _hours_and_minutes(match: re.Match[str]) -> str:
     return f"{hours} {count(minute, 'f')} minute{'s' if minute > 1 else ''}"
 
 
+def _lasting(match: re.Match[str]) -> str | None:
+    """Read hours that are no time of day: 35h, 151,67 h."""
+    number, part = int(match["n"]), match["part"]
+    if not part:
+        return f"{count(number, 'f')} heures" if number > 24 else None
+    zero = "zéro " if part[0] == "0" else ""
+    return f"{cardinal(number)} virgule {zero}{cardinal(int(part))} heure{'s' * (number > 1)}"
+
+
+def _timed(match: re.Match[str]) -> str:
+    """Read the time of a race, in hours, minutes, seconds and parts: 2h01'39", 9"58."""
+    found = match.groupdict()
+    parts = [
+        f"{count(n, 'f')} {unit}{'s' if n > 1 else ''}"
+        for unit in ("hour", "minute", "second")
+        if (n := int(found.get(unit) or 0))
+    ]
+    words = " ".join(parts).replace("hour", "heure").replace("second", "seconde")
+    return f"{words} {cardinal(int(found['part']))}" if found.get("part") else words
+
+
 _pair, _dated = shared.linked(cardinal, " "), shared.dated(date)
 
 
@@ -155,8 +177,10 @@ def _joined(match: re.Match[str]) -> str:
 
 RULES = (
     rule(_PHONE, _dial),
+    rule(r"(?P<phone>[12](?: \d\d){3}(?: \d{3}){2}|\d\d \d\d(?: \d{3}){3})(?!\w)", _dial),
     shared.seats(cardinal, "sièges?|places?|rangée|porte|quai|voie"),
-    shared.long_codes(cardinal),
+    *shared.long_codes(cardinal),
+    *shared.vehicles(cardinal),
     *shared.parts_of(
         cardinal, "sur", _PARTS, "tâches|questions|points|étoiles|étapes|pages|personnes"
     ),
@@ -180,7 +204,13 @@ RULES = (
     rule(r"\d{3,}(?:[ -]\d{3,})*(?![\d.,/-]*[\d%]| \d)", shared.spelled(cardinal), _CODE),
     rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d(?:\d\d)?)(?![\d/])", _pair),
     shared.dates(date, ".-"),
-    rule(r"(?P<day>\d\d)/(?P<month>\d\d)(?![\w/])", _dated, r"\b(?:[Ll]e|[Dd]u|[Aa]u)\s"),
+    shared.month_years(MONTHS, " ", cardinal),
+    rule(
+        r"(?P<day>\d{1,2}(?=/0)|\d\d)/(?P<month>\d\d)(?![\w/])",
+        _dated,
+        r"\b(?:[Ll]e|[Dd]u|[Aa]u)\s",
+    ),
+    rule(r"(?P<day>[2-9])/(?P<month>1[0-2])(?![\w/])", _dated, r"\b(?:[Ll]e|[Dd]u)\s"),
     rule(
         r"(?P<day>1[3-9]|2\d|3[01])/(?P<month>\d)(?![\w/])",
         _dated,
@@ -197,6 +227,12 @@ RULES = (
         r"(?P<n>\d{1,2})[-–](?P<to>\d{1,2}) ?h(?!\w| ?\d)",
         lambda m: f"{count(int(m['n']), 'f')} à {count(int(m['to']), 'f')} heures",
     ),
+    rule(
+        r"(?P<n>\d{1,3})(?:,(?P<part>\d{1,2}))? ?h(?!\w| ?\d)",
+        _lasting,
+    ),
+    rule(r"(?:(?P<hour>\d{1,2})h)?(?P<minute>\d{1,2})['’′](?P<second>\d\d)[\"”″]", _timed),
+    rule(r"(?P<second>\d{1,2})[\"”″](?P<part>\d\d?)(?!\w)", _timed),
     rule(r"24 ?h ?/ ?24(?!\w)", lambda m: "vingt-quatre heures sur vingt-quatre"),
     rule(r"7 ?j ?/ ?7(?!\w)", lambda m: "sept jours sur sept"),
     rule(r"(?P<hour>\d{1,2}) ?h ?(?P<minute>\d{1,2}) ?min(?!\w)", _hours_and_minutes),
@@ -208,9 +244,15 @@ RULES = (
     rule(r"(?:1/2|½) (?=c\. à )", lambda m: "une demi-"),
     rule(r"(?:1/2|½)(?= (?P<noun>\w+))", _half),
     rule(rf"{_NUMBER}(?= (?P<noun>[^\W\d_][\w-]+))", _one, unless=_LABELS),
+    shared.laps(cardinal, "virgule"),
     *shared.ratios(cardinal, " pour ", " à "),
-    shared.inches(cardinal, "virgule", "pouces"),
-    shared.multiples(lambda number: count(number, "f"), "fois"),
+    *shared.inches(
+        cardinal,
+        "virgule",
+        "pouces",
+        ("un demi-pouce", "un quart de pouce", "trois quarts de pouce"),
+    ),
+    shared.multiples(lambda number: count(number, "f"), "virgule", "fois"),
     shared.times(cardinal, "fois"),
 )
 

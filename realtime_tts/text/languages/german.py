@@ -28,7 +28,8 @@ _ABBREVIATIONS = tables.abbreviations(
         "|lt laut|geb geboren|gest gestorben|vs versus|zzt zurzeit|Tel Telefon|gem gemäß"
         "|Abs Absatz|p.a pro Jahr|Gem Gemäß|u und|zw zwischen|Zw Zwischen|ggü gegenüber"
         "|Erw Erwachsene|tgl täglich|Temp Temperatur|Geb Geboren|Urt Urteil"
-        "|i.V.m in Verbindung mit",
+        "|i.V.m in Verbindung mit|geschl geschlossen|mtl monatlich|jährl jährlich|erb erbaut"
+        "|Tabl Tabletten",
         Kind.LAST: "usw und so weiter|etc et cetera|usf und so fort|u.v.m und vieles mehr"
         "|o.Ä oder Ähnliches|u.Ä und Ähnliches|v.Chr vor Christus|n.Chr nach Christus"
         "|MwSt Mehrwertsteuer|Jh Jahrhundert|Aufl Auflage|Str Straße|str straße"
@@ -40,12 +41,16 @@ _ABBREVIATIONS = tables.abbreviations(
         Kind.NUMBER: "Nr Nummer|Kap Kapitel|Abb Abbildung|Bd Band|S Seite|Art Artikel"
         "|max maximal|mind mindestens|Tab Tabelle|Anm Anmerkung|Hausnr Hausnummer"
         "|Max Maximal|Mind Mindestens|Rechnungsnr Rechnungsnummer|Kundennr Kundennummer"
+        "|Vertragsnr Vertragsnummer"
+        "|Sendungsnr Sendungsnummer|Auftragsnr Auftragsnummer|Policennr Policennummer"
+        "|Schadennr Schadennummer|Zählernr Zählernummer|Kontonr Kontonummer|Telefonnr Telefonnummer"
+        "|Steuernr Steuernummer|Vorgangsnr Vorgangsnummer|Ticketnr Ticketnummer|Rufnr Rufnummer"
         "|Bestellnr Bestellnummer|Artikelnr Artikelnummer|Art.-Nr Artikelnummer"
         "|Best.-Nr Bestellnummer|Kd.-Nr Kundennummer|op Opus|Gr Größe"
         "|So Sonntag|Gl Gleis|Zi Zimmer|Kl Klasse|Az Aktenzeichen",
         Kind.SYMBOL: "m/w/d m w d|w/m/d w m d|m/w m w|j/n ja oder nein|n/a n a|c/o care of"
         "|Dr._med. Doktor med|Dr._rer. Doktor rer|Dr._phil. Doktor phil|Dr._jur. Doktor jur"
-        "|Dr._h._c. Doktor h. c."
+        "|Dr._h._c. Doktor h. c.|Gr._S Größe S|Gr._M Größe M|Gr._L Größe L|Gr._XL Größe XL"
         + "".join(f"|{day}., {name}," for day, name in german_rules.DAYS.items())
         + f"|{tables.ranges(german_rules.DAYS, 'bis')}",
     },
@@ -58,7 +63,7 @@ _UNITS = (
         "|km2 Quadratkilometer|m3 Kubikmeter|l Liter|ml Milliliter"
         "|cl Zentiliter|dl Deziliter|hl Hektoliter|km/h Kilometer pro Stunde"
         "|m/s Meter pro Sekunde|m² Quadratmeter|km² Quadratkilometer|cm² Quadratzentimeter"
-        "|m³ Kubikmeter|ha Hektar|ct Cent"
+        "|mm² Quadratmillimeter|Tkm tausend Kilometer|m³ Kubikmeter|ha Hektar|ct Cent"
         "|qm Quadratmeter|TL Teelöffel|EL Esslöffel|l/100_km Liter auf einhundert Kilometer",
     )
     | tables.nouns(
@@ -69,7 +74,8 @@ _UNITS = (
         "|Mbit/s Megabit pro Sekunde|MBit/s Megabit pro Sekunde"
         "|MB/s Megabyte pro Sekunde|dB Dezibel|bar Bar|hPa Hektopascal|Stk Stück|Stk. Stück"
         "|‰ Promille|kJ Kilojoule|Gbit/s Gigabit pro Sekunde|GBit/s Gigabit pro Sekunde"
-        "|fps Bilder pro Sekunde|bpm Schläge pro Minute|mmHg Millimeter Quecksilbersäule"
+        "|Nm Newtonmeter|mmol Millimol|fps Bilder pro Sekunde|bpm Schläge pro Minute"
+        "|mmHg Millimeter Quecksilbersäule"
         "|Zi Zimmer|Zi. Zimmer"
         "|Pck. Päckchen|Pck Päckchen",
         "n",
@@ -84,9 +90,12 @@ _UNITS = (
             "kWh": Noun("Kilowattstunde", "Kilowattstunden", "f"),
             "Pkt. Pkt Pkte.": Noun("Punkt", "Punkte"),
             "Pers. Pers": Noun("Person", "Personen", "f"),
-            "Tabl. Tabl": Noun("Tablette", "Tabletten", "f"),
+            "Tabl. Tabl Tbl. Tbl": Noun("Tablette", "Tabletten", "f"),
+            "Mon. Mon": Noun("Monat", "Monate"),
             "J.": Noun("Jahr", "Jahre", "n"),
             "kcal": Noun("Kilokalorie", "Kilokalorien", "f"),
+            "Ah": Noun("Amperestunde", "Amperestunden", "f"),
+            "Msp. Msp": Noun("Messerspitze", "Messerspitzen", "f"),
             "mAh": Noun("Milliamperestunde", "Milliamperestunden", "f"),
             "M€": Noun("Million Euro", "Millionen Euro", "f"),
             "k€ T€": tables.invariable("tausend Euro"),
@@ -179,7 +188,9 @@ GERMAN = Language(
     powers={"2": "hoch zwei", "3": "hoch drei", "": "hoch"},
     per="pro",
     divisors=tables.entries(
-        "h Stunde|Std Stunde|Tag Tag|Woche Woche|Monat Monat|Jahr Jahr|Nacht Nacht|Person Person"
+        "h Stunde|Std Stunde|Tag Tag|Mon Monat|mtl Monat|Pers Person|l Liter|Woche Woche"
+        "|Monat Monat"
+        "|Jahr Jahr|Nacht Nacht|Person Person"
         "|Stück Stück|Stunde Stunde|Minute Minute|kg Kilogramm|km Kilometer"
     ),
     addresses={".": "Punkt", "@": "at", "_": "Unterstrich", "-": "Bindestrich"}

@@ -32,7 +32,7 @@ KINGS = (
     "|Ferdinand|Josef|Joseph|Ramses|Gregor|Klemens|Innozenz|Richard|Eduard|Jakob|Albrecht|Gustav"
 )
 QUEENS = "Elisabeth|Katharina|Maria|Isabella|Christina|Margarethe|Viktoria"
-CHAPTERS = "Kapitel|Teil|Band|Akt|Abschnitt|Phase|Stufe|Klasse|Typ|Artikel|Weltkrieg"
+CHAPTERS = "Kapitel|Teil|Band|Akt|Abschnitt|Phase|Stufe|(?:Steuerk|K)lasse|Typ|Artikel|Weltkrieg"
 CODE = (
     r"(?:[Nn]ummer|[Cc]ode|CVV|Endziffern?|PIN|TAN|PLZ|Passwort|Tel\.|Telefon|ID|Endung|Kto\.|BLZ)"
     r"(?: lautet| ist|:)?\s"
@@ -40,6 +40,11 @@ CODE = (
 EMERGENCY = (
     r"(?:Not(?:ruf|fall)|Polizei|Feuerwehr|unter(?: der)?|[Rr]uf\w*|[Ww]ähl\w*)(?: Sie)?(?: die)?\s"
 )
+SCORED = (
+    r"\b(?i:gew[ao]nn\w*|gewonnen|siegten?|verlor\w*|endstand|spielstand|schlug\w*)\b"
+    r"[^.!?,\d]*(?<!um )(?<!bis )(?<!ab )"
+)
+"""Text before 24:18 that says that it is a score, and no time."""
 DOTTED = "Min|Std|Sek|Stk"
 OPENERS = (
     r"(?:Ab|Aber|Also|Am|An|Auf|Bei|Bis|Bitte|Da|Dabei|Dafür|Danach|Dann|Darum|Das|Dein|Deine|Dem|Den|Denn|Der|Deshalb"
@@ -50,7 +55,7 @@ OPENERS = (
 """Words with a capital that are no nouns: behind a short unit and its stop, a sentence begins."""
 OFTEN = r"(?:(?:täg|wöchent|monat|jähr)l|(?:am|pro|die|in|im)(?!\w))"
 """Words behind 3 x that say how often something is done."""
-PARTS = r"\b(?:Seite|Schritt|Teil|Folge|Runde|Frage|Level|Kapitel|Punkt|Bewertung:?|Note:?)\s"
+PARTS = r"\b(?:Seite|Schritt|Teil|Paket|Folge|Runde|Frage|Level|Kapitel|Punkt|Bewertung:?|Note:?)\s"
 SUBSECTION = re.compile(r"\b(?:Abs\.|Absatz) ?\d+[a-z]? \Z")
 """Text before S. where it is a sentence of a law, and no page."""
 GENITIVE = re.compile(r"\bdes (?:\w+en )?\d{1,2}\. \Z")

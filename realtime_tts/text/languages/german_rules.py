@@ -7,33 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 
 from realtime_tts.text.languages import german_cues as cues
 from realtime_tts.text.languages import rules as shared
+from realtime_tts.text.languages.german_nouns import GENDERS
 from realtime_tts.text.languages.german_words import MONTHS, cardinal, count, stem, year
 from realtime_tts.text.languages.language import YEARS, Noun, Rule
 from realtime_tts.text.languages.rules import ROMAN, roman_value, rule
 
 Words = Callable[[re.Match[str]], str | None]
 
-_GENDERS = shared.Genders(
-    {
-        "f": "-stunden -minuten -sekunden -wochen -personen -ung -heit -keit -schaft -ion -tät -ei"
-        " -ik -ur -anz -enz -e -frau -nacht -stadt hand -person -bank -nachricht -wand -tür -zahl"
-        " -zwiebel -erin -istin -entin -antin -mutter -tochter -schwester -nummer -butter oma"
-        " -firma -pizza -kamera -cola -mail app -nuss -kuh -maus -gans -wurst -luft -kraft -fahrt"
-        " -antwort -arbeit -zeit -welt uhr -freundin -kundin -ärztin -kollegin -regel -tafel"
-        " -schüssel -kapsel -gabel -insel -nadel -kartoffel -box -party -sicht -schrift cd dvd",
-        "n": "jahre -chen -lein -ment -um -nis -kind -buch -jahr -haus -auto -bild -glas -bier"
-        " -brot ei -spiel -tor -wort -zimmer -bett -hotel -ticket -video -foto -problem -produkt"
-        " -paar -stück -pfund -prozent -leben -mal -angebot -konto -restaurant -café -land -dorf"
-        " -schiff -tier -pferd -schwein -huhn -schaf -messer -fenster -gebäude -ende -auge"
-        " -semester -team -projekt -modell -system -gerät -handy bad -boot -dach -ding -fest -feld"
-        " -geld -herz -kleid -licht -lied -loch -paket -quartal rad -fahrrad -rezept -telefon"
-        " -unternehmen -wunder -ziel blatt -gramm -kilo -geschenk -getränk -drittel -viertel -büro"
-        " -studio -pro -werk -sofa -interview -update -gemälde",
-        "m": "-kaffee -tee -schnee -käse -kunde -junge -name -kollege -gedanke -buchstabe -hase"
-        " -affe -löwe -neffe -zeuge -experte -franzose -deutsche -raum -baum -irrtum -reichtum"
-        " -brei -moment tage monate -erwachsene",
-    }
-)
 _ADJECTIVE = re.compile(
     r"(?!(?:d[eia][resmn]?|oder|aber|unter|über|hinter|immer|wieder|bitte"
     r"|heute)\b)\w+(?P<ending>e|er|es|en|em)"
@@ -65,7 +45,7 @@ BEHIND = re.compile(
     r"|\d{1,2}\.[–/-]\d{1,2}\.|\d{1,2}\. (?:bis|und|oder|–|bis zum|\d{1,2}\.)|\d{1,2}\.\d{1,2}\."
     rf"|\d{{1,2}}\. (?:bis|und|oder|–|bis zum) \d{{1,2}}\.|\d{{1,2}}\. (?:{'|'.join(_SHORT)})\."
     rf"|\d{{1,2}} x|\d+ (?:{cues.DOTTED})\.|\d{{1,3}}/\d{{1,3}}|\d{{1,3}}x"
-    rf"|\d{{1,2}}:\d\d(?::\d\d)? Std\."
+    rf"|\d{{1,2}}:\d\d(?::\d\d)? Std\.|\d{{1,3}}:\d{{2,3}}"
 )
 """Text from a number on behind which the rules look at another word."""
 
@@ -74,12 +54,12 @@ def _one(case: str) -> Words:
     def said(match: re.Match[str]) -> str | None:
         word, noun = match["word"], match["noun"]
         if not word[0].islower():
-            return _ONE[case][_GENDERS.of(word, "m")]
+            return _ONE[case][GENDERS.of(word, "m")]
         adjective = _ADJECTIVE.fullmatch(word)
         if adjective is None or noun is None:
             return None
         if case == "dative" or (not case and adjective["ending"] == "er"):
-            return _ONE[case][_GENDERS.of(noun, "m")]
+            return _ONE[case][GENDERS.of(noun, "m")]
         return _BY_ENDING[adjective["ending"]]
 
     return said
@@ -112,7 +92,7 @@ def _two_days(match: re.Match[str], ending: str = "en") -> str | None:
 
 
 def _by_gender(match: re.Match[str]) -> str | None:
-    gender = _GENDERS.of(match["noun"], "m")
+    gender = GENDERS.of(match["noun"], "m")
     return stem(int(match["n"])) + _STRONG[gender]
 
 
@@ -141,7 +121,7 @@ def _compound(match: re.Match[str]) -> str:
 def _half(case: str, units: Mapping[str, Noun]) -> Words:
     def said(match: re.Match[str]) -> str | None:
         unit = units.get(match["noun"])
-        gender = unit.gender if unit else _GENDERS.of(match["noun"], "m")
+        gender = unit.gender if unit else GENDERS.of(match["noun"], "m")
         return f"{_ONE[case][gender]} {_HALF[case][gender]} {unit.one if unit else match['noun']}"
 
     return said
@@ -166,8 +146,8 @@ def _ending(units: Mapping[str, Noun]) -> Words:
 
 def _hyphened(units: Mapping[str, Noun]) -> Words:
     def said(match: re.Match[str]) -> str:
-        unit = units[match["unit"]].one if match["unit"] in units else "Euro"
-        return f"{cardinal(int(match['n']))}-{unit}-"
+        unit = units[match["unit"]].many if match["unit"] in units else "Euro"
+        return f"{shared.decimal(cardinal, 'Komma', match['n'])}-{unit}-"
 
     return said
 
@@ -186,7 +166,7 @@ def _hours(match: re.Match[str]) -> str:
     return f"{words} und {count(second, 'f')} Sekunde{'n' if second != 1 else ''}"
 
 
-_spelled = shared.spelled(cardinal)
+_spelled, _to = shared.spelled(cardinal), shared.linked(cardinal, " zu ")
 
 
 _over = shared.linked(cardinal, " zu ", " Millimeter Quecksilbersäule")
@@ -215,11 +195,15 @@ _TWO = r"(?P<n>\d{1,2})\.(?P<link>[–/-]| (?:bis(?: zum)?|und|oder) )(?P<to>\d{
 _BOTH = rf"{_TWO}(?= [A-ZÄÖÜ])"
 _SHORT_DATE = rf"(?P<n>\d{{1,2}})\. (?P<month>{'|'.join(_SHORT)})\.(?= [a-zäöü0-9]|,)"
 _NTH = r"(?P<n>\d{1,3})\.(?= "
+_NTH_UNIT = r"(?P<n>\d{1,3})\. (?P<unit>Min|Std)\.?(?!\w)"
+_HOURS = {"Min": "Minute", "Std": "Stunde"}
 _ORDINALS = (
     rule(_BOTH, _pair("en"), cues.OBLIQUE),
     rule(_BOTH, _pair("e"), rf"{cues.WEAK}(?:\d{{1,3}}\., )*"),
-    rule(r"(?P<n>\d{1,3})\. Min\.?(?!\w)", lambda m: f"{_with('en')(m)} Minute", cues.OBLIQUE),
-    rule(r"(?P<n>\d{1,3})\. Min\.?(?!\w)", lambda m: f"{_with('e')(m)} Minute"),
+    rule(r"(?P<n>\d{2,3})\.\+(?=\d)", lambda m: f"{_with('en')(m)} plus "),
+    rule(_NTH_UNIT, lambda m: f"{_with('en')(m)} {_HOURS[m['unit']]}", cues.OBLIQUE),
+    rule(_NTH_UNIT, lambda m: f"{_with('e')(m)} {_HOURS[m['unit']]}"),
+    rule(rf"{_TWO} Std\.?(?!\w)", lambda m: f"{_pair('e')(m)} Stunde"),
     rule(rf"{_TWO}(?P<month>\d{{1,2}})\.", _two_days, cues.OBLIQUE),
     rule(rf"{_TWO}(?P<month>\d{{1,2}})\.", lambda m: _two_days(m, "er")),
     rule(_DATE, _dated, r"\b(?i:am|vom|zum|dem|ab|bis|seit)(?: spätestens| einschließlich)?\s"),
@@ -252,6 +236,7 @@ _ORDINALS = (
 )
 _PRESSURE = r"(?P<one>\d{2,3})/(?P<two>\d{2,3})"
 _FORMS = (
+    *shared.vehicles(cardinal),
     shared.seats(cardinal, r"\w*sitz|\w*plätze|\w*platz|reihe|gate|gleis"),
     rule(r"1-(?=[A-ZÄÖÜ])", lambda m: "ein-"),
     rule(r"1\.?001(?= Nacht)", lambda m: "tausendundeine"),
@@ -268,9 +253,9 @@ _FORMS = (
     ),
     rule(r"\d{5,}(?:-\d+)*(?![\d.,/-]*\d| \d)|\d{4}-\d+(?![\w-])", _spelled, r"[Nn]r\.\s"),
     rule(r"\d{2}(?: \d{3}){3}", _spelled, r"\bI[Dd](?:-Nr\.)?:?\s"),
-    shared.long_codes(cardinal),
+    *shared.long_codes(cardinal),
     rule(rf"{_PRESSURE}(?P<unit> mmHg)(?!\w)", _over),
-    rule(rf"{_PRESSURE}(?![\d/])", _over, r"\bBlutdruck\w*[\w ]{0,20}:? "),
+    rule(rf"{_PRESSURE}(?![\d/])", _over, r"\b(?:Blutdruck\w*|RR)\b[\w ]{0,20}:? "),
     *shared.parts_of(
         cardinal, "von", cues.PARTS, "Aufgaben|Fragen|Punkten?|Sternen?|Schritten?|Seiten"
     ),
@@ -287,7 +272,10 @@ _FORMS = (
     ),
     rule(r"(?P<n>[\d.]+),[–-] ?(?:€|Euro|EUR)", _whole),
     shared.times(cardinal, "mal"),
-    shared.inches(cardinal, "Komma", "Zoll"),
+    *shared.inches(
+        cardinal, "Komma", "Zoll", ("ein halb Zoll", "ein Viertel Zoll", "drei Viertel Zoll")
+    ),
+    shared.month_years(MONTHS, " ", _number),
     rule(
         r"1:(?P<n>\d{1,3}(?:\.\d{3})+)(?!\w)",
         lambda m: f"eins zu {cardinal(int(m['n'].replace('.', '')))}",
@@ -295,8 +283,16 @@ _FORMS = (
     rule(
         r"(?P<one>\d{1,3}):(?P<two>\d{1,4})(?![\d:])",
         shared.linked(cardinal, " zu "),
-        r"\b(?:Verhältnis(?: von)?|Maßstab(?: von)?|Ratio|verdünnt)(?: ist)?\s",
+        r"\b(?:\w*[Vv]erhältnis(?: von)?|Maßstab(?: von)?|Ratio|verdünnt)(?: ist)?\s",
     ),
+    rule(r"(?P<one>\d{1,3}):(?P<two>\d{1,3})(?= (?:Toren?|Punkten?)(?!\w))", _to),
+    rule(r"(?P<one>\d{1,3}):(?P<two>(?!00)\d{1,3})(?![\d:]| Uhr)", _to, cues.SCORED),
+    rule(
+        r"(?P<month>0[1-9]|1[0-2])/(?P<year>\d\d)(?![\d/])",
+        lambda m: f"{MONTHS[int(m['month']) - 1]} {_number(2000 + int(m['year']))}",
+        r"\b(?:HU|TÜV|EZ|MHD|[Gg]ültig bis)(?: zum| bis)?:? ",
+    ),
+    shared.laps(cardinal, "Komma"),
     *shared.ratios(cardinal, " zu ", " zu "),
 )
 
@@ -325,7 +321,7 @@ def rules(units: Mapping[str, Noun]) -> tuple[Rule, ...]:
         rule(one, _one(""), unless=cues.LABELS),
         *_ORDINALS,
         rule(and_a_half, _and_a_half(units)),
-        rule(rf"(?P<n>\d+)-(?P<unit>{unit}|€)-(?=[A-ZÄÖÜ])", _hyphened(units)),
+        rule(rf"(?P<n>\d+(?:,\d)?)-(?P<unit>{unit}|€)-(?=[A-ZÄÖÜ])", _hyphened(units)),
         rule(half, _half("dative", units), cues.DATIVE),
         rule(half, _half("accusative", units), cues.ACCUSATIVE),
         rule(half, _half("", units)),

@@ -76,12 +76,12 @@ class Patterns:
             rf"(?(currency) ?)(?P<inner>(?(currency)[{MINUS}]|{_NEVER}))?"
             rf"(?P<number>{number}|{mark}\d+)"
             rf"(?P<part>{_SPACE}[{''.join(VULGAR)}]|{parts}(?![\d/]))?"
-            rf"(?:{_SPACE}(?P<scale>{_any(long_scales)}){self._end}"
+            rf"(?:{_SPACE}(?P<scale>{_any(long_scales)}){self._end if language.spaced else ''}"
             rf"|(?P<short>(?(currency)(?:{_any(short_scales)})|(?:{_any(loose)}))){self._end})?"
             rf"(?(currency)(?: (?P<behind>{_any(behind)}){self._end})?"
             rf"|(?:{_SPACE}(?P<unit>{_any(units)}){self._end}|{_SPACE}(?P<percent>%)"
             rf"|(?P<degrees>°)(?![A-Za-z]))?)"
-            rf"(?P<per>(?:/(?:{spaced}|[^\W\d_]+[²³23]?))+{self._end})?"
+            rf"(?P<per>(?:/(?:{spaced}|10+ ?(?:g|km|m[lL])|[^\W\d_]+[²³23]?))+{self._end})?"
         )
         self.behind_fraction = re.compile(
             rf"{_SPACE}(?:%|(?P<unit>{_any(language.units)}){self._end})"
@@ -93,13 +93,13 @@ class Patterns:
         self.hour = re.compile(rf"(?P<hour>\d{{1,2}}){half}")
         self.hours = re.compile(
             rf"(?P<hour>\d{{1,2}})(?:[{DASHES}]| [-–] )"
-            rf"(?=\d{{1,2}}(?::[0-5]\d)?{half}|\d{{1,2}}:[0-5]\d(?![\d:]))"
+            rf"(?=\d{{1,2}}(?::[0-5]\d)?{half}|\d{{1,2}}:[0-5]\d(?!:?\d))"
         )
         until = rf"(?:[{DASHES}]\d{{1,2}}(?:[.:][0-5]\d)?)?"
         dot = rf"\.(?=[0-5]\d{until}{_SPACE}(?:{_any(language.halves)}){self._end})"
         self.time = re.compile(
             rf"(?P<hour>\d{{1,2}})(?::|{dot})(?P<minute>[0-5]\d)"
-            r"(?::(?P<second>[0-5]\d))?(?![\d:])"
+            r"(?::(?P<second>[0-5]\d))?(?!:?\d)"
             rf"(?:{half})?(?:{_SPACE}(?:{_any(language.clock_words)}){self._end})?"
         )
 
@@ -112,16 +112,16 @@ class Patterns:
         )
         self.day_month = re.compile(
             rf"(?P<day>\d{{1,2}}){ordinal}{dot} (?P<month>{months})(?!\w)"
-            r"(?:\.?,? (?P<year>\d{4})(?![\d:]))?"
+            r"(?:\.?,? (?P<year>\d{4})(?!:?\d))?"
         )
-        self.month_year = re.compile(rf"(?P<month>{months})(?!\w)\.? (?P<year>\d{{4}})(?![\d:])")
+        self.month_year = re.compile(rf"(?P<month>{months})(?!\w)\.? (?P<year>\d{{4}})(?!:?\d)")
         self.month_days = re.compile(
             rf"(?P<month>{months})(?!\w)\.? (?P<one>\d{{1,2}})[{DASHES}](?P<two>\d{{1,2}})"
-            r"(?![\w/-])(?:,? (?P<year>\d{4})(?![\d:]))?"
+            r"(?![\w/-])(?:,? (?P<year>\d{4})(?!:?\d))?"
         )
         self.month_day = re.compile(
             rf"(?P<month>{months})(?!\w)\.? (?P<day>\d{{1,2}}){ordinal}(?![\d:%/]|[.,]\d)"
-            r"(?:,? (?P<year>\d{4})(?![\d:]))?"
+            r"(?:,? (?P<year>\d{4})(?!:?\d))?"
         )
 
 
@@ -139,7 +139,7 @@ CLOSERS = ".,;:!?)]}\"'’”…"
 _MAX_WORDS = 6
 _WORD = re.compile(rf"[^\s<{NO_SPACES}]{{1,{MAX_WORD}}}")
 _CHINESE = re.compile(
-    r"[0-9A-Za-z.,:/%‰°℃㎡$€£¥￥₹²³+\-−–—~½¼¾⅓⅔⅛年月日个位只条张本次天周名件块杯种岁点万亿]{1,48}"
+    r"[0-9A-Za-zμµ.,:/%‰°℃㎡$€£¥￥₹²³+\-−–—~·½¼¾⅓⅔⅛年月日个位只条张本次天周名件块杯种岁点万亿]{1,48}"
 )
 _ATTACHED = re.compile(r"(?<=.)[/–-]")
 """A mark behind a unit, such as in mg/kg or a.m.–2, with which something else begins."""

@@ -190,8 +190,11 @@ class NumberReader(DateWords):
         behind = self._patterns.behind_fraction.match(text, end)
         if behind is None or not lang.spaced:
             return Reading(end, words)
-        name = lang.units[behind["unit"]].one if behind["unit"] else lang.percent
-        return Reading(behind.end(), f"{words} {name}")
+        if behind["unit"] is None:
+            return Reading(behind.end(), f"{words} {lang.percent}")
+        name = lang.units[behind["unit"]].one
+        half = words == self._fraction_words(1, 2)
+        return Reading(behind.end(), words + (f" {name}" if half else lang.of_scale(name)))
 
     def _range(self, text: str, previous: str, single: bool = False) -> Reading | None:
         if _IDENTIFIER.search(previous):
@@ -270,7 +273,7 @@ def begins_number(text: str, at: int, previous: str, ended: bool) -> bool | None
     if is_word_character(previous) or (
         char in MINUS + "+±."
         and previous
-        and previous not in " \n\t([{=\"“'"
+        and previous not in " \n\t([{=/\"“'"
         and not writes_without_spaces(previous)
     ):
         return False

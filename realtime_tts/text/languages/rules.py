@@ -149,31 +149,76 @@ def rated(words: Callable[[int], str], comma: str, of: str) -> Callable[[re.Matc
     """Return a function that says a rating with decimals, which are said one by one: 4,7/5."""
 
     def said(match: re.Match[str]) -> str:
-        whole, part = match["one"].split(",")
-        decimals = " ".join(words(int(digit)) for digit in part)
-        return f"{words(int(whole))} {comma} {decimals} {of} {words(int(match['two']))}"
+        return f"{decimal(words, comma, match['one'])} {of} {words(int(match['two']))}"
 
     return said
 
 
-def multiples(words: Callable[[int], str], noun: str) -> Rule:
-    """Make a rule for how many times, 3x, unless it is a part of a formula."""
+def decimal(words: Callable[[int], str], comma: str, number: str) -> str:
+    """Say a number whose decimals, if it has any, are said one by one."""
+    whole, _, part = number.partition(",")
+    return " ".join([words(int(whole)), *([comma] if part else []), *map(words, map(int, part))])
+
+
+def multiples(words: Callable[[int], str], comma: str, noun: str) -> Rule:
+    """Make a rule for how many times, 3x or 1,5x, unless it is a part of a formula."""
     return rule(
-        rf"(?P<n>\d{{1,3}})x{OF_WORDS}",
-        lambda match: f"{words(int(match['n']))} {noun}",
+        rf"(?P<n>\d{{1,3}}(?:,\d{{1,2}})?)x{OF_WORDS}",
+        lambda match: f"{decimal(words, comma, match['n'])} {noun}",
         unless=r"[-+=−*(]\s?",
     )
 
 
-def inches(words: Callable[[int], str], comma: str, noun: str) -> Rule:
-    """Make a rule for two inches or more, whose decimals are said one by one: 65", 6,5"."""
+def inches(
+    words: Callable[[int], str], comma: str, noun: str, parts: tuple[str, str, str]
+) -> tuple[Rule, ...]:
+    """Make rules for two inches or more, and for parts of one: 65", 6,5", 3/4".
 
-    def said(match: re.Match[str]) -> str:
-        whole, _, part = match["n"].partition(",")
-        decimals = f" {comma} {' '.join(words(int(digit)) for digit in part)}" if part else ""
-        return f"{words(int(whole))}{decimals} {noun}"
+    `parts`: the words for half an inch, a quarter and three quarters.
+    """
+    half = dict(zip(("1/2", "1/4", "3/4"), parts, strict=True))
+    return (
+        rule(
+            r"(?P<n>(?:[2-9]|[1-9]\d{1,2})(?:,\d{1,2})?)[\"”″]",
+            lambda match: f"{decimal(words, comma, match['n'])} {noun}",
+            UNQUOTED,
+        ),
+        rule(rf"({'|'.join(half)})[\"”″]", lambda match: half[match[1]], rf"{UNQUOTED}(?<!\d )"),
+    )
 
-    return rule(r"(?P<n>(?:[2-9]|[1-9]\d{1,2})(?:,\d{1,2})?)[\"”″]", said, UNQUOTED)
+
+def vehicles(words: Callable[[int], str]) -> tuple[Rule, ...]:
+    """Make rules for tyres and oils, whose letters are no units: 205/55 R16 91V, 5W-30."""
+    return (
+        rule(r"(?P<one>[1-3]\d5)/(?P<two>\d\d)(?= ?Z?R(?:\d|\Z))", linked(words, " ")),
+        rule(
+            r"(?P<n>\d{2,3})(?=[H-Y](?!\w))",
+            lambda m: words(int(m["n"])),
+            r"\dZ?R\d\d |/\d\d Z?R\d\d ",
+        ),
+        rule(r"(?P<one>\d{1,2})W-?(?P<two>\d\d)(?!\w)", linked(words, " W ")),
+    )
+
+
+def laps(words: Callable[[int], str], comma: str) -> Rule:
+    """Make a rule for the time of a lap, which is no time of day: 1:21,046 or 3:31,24 min."""
+    return rule(
+        r"(?P<one>\d{1,2}):(?P<two>[0-5]\d,\d{1,3})(?!\d)(?: ?min(?!\w))?",
+        lambda match: f"{words(int(match['one']))} {decimal(words, comma, match['two'])}",
+    )
+
+
+def month_years(names: Iterable[str], of: str, year: Callable[[int], str]) -> Rule:
+    """Make a rule for a month of a year, 05/2026, unless it is the number of something.
+
+    `of`: what is said between the month and the year.
+    """
+    months = list(names)
+    return rule(
+        r"(?P<month>0[1-9]|1[0-2])/(?P<year>(?:19|20)\d\d)(?![\w/])",
+        lambda match: f"{months[int(match['month']) - 1]}{of}{year(int(match['year']))}",
+        unless=r"(?:n[°º]|[Nn]o?[rº]?\.[º°]?|[Nn]úm\.|[Nn]ummer|[Nn]úmero|[Nn]uméro|Az\.|Heft)\s?|/",
+    )
 
 
 def spelled(words: Callable[[int], str]) -> Callable[[re.Match[str]], str]:
@@ -186,10 +231,15 @@ def spelled(words: Callable[[int], str]) -> Callable[[re.Match[str]], str]:
     return said
 
 
-def long_codes(words: Callable[[int], str]) -> Rule:
-    """Make a rule for accounts, cards and books: 3704 0044 0532, 978-3-16-148410-0."""
-    pattern = r"(?:\d{4}(?: \d{4}){2,}(?: \d{1,3})?|\d{1,6}(?:-\d{1,7}){3,})(?![\w-])"
-    return rule(pattern, spelled(words))
+def long_codes(words: Callable[[int], str]) -> tuple[Rule, ...]:
+    """Make rules for accounts, cards, books, cases and doses: 3704 0044 0532, 978-3-16-148410-0,
+    2024-00817, #INC-4521, 1-0-1."""
+    pattern = (
+        r"(?:\d{4}(?: \d{4}){2,}(?: \d{1,3})?|\d{1,6}(?:-\d{1,7}){3,}|\d(?:-\d){2}"
+        r"|\d{2,7}-0\d{2,}|\d{1,4}-\d{6,})(?![\w-])"
+    )
+    said = spelled(words)
+    return (rule(pattern, said), rule(r"\d{3,}(?![\w.,/-]*\d)", said, r"#[A-Z]{1,8}-"))
 
 
 def seats(words: Callable[[int], str], cue: str) -> Rule:

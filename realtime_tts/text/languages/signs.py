@@ -30,7 +30,7 @@ _LOWERED_RUN = re.compile(f"[{_LOWERED}]+")
 _DIGITS = str.maketrans(_RAISED + _LOWERED + "⁻", "01234567890123456789-")
 _OPERAND = re.compile(
     rf"(?:[\d)%π²³{_RAISED}{''.join(VULGAR)}]|(?<![^\s(\d*×÷+=])[A-Za-z]"
-    r"|(?<=[\s(=][-−])[A-Za-z]|\b[A-Z]{3}) ?\Z"
+    r"|(?<=[\s(=][-−])[A-Za-z]) ?\Z"
 )
 _SPACED = frozenset("-−/±:")
 _OPERATOR = re.compile(rf"[-+=×÷*/−±:] ?(?=[\d√π({SIGNS}]|[−±-]\d|[A-Za-z](?![A-Za-z0-9_]))")
@@ -44,11 +44,11 @@ _OPEN_IN_CODE = re.compile(r"(?:[=<>]=?|===|!={0,2}|[-+*]=?)\Z")
 _COMPARED_IN_CODE = {"=": "=", "!": "≠", "<": "≤", ">": "≥"}
 _OPERAND_BEFORE = re.compile(r"[^\W]|[)\]\"']")
 _POWER = re.compile(r"\^(?P<number>-?\d+)")
-_NUMBERED = re.compile(r"#(?:[A-Z]?\d|[A-Z]{1,8}-\d)")
-_OPEN_NUMBERED = re.compile(r"#[A-Z]{0,8}-?\Z")
+_NUMBERED = re.compile(r"#(?:[A-Z ]?\d|[A-Z]{1,8}-\d)")
+_OPEN_NUMBERED = re.compile(r"#(?: |[A-Z]{0,8}-?)\Z")
 _OPEN_POWER = re.compile(r"\^-?\d*\Z")
 
-_LABELLED = re.compile(r"([^\W\d_]+) \Z")
+_LABELLED, _SPACED_WORD = re.compile(r"([^\W\d_]+) \Z"), re.compile(r"\w \Z")
 _INSIDE = rf"(?:[^\W{NO_SPACES}]|[.@+:/%#?=&~-])*"
 _BEHIND = re.compile(rf"{_INSIDE}\Z")
 _AHEAD = re.compile(_INSIDE)
@@ -56,6 +56,8 @@ _CLOSING = ".:?-/"
 _PATH = re.compile(r"/[\w.-]+\Z")
 _VARIABLE = re.compile(r"(?<![\w.'’/])(?:[a-z]|(?<==)[A-Z]|(?<== )[A-Z])\Z")
 """A letter before a slash that divides it: v = d/t, and I = U/R but not A/C."""
+_COUNTED, _COUNTS = re.compile(r"\d[^\W\d_]{0,3}\Z"), re.compile(rf"(?!第)[{NO_SPACES}]")
+"""What stands around a slash that means each: 40小时/周."""
 _LENGTH = re.compile(r"\d(?: ?(?:ft\.?|in\.?|yd\.?|[cmk]?m)|[\"”″]) \Z")
 _BY_LENGTH = re.compile(r"[x×] ?\d")
 _SCIENTIFIC = re.compile(rf"[x×] ?10[\^{_RAISED}⁻]")
@@ -174,7 +176,8 @@ class SignReader:
         is_key = (is_pound if text[at] == "#" else is_star)(text[at:], before, ended)
         if is_key is None:
             return None
-        return Reading(1, self._language.keys[text[at]]) if is_key else _NONE
+        name = self._language.keys[text[at]]  # #号键 has 号 itself
+        return Reading(1, name.removesuffix(text[at + 1 : at + 2])) if is_key else _NONE
 
     def by(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
         """Read the mark between two lengths: 10 ft x 12 ft."""
@@ -258,9 +261,9 @@ class SignReader:
             return Reading(1, lang.operators[char]) if joins else _NONE
         if char in _SPACED and before[-1:] != " ":
             return _NONE
-        operand = _OPERAND.search(before)
+        operand = _OPERAND.search(before) or (char == "×" and before[-1:].isalnum())
         between = char in "+=×" and before[-1:] == " " and not before[-2:-1].isspace()
-        between = between or (char == "=" and is_word_character(before[-1:]))
+        between = between or (char == "=" and before[-1:].isalnum())
         if not (operand or between):
             return _NONE
         if not ended and _OPEN_OPERATOR.match(text, at):
@@ -278,7 +281,8 @@ class SignReader:
         if is_word_character(before[-1:]):
             letter = lang.sharp and not is_word_character(before[-2:-1]) and before[-1].isupper()
             return Reading(1, lang.sharp) if letter else _NONE
-        if _NUMBERED.match(text, at):
+        comment = text[at + 1 : at + 2] == " " and not _SPACED_WORD.search(before)
+        if _NUMBERED.match(text, at) and not comment:
             return Reading(1, lang.number_sign) if lang.number_sign else _NONE
         if not ended and _OPEN_NUMBERED.match(text, at):
             return None
@@ -296,8 +300,11 @@ class SignReader:
         if char == "@":
             return Reading(1, lang.addresses["@"])
         inside = is_word_character(before[-1:])
-        if not following and not ended and (inside or char == "."):
+        counted = char == "/" and not lang.spaced and _COUNTED.search(before)
+        if not following and not ended and (inside or counted or char == "."):
             return None
+        if counted and _COUNTS.match(following):
+            return Reading(1, lang.per)
         if not is_word_character(following):
             return _NONE
         if not inside:
@@ -328,15 +335,8 @@ class SignReader:
         behind = re.compile(r"\w+").match(text, at + 1)
         unit = lang.divisors.get(behind.group()) if behind else None
         letter = _VARIABLE.search(before)
-        measured = letter is None or letter.group() in lang.units
-        if (
-            unit
-            and behind
-            and measured
-            and before[-1:].islower()
-            and lang.per
-            and not _PATH.search(before)
-        ):
+        measured = letter is None or letter.group() in (*lang.units, *lang.clock_words)
+        if unit and behind and measured and before[-1:].islower() and not _PATH.search(before):
             return Reading(behind.end() - at, f"{lang.per} {unit}")
         divided = lang.operators.get("/")
         divisor = behind.group() if behind and text[at + 2 : at + 3] != "/" else ""

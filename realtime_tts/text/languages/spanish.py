@@ -19,7 +19,9 @@ _ABBREVIATIONS = tables.abbreviations(
         "|p.ej por ejemplo|aprox aproximadamente|Aprox Aproximadamente|tel teléfono|Tel Teléfono"
         "|EE.UU Estados Unidos|vs versus|Av avenida|Avda avenida|dpto departamento"
         "|izq izquierda|dcha derecha|i.e es decir|P.ej Por ejemplo|Pza plaza"
-        "|incl incluido|ref referencia|Ref Referencia|RR.HH recursos humanos|JJ.OO Juegos Olímpicos"
+        "|incl incluido|ref referencia|Ref Referencia|Expte expediente|expte expediente"
+        "|ext extensión|Ext Extensión"
+        "|RR.HH recursos humanos|JJ.OO Juegos Olímpicos"
         "|CC.AA comunidades autónomas|pers personas|cdtas cucharaditas|cdta cucharadita"
         "|izda izquierda|Temp Temperatura|C.P código postal|cda cucharada|cdas cucharadas",
         Kind.SYMBOL: "Sr._y señor y|Dr._y doctor y|Sra._y señora y|D._y don y"
@@ -34,14 +36,19 @@ _ABBREVIATIONS = tables.abbreviations(
         "|ene enero|feb febrero|abr abril|jun junio|jul julio|ago agosto|sept septiembre"
         "|oct octubre|nov noviembre|dic diciembre",
         Kind.NUMBER: "Cód Código|cód código|núm número|Núm Número"
-        "|Máx Máximo|Mín Mínimo|apdo apartado|op opus|min minuto"
+        "|Máx Máximo|Mín Mínimo|apdo apartado|op opus|min minuto|apto apartamento"
+        "|Hab Habitación|Págs Páginas|Pág Página|Apto Apartamento"
+        "|depto departamento|Depto Departamento|Cra Carrera|Cl Calle|Mz Manzana|Lt Lote"
         "|"
         + "|".join(f"{day} {name}" for day, name in _DAYS.items())
         + "|No Número|pág página|págs páginas|p página|cap capítulo|art artículo|Art Artículo"
         "|vol volumen|fig figura|máx máximo|mín mínimo",
     },
     spaced=True,
-) | {"hab": Abbreviation("habitación", Kind.NUMBER, "habitantes")}
+) | {
+    "hab": Abbreviation("habitación", Kind.NUMBER, "habitantes"),
+    "c/": Abbreviation("cada", Kind.NUMBER, bare=True),
+}
 _UNITS = (
     tables.nouns(
         tables.plural_s,
@@ -52,7 +59,7 @@ _UNITS = (
         "|kWh kilovatio hora|Hz hercio|kHz kilohercio|MHz megahercio|GHz gigahercio|kB kilobyte"
         "|MB megabyte|GB gigabyte|TB terabyte|Mbps megabit por segundo"
         "|Mb/s megabit por segundo|Gb/s gigabit por segundo|Mbit/s megabit por segundo"
-        "|Mb megabit|Gb gigabit|MB/s megabyte por segundo"
+        "|Mb megabit|Gb gigabit|Nm newton metro|mmol milimol|MB/s megabyte por segundo"
         "|Gbps gigabit por segundo|mAh miliamperio hora|lpm latido por minuto|pts punto"
         "|mmHg milímetro de mercurio|fps fotograma por segundo"
         "|dB decibelio|CV caballo|l/100_km litro a los cien kilómetros"
@@ -69,12 +76,18 @@ _UNITS = (
             "uds. uds ud.": Noun("unidad", "unidades", "f"),
             "págs. págs": tables.plural_s("página", "f"),
             "comp. comp": tables.plural_s("comprimido"),
+            "ptos. ptos pto.": tables.plural_s("punto"),
+            "lts. lts": tables.plural_s("litro"),
+            "grs. grs": tables.plural_s("gramo"),
             "hab. hab": Noun("habitante", "habitantes"),
             "cdta. cdta cdtas. cdtas": tables.plural_s("cucharadita", "f"),
         }
     )
     | {
         "m²": Noun("metro cuadrado", "metros cuadrados"),
+        "mm²": Noun("milímetro cuadrado", "milímetros cuadrados"),
+        "ºC": tables.plural_s("grado Celsius"),
+        "Ah": Noun("amperio hora", "amperios hora"),
         "km²": Noun("kilómetro cuadrado", "kilómetros cuadrados"),
         "cm²": Noun("centímetro cuadrado", "centímetros cuadrados"),
         "m³": Noun("metro cúbico", "metros cúbicos"),
@@ -152,7 +165,8 @@ SPANISH = Language(
     dotted_units=True,
     abbreviations=_ABBREVIATIONS,
     whole_decimals=True,
-    phones=r"[679]\d{2}(?: \d{3}){2}(?= ?[.,;:!?)]|\Z)|[679]\d{8}|[679]\d{2}(?: \d\d){3}"
+    phones=r"(?:\(\d{2,3}\)|\d{2}) \d{4}[ -]\d{4}|[679]\d{2}(?: \d{3}){2}(?= ?[.,;:!?)]|\Z)"
+    r"|[679]\d{8}|[679]\d{2}(?: \d\d){3}"
     r"|9\d \d{3}(?: \d\d){2}|\(\d{2,3}\) \d{3,4}-\d{4}|\d{3}-\d{4}"
     r"|\+\d{1,3}(?:[ .-]\(?\d+\)?){2,5}",
     signs={
@@ -181,5 +195,6 @@ SPANISH = Language(
     hashtag="hashtag",
     rules=spanish_rules.rules(_UNITS, {*_UNITS, *_SCALES, "EUR", "USD", "MXN"}),
     behind=spanish_rules.BEHIND,
+    spans=tables.spans(_DAYS),
     numeral_rules=spanish_rules.NUMERALS,
 )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from realtime_tts.text.languages import rules as shared
 from realtime_tts.text.languages.language import YEARS, Noun, Rule
 from realtime_tts.text.languages.rules import ROMAN, roman_value, rule
-from realtime_tts.text.languages.spanish_words import cardinal, count, date, ordinal
+from realtime_tts.text.languages.spanish_words import MONTHS, cardinal, count, date, ordinal
 
 Words = Callable[[re.Match[str]], str | None]
 
@@ -62,7 +62,7 @@ _ADJECTIVES = "gran|grandes|principales|posibles|diferentes|jóvenes|mejores|peo
 BEHIND = re.compile(
     rf"(?:(?:[\d .]*[02-9])?1|[\d .]*[2-9]\d\d(?:[. ]\d{{3}})*)(?: (?:{_ADJECTIVES}))?"
     r"|\d+[–-]\d+"
-    r"|\d{1,3}(?:,\d{3})+(?:\.\d\d)?|\d{1,2}/\d{1,2}|½|[\d.]+ mil|\d{1,3}x|1 de|1 de la|\$[\d.,]+"
+    r"|\d{1,3}(?:,\d{3})+(?:\.\d\d)?|\d{1,3}/\d{1,2}|½|[\d.]+ mil|\d{1,3}x|1 de|1 de la|\$[\d.,]+"
 )
 """Text from a number on behind which the rules look at another word."""
 
@@ -175,7 +175,10 @@ _FIRST = (
         shared.spelled(cardinal),
         _CODE,
     ),
-    shared.long_codes(cardinal),
+    rule(r"\d{8}(?=-?[A-Z](?!\w))", shared.spelled(cardinal)),
+    rule(r"(?P<one>\d{1,3})-(?P<two>\d{1,3})(?!\w)", shared.linked(cardinal, " "), r"\d # ?"),
+    *shared.long_codes(cardinal),
+    *shared.vehicles(cardinal),
     *shared.parts_of(
         cardinal, "de", _PARTS, "tareas|preguntas|puntos|estrellas|pasos|páginas|personas"
     ),
@@ -190,7 +193,7 @@ _AMOUNTS = (
     rule(
         r"(?P<one>\d{1,4})/(?P<two>(?:19|20)\d\d)(?![\w/])",
         shared.linked(cardinal, " barra "),
-        r"\b(?:Ley(?: Orgánica)?|Decreto(?:-ley)?"
+        r"\b(?:Ley(?: Orgánica)?|RD|LO|Decreto(?:-ley)?"
         r"|Directiva|Reglamento|Orden|Resolución|Sentencia)\s",
     ),
     rule(
@@ -205,6 +208,7 @@ _AMOUNTS = (
     rule(r"1(?![\w:]|[.,]\d| (?!y\b)\w)", lambda m: "una", r"\b(?:[Ee]s|[Aa]) la\s"),
     rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d(?:\d\d)?)(?![\d/])", shared.linked(cardinal, " ")),
     shared.dates(date, ".-"),
+    shared.month_years(MONTHS, " de ", cardinal),
     rule(
         r"(?!24/7|1/2 )(?P<day>\d{1,2})/(?P<month>\d{1,2})(?![\w/]|\.\d| de(?!\w)| del)",
         shared.dated(date),
@@ -220,6 +224,11 @@ _AMOUNTS = (
     rule(r"(?P<n>1?\d|20) hab(?!\w|\.?/)", _rooms),
     rule(r"1(?= de la )", lambda m: "una", r"\b[Ll]a\s"),
     rule(r"(?P<hour>\d{1,2})[:.](?P<minute>[0-5]\d) h(?!\w)", _hours),
+    rule(
+        r"(?P<n>[4-9]\d|[12]\d\d)º(?![\w])",
+        lambda m: f"{cardinal(int(m['n']))} grados",
+        r"\b(?:a|hasta|de|unos)\s",
+    ),
     rule(r"(?P<n>[2-9]0)['’]?s(?!\w)", lambda m: cardinal(int(m["n"]))),
     rule(r"(?P<n>\d+)(?: 1/2| ?½)(?!\d)", lambda m: f"{cardinal(int(m['n']))} y medio"),
     rule(r"(?:1/2|½) ?(?P<noun>kg|l|km|m)(?!\w)", lambda m: f"medio {_HALVES[m['noun']]}"),
@@ -227,9 +236,15 @@ _AMOUNTS = (
 )
 _LAST = (
     rule(r"(?P<n>\d{1,3})[–-](?=\d+ (?P<noun>[^\W\d_]+s)(?!\w))", _range),
-    shared.inches(lambda n: count(n, "f"), "coma", "pulgadas"),
-    shared.multiples(cardinal, "veces"),
+    *shared.inches(
+        lambda n: count(n, "f"),
+        "coma",
+        "pulgadas",
+        ("media pulgada", "un cuarto de pulgada", "tres cuartos de pulgada"),
+    ),
+    shared.multiples(cardinal, "coma", "veces"),
     shared.times(cardinal, "por"),
+    shared.laps(cardinal, "coma"),
     *shared.ratios(cardinal, " a ", " a "),
 )
 

@@ -91,6 +91,11 @@ def ranges(days: Mapping[str, str], to: str) -> str:
     )
 
 
+def spans(days: Mapping[str, str]) -> dict[str, str]:
+    """Return short names of days with what they stand for, also those with a capital."""
+    return {**days, **{one.capitalize(): name.capitalize() for one, name in days.items()}}
+
+
 def numbered(names: Sequence[str]) -> dict[str, int]:
     """Map the names of the months to their numbers."""
     return {name: number for number, name in enumerate(names, 1)}

@@ -217,9 +217,10 @@ class ContextsSocket(ElevenLabsSocket):
             if not text.isspace():
                 return
             self.failed_ids.remove(context_id)  # it begins anew
+        context = self.contexts.get(context_id)
+        if not text and (context is None or context.ended):
+            return  # it keeps the socket or the context alive, or has nothing to flush
         context = self.taking_text(context_id)
-        if context is None and not text:
-            return  # it keeps the socket alive, or has nothing to flush
         try:
             context = context or self.begin(context_id, message)
             self.feed(context, message)

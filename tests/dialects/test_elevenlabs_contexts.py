@@ -298,6 +298,19 @@ async def test_text_for_a_closed_context_is_refused(speech: Speaking) -> None:
         assert len(sound_of(seen)) == len(TEXT) * FRAME
 
 
+async def test_a_closed_context_may_be_kept_alive_while_it_is_spoken(speech: Speaking) -> None:
+    """As Pipecat does every ten seconds, also of a reply whose text is complete."""
+    config = ServerConfig(port=0, limits=LimitsConfig(max_bad_messages=2))
+    async with speech(config, engine=SLOW) as server, eleven(server) as client:
+        await client.send(text=TEXT, context_id="a")
+        await client.send(context_id="a", flush=True)
+        await client.send(context_id="a", close_context=True)
+        for _ in range(4):
+            await client.send(text="", context_id="a")
+        seen = await client.until("isFinal")
+        assert len(sound_of(seen)) == len(TEXT) * FRAME
+
+
 async def test_what_there_is_not_is_passed_over(speech: Speaking) -> None:
     async with speech() as server, eleven(server) as client:
         for message in (

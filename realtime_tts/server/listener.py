@@ -104,6 +104,8 @@ class Listener:
         self.unread = ""
         """Text that came and was never processed."""
         self.playback = Playback(listener_free_at=free_at)
+        self.first_sent_at: float | None = None
+        """When the first packet left on this socket; the playback may go on from another one."""
         self.catching_up: int | None = None
         """Characters spoken on another socket, while their text comes again; else None."""
         self._text = text
@@ -208,6 +210,11 @@ class Listener:
         return max(now, runs_out_at or now) + unsent / self.playback.sample_rate
 
     # What was sent.
+
+    def sent(self, samples: int, now: float) -> float:
+        """Note that this many more samples are sent; return by how many seconds they were late."""
+        self.first_sent_at = self.first_sent_at or now
+        return self.playback.sent(samples, now)
 
     def take(self, samples: int | None = None) -> int:
         """Note that the writer has taken the speech up to here (None: all); an interrupt cannot

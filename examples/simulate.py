@@ -111,10 +111,11 @@ def steps_to_try(args: argparse.Namespace, machine: Machine, config: SchedulerCo
 
 def show(points: Sequence[Point], console: Console) -> None:
     """Print a table with a line for each run."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("policy", no_wrap=True)
-    names = ["sessions", "live", "TTFA ms", "gapless", "in time", "gaps s", "refused"]
     paged = any(point.outcome.peak_pages for point in points)
+    gap = 0 if paged else 1  # whole headings in 80 columns
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, gap, 0, 0))
+    table.add_column("policy", no_wrap=True)
+    names = ["sessions", "live", "TTFA", "gapless", "in time", "gaps s", "refused"]
     for name in (*names, "pages", "swaps") if paged else names:
         table.add_column(name, justify="right", no_wrap=True)
     for point in points:
@@ -133,9 +134,9 @@ def show(points: Sequence[Point], console: Console) -> None:
         )
     console.print(table)
     console.print(
-        "live: most turns at once. TTFA: p50/p95. gapless: turns without a gap, but for late text. "
-        "in time: packets (viability). gaps: silence in all turns. pages: most in use at once. "
-        "swaps: turns preempted for want of memory.",
+        "live: most turns at once. TTFA: p50/p95, in ms. gapless: turns without a gap, but for "
+        "late text. in time: packets (viability). gaps: silence in all turns. pages: most in use "
+        "at once. swaps: turns preempted for want of memory.",
         style="dim",
     )
 

@@ -182,10 +182,11 @@ def chosen_lines(
     kv_bytes = sum(one.kv_bytes for one in executions)
     kv = f", {kv_bytes / 2**30:.1f} GiB for keys and values" if kv_bytes else ""
     queue = sum(_queue_length(one, config) for one in info.models or (info,))
+    speak = "1 conversation" if capacity == 1 else f"{capacity} conversations"
     return (
         f"engine: {runs}",
         f"memory: slots for {info.slots} turns{kv}",
-        f"speed:  {capacity} conversations can speak at once, {queue} more turns may wait; "
+        f"speed:  {speak} can speak at once, {queue} more turns may wait; "
         f"up to {sessions} sessions",
     )
 

@@ -104,13 +104,15 @@ class Listener:
         self.unread = ""
         """Text that came and was never processed."""
         self.playback = Playback(listener_free_at=free_at)
+        self.first_sent_at: float | None = None
+        """When the first packet left on this socket; the playback may go on from another one."""
         self.catching_up: int | None = None
         """Characters spoken on another socket, while their text comes again; else None."""
         self._text = text
         self._spoken = SpokenText(text, language, pace)
         self.sound = UtteranceSound(AS_MADE)
         """The sound of the utterance on the air."""
-        self._silenced = False
+        self._stopped_at: float | None = None  # seconds heard when the listener was interrupted
         self._place: Place | None = None  # how far sound was played on another socket
 
     # What came on another socket.
@@ -209,6 +211,11 @@ class Listener:
 
     # What was sent.
 
+    def sent(self, samples: int, now: float) -> float:
+        """Note that this many more samples are sent; return by how many seconds they were late."""
+        self.first_sent_at = self.first_sent_at or now
+        return self.playback.sent(samples, now)
+
     def take(self, samples: int | None = None) -> int:
         """Note that the writer has taken the speech up to here (None: all); an interrupt cannot
         stop that any more. Return by how many samples that is more than before."""
@@ -222,15 +229,18 @@ class Listener:
     def heard(self, played_samples: int | None, now: float) -> HeardReport:
         """Stop here; return what was heard, and which text that was.
 
-        Without a position: what has played by now, if playback never paused since the first packet.
+        Without a position: what had played when it stopped before, else what has played by now, if
+        playback never paused since the first packet.
         """
-        self._silenced = True
         rate = self.playback.sample_rate
         sent = self.taken / rate
-        if played_samples is None:
-            played = max(0.0, sent - self.playback.lead(now))
-        else:
+        if played_samples is not None:
             played = min(played_samples / rate, sent)
+        elif self._stopped_at is not None:
+            played = self._stopped_at
+        else:
+            played = max(0.0, sent - self.playback.lead(now))
+        self._stopped_at = played
         if self.catching_up is not None:
             source, cut = self._text.source + self.unread, self.catching_up
             return HeardReport(self.taken, played * 1000, source[:cut], source[cut:])
@@ -239,7 +249,7 @@ class Listener:
 
     def heard_at(self) -> float | None:
         """Return when the listener will have heard all of it; None if that no longer matters."""
-        return None if self._silenced else self.playback.deadline()
+        return None if self._stopped_at is not None else self.playback.deadline()
 
     def take_words(self) -> list[SpokenSpan]:
         """Return the next words that became spoken with the sound taken so far, in seconds of this

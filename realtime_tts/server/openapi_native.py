@@ -207,6 +207,7 @@ _ACCESS = [
             ErrorMessage,
             *GATE,
             _BAD_REQUEST,
+            ErrorCase(404, "not_found", "The server has no customers' keys."),
             ErrorCase(503, "not_ready", "The record of usage cannot be read now."),
         ),
     ),

@@ -312,7 +312,7 @@ class Utterances:
     def sent(self, samples: int, now: float) -> float:
         """Note that this many more samples are sent; return by how many seconds they were late."""
         playback = self.listener.playback
-        late = playback.sent(samples, now)
+        late = self.listener.sent(samples, now)
         if not self.over and self._lead_cap.is_due(playback):
             self._engine.submit(Lead(self.utterance_id, self._lead_cap.seconds(playback, now)))
         return late
@@ -336,7 +336,7 @@ class Utterances:
     def stats(self, sent_at: float | None = None) -> TurnStats:
         """Return the turn's numbers, over all sockets. `sent_at`: when the next packet leaves."""
         playback, before = self.listener.playback, self._before
-        sent_at, text_at = playback.first_sent_at or sent_at, self._first_text_at
+        sent_at, text_at = self.listener.first_sent_at or sent_at, self._first_text_at
         ttfa_ms = before.ttfa_ms
         if ttfa_ms is None and sent_at is not None and text_at is not None:
             ttfa_ms = round((sent_at - text_at) * 1000, 1)

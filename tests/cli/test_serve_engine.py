@@ -195,6 +195,12 @@ def test_the_start_says_what_was_chosen_and_for_how_many_conversations() -> None
     )
 
 
+def test_a_slow_machine_speaks_one_conversation() -> None:
+    on_cpu = info(16, Execution("cpu", "float32"))
+    *_, speed = chosen_lines(on_cpu, 1, SchedulerConfig(), 512)
+    assert speed.startswith("speed:  1 conversation can speak at once, ")
+
+
 def test_the_lines_follow_the_welcome() -> None:
     with serving("--engine", "fake") as server:
         server.stop()

@@ -31,6 +31,18 @@ def test_it_says_how_many_sessions_fit(
     assert "deadline order" in out and "round robin" not in out
 
 
+@pytest.mark.parametrize("more", [[], ["--kv-positions", "20000"]])
+def test_its_headings_are_whole_in_80_columns(
+    example: ModuleType,
+    more: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert example.main([*SMALL, "--sessions", "1", *more]) == 0
+    assert "…" not in capsys.readouterr().out
+
+
 def test_it_compares_the_policies(example: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     assert example.main([*SMALL, "--sessions", "2", "--compare", "--no-admission"]) == 0
     out = capsys.readouterr().out

@@ -278,6 +278,24 @@ async def test_without_a_position_what_was_heard_is_what_had_time_to_play(speech
         assert 250 < report["played_ms"] <= (time.monotonic() - began) * 1_000
 
 
+@pytest.mark.parametrize("position", [{}, {"played_ms": 240.0}])
+async def test_a_second_interrupt_has_the_answer_of_the_first(
+    speech: Speaking, position: dict[str, Any]
+) -> None:
+    async with speech() as server, server.talk() as talker:
+        await talker.send("text", text="x " * 30)
+        received = 0
+        while received <= 24_000:
+            message = await talker.next()
+            received += len(message) // 2 if isinstance(message, bytes) else 0
+        await talker.send("interrupt", **position)
+        first = (await talker.until("turn.interrupted"))[-1]
+        await talker.until("turn.done")
+        await asyncio.sleep(0.2)
+        await talker.send("interrupt")
+        assert await talker.next() == first, "the listener has heard no more of it"
+
+
 async def test_a_turn_heard_to_its_end_was_spoken_whole(speech: Speaking) -> None:
     text = "1 2 3 4 5 6 7 8 9 10."  # digits last longer than this engine's 80 ms each
     async with speech() as server, server.talk() as talker:

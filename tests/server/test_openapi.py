@@ -143,6 +143,11 @@ async def test_real_answers_are_as_described(speech: Speaking, keys: Keys, tmp_p
             await Checked(stranger)("GET", path)
 
 
+async def test_a_server_without_customers_keys_answers_as_described(speech: Speaking) -> None:
+    async with speech() as server, client_of(server) as http:
+        assert (await Checked(http)("GET", "/v1/usage"))["code"] == "not_found"
+
+
 async def test_what_refuses_a_websocket_is_described(speech: Speaking) -> None:
     described = PATHS["/v1/tts"]["get"]["responses"]
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))

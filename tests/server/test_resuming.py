@@ -172,6 +172,7 @@ async def test_a_state_that_is_of_no_use_goes_on_at_the_next_word(
         assert warning["code"] == "cannot_resume" and why in warning["message"]
         assert kept.done is not None and kept.done["reason"] == "complete"
         assert kept.done["text_chars"] == len(TEXT)
+        assert kept.done["ttfa_ms"] > 0, "of the first packet here: that of the turn is not known"
         spoken_tokens = len(TEXT) - len("The ")  # one frame for each
         more = kept.done["samples"] - brought
         assert abs(more - spoken_tokens * 1_920) < 2 * 1_920

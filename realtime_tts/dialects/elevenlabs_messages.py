@@ -6,6 +6,7 @@ import base64
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -47,6 +48,7 @@ Closing = Literal["auto", "drain", "cancel"]
 
 _FOREIGN_VOICE = re.compile(r"[A-Za-z0-9]{20}")
 _LARGEST_SEED = 2**63 - 1
+_LONGEST_IDLE = 180  # seconds, of the API's own servers; more is ignored
 _SPELLINGS = {"contextId": "context_id", "xi-api-key": "xi_api_key"}
 
 
@@ -104,6 +106,7 @@ class Wanted:
     auto_mode: bool
     sync_alignment: bool
     closing: Closing
+    idle_seconds: float = inf
 
     @property
     def hold_seconds(self) -> float:
@@ -154,7 +157,8 @@ def wanted_of(query: Mapping[str, str], voice: str, front: Front, account: Accou
     auto_mode, sync_alignment = (
         (query.get(name) or "").lower() in ("true", "1") for name in ("auto_mode", "sync_alignment")
     )
-    return Wanted(settings, auto_mode, sync_alignment, closing)  # type: ignore[arg-type]
+    idle = number_in(query.get("inactivity_timeout") or "", _LONGEST_IDLE) or inf
+    return Wanted(settings, auto_mode, sync_alignment, closing, idle)  # type: ignore[arg-type]
 
 
 def lexicons_of(locators: Sequence[Locator], front: Front) -> list[str]:

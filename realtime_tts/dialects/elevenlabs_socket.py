@@ -74,6 +74,7 @@ class ElevenLabsSocket(SpeechSocket):
         try:
             self.wanted = messages.wanted_of(*address, self.front, self.account)
             self.front.check_speech(self.wanted.settings)
+            self.idle_after(self.wanted.idle_seconds)
         except RequestError as error:
             failure = TurnFailure(messages.reason_of(error), str(error), False)
             self.fail(failure, messages.close_code(failure))

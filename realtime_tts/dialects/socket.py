@@ -36,7 +36,7 @@ class SpeechSocket(ContextSocket):
 
     max_contexts: ClassVar[int] = 64
     """Contexts that may be open at once."""
-    idle_seconds: ClassVar[float] = 300.0
+    idle_seconds: float = 300.0
     """After this time without a message and without speech, the socket is closed with 1000."""
     hold_seconds: ClassVar[float | None] = 3.0
     """Text that pauses for this time is spoken to its end; None: the server's `turn_idle_ms`."""
@@ -62,6 +62,11 @@ class SpeechSocket(ContextSocket):
         return ()
 
     # What a dialect calls.
+
+    def idle_after(self, seconds: float) -> None:
+        """Let the socket be idle for so long from now on, if that is shorter."""
+        self.idle_seconds = min(seconds, self.idle_seconds)
+        self._alarm.set(self._active_at + self.idle_seconds)
 
     def open_context(
         self,

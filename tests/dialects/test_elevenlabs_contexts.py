@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from typing import Any
 
 import pytest
@@ -443,3 +445,24 @@ async def test_hanging_up_in_the_middle_frees_all(speech: Speaking) -> None:
             client.socket.transport.abort()
         await server.settled()
         assert server.value("tts_turns_total", reason="closed") == 6
+
+
+async def test_a_socket_may_be_idle_for_as_long_as_its_address_says(speech: Speaking) -> None:
+    """LiveKit's plugin leaves its socket open when its options change, and asks for 180 s."""
+    async with speech() as server, eleven(server, "&inactivity_timeout=1") as client:
+        await client.send(text="Hi.", context_id="a")
+        await client.send(context_id="a", close_context=True, flush=True)
+        await client.until("isFinal")
+        heard = time.monotonic()
+        assert await client.rest() == [] and client.socket.close_code == 1000
+        assert 0.5 < time.monotonic() - heard < 10
+
+
+@pytest.mark.parametrize("asked", ["0", "181", "soon", "-1", "9" * 400])
+async def test_a_time_that_is_none_is_ignored(speech: Speaking, asked: str) -> None:
+    async with speech() as server, eleven(server, f"&inactivity_timeout={asked}") as client:
+        await client.send(text="Hi.", context_id="a")
+        await client.send(context_id="a", close_context=True, flush=True)
+        await client.until("isFinal")
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(client.socket.recv(), 0.3)

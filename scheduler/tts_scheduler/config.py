@@ -101,10 +101,6 @@ class SchedulerConfig:
         """Return the lead cap of a turn that asked for `asked` seconds (None: default)."""
         return max(self.reserve, self.lead_cap if asked is None else asked)
 
-    def start_tokens_of(self, asked: int | None) -> int:
-        """Return the text tokens that a turn waits for if it asked for `asked` (None: default)."""
-        return max(1, self.min_start_tokens if asked is None else asked)
-
 
 def _require(holds: bool, expected: str, got: object) -> None:
     if not holds:

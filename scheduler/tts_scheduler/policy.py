@@ -116,7 +116,7 @@ def start_at(row: Utterance, config: SchedulerConfig) -> float:
     if first_text_at is None or (row.layout is Layout.FULL_TEXT and not row.finished):
         return inf
     at = first_text_at
-    if not row.finished and row.text_tokens < row.min_start_tokens:
+    if not row.finished and row.text_tokens < config.min_start_tokens:
         at += config.max_start_wait
     elif not row.finished and row.text_tokens <= row.silent_start:
         at += min(config.max_start_wait, SILENT_WAIT * row.silent_start)

@@ -59,7 +59,6 @@ class Scheduler:
         layout: Layout = Layout.AUTO,
         listener_free_at: float | None = None,
         lead_cap: float | None = None,
-        min_start_tokens: int | None = None,
         text_needed: int = 1,
         silent_start: int = 0,
         continues: bool = False,
@@ -70,16 +69,15 @@ class Scheduler:
     ) -> Admission:
         """Take a new utterance, described as in `Utterance`. A refused one is not recorded.
 
-        `lead_cap` and `min_start_tokens` replace the config's; the reserve is the least cap.
-        `spoken`: by another engine; `listener_free_at` is then when the listener will have heard
-        that. `lookahead`: samples held back until more come (`Playback`). `payer`: account and
-        share. Raises ValueError for an id in use, DoesNotFit for a prompt beyond all memory."""
+        `lead_cap` replaces the config's; the reserve is the least cap. `spoken`: by another engine;
+        `listener_free_at` is then when the listener will have heard that. `lookahead`: samples held
+        back until more come (`Playback`). `payer`: account and share. Raises ValueError for an id
+        in use, DoesNotFit for a prompt beyond all memory."""
         if id in self._requests.utterances:
             raise ValueError(f"utterance {id!r} is open already: an id names one utterance")
         self._requests.check_memory(prompt_positions(prompt_tokens, 1))
         self._opened += 1
         config = self.config
-        cap, start = config.lead_cap_of(lead_cap), config.start_tokens_of(min_start_tokens)
         made = (config.sample_rate, config.packet_samples)
         playback = Playback.at_speed(speed, *made, listener_free_at, lookahead)
         row = Utterance(
@@ -88,8 +86,7 @@ class Scheduler:
             prompt_tokens=prompt_tokens,
             layout=Layout(layout),
             opened_at=now,
-            lead_cap=cap,
-            min_start_tokens=start,
+            lead_cap=config.lead_cap_of(lead_cap),
             listener_free_at=listener_free_at,
             playback=playback,
             text_needed=text_needed,

@@ -365,7 +365,7 @@ class World:
             return
         admission, requests = self.scheduler._admission, self.scheduler._requests
         assert requests.kv is not None
-        new = Utterance("new", 0, 20, Layout.STREAMING, 0.0, 3.0, 2, None, Playback())
+        new = Utterance("new", 0, 20, Layout.STREAMING, 0.0, 3.0, None, Playback())
         rows = (new, *requests.waiting.values(), *requests.speaking.values())
         usual = min(admission._frames.mean, requests.kv.size.max_frames)
         peak = peak_pages(rows, usual, requests.kv.size)

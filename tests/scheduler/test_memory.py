@@ -364,7 +364,7 @@ def test_a_turn_that_could_never_fit_is_refused_when_it_is_known(rig_of: MakeRig
 
 def at(frames: int, prompt: int) -> Utterance:
     """A turn that has made so many frames, behind a prompt of so many positions."""
-    found = Utterance("x", 0, prompt, Layout.STREAMING, 0.0, 3.0, 2, None, Playback())
+    found = Utterance("x", 0, prompt, Layout.STREAMING, 0.0, 3.0, None, Playback())
     found.frames, found.prompt_positions = frames, prompt
     return found
 

@@ -26,7 +26,6 @@ def utterance(order: int = 1, listener_free_at: float | None = None) -> Utteranc
         layout=Layout.AUTO,
         opened_at=10.0,
         lead_cap=3.0,
-        min_start_tokens=2,
         listener_free_at=listener_free_at,
         playback=Playback(listener_free_at=listener_free_at),
         phase=Phase.WAITING,

@@ -230,9 +230,14 @@ class Front:
         """Return the settings with a version for each stored lexicon. Raises RequestError."""
         if not settings.lexicons:
             return settings
+        pinned = self.stored_lexicons().pinned(settings.lexicons)
+        return structs.replace(settings, lexicons=pinned)
+
+    def stored_lexicons(self) -> LexiconLibrary:
+        """Return the library of stored lexicons. Raises NoLexicons if there is none."""
         if self.lexicons is None:
             raise NoLexicons("this server keeps no lexicons: start it with --voices-dir FOLDER")
-        return structs.replace(settings, lexicons=self.lexicons.pinned(settings.lexicons))
+        return self.lexicons
 
     def model_of(self, settings: SessionSettings) -> str:
         """Return the name of the checkpoint that speaks with these settings."""

@@ -238,7 +238,7 @@ class Supervisor:
             await asyncio.sleep(_POLL_SECONDS)
         info = self._link.info
         announce(info, status)
-        self._metrics.describe_engine(info.models or (info,))
+        self._metrics.describe_engine(info.all_models)
         self._complete = True
         if on_ready is not None:
             on_ready(port, self._link)

@@ -33,7 +33,6 @@ from realtime_tts.fronts.reloading import Reloading
 from realtime_tts.fronts.scraping import Scraping
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
-from realtime_tts.restarts import Restarts
 from realtime_tts.server.agent import answering
 from realtime_tts.server.announcement import announce
 from realtime_tts.server.checks import check_access, check_tracing
@@ -254,8 +253,7 @@ class Supervisor:
     async def _keep(self, number: int) -> None:
         """Keep a front running until the server ends, however often it fails: the others serve
         meanwhile."""
-        limits = self._supervision
-        restarts = Restarts(limits.first_delay, limits.longest_delay, limits.window_seconds)
+        restarts = self._supervision.restarts()
         while not self._drained:
             why = await self._life(number)
             if self._drained:

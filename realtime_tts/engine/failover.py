@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from realtime_tts.engine import moves
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 from realtime_tts.engine.link import (
     Cancel,
@@ -32,7 +33,6 @@ from realtime_tts.engine.link import (
     Waits,
     Why,
 )
-from realtime_tts.engine.moves import MovePolicy
 from realtime_tts.engine.open_utterance import OpenUtterance
 from realtime_tts.engine.trials import MOST_TRIALS, Trials
 from realtime_tts.errors import EngineError
@@ -53,7 +53,6 @@ class Failover:
 
     def __init__(self, link: EngineLink, patience: float) -> None:
         self._link, self._patience = link, patience
-        self._policy = MovePolicy()
         self._open: dict[str, OpenUtterance] = {}
         self._renamed: dict[str, str] = {}
         """Original utterance ids, by the id that the current engine knows them by."""
@@ -213,7 +212,7 @@ class Failover:
         silent, perhaps because of such a turn."""
         utterance = self._open[id]
         if utterance.suspected and (
-            self._policy.is_silent(status) or not self._trials.begins(utterance, now)
+            moves.is_silent(status) or not self._trials.begins(utterance, now)
         ):
             return
         del self._lost[id]
@@ -260,7 +259,7 @@ class Failover:
     def _is_due(self, utterance: OpenUtterance, why: Why, now: float) -> bool:
         if why is Why.SILENT and (utterance.lost_at is not None or utterance.suspected):
             return False  # it may be what silences engines: it waits until this one ends
-        return self._policy.is_due(
+        return moves.is_due(
             why,
             lead=utterance.lead(now),
             waits=utterance.waits,

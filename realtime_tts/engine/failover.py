@@ -45,7 +45,7 @@ _CHECK_SECONDS = 0.05
 """Seconds between two checks whether turns should leave an engine."""
 
 
-class Failover:
+class Failover(EngineLink):
     """An `EngineLink` over another one, which reopens utterances that lost their engine.
 
     `patience`: seconds that a turn waits for an engine before it fails with its first failure.
@@ -92,10 +92,6 @@ class Failover:
 
     def status(self) -> EngineStatus:
         return self._link.status()
-
-    def stranded(self) -> list[Stranded]:
-        """Return an empty list: turns are moved here."""
-        return []
 
     async def stop(self) -> None:
         """Stop the link; utterances without an engine fail with their first failure."""

@@ -74,8 +74,7 @@ def supervise(
     if config.tls:
         reloads.add(Certificate(config.tls))  # only to check it: every front has its own
     check_tracing(config)
-    if config.access:
-        check_access(config.access)
+    check_access(config)
     listeners = bind(config)
     agents = bind_agent(config)
 

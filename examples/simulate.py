@@ -21,6 +21,7 @@ from rich.table import Table
 
 from tts_scheduler import KVCacheSize, SchedulerConfig, StepCosts
 from tts_scheduler.machine import Machine
+from tts_scheduler.playback import FRAME_SECONDS
 from tts_scheduler.policy import DEADLINE_ORDER, POLICIES, Policy
 from tts_scheduler.sizing import Limits, Point, curve, largest_fit
 from tts_scheduler.workload import FEEDS, Workload
@@ -104,7 +105,7 @@ def steps_to_try(args: argparse.Namespace, machine: Machine, config: SchedulerCo
     if args.sessions:
         return sorted(args.sessions)
     rows = machine.lesson().capacity(
-        config.frame_seconds * args.utilisation, config.slots, config.max_rows
+        FRAME_SECONDS * args.utilisation, config.slots, config.max_rows
     )
     return sorted({max(1, round(rows * share)) for share in (0.25, 0.5, 0.75, 1, 1.25, 1.5, 2)})
 

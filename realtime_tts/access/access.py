@@ -14,11 +14,12 @@ from realtime_tts.access.account import Holder, KeyAccount
 from realtime_tts.access.exchange import Exchange
 from realtime_tts.access.fronts_table import FrontsTable
 from realtime_tts.access.key import Key, id_in
-from realtime_tts.access.key_file import KeyFile, Stamp
+from realtime_tts.access.key_file import KeyFile
 from realtime_tts.access.rates import Rates
 from realtime_tts.access.usage import Usage
 from realtime_tts.background import repeat
 from realtime_tts.config import AccessConfig
+from realtime_tts.configuration.stamps import stamp
 from realtime_tts.errors import ConfigError
 from realtime_tts.logs import event
 
@@ -49,7 +50,7 @@ class Access:
         self._accounts: dict[str, KeyAccount] = {}
         self._failing = False
         self._exchange = Exchange(self.rates.counters, config.limits_store)
-        self._stamp: Stamp | None = self._file.stamp()
+        self._stamp = stamp(self._file.path)
         self._apply(self._file.read())
 
     # Who it is.
@@ -124,16 +125,16 @@ class Access:
         tried again at the next look.
         """
         try:
-            stamp = self._file.stamp()
-            if stamp == self._stamp:
+            found = stamp(self._file.path)
+            if found == self._stamp:
                 return None
             keys = self._file.read()
-        except (ConfigError, OSError) as error:
+        except ConfigError as error:
             if not self._failing:
                 event(log, logging.ERROR, "keys.not_loaded", why=str(error))
             self._failing = True
             return None
-        self._stamp, self._failing = stamp, False
+        self._stamp, self._failing = found, False
         return keys
 
     def _apply(self, keys: dict[str, Key]) -> None:

@@ -20,8 +20,6 @@ import msgspec
 from realtime_tts.access.key import Key
 from realtime_tts.errors import ConfigError
 
-Stamp = tuple[int, int, int]
-
 
 class _Stored(msgspec.Struct, forbid_unknown_fields=True):
     keys: list[Key]
@@ -32,14 +30,6 @@ class KeyFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-
-    def stamp(self) -> Stamp | None:
-        """Return what changes whenever the file does; None if there is no file. Raises OSError."""
-        try:
-            found = self.path.stat()
-        except FileNotFoundError:
-            return None
-        return found.st_ino, found.st_size, found.st_mtime_ns
 
     def read(self) -> dict[str, Key]:
         """Return the keys by id. Raises ConfigError if the file cannot be read or is malformed."""

@@ -87,8 +87,7 @@ def _building() -> Callable[[argparse.Namespace], None]:
         config = server_config(arguments, terminal=False, tls=tls_files(arguments))
         if config.tls is not None:
             server_context(config.tls)
-        if config.access is not None:
-            check_access(config.access)
+        check_access(config)
         check_tracing(config)
 
     return build

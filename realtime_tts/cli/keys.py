@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Do what was asked. Returns the exit status."""
     file = KeyFile(arguments.keys)
     messages = Console(stderr=True, highlight=False, markup=False)
-    if arguments.what != "create" and file.stamp() is None:
+    if arguments.what != "create" and not file.path.exists():
         raise ConfigError(f"there is no file {file.path}: `realtime-tts keys create` writes it")
     match arguments.what:
         case "create":

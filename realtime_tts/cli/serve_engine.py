@@ -181,7 +181,7 @@ def chosen_lines(
     runs = "; ".join(f"{', '.join(on)}: {how}" for how, on in kinds.items()) or "tones, no model"
     kv_bytes = sum(one.kv_bytes for one in executions)
     kv = f", {kv_bytes / 2**30:.1f} GiB for keys and values" if kv_bytes else ""
-    queue = sum(_queue_length(one, config) for one in info.models or (info,))
+    queue = sum(_queue_length(one, config) for one in info.all_models)
     speak = "1 conversation" if capacity == 1 else f"{capacity} conversations"
     return (
         f"engine: {runs}",

@@ -62,7 +62,7 @@ _CLONING = ("ref_audio", "ref_text", "speaker_embedding", "references")
 
 def model_names(info: EngineInfo) -> list[str]:
     """Return the names of the loaded checkpoints."""
-    return [one.model for one in info.models or (info,)]
+    return [one.model for one in info.all_models]
 
 
 def our_model(name: str | None, info: EngineInfo) -> str | None:
@@ -91,7 +91,7 @@ def model_for(
     named = our_model(name, info)
     if task is None:
         return named
-    fitting = [one for one in info.models or (info,) if _is_for(task, one)]
+    fitting = [one for one in info.all_models if _is_for(task, one)]
     if named is not None:
         fitting = [one for one in fitting if one.model == named]
     if not fitting:
@@ -111,7 +111,7 @@ def our_language(code: str | None, info: EngineInfo) -> str | None:
     if code is None:
         return None
     name = language_name(code) or code.lower()
-    languages = {language for one in info.models or (info,) for language in one.languages}
+    languages = {language for one in info.all_models for language in one.languages}
     return name if name in languages else None
 
 

@@ -28,7 +28,7 @@ from realtime_tts.engine.fronts import Fronts
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.interface import Engine, Progress
 from realtime_tts.engine.line import Line, Waiting
-from realtime_tts.engine.link import Event
+from realtime_tts.engine.link import RESTARTED, Event
 from realtime_tts.engine.loop import EngineLoop
 from realtime_tts.engine.pulse import Age
 from realtime_tts.engine.startup import start_engine
@@ -42,7 +42,6 @@ LEAVE_SECONDS = 5.0
 _LEAST_LEAVE_SECONDS = 0.5  # until all fronts know, and what they sent before has arrived
 _LINGER_SECONDS = 1.0
 """The longest time by which a front that reads nothing delays the end."""
-_RESTARTED = "the engine was restarted in the middle of this turn; send its text again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +170,7 @@ class Child:
                 heartbeat = self._heartbeat(loop, age)
                 leaving += HEARTBEAT_SECONDS * self._leaving
                 if _has_left(loop, leaving):
-                    loop.stop("engine_restarted", _RESTARTED)
+                    loop.stop(*RESTARTED)
             self._uplink.send(heartbeat)
             self._fronts.heartbeat(heartbeat)
             self._waiting.send(HEARTBEAT_SECONDS)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from realtime_tts.engine import moves
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 from realtime_tts.engine.link import (
     Cancel,
@@ -25,7 +26,6 @@ from realtime_tts.engine.link import (
     Refused,
     Stranded,
 )
-from realtime_tts.engine.moves import Load, MovePolicy
 
 
 @dataclass(slots=True)
@@ -46,7 +46,6 @@ class DataParallelEngines(EngineLink):
 
     def __init__(self, links: Sequence[EngineLink], *, loaded: bool = False) -> None:
         assert links, "there is at least one engine"
-        self._policy = MovePolicy()
         self._links = tuple(links)
         self._open = [0] * len(links)  # utterances that have not ended, by engine
         self._engine_of: dict[str, int] = {}
@@ -103,10 +102,10 @@ class DataParallelEngines(EngineLink):
     def stranded(self) -> list[Stranded]:
         """Return the turns that should leave engines that are silent, overfull or stopping."""
         turns = zip(self._links, self._open, strict=True)
-        loads = [Load(link.status(), opened) for link, opened in turns]
+        loads = [moves.Load(link.status(), opened) for link, opened in turns]
         return [
             Stranded(why, [id for id, owner in self._engine_of.items() if owner == engine], free)
-            for engine, why, free in self._policy.stranded(loads)
+            for engine, why, free in moves.stranded(loads)
         ]
 
     async def stop(self) -> None:
@@ -145,7 +144,7 @@ class DataParallelEngines(EngineLink):
         turns are counted here, because an engine's report of them is older."""
         statuses = [link.status() for link in self._links]
         return [
-            (self._policy.takes_turns(status), status.capacity - status.others - opened)
+            (moves.takes_turns(status), status.capacity - status.others - opened)
             for status, opened in zip(statuses, self._open, strict=True)
         ]
 

@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from realtime_tts.engine import moves
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 from realtime_tts.engine.link import (
     Cancel,
@@ -32,7 +33,6 @@ from realtime_tts.engine.link import (
     Waits,
     Why,
 )
-from realtime_tts.engine.moves import MovePolicy
 from realtime_tts.engine.open_utterance import OpenUtterance
 from realtime_tts.engine.trials import MOST_TRIALS, Trials
 from realtime_tts.errors import EngineError
@@ -45,7 +45,7 @@ _CHECK_SECONDS = 0.05
 """Seconds between two checks whether turns should leave an engine."""
 
 
-class Failover:
+class Failover(EngineLink):
     """An `EngineLink` over another one, which reopens utterances that lost their engine.
 
     `patience`: seconds that a turn waits for an engine before it fails with its first failure.
@@ -53,7 +53,6 @@ class Failover:
 
     def __init__(self, link: EngineLink, patience: float) -> None:
         self._link, self._patience = link, patience
-        self._policy = MovePolicy()
         self._open: dict[str, OpenUtterance] = {}
         self._renamed: dict[str, str] = {}
         """Original utterance ids, by the id that the current engine knows them by."""
@@ -93,10 +92,6 @@ class Failover:
 
     def status(self) -> EngineStatus:
         return self._link.status()
-
-    def stranded(self) -> list[Stranded]:
-        """Return an empty list: turns are moved here."""
-        return []
 
     async def stop(self) -> None:
         """Stop the link; utterances without an engine fail with their first failure."""
@@ -213,7 +208,7 @@ class Failover:
         silent, perhaps because of such a turn."""
         utterance = self._open[id]
         if utterance.suspected and (
-            self._policy.is_silent(status) or not self._trials.begins(utterance, now)
+            moves.is_silent(status) or not self._trials.begins(utterance, now)
         ):
             return
         del self._lost[id]
@@ -260,7 +255,7 @@ class Failover:
     def _is_due(self, utterance: OpenUtterance, why: Why, now: float) -> bool:
         if why is Why.SILENT and (utterance.lost_at is not None or utterance.suspected):
             return False  # it may be what silences engines: it waits until this one ends
-        return self._policy.is_due(
+        return moves.is_due(
             why,
             lead=utterance.lead(now),
             waits=utterance.waits,

@@ -126,10 +126,14 @@ class EngineInfo(msgspec.Struct, frozen=True):
     """The infos of all checkpoints, where there are several: the first is the default."""
 
     @property
+    def all_models(self) -> tuple[EngineInfo, ...]:
+        """The info of every checkpoint: `models`, or this one alone."""
+        return self.models or (self,)
+
+    @property
     def clones(self) -> bool:
         """Whether it, or one of its models, speaks registered voices."""
-        infos = self.models or (self,)
-        return any(info.variant in CLONING_VARIANTS for info in infos)
+        return any(info.variant in CLONING_VARIANTS for info in self.all_models)
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,6 +166,13 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
     held_seconds: float = 0.0
 
 
+RESTARTED = (
+    "engine_restarted",
+    "the engine was restarted in the middle of this turn; send its text again",
+)
+"""Code and message of the failure of a turn that nothing continues when its engine restarts."""
+
+
 Event = Refused | Started | Audio | Waits | Ended | Failed
 Last = Refused | Ended | Failed
 """Events after which none follows for their id."""

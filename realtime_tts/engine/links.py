@@ -53,7 +53,7 @@ def parent_links(
         made.append(link)
         return link
 
-    return _Maker(metrics, parent_of).links(_in_processes(configs), progress), tuple(made)
+    return _Maker(metrics, parent_of).links([*map(_in_process, configs)], progress), tuple(made)
 
 
 def shared_links(
@@ -74,7 +74,7 @@ def shared_links(
 
     unused = Metrics()  # never shown: the parent's show the engines
     maker = _Maker(unused, shared_of, loaded=bool(infos))
-    return maker.links(_in_processes(configs), lambda *stage: None), tuple(made)
+    return maker.links([*map(_in_process, configs)], lambda *stage: None), tuple(made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +131,6 @@ def _child(
         name=name,
         **options,
     )
-
-
-def _in_processes(configs: Sequence[EngineConfig]) -> tuple[EngineConfig, ...]:
-    return tuple(map(_in_process, configs))
 
 
 def _in_process(config: EngineConfig) -> EngineConfig:

@@ -61,41 +61,25 @@ def load_engine(config: EngineConfig, progress: Progress) -> ModelEngine:
         voices = LoadedVoices(open_registry(config.voices_dir), load_voice)
         if model.config.variant is Variant.BASE and (reason := cloning_obstacle(folder)):
             event(log, logging.WARNING, "engine.cannot_clone", model=config.name, reason=reason)
-    return make_engine(
-        model,
-        Qwen2Tokenizer.from_folder(folder),
-        name=config.name,
-        slots=config.scheduler.slots,
-        fit_slots=config.fit_slots,
-        max_frames=config.max_frames,
-        gpu_memory=config.memory,
-        voices=voices,
-        eager=config.eager,
-    )
+    return make_engine(config, model, Qwen2Tokenizer.from_folder(folder), voices)
 
 
 def make_engine(
+    config: EngineConfig,
     model: SpeechModel,
     tokenizer: Qwen2Tokenizer,
-    *,
-    name: str,
-    slots: int,
-    fit_slots: bool = False,
-    max_frames: int | None = None,
-    gpu_memory: MemoryBudget | None = None,
     voices: VoiceLookup = no_voices,
-    eager: bool = False,
 ) -> ModelEngine:
-    """Return the engine for the device that the model is on; the settings are those of
-    `EngineConfig`. Raises ConfigError."""
-    device, dtype = model.talker.device, model.talker.dtype
-    if eager or device.type != "cuda":
+    """Return the engine for the device that the model is on. Raises ConfigError."""
+    device, dtype, slots = model.talker.device, model.talker.dtype, config.scheduler.slots
+    name, max_frames = config.name, config.max_frames
+    if config.eager or device.type != "cuda":
         return TorchEngine(
             model, tokenizer, name=name, slots=slots, max_frames=max_frames, voices=voices
         )
-    free, total = _left(device, gpu_memory)
+    free, total = _left(device, config.memory)
     needs = footprint(model.config, dtype, max_frames or model.max_frames)
-    plan = plan_memory(needs, free, total, slots, fit=fit_slots)
+    plan = plan_memory(needs, free, total, slots, fit=config.fit_slots)
     # More positions than all slots can fill would be unused.
     most = plan.slots * model.config.talker.transformer.max_positions
     positions = min(most, plan.kv_bytes // needs.position)
@@ -183,12 +167,4 @@ def load_random(
         frames=config.max_frames or RANDOM_FRAMES,
         progress=progress,
     )
-    return make_engine(
-        model,
-        Qwen2Tokenizer.from_folder(demo_voice.folder()),
-        name=config.name,
-        slots=config.scheduler.slots,
-        fit_slots=config.fit_slots,
-        gpu_memory=config.memory,
-        eager=config.eager,
-    )
+    return make_engine(config, model, Qwen2Tokenizer.from_folder(demo_voice.folder()))

@@ -49,6 +49,10 @@ class Supervision:
     stop_seconds: float = 3.0
     tick_seconds: float = 0.25
 
+    def restarts(self) -> Restarts:
+        """Return a new count of restarts, with these delays."""
+        return Restarts(self.first_delay, self.longest_delay, self.window_seconds)
+
 
 OnAddresses = Callable[[Addresses | None], None]
 """Called with the addresses of each new process of the engine, and with None when it ends."""
@@ -83,8 +87,7 @@ class MultiprocessEngine(RemoteEngine):
         self._on_addresses = on_addresses
         self._process: Process | None = None
         self._task: asyncio.Task[None] | None = None
-        limits = self._supervision
-        self._restarts = Restarts(limits.first_delay, limits.longest_delay, limits.window_seconds)
+        self._restarts = self._supervision.restarts()
         self._stopping = asyncio.Event()
 
     # The link.

@@ -10,6 +10,7 @@ from realtime_tts.engine.channel import Channel
 from realtime_tts.engine.health import EngineHealth
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec, check_spec
 from realtime_tts.engine.link import (
+    RESTARTED,
     Cancel,
     Command,
     EngineLink,
@@ -93,8 +94,7 @@ class RemoteEngine(EngineLink):
 
     def _interrupted(self) -> None:
         """Fail the utterances that the engine was speaking, because it has ended."""
-        message = "the engine was restarted in the middle of this turn; send its text again"
-        self._fail_open("engine_restarted", message)
+        self._fail_open(*RESTARTED)
 
     def _fail_open(self, code: str, message: str) -> None:
         failed: list[Event] = [Failed(id, code, message, True) for id in sorted(self._open)]

@@ -57,7 +57,6 @@ class IngressConfig:
     certificate: str | None = None
     slots: int = 64
     weight: int = 100
-    retries: int = 4
     dns: str | None = None
     dns_port: int = 8000
     dns_agent_port: int = 8001
@@ -86,7 +85,6 @@ def render(config: IngressConfig, members: Sequence[Member | None], socket: Path
     tls = f" ssl crt {config.certificate} alpn http/1.1" if config.certificate else ""
     return Template(found).substitute(
         socket=socket,
-        retries=config.retries,
         no_server=json.dumps(_NO_SERVER),
         bind=config.bind + tls,
         voice_rules=_voice_rules(config),

@@ -40,7 +40,7 @@ class Policy:
     Serve waits `upscale_delay_s` and `downscale_delay_s` before it acts.
     """
 
-    def __init__(self, up: float = 0.6, down: float = 0.3) -> None:
+    def __init__(self, up: float, down: float) -> None:
         self._up, self._down = up, down
 
     def __call__(self, context: Context) -> tuple[int, dict[str, Any]]:

@@ -33,7 +33,6 @@ from realtime_tts.fronts.reloading import Reloading
 from realtime_tts.fronts.scraping import Scraping
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
-from realtime_tts.restarts import Restarts
 from realtime_tts.server.agent import answering
 from realtime_tts.server.announcement import announce
 from realtime_tts.server.checks import check_access, check_tracing
@@ -75,8 +74,7 @@ def supervise(
     if config.tls:
         reloads.add(Certificate(config.tls))  # only to check it: every front has its own
     check_tracing(config)
-    if config.access:
-        check_access(config.access)
+    check_access(config)
     listeners = bind(config)
     agents = bind_agent(config)
 
@@ -238,7 +236,7 @@ class Supervisor:
             await asyncio.sleep(_POLL_SECONDS)
         info = self._link.info
         announce(info, status)
-        self._metrics.describe_engine(info.models or (info,))
+        self._metrics.describe_engine(info.all_models)
         self._complete = True
         if on_ready is not None:
             on_ready(port, self._link)
@@ -254,8 +252,7 @@ class Supervisor:
     async def _keep(self, number: int) -> None:
         """Keep a front running until the server ends, however often it fails: the others serve
         meanwhile."""
-        limits = self._supervision
-        restarts = Restarts(limits.first_delay, limits.longest_delay, limits.window_seconds)
+        restarts = self._supervision.restarts()
         while not self._drained:
             why = await self._life(number)
             if self._drained:

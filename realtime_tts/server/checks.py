@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 
-from realtime_tts.config import AccessConfig, ServerConfig
+from realtime_tts.config import ServerConfig
 from realtime_tts.errors import ConfigError
 from realtime_tts.extras import install
 
 
-def check_access(config: AccessConfig) -> None:
+def check_access(config: ServerConfig) -> None:
     """Raise ConfigError for keys, or database addresses, that cannot be used."""
-    from realtime_tts.access.access import Access
+    if config.access is not None:
+        from realtime_tts.access.access import Access
 
-    Access(config)
+        Access(config.access)
 
 
 def check_tracing(config: ServerConfig) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgspec
 
 from realtime_tts.access.account import Account
@@ -33,10 +31,10 @@ class Director:
         """Return the part of a request that is possible; equal results are spoken alike."""
         if asked == AS_THE_SESSION:
             return asked
-        able = Voicing(emotion=self._emotion(asked))
-        able = replace(able, voice=self._voice(asked.voice))
-        able = replace(able, language=self._language(asked.language, able.voice))
-        return replace(able, rate=self._rate(asked.rate), volume=self._volume(asked.volume))
+        emotion, voice = self._emotion(asked), self._voice(asked.voice)
+        language = self._language(asked.language, voice)
+        rate, volume = self._rate(asked.rate), self._volume(asked.volume)
+        return Voicing(voice, language, emotion, rate=rate, volume=volume)
 
     def language_of(self, voicing: Voicing) -> Language | None:
         """Return the language in which numbers are said with this voicing."""

@@ -267,7 +267,7 @@ class EngineHost:
         info = self.info
         if self._announces:
             announce(info, self._link.status())
-        self._metrics.describe_engine(info.models or (info,))
+        self._metrics.describe_engine(info.all_models)
         if self.on_ready is not None:
             self.on_ready()
 
@@ -289,4 +289,4 @@ def _loaded(load: LoadTokenizer, info: EngineInfo) -> dict[str, Qwen2Tokenizer]:
     """Load the tokenizers, by the names of their models."""
     if isinstance(load, Mapping):
         return {name: load_one() for name, load_one in load.items()}
-    return dict.fromkeys((one.model for one in info.models or (info,)), load())
+    return dict.fromkeys((one.model for one in info.all_models), load())

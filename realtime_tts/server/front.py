@@ -32,13 +32,7 @@ from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.ledger import Ledger
 from realtime_tts.server.load import Load
 from realtime_tts.server.occupancy import FrontRow
-from realtime_tts.server.refusals import (
-    GOING_AWAY,
-    SESSION_RETRY_MS,
-    TURN_RETRY_MS,
-    full,
-    going_away,
-)
+from realtime_tts.server.refusals import SESSION_RETRY_MS, TURN_RETRY_MS, full, going_away
 from realtime_tts.server.registered import Registered
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.resumption import Resumption
@@ -195,8 +189,7 @@ class Front:
 
     def _refusal(self, held: int, spared: int, account: Account) -> TurnFailure | None:
         if self.draining:
-            why = "the server is shutting down; try another"
-            return TurnFailure(GOING_AWAY, why, True, 1_000)
+            return going_away("; try another")
         reason = self.engine.not_ready()
         if reason is not None:
             return TurnFailure("not_ready", reason, True, 2_000)
@@ -237,9 +230,14 @@ class Front:
         """Return the settings with a version for each stored lexicon. Raises RequestError."""
         if not settings.lexicons:
             return settings
+        pinned = self.stored_lexicons().pinned(settings.lexicons)
+        return structs.replace(settings, lexicons=pinned)
+
+    def stored_lexicons(self) -> LexiconLibrary:
+        """Return the library of stored lexicons. Raises NoLexicons if there is none."""
         if self.lexicons is None:
             raise NoLexicons("this server keeps no lexicons: start it with --voices-dir FOLDER")
-        return structs.replace(settings, lexicons=self.lexicons.pinned(settings.lexicons))
+        return self.lexicons
 
     def model_of(self, settings: SessionSettings) -> str:
         """Return the name of the checkpoint that speaks with these settings."""

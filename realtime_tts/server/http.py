@@ -14,9 +14,7 @@ from functools import lru_cache, partial
 from typing import Any, cast
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
-from uvicorn.server import ServerState
 
 from realtime_tts.logs import event
 from realtime_tts.protocol.messages import ErrorMessage
@@ -50,14 +48,8 @@ def _busy(code: str, message: str) -> bytes:
 class GuardedHttp(Guarded, HttpToolsProtocol):
     """One socket until it is upgraded or closed."""
 
-    def __init__(
-        self,
-        config: Config,
-        server_state: ServerState,
-        app_state: dict[str, Any],
-        _loop: asyncio.AbstractEventLoop | None = None,
-    ) -> None:
-        super().__init__(config, server_state, app_state, _loop)
+    def __init__(self, **by_uvicorn: Any) -> None:
+        super().__init__(**by_uvicorn)
         self._in_header = True
         self._waiting_bytes = 0  # of a header that is not complete
         self._too_large = False

@@ -80,4 +80,5 @@ class Ledger:
             self.account.spoke(turns, samples, segment.charged)
         if utterances is not None and self._reports:
             stats, trace = utterances.stats(), segment.trace
-            self.reporter.ended(utterances.name, reason, failure, stats, chars, trace)
+            name, done = utterances.name, self.reporter.done
+            done(name, reason, stats, chars, failure=failure, trace=trace)

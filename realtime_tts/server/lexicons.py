@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from realtime_tts.lexicons.errors import LexiconError, LexiconTooLarge, NoLexicons
+from realtime_tts.lexicons.errors import LexiconError, LexiconTooLarge
 from realtime_tts.lexicons.folder import LexiconFolder, Version, check_name
 from realtime_tts.lexicons.pls import write_pls
 from realtime_tts.lexicons.request import MAX_BODY_BYTES, parse
@@ -64,9 +64,7 @@ def _answered(handler: Handler[LexiconFolder]) -> Endpoint:
     """Return `handler` as an endpoint, which is called with the folder of lexicons."""
 
     async def with_folder(front: Front, request: Request) -> Response:
-        if front.lexicons is None:
-            raise NoLexicons("this server keeps no lexicons: start it with --voices-dir FOLDER")
-        return await handler(front.lexicons.folder, request)
+        return await handler(front.stored_lexicons().folder, request)
 
     return answered("lexicons", with_folder)
 

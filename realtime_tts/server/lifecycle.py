@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import logging
 import socket
-import ssl
 import time
 from collections.abc import Callable, Generator
 from types import FrameType
@@ -97,30 +96,36 @@ class DrainingServer(uvicorn.Server):
         if self._tls is None:
             await super().startup(sockets)
         else:
-            await self._startup_tls(sockets or [], self._tls)
+            await self._startup_tls(sockets or [])
         for listener in sockets or []:
             listener.listen(BACKLOG)  # asyncio made it smaller
         if self.on_started is not None:
             self.on_started()
 
-    async def _startup_tls(self, sockets: list[socket.socket], tls: ssl.SSLContext) -> None:
+    async def _startup_tls(self, sockets: list[socket.socket]) -> None:
         # uvicorn cannot limit the TLS handshake and shutdown, for which asyncio allows a minute and
         # half a minute: too much for a client that connects and sends nothing.
         await super().startup([])
         self.started = False
-        timeouts = self._front.config.socket
-        loop = asyncio.get_running_loop()
+        loop, backlog = asyncio.get_running_loop(), self.config.backlog
         for listener in sockets:
             server = await loop.create_server(
-                self._protocol,
-                sock=listener,
-                backlog=self.config.backlog,
-                ssl=tls,
-                ssl_handshake_timeout=timeouts.handshake_timeout,
-                ssl_shutdown_timeout=timeouts.close_timeout,
+                self._protocol, sock=listener, backlog=backlog, **self._tls_options
             )
             self.servers.append(server)
         self.started = True
+
+    @property
+    def _tls_options(self) -> dict[str, Any]:
+        """What asyncio needs for sockets that speak TLS; nothing where they do not."""
+        if self._tls is None:
+            return {}
+        timeouts = self._front.config.socket
+        return {
+            "ssl": self._tls,
+            "ssl_handshake_timeout": timeouts.handshake_timeout,
+            "ssl_shutdown_timeout": timeouts.close_timeout,
+        }
 
     @property
     def sockets(self) -> int:
@@ -133,17 +138,9 @@ class DrainingServer(uvicorn.Server):
         self._beginning[protocol] = asyncio.create_task(self._begin(protocol, accepted))
 
     async def _begin(self, protocol: asyncio.Protocol, accepted: socket.socket) -> None:
-        tls: dict[str, Any] = {}
-        if self._tls is not None:
-            timeouts = self._front.config.socket
-            tls = {
-                "ssl": self._tls,
-                "ssl_handshake_timeout": timeouts.handshake_timeout,
-                "ssl_shutdown_timeout": timeouts.close_timeout,
-            }
         loop = asyncio.get_running_loop()
         try:
-            await loop.connect_accepted_socket(lambda: protocol, accepted, **tls)
+            await loop.connect_accepted_socket(lambda: protocol, accepted, **self._tls_options)
         except OSError as error:  # it is gone, or its handshake failed
             event(log, logging.DEBUG, "socket.not_begun", why=str(error))
         finally:

@@ -11,9 +11,9 @@ SESSION_RETRY_MS, TURN_RETRY_MS = 5_000, 1_000
 """Times to wait before trying again: sessions last for minutes, turns for seconds."""
 
 
-def going_away() -> TurnFailure:
+def going_away(advice: str = "") -> TurnFailure:
     """Return why speech ends, or does not begin, when the server shuts down."""
-    return TurnFailure(GOING_AWAY, "the server is shutting down", True, 1_000)
+    return TurnFailure(GOING_AWAY, f"the server is shutting down{advice}", True, 1_000)
 
 
 def full(why: str, retry_after_ms: int | None = None) -> TurnFailure:

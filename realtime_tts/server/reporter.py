@@ -114,21 +114,6 @@ class SessionReporter:
         level = logging.WARNING if fatal else logging.INFO
         self._log(level, "session.error", trace, code=failure.code, turn=turn_id, fatal=fatal)
 
-    def ended(
-        self,
-        turn_id: str,
-        reason: str,
-        failure: TurnFailure | None,
-        stats: TurnStats,
-        text_chars: int,
-        trace: TurnTrace | None = None,
-    ) -> None:
-        """Report a turn that ended with the failure, or for the reason if there is none."""
-        if failure is not None:
-            self.failed(failure, turn_id, trace=trace)
-            reason = "error"
-        self.done(turn_id, reason, stats, text_chars, trace=trace)
-
     def done(
         self,
         turn_id: str,
@@ -137,8 +122,13 @@ class SessionReporter:
         text_chars: int,
         before: TurnStats | None = None,
         trace: TurnTrace | None = None,
+        failure: TurnFailure | None = None,
     ) -> None:
-        """Report a turn that ended without a message of ours. `before`: see `message`."""
+        """Report a turn that ended without a message of ours, with the failure, or for the reason
+        if there is none. `before`: see `message`."""
+        if failure is not None:
+            self.failed(failure, turn_id, trace=trace)
+            reason = "error"
         done = TurnDone(turn_id=turn_id, reason=reason, text_chars=text_chars, **asdict(stats))
         self._turn_done(done, before or TurnStats(), trace)
 

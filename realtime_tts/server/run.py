@@ -63,8 +63,7 @@ def serve(
     `loading`: see `EngineHost`. Raises ConfigError if it cannot listen, or use the TLS files.
     """
     certificate = Certificate(config.tls) if config.tls else None
-    if config.access:
-        check_access(config.access)
+    check_access(config)
     sockets = bind(config)
     port = int(sockets[0].getsockname()[1])
     agents = bind_agent(config)

@@ -28,8 +28,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from realtime_tts.errors import RequestError
-from realtime_tts.protocol.messages import ErrorMessage
-from realtime_tts.protocol.parsing import encode
+from realtime_tts.server.denials import error_response
 
 TOKEN_PATH = "/v1/token"
 LONGEST_SECONDS = 3_600
@@ -224,6 +223,5 @@ async def _token(request: Request) -> Response:
         seconds = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 9 else asked
         answer: Token = {"token": token_for(request, seconds), "expires_in": int(seconds)}
     except RequestError as error:
-        refusal = ErrorMessage(code=error.code, message=str(error), fatal=False, retryable=False)
-        return Response(encode(refusal), 400, media_type="application/json")
+        return error_response(400, error.code, str(error), fatal=False)
     return JSONResponse(answer, headers={"cache-control": "no-store"})

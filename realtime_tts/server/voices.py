@@ -114,7 +114,7 @@ async def _list(front: Front, request: Request) -> Response:
         "server": SERVER_NAME,
         "model": info.model,
         "variant": info.variant,
-        "models": [_model(one) for one in _models(info)],
+        "models": [_model(one) for one in info.all_models],
         "clones": front.voices is not None and info.clones,
         "random_weights": info.random_weights,
         "voices": list(dict.fromkeys(voice["id"] for voice in details)),
@@ -218,7 +218,7 @@ def _check_name(account: Account, name: str) -> None:
 def _check_length(info: EngineInfo, name: str, model: str, found: int) -> None:
     """Refuse an embedding that none of the loaded checkpoints of its model could speak. Of other
     models nothing is known: the voice may be for another server with the same folder."""
-    for one in _models(info):
+    for one in info.all_models:
         if one.clones and one.voice_family == model and one.voice_numbers not in (0, found):
             raise BadVoiceRequest(wrong_length(name, model, found, model, one.voice_numbers))
 
@@ -255,18 +255,13 @@ def _refuse_speaker(front: Front, id: str, why: str) -> None:
 def _speakers(info: EngineInfo) -> list[Voice]:
     return [
         {"id": name, "kind": "speaker", "model": one.model, "language": None, "created": None}
-        for one in _models(info)
+        for one in info.all_models
         for name in one.voices
     ]
 
 
 def _model(info: EngineInfo) -> LoadedModel:
     return {"model": info.model, "variant": info.variant, "instructions": info.instructions}
-
-
-def _models(info: EngineInfo) -> tuple[EngineInfo, ...]:
-    """Return what each loaded checkpoint can do."""
-    return info.models or (info,)
 
 
 def _registered(record: VoiceRecord) -> Voice:

@@ -18,10 +18,8 @@ from functools import partial
 from typing import Any, cast
 
 from uvicorn._types import ASGIReceiveEvent, ASGISendEvent
-from uvicorn.config import Config
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from uvicorn.server import ServerState
 from websockets.frames import Frame
 from websockets.protocol import State
 
@@ -50,14 +48,8 @@ _quiet.setLevel(logging.WARNING)  # at lower levels the library logs every frame
 class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
     """One socket from the upgrade on."""
 
-    def __init__(
-        self,
-        config: Config,
-        server_state: ServerState,
-        app_state: dict[str, Any],
-        _loop: asyncio.AbstractEventLoop | None = None,
-    ) -> None:
-        super().__init__(config, server_state, app_state, _loop)
+    def __init__(self, **by_uvicorn: Any) -> None:
+        super().__init__(**by_uvicorn)
         self.conn.logger, self.conn.debug = _quiet, False
         self.close_timeout = self.settings.close_timeout
         self._aborted = False
@@ -82,17 +74,19 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
         forget(self, self._handshake, self.stall, self._linger)
 
     def eof_received(self) -> None:
-        self._linger.within(
-            self.settings.close_timeout + 1.0
-        )  # asyncio closes now, and waits for what the peer may never read
+        self._end_soon()  # asyncio closes now, and waits for what the peer may never read
 
     def on_task_complete(self, task: asyncio.Task[None]) -> None:
         super().on_task_complete(task)
         if not self.disconnected:
-            self._linger.within(self.settings.close_timeout + 1.0)
+            self._end_soon()
 
     def shutdown(self) -> None:
         super().shutdown()
+        self._end_soon()
+
+    def _end_soon(self) -> None:
+        """Drop the socket unless its close is over in time."""
         self._linger.within(self.settings.close_timeout + 1.0)
 
     async def run_asgi(self) -> None:
@@ -156,7 +150,7 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
         self.handshake_initiated = self.handshake_complete = self.close_sent = True
         self.transport.write(answer)
         self.transport.close()
-        self._linger.within(self.settings.close_timeout + 1.0)
+        self._end_soon()
 
     def handle_ping(self) -> None:
         if self._aborted or self._is_flood("ping_flood"):

@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from realtime_tts.protocol.effects import Close
 from realtime_tts.server.guarded import FLUSH_EXTENSION
 from realtime_tts.server.websocket import MORE_EXTENSION
 
@@ -46,18 +47,13 @@ class _Item(NamedTuple):
     source: FrameSource | None
 
 
-class _Close(NamedTuple):
-    code: int
-    reason: str
-
-
 class Writer:
     """The way out of one socket. Call `run` in a task; it returns after `close`."""
 
     def __init__(self, socket: WebSocket, max_bytes: int) -> None:
         self._socket = socket
         self._max_bytes = max_bytes
-        self._items: deque[_Item | _Close] = deque()
+        self._items: deque[_Item | Close] = deque()
         self._bytes = 0
         self._sources: deque[FrameSource] = deque()
         self._filled = asyncio.Event()
@@ -95,7 +91,7 @@ class Writer:
         """Close the socket when every message before this was sent; nothing follows."""
         if not self._shut:
             self._shut = True
-            self._items.append(_Close(code, reason))
+            self._items.append(Close(code, reason))
             self._filled.set()
 
     def shut(self) -> None:
@@ -132,7 +128,7 @@ class Writer:
                 data = self._ask(self._sources.popleft())
             if self._items:
                 item = self._items.popleft()
-                if isinstance(item, _Close):
+                if isinstance(item, Close):
                     await self._socket.close(item.code, item.reason)
                     return True
                 data = item.data

@@ -19,6 +19,7 @@ from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.cost import CostModel
 from tts_scheduler.kv_cache import KVCacheSize
 from tts_scheduler.plan import prompt_positions
+from tts_scheduler.playback import FRAME_SECONDS
 from tts_scheduler.request_table import RequestTable
 from tts_scheduler.shares import Shares
 from tts_scheduler.utterance import Phase, Utterance
@@ -107,7 +108,7 @@ class AdmissionControl:
         self._config, self._requests, self._cost = config, requests, cost
         # Until a turn has ended: a guess above the queue's timeout would refuse everybody.
         self._turnover = Turnover(min(_USUAL_SECONDS, config.queue_timeout))
-        self._frames = UsualLength(_USUAL_SECONDS / config.frame_seconds)
+        self._frames = UsualLength(_USUAL_SECONDS / FRAME_SECONDS)
         self._prompt = UsualLength(_USUAL_PROMPT)
         self._shares = Shares()
         self._memory_is_full = False
@@ -165,7 +166,7 @@ class AdmissionControl:
         The fastest turn says how many steps there are, and each has its base cost.
         """
         config, cost = self._config, self._cost
-        budget = config.utilisation * config.frame_seconds
+        budget = config.utilisation * FRAME_SECONDS
         budget -= max(extra, self._requests.most_extra) * cost.costs.base
         return cost.capacity(budget, config.slots, config.rows_per_step)
 

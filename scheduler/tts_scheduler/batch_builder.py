@@ -14,6 +14,7 @@ from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.cost import StepCosts
 from tts_scheduler.page_planner import PagePlanner
 from tts_scheduler.plan import CodecRun, Decode, Layout, Prefill, StepPlan
+from tts_scheduler.playback import FRAME_SECONDS
 from tts_scheduler.policy import Policy, codec_run, due, is_text_late, may_be_late, next_packet
 from tts_scheduler.utterance import Utterance
 
@@ -77,7 +78,7 @@ class BatchBuilder:
         keyed = []
         pressing = 0
         for row in rows:
-            deadline, further = next_packet(row, config)
+            deadline, further = next_packet(row)
             row_due = deadline - further * step if further else deadline
             is_pressing = row_due < horizon
             pressing += is_pressing
@@ -183,7 +184,7 @@ class BatchBuilder:
                     latest = end
                 elif not is_text_late(row, self._config):
                     self._overloaded = True
-        others = [due(row, step, self._config) - step for row in resting]
+        others = [due(row, step) - step for row in resting]
         deadlines = [row.playback.deadline() for row in starved]
         others += [deadline for deadline in deadlines if deadline is not None]
         return min((end for end in others if earliest <= end < latest), default=latest)
@@ -263,7 +264,7 @@ class BatchBuilder:
         later steps among `rows`."""
         config, costs, limit = self._config, self._costs, self._rows_per_step
         step = costs.base + (costs.row + costs.codec_frame) * min(rows, limit)
-        if self._overloaded or step * max(1.0, rows / limit) > config.frame_seconds:
+        if self._overloaded or step * max(1.0, rows / limit) > FRAME_SECONDS:
             return False
         # The rows that start now also make the steps after this one longer.
         joined = (costs.row + costs.codec_frame) * len(self._prefills) + config.delivery_seconds

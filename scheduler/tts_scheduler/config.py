@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from tts_scheduler.playback import PACKET_SAMPLES, SAMPLE_RATE
-
 
 @dataclass(frozen=True, slots=True)
 class SchedulerConfig:
@@ -15,8 +13,6 @@ class SchedulerConfig:
     Machine
         `slots`: utterances the engine has room for. `max_rows`: rows decoded per step (None: all
         slots). `max_prefills`: prefills per step (None: as many as `start_seconds` allows).
-    Audio
-        `frame_samples` per codec frame, `packet_samples` per full packet, both at `sample_rate`.
     Policy
         `lead_cap`: a listener with this much unplayed audio needs no more for now.
         `reserve`: a row with less lead than this is pressing. `yield_lead`: a row with more than
@@ -38,9 +34,6 @@ class SchedulerConfig:
     slots: int = 16
     max_rows: int | None = None
     max_prefills: int | None = None
-    frame_samples: int = 1920
-    packet_samples: int = PACKET_SAMPLES
-    sample_rate: int = SAMPLE_RATE
     lead_cap: float = 3.0
     reserve: float = 0.3
     yield_lead: float = 2.0
@@ -55,8 +48,7 @@ class SchedulerConfig:
     queue_timeout: float = 2.0
 
     def __post_init__(self) -> None:
-        counts = ("slots", "frame_samples", "packet_samples", "sample_rate")
-        for name in (*counts, "min_start_tokens"):
+        for name in ("slots", "min_start_tokens"):
             _require(getattr(self, name) >= 1, f"{name} must be at least 1", getattr(self, name))
         for name in ("max_rows", "max_prefills"):
             rows = getattr(self, name)
@@ -83,11 +75,6 @@ class SchedulerConfig:
         )
 
     @property
-    def frame_seconds(self) -> float:
-        """Seconds of audio in one frame."""
-        return self.frame_samples / self.sample_rate
-
-    @property
     def rows_per_step(self) -> int:
         """The most rows that are decoded in one step."""
         return self.slots if self.max_rows is None else min(self.max_rows, self.slots)
@@ -100,10 +87,6 @@ class SchedulerConfig:
     def lead_cap_of(self, asked: float | None) -> float:
         """Return the lead cap of a turn that asked for `asked` seconds (None: default)."""
         return max(self.reserve, self.lead_cap if asked is None else asked)
-
-    def start_tokens_of(self, asked: int | None) -> int:
-        """Return the text tokens that a turn waits for if it asked for `asked` (None: default)."""
-        return max(1, self.min_start_tokens if asked is None else asked)
 
 
 def _require(holds: bool, expected: str, got: object) -> None:

@@ -16,6 +16,7 @@ from math import ceil
 from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.kv_cache import KVCacheManager
 from tts_scheduler.plan import Prefill, Reservation, StepPlan, SwapIn, SwapOut
+from tts_scheduler.playback import FRAME_SECONDS
 from tts_scheduler.policy import MEMORY_AHEAD, PREEMPT_AHEAD, may_preempt_at, needs_memory_by
 from tts_scheduler.utterance import Utterance
 
@@ -38,7 +39,7 @@ class PagePlanner:
         """Number of pages reserved here from the end of `kv.free`."""
         self._freed: list[int] = []
         """Pages of rows that are swapped out here."""
-        self._ahead_frames = min(ceil(MEMORY_AHEAD / config.frame_seconds), kv.size.max_frames)
+        self._ahead_frames = min(ceil(MEMORY_AHEAD / FRAME_SECONDS), kv.size.max_frames)
         self._ahead = -1
         """Pages that the rows on air need for the time ahead; -1 until counted."""
         self._given: dict[str, int] = {}
@@ -73,7 +74,7 @@ class PagePlanner:
         short = [row for row in rows if row.frames >= row.frame_limit]
         if not short:
             return rows, short
-        short.sort(key=lambda row: (needs_memory_by(row, self._config), row.order))
+        short.sort(key=lambda row: (needs_memory_by(row), row.order))
         for row in short:
             if row.id not in self._out:
                 self._provide(row, self._victims(row, row) if self._is_urgent(row) else None)
@@ -132,11 +133,11 @@ class PagePlanner:
         first = short[0]
         if self._is_urgent(first):
             self._provide(first, self._victims(spared=first))
-        elif needs_memory_by(first, self._config) > self._now + self._config.lead_cap:
+        elif needs_memory_by(first) > self._now + self._config.lead_cap:
             self._provide(first, (row for row in reversed(short[1:]) if not row.swapped))
 
     def _is_urgent(self, row: Utterance) -> bool:
-        return may_preempt_at(row, self._config) <= self._now
+        return may_preempt_at(row) <= self._now
 
     def _victims(
         self, urgent: Utterance | None = None, spared: Utterance | None = None
@@ -146,14 +147,14 @@ class PagePlanner:
         Rows that have text are yielded only if they need their memory clearly later than `urgent`;
         `spared` never is.
         """
-        config, settled = self._config, self._given.keys() | self._out
+        settled = self._given.keys() | self._out
         resident = [
-            (row.can_go_on, -needs_memory_by(row, config), row.order, row)
+            (row.can_go_on, -needs_memory_by(row), row.order, row)
             for row in self._speaking
             if not row.swapped and row is not spared and row.id not in settled
         ]
         resident.sort()
-        latest = None if urgent is None else needs_memory_by(urgent, config) + PREEMPT_AHEAD
+        latest = None if urgent is None else needs_memory_by(urgent) + PREEMPT_AHEAD
         for can_go_on, by, _, row in resident:
             if can_go_on and latest is not None and -by <= latest:
                 return

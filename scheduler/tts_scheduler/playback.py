@@ -9,6 +9,9 @@ from __future__ import annotations
 SAMPLE_RATE = 24_000
 PACKET_SAMPLES = 2_048
 """Samples of a full packet: 85 ms."""
+FRAME_SAMPLES = 1_920
+"""Samples of a codec frame: 80 ms."""
+FRAME_SECONDS = FRAME_SAMPLES / SAMPLE_RATE
 
 
 class Playback:
@@ -53,16 +56,11 @@ class Playback:
 
     @classmethod
     def at_speed(
-        cls,
-        speed: float,
-        sample_rate: int = SAMPLE_RATE,
-        packet_samples: int = PACKET_SAMPLES,
-        listener_free_at: float | None = None,
-        lookahead: int = 0,
+        cls, speed: float, listener_free_at: float | None = None, lookahead: int = 0
     ) -> Playback:
         """Return a `Playback` that is fed samples before their speed is changed by `speed`. Seconds
-        are the listener's; `sample_rate` and `packet_samples` are those of the sent sound."""
-        rate, size = round(sample_rate * speed), round(packet_samples * speed)
+        are the listener's."""
+        rate, size = round(SAMPLE_RATE * speed), round(PACKET_SAMPLES * speed)
         return cls(rate, size, listener_free_at, lookahead)
 
     def resume(self, samples: int, unsent: int, now: float) -> None:

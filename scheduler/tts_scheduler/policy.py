@@ -12,6 +12,7 @@ from math import inf
 
 from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.plan import Layout
+from tts_scheduler.playback import FRAME_SAMPLES
 from tts_scheduler.utterance import Utterance
 
 Key = Callable[[Utterance, float], float]
@@ -48,7 +49,7 @@ ARRIVAL_ORDER = Policy("arrival order", lambda row, _due: row.order, protects=Fa
 POLICIES = (DEADLINE_ORDER, ROUND_ROBIN, ARRIVAL_ORDER)
 
 
-def next_packet(row: Utterance, config: SchedulerConfig) -> tuple[float, int]:
+def next_packet(row: Utterance) -> tuple[float, int]:
     """Return the playback deadline of the packet that the row's next frame is for, and how many
     further steps that packet needs after that frame.
 
@@ -58,8 +59,8 @@ def next_packet(row: Utterance, config: SchedulerConfig) -> tuple[float, int]:
     playback = row.playback
     deadline = playback.runs_out_at
     size = playback.packet_samples
-    made = playback.unsent_samples + row.codec_pending * config.frame_samples
-    further = (size - made % size - 1) // config.frame_samples
+    made = playback.unsent_samples + row.codec_pending * FRAME_SAMPLES
+    further = (size - made % size - 1) // FRAME_SAMPLES
     if deadline is None:
         return -inf, further
     if made >= size:
@@ -67,24 +68,24 @@ def next_packet(row: Utterance, config: SchedulerConfig) -> tuple[float, int]:
     return deadline, further
 
 
-def needs_memory_by(row: Utterance, config: SchedulerConfig) -> float:
+def needs_memory_by(row: Utterance) -> float:
     """Return when a row without pages for its next frame costs its listener a gap.
 
     This is the playback deadline of its next packet. A turn that is not heard yet should wait
     rather than take the memory of one that is: it counts as due two seconds after its text arrived.
     """
-    deadline, _ = next_packet(row, config)
+    deadline, _ = next_packet(row)
     if deadline > -inf:
         return deadline
     return (row.opened_at if row.first_text_at is None else row.first_text_at) + MEMORY_AHEAD
 
 
-def may_preempt_at(row: Utterance, config: SchedulerConfig) -> float:
+def may_preempt_at(row: Utterance) -> float:
     """Return from when a row without pages for its next frame may take those of others."""
-    return needs_memory_by(row, config) - PREEMPT_AHEAD
+    return needs_memory_by(row) - PREEMPT_AHEAD
 
 
-def due(row: Utterance, step_seconds: float, config: SchedulerConfig) -> float:
+def due(row: Utterance, step_seconds: float) -> float:
     """Return when the row's next step must end at the latest, so that its packet is in time.
 
     This is the deadline of the packet that its frame is for, minus one step for each later frame of
@@ -92,7 +93,7 @@ def due(row: Utterance, step_seconds: float, config: SchedulerConfig) -> float:
     possible at all, by earliest due date with due dates pulled forward along the chain (Brucker,
     Garey, Johnson 1977).
     """
-    deadline, further = next_packet(row, config)
+    deadline, further = next_packet(row)
     return deadline - further * step_seconds
 
 
@@ -116,7 +117,7 @@ def start_at(row: Utterance, config: SchedulerConfig) -> float:
     if first_text_at is None or (row.layout is Layout.FULL_TEXT and not row.finished):
         return inf
     at = first_text_at
-    if not row.finished and row.text_tokens < row.min_start_tokens:
+    if not row.finished and row.text_tokens < config.min_start_tokens:
         at += config.max_start_wait
     elif not row.finished and row.text_tokens <= row.silent_start:
         at += min(config.max_start_wait, SILENT_WAIT * row.silent_start)
@@ -141,16 +142,16 @@ def rest_seconds(row: Utterance, config: SchedulerConfig) -> float:
     This is one codec run and one packet: with less, a row would be in and out of the batch at every
     frame.
     """
-    frames, playback = config.codec_chunks[-1] * config.frame_samples, row.playback
+    frames, playback = config.codec_chunks[-1] * FRAME_SAMPLES, row.playback
     return (frames + playback.packet_samples) / playback.sample_rate
 
 
-def is_ahead(row: Utterance, now: float, config: SchedulerConfig) -> bool:
+def is_ahead(row: Utterance, now: float) -> bool:
     """Return whether more than the lead cap is made and not yet played: the row can rest."""
     playback = row.playback
     if playback.runs_out_at is None:
         return False  # nothing was sent yet: frames wait for the codec, not for the listener
-    made = playback.unsent_samples + row.codec_pending * config.frame_samples
+    made = playback.unsent_samples + row.codec_pending * FRAME_SAMPLES
     return playback.lead(now) + made / playback.sample_rate > row.lead_cap
 
 
@@ -167,7 +168,7 @@ def back_at(row: Utterance, config: SchedulerConfig) -> tuple[float, ...]:
     back = resume_at(row, config) if row.parked else -inf
     if row.frames < row.frame_limit:
         return (back,)
-    return back, max(back, may_preempt_at(row, config))
+    return back, max(back, may_preempt_at(row))
 
 
 def codec_run(
@@ -185,7 +186,7 @@ def codec_run(
     playback = row.playback
     if playback.first_sent_at is None:
         return first_run(row, pending, now, step, config)
-    if playback.unsent_samples + pending * config.frame_samples < playback.packet_samples:
+    if playback.unsent_samples + pending * FRAME_SAMPLES < playback.packet_samples:
         return 0  # it would fill no packet, so the listener would get nothing
     schedule = config.codec_chunks
     target = schedule[row.codec_runs] if row.codec_runs < len(schedule) else schedule[-1]
@@ -215,10 +216,10 @@ def first_run(
     if pending >= max(2, config.codec_chunks[-1]):
         return pending
     playback, size = row.playback, row.playback.packet_samples
-    samples = max(0, playback.unsent_samples + pending * config.frame_samples)
+    samples = max(0, playback.unsent_samples + pending * FRAME_SAMPLES)
     first = min(samples, size)
     unsent = (samples - first) % size
-    missing_frames = -(-(size - unsent) // config.frame_samples)
+    missing_frames = -(-(size - unsent) // FRAME_SAMPLES)
     lead = (samples - unsent) / playback.sample_rate - config.delivery_seconds
     deadline = playback.deadline()  # of a listener who still hears the previous turn
     if deadline is not None:

@@ -15,7 +15,7 @@ from tts_scheduler.cost import CostModel, Load
 from tts_scheduler.kv_cache import KVCacheManager, KVCacheSize
 from tts_scheduler.plan import Layout, Prefill, StepPlan, StepResult, prompt_positions
 from tts_scheduler.planner import Planner
-from tts_scheduler.playback import Playback
+from tts_scheduler.playback import FRAME_SAMPLES, Playback
 from tts_scheduler.policy import DEADLINE_ORDER, Policy, back_at, is_ahead, start_at
 from tts_scheduler.request_table import RequestTable
 from tts_scheduler.utterance import Phase, Spoken, Stats, Utterance
@@ -59,7 +59,6 @@ class Scheduler:
         layout: Layout = Layout.AUTO,
         listener_free_at: float | None = None,
         lead_cap: float | None = None,
-        min_start_tokens: int | None = None,
         text_needed: int = 1,
         silent_start: int = 0,
         continues: bool = False,
@@ -70,28 +69,23 @@ class Scheduler:
     ) -> Admission:
         """Take a new utterance, described as in `Utterance`. A refused one is not recorded.
 
-        `lead_cap` and `min_start_tokens` replace the config's; the reserve is the least cap.
-        `spoken`: by another engine; `listener_free_at` is then when the listener will have heard
-        that. `lookahead`: samples held back until more come (`Playback`). `payer`: account and
-        share. Raises ValueError for an id in use, DoesNotFit for a prompt beyond all memory."""
+        `lead_cap` replaces the config's; the reserve is the least cap. `spoken`: by another engine;
+        `listener_free_at` is then when the listener will have heard that. `lookahead`: samples held
+        back until more come (`Playback`). `payer`: account and share. Raises ValueError for an id
+        in use, DoesNotFit for a prompt beyond all memory."""
         if id in self._requests.utterances:
             raise ValueError(f"utterance {id!r} is open already: an id names one utterance")
         self._requests.check_memory(prompt_positions(prompt_tokens, 1))
         self._opened += 1
-        config = self.config
-        cap, start = config.lead_cap_of(lead_cap), config.start_tokens_of(min_start_tokens)
-        made = (config.sample_rate, config.packet_samples)
-        playback = Playback.at_speed(speed, *made, listener_free_at, lookahead)
         row = Utterance(
             id=id,
             order=self._opened,
             prompt_tokens=prompt_tokens,
             layout=Layout(layout),
             opened_at=now,
-            lead_cap=cap,
-            min_start_tokens=start,
+            lead_cap=self.config.lead_cap_of(lead_cap),
             listener_free_at=listener_free_at,
-            playback=playback,
+            playback=Playback.at_speed(speed, listener_free_at, lookahead),
             text_needed=text_needed,
             silent_start=silent_start,
             continues=continues,
@@ -154,7 +148,7 @@ class Scheduler:
         row = self._requests.utterances.get(id)
         if row is not None:
             row.playback.played(seconds, now)
-            row.parked = row.phase is Phase.SPEAKING and is_ahead(row, now, self.config)
+            row.parked = row.phase is Phase.SPEAKING and is_ahead(row, now)
 
     def set_lead_cap(self, id: str, seconds: float, now: float) -> None:
         """Set how many seconds of unplayed audio are enough for this listener from now on.
@@ -166,7 +160,7 @@ class Scheduler:
         row = self._requests.utterances.get(id)
         if row is not None:
             row.lead_cap = self.config.lead_cap_of(seconds)
-            row.parked = row.phase is Phase.SPEAKING and is_ahead(row, now, self.config)
+            row.parked = row.phase is Phase.SPEAKING and is_ahead(row, now)
 
     def expire(self, now: float) -> tuple[str, ...]:
         """Forget utterances that are over. End those that queued for too long, and those that leave
@@ -308,7 +302,7 @@ class Scheduler:
         for run in plan.codec:
             row = speaking.get(run.id)
             if row is not None and run.id in decoded:
-                ran = -(-decoded[run.id] // self.config.frame_samples)
+                ran = -(-decoded[run.id] // FRAME_SAMPLES)
                 row.codec_pending -= min(ran, row.codec_pending)
                 row.codec_runs += run.id in samples
 
@@ -327,7 +321,7 @@ class Scheduler:
 
     def _settle(self, ids: Iterable[str], now: float) -> list[str]:
         """After a step, hold rows whose text is used up and park those that are far ahead."""
-        speaking, config = self._requests.speaking, self.config
+        speaking = self._requests.speaking
         held = []
         for id in ids:
             row = speaking.get(id)
@@ -335,7 +329,7 @@ class Scheduler:
                 row.note_text(now)
                 if row.held_since == now:
                     held.append(id)
-                row.parked = is_ahead(row, now, config)
+                row.parked = is_ahead(row, now)
         return held
 
     def _end(self, row: Utterance, now: float) -> None:

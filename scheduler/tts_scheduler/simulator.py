@@ -18,7 +18,7 @@ from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.cost import CostModel
 from tts_scheduler.machine import Machine
 from tts_scheduler.plan import StepPlan, StepResult
-from tts_scheduler.playback import Playback
+from tts_scheduler.playback import FRAME_SAMPLES, PACKET_SAMPLES, Playback
 from tts_scheduler.policy import DEADLINE_ORDER, Policy
 from tts_scheduler.report import Summary, Trace, measure, summarise
 from tts_scheduler.scheduler import Scheduler
@@ -45,19 +45,19 @@ class Turn:
     unsent: int = 0
     over: bool = False
 
-    def deliver(self, samples: int, now: float, config: SchedulerConfig) -> None:
+    def deliver(self, samples: int, now: float) -> None:
         """Cut samples into packets as the framer does: the first leaves at once, later ones when
         they are full, and at the end whatever is left."""
         self.unsent += samples
         while self.unsent:
-            if self.unsent < config.packet_samples and not (self.over or self.listener is None):
+            if self.unsent < PACKET_SAMPLES and not (self.over or self.listener is None):
                 return
-            packet = min(self.unsent, config.packet_samples)
+            packet = min(self.unsent, PACKET_SAMPLES)
             self.unsent -= packet
             self.trace.packet(now, packet)
             if self.listener is None:
                 starts_at = max(now + self.trace.client_buffer, self.trace.listener_free_at or now)
-                self.listener = Playback(config.sample_rate, listener_free_at=starts_at)
+                self.listener = Playback(listener_free_at=starts_at)
             self.listener.sent(packet, now)
 
     def to_hear(self, now: float) -> float:
@@ -191,7 +191,7 @@ class Simulation:
         for id, frames in runs.items():
             assert frames <= self.turns[id].pending, f"{id} has no {frames} frames for the codec"
             self.turns[id].pending -= frames
-        samples = {id: frames * self.config.frame_samples for id, frames in runs.items()}
+        samples = {id: frames * FRAME_SAMPLES for id, frames in runs.items()}
         return StepResult(seconds, frozenset(making), samples, frozenset(ended))
 
     def _publish(self, result: StepResult) -> None:
@@ -201,7 +201,7 @@ class Simulation:
                 continue
             silent = turn.listener is None
             turn.over = id in result.ended
-            turn.deliver(result.samples[id], self.now, self.config)
+            turn.deliver(result.samples[id], self.now)
             if silent:
                 self._first_packet(turn)
             if turn.over:

@@ -87,7 +87,6 @@ class Utterance:
     layout: Layout
     opened_at: float
     lead_cap: float
-    min_start_tokens: int
     listener_free_at: float | None
     playback: Playback
     text_needed: int = 1

@@ -15,6 +15,7 @@ import pytest
 
 from realtime_tts.access.key import Key, KeyLimits, digest_of, new_id, new_secret
 from realtime_tts.access.key_file import KeyFile
+from realtime_tts.config import AccessConfig, ServerConfig
 from tests.server.conftest import peer as peer
 from tests.server.conftest import speech as speech
 from tests.waiting import wait_until
@@ -26,6 +27,10 @@ class Keys:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.file = KeyFile(path)
+
+    def server(self, **fields: Any) -> ServerConfig:
+        """The settings of a server with these keys."""
+        return ServerConfig(port=0, access=AccessConfig(str(self.path)), **fields)
 
     def create(self, name: str, *, limits: dict[str, int] | None = None, **fields: Any) -> str:
         """Add a key; gives its secret."""

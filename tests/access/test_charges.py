@@ -13,7 +13,7 @@ import pytest
 import websockets
 
 from realtime_tts.access.rates import MOST_RESUMES
-from realtime_tts.config import AccessConfig, LimitsConfig, ServerConfig
+from realtime_tts.config import LimitsConfig
 from realtime_tts.dialects.socket import SingleVoiceSocket, SpeechSocket
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.link import Open, Refused
@@ -61,8 +61,7 @@ class Customer:
 @pytest.fixture
 async def customer(speech: Speaking, keys: Keys, bearer: Bearer) -> AsyncIterator[Customer]:
     shown = bearer(keys.create("acme", limits=MOST))
-    config = ServerConfig(port=0, access=AccessConfig(str(keys.path)))
-    async with speech(config, engine=FakeEngineConfig(frames_per_token=1)) as server:
+    async with speech(keys.server(), engine=FakeEngineConfig(frames_per_token=1)) as server:
         yield Customer(server, shown)
 
 
@@ -149,8 +148,7 @@ async def test_a_resumed_turn_beyond_the_limits_is_refused_if_it_is_another(
     speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
     shown = bearer(keys.create("acme", limits={"chars_per_day": len(TEXT) + 5}))
-    config = ServerConfig(port=0, access=AccessConfig(str(keys.path)))
-    async with speech(config, engine=FakeEngineConfig(frames_per_token=1)) as server:
+    async with speech(keys.server(), engine=FakeEngineConfig(frames_per_token=1)) as server:
         customer = Customer(server, shown)
         kept = await half(customer, TEXT)
         assert (await going_on(customer, kept, OTHER[: len(TEXT)]))["reason"] == "error"
@@ -201,8 +199,7 @@ async def test_a_text_that_is_refused_uses_up_no_turn(
     speech: Speaking, keys: Keys, bearer: Bearer, way: str
 ) -> None:
     shown = bearer(keys.create("acme", limits={"turns_per_minute": 2, "chars_per_minute": 5}))
-    config = ServerConfig(port=0, access=AccessConfig(str(keys.path)))
-    async with speech(config) as server:
+    async with speech(keys.server()) as server:
         for text in ["Too long."] * 3 + ["Hi."]:
             said = await said_by(way, server, text, shown)
             assert ("chars_per_minute" in said) == (text != "Hi."), said
@@ -214,8 +211,7 @@ async def test_a_turn_does_not_stand_in_its_own_way(
 ) -> None:
     """Where a key may have one at once."""
     shown = bearer(keys.create("acme", limits={"turns": 1}))
-    config = ServerConfig(port=0, access=AccessConfig(str(keys.path)))
-    async with speech(config) as server:
+    async with speech(keys.server()) as server:
         for way in ("session", "request", "socket") * 2:
             assert "key_limit" not in await said_by(way, server, "Hi.", shown), way
             await server.settled()
@@ -225,8 +221,7 @@ async def test_text_beyond_the_limits_is_not_heard_of_by_the_engine(
     speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
     shown = bearer(keys.create("acme", limits={"chars_per_minute": 5}))
-    config = ServerConfig(port=0, access=AccessConfig(str(keys.path)))
-    async with speech(config) as server:
+    async with speech(keys.server()) as server:
         commands = server.spy_on_commands()
         async with server.talk("?voice=alto", additional_headers=shown) as talker:
             await talker.send("text", text=TEXT, end=True)
@@ -254,8 +249,7 @@ async def test_a_context_whose_first_text_is_refused_holds_no_session(
     speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
     shown = bearer(keys.create("acme", limits={"chars_per_minute": 5}))
-    config = ServerConfig(port=0, access=AccessConfig(str(keys.path)))
-    async with speech(config) as server:
+    async with speech(keys.server()) as server:
         for path, message in [
             ("/tts/websocket", {"transcript": "Too long.", "voice": "alto"}),
             ("/v1/text-to-speech/alto/multi-stream-input", {"text": "Too long. "}),
@@ -302,8 +296,7 @@ async def test_text_that_a_key_may_never_have_is_not_in_the_way_of_the_next(
     done: str,
 ) -> None:
     shown = bearer(keys.create("acme", limits={"chars_per_minute": 10}))
-    config = ServerConfig(port=0, access=AccessConfig(str(keys.path)))
-    async with speech(config) as server:
+    async with speech(keys.server()) as server:
         url = f"ws://127.0.0.1:{server.port}{path}"
         async with websockets.connect(url, additional_headers=shown) as socket:
             for message in before:

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from realtime_tts.config import AccessConfig, ServerConfig
 from realtime_tts.server.endpoints import read_upload
 from realtime_tts.voices.encoding import WorkerLimits
 from tests.access.conftest import Keys
@@ -23,17 +22,13 @@ from tests.waiting import until
 NOT_ALLOWED = 403, "voice_not_allowed"
 
 
-def config(keys: Keys) -> ServerConfig:
-    return ServerConfig(port=0, access=AccessConfig(str(keys.path)))
-
-
 async def test_a_key_that_registers_nothing_is_refused_before_its_upload_is_read(
     keys: Keys, peer: Connecting, tmp_path: Path
 ) -> None:
     secret, other = keys.create("acme"), keys.create("other", register=("other-*",))
     headers = {"Authorization": f"Bearer {other}"}
     one_place = WorkerLimits(places=1)
-    async with voice_server(tmp_path, one_place, headers, config=config(keys)) as voices:
+    async with voice_server(tmp_path, one_place, headers, config=keys.server()) as voices:
         raw = await peer(voices.speech.port)
         await raw.send(
             b"POST /v1/voices HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5000\r\n"
@@ -54,7 +49,7 @@ async def test_a_name_that_is_not_for_the_key_is_refused_before_it_is_encoded(
 ) -> None:
     secret = keys.create("acme", register=("acme-*",))
     headers = {"Authorization": f"Bearer {secret}"}
-    async with voice_server(tmp_path, headers=headers, config=config(keys)) as voices:
+    async with voice_server(tmp_path, headers=headers, config=keys.server()) as voices:
         message = refusal(await voices.clone(name), *NOT_ALLOWED)
         assert repr(name) in message
         assert not (tmp_path / "started").exists(), "no encoder was loaded"
@@ -71,7 +66,7 @@ async def test_a_voice_whose_key_ends_while_its_body_comes_is_not_registered(
     later = time.time() + 3_600
     secret = keys.create("acme", register=("*",), expires=later)
     other = keys.create("other")
-    async with voice_server(tmp_path, config=config(keys)) as voices:
+    async with voice_server(tmp_path, config=keys.server()) as voices:
         if kind == "recording":
             asked = voices.http.build_request(
                 "POST", "/v1/voices", data={"name": "anna"}, files={"audio": ("reference", WAV)}

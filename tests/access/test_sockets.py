@@ -23,10 +23,6 @@ Bearer = Callable[[str], dict[str, str]]
 OWN = "the-servers-own-key"
 
 
-def config(keys: Keys, **fields: Any) -> ServerConfig:
-    return ServerConfig(port=0, access=AccessConfig(str(keys.path)), **fields)
-
-
 async def get(server: Any, path: str, headers: dict[str, str]) -> httpx2.Response:
     async with httpx2.AsyncClient() as client:
         return await client.get(server.running.url + path, headers=headers)
@@ -43,7 +39,7 @@ async def test_only_a_valid_key_comes_in(speech: Speaking, keys: Keys, bearer: B
     secret = keys.create("acme")
     over = keys.create("over", expires=time.time() - 1)
     wrong = secret[:-1] + ("a" if secret[-1] != "a" else "b")
-    async with speech(config=config(keys, api_keys=(OWN,))) as server:
+    async with speech(keys.server(api_keys=(OWN,))) as server:
         for shown, status in [(secret, 101), (OWN, 101), (wrong, 401), (over, 401), ("x", 401)]:
             assert await server.status("websocket", "/v1/tts", bearer(shown)) == status
         assert await server.status("websocket", "/v1/tts") == 401
@@ -52,7 +48,7 @@ async def test_only_a_valid_key_comes_in(speech: Speaking, keys: Keys, bearer: B
 async def test_a_server_with_an_empty_file_of_keys_is_open_to_nobody(
     speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
-    async with speech(config=config(keys)) as server:
+    async with speech(keys.server()) as server:
         assert await server.status("http", "/v1/voices") == 401
         secret = keys.create("first")
         await until(lambda: server.access.account_of(secret.encode()))
@@ -63,7 +59,7 @@ async def test_sockets_of_a_key_that_is_revoked_are_closed_with_4401(
     speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
     secret, other = keys.create("acme"), keys.create("other")
-    async with speech(config=config(keys)) as server:
+    async with speech(keys.server()) as server:
         async with (
             server.talk(additional_headers=bearer(secret)) as ended,
             server.talk(additional_headers=bearer(other)) as kept,
@@ -95,7 +91,7 @@ async def test_rotation_ends_the_old_secret_and_takes_the_new_one(
     from realtime_tts.cli import main
 
     old = keys.create("acme")
-    async with speech(config=config(keys)) as server:
+    async with speech(keys.server()) as server:
         async with server.talk(additional_headers=bearer(old)) as talker:
             before = keys.file.read()
             assert (
@@ -112,7 +108,7 @@ async def test_a_key_that_expires_ends_its_sockets(
     speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
     secret = keys.create("acme", expires=time.time() + 1.5)
-    async with speech(config=config(keys)) as server:
+    async with speech(keys.server()) as server:
         async with server.talk(additional_headers=bearer(secret)) as talker:
             await talker.rest()
             assert talker.socket.close_code == 4401
@@ -126,7 +122,7 @@ async def test_keys_end_also_after_a_fault_of_who_looks_at_them(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     secret = keys.create("acme")
-    async with speech(config=config(keys)) as server:
+    async with speech(keys.server()) as server:
         access = server.running.front.access
         with monkeypatch.context() as broken:
             broken.setattr(access, "_changed", lambda: 1 / 0)
@@ -148,7 +144,7 @@ async def test_that_a_key_has_ended_is_in_the_log_once(
     caplog.set_level(logging.INFO)
     monkeypatch.setattr("realtime_tts.access.access._LOOK_SECONDS", 0.05)
     secret = keys.create("acme", expires=time.time() + 1.0)
-    async with speech(config=config(keys)) as server:
+    async with speech(keys.server()) as server:
         access, looks = server.access, 0
         monkeypatch.setattr(access, "on_revoked", lambda account: None)
         end_expired = access._end_expired
@@ -169,7 +165,7 @@ async def test_a_socket_of_another_api_is_closed_so_too(
     speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
     secret = keys.create("acme")
-    async with speech(config=config(keys)) as server:
+    async with speech(keys.server()) as server:
         url = f"ws://127.0.0.1:{server.port}/v1/speak"
         headers = {"Authorization": f"Token {secret}"}
         async with websockets.connect(url, additional_headers=headers) as socket:
@@ -185,7 +181,7 @@ async def test_over_elevenlabs_api_the_error_has_the_code_of_the_close(
     speech: Speaking, keys: Keys
 ) -> None:
     secret = keys.create("acme")
-    async with speech(config=config(keys)) as server:
+    async with speech(keys.server()) as server:
         url = f"ws://127.0.0.1:{server.port}/v1/text-to-speech/alto/stream-input"
         async with websockets.connect(url, additional_headers={"xi-api-key": secret}) as socket:
             await socket.send(json.dumps({"text": " "}))
@@ -200,7 +196,7 @@ async def test_a_request_whose_key_ends_while_its_body_comes_is_refused(
     speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
     secret = keys.create("acme")
-    async with speech(config=config(keys)) as server:
+    async with speech(keys.server()) as server:
 
         async def body() -> AsyncIterator[bytes]:
             yield b'{"model": "tts-1", "voice": "alto", '
@@ -219,7 +215,7 @@ async def test_garbage_in_the_file_leaves_the_keys_as_they_were(
     speech: Speaking, keys: Keys, bearer: Bearer, caplog: pytest.LogCaptureFixture
 ) -> None:
     secret = keys.create("acme")
-    async with speech(config=config(keys)) as server:
+    async with speech(keys.server()) as server:
         async with server.talk(additional_headers=bearer(secret)) as talker:
             with caplog.at_level(logging.ERROR):
                 keys.path.write_text("{half a file")
@@ -233,7 +229,7 @@ async def test_a_key_has_so_many_sessions_and_no_more(
     speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
     secret, other = keys.create("acme", limits={"sessions": 2}), keys.create("other")
-    async with speech(config=config(keys)) as server:
+    async with speech(keys.server()) as server:
         async with server.talk(additional_headers=bearer(secret)) as one:
             async with server.talk(additional_headers=bearer(secret)):
                 with pytest.raises(websockets.InvalidStatus) as refused:
@@ -259,7 +255,7 @@ async def test_turns_beyond_the_limit_are_errors_of_their_turn(
     speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
     secret = keys.create("acme", limits={"turns_per_minute": 2})
-    async with speech(config=config(keys)) as server:
+    async with speech(keys.server()) as server:
         async with server.talk(additional_headers=bearer(secret)) as talker:
             for turn in ("a", "b"):
                 await talker.send("text", turn_id=turn, text="Hello.", end=True)
@@ -280,7 +276,7 @@ async def test_characters_beyond_the_limit_end_the_turn(
     speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
     secret = keys.create("acme", limits={"chars_per_day": 20})
-    async with speech(config=config(keys)) as server:
+    async with speech(keys.server()) as server:
         async with server.talk(additional_headers=bearer(secret)) as talker:
             await talker.send("text", turn_id="a", text="Twelve chars")
             await talker.send("text", turn_id="a", text=" and more.")
@@ -299,7 +295,7 @@ async def test_characters_beyond_the_limit_end_the_turn(
 
 async def test_so_many_turns_speak_at_once(speech: Speaking, keys: Keys, bearer: Bearer) -> None:
     secret = keys.create("acme", limits={"turns": 1})
-    async with speech(config=config(keys)) as server:
+    async with speech(keys.server()) as server:
         async with (
             server.talk(additional_headers=bearer(secret)) as one,
             server.talk(additional_headers=bearer(secret)) as two,
@@ -318,7 +314,7 @@ async def test_a_key_speaks_with_its_voices_only(
     speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
     secret = keys.create("acme", voices=("al*",))
-    async with speech(config=config(keys)) as server:
+    async with speech(keys.server()) as server:
         async with server.talk("?voice=alto", additional_headers=bearer(secret)) as talker:
             await talker.send("session.start", voice="bass")
             assert (await talker.next())["type"] == "error"
@@ -346,7 +342,7 @@ async def test_a_key_is_for_pages_of_its_origins(
 ) -> None:
     secret = keys.create("acme", origins=("https://acme.example",))
     allowed = ("https://acme.example", "https://other.example")
-    async with speech(config=config(keys, allowed_origins=allowed)) as server:
+    async with speech(keys.server(allowed_origins=allowed)) as server:
         for origin, status in zip(allowed, (200, 403), strict=True):
             headers = bearer(secret) | {"Origin": origin}
             assert await server.status("http", "/v1/voices", headers) == status
@@ -357,7 +353,7 @@ async def test_what_is_of_all_customers_is_for_admins(
     speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
     secret, admin = keys.create("acme"), keys.create("boss", admin=True)
-    async with speech(config=config(keys, api_keys=(OWN,))) as server:
+    async with speech(keys.server(api_keys=(OWN,))) as server:
         for path in ("/metrics", "/v1/load"):
             for shown, status in ((secret, 403), (admin, 200), (OWN, 200)):
                 assert await server.status("http", path, bearer(shown)) == status, path
@@ -367,7 +363,7 @@ async def test_a_token_is_as_good_as_its_key_and_ends_with_it(
     speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:
     secret = keys.create("acme", limits={"sessions": 1})
-    async with speech(config=config(keys)) as server:
+    async with speech(keys.server()) as server:
         async with httpx2.AsyncClient() as client:
             url = server.running.url + "/v1/token"
             token = (await client.post(url, headers=bearer(secret))).json()["token"]
@@ -387,7 +383,7 @@ async def test_nothing_that_is_said_has_a_secret_in_it(
 ) -> None:
     secret = keys.create("acme", limits={"turns_per_minute": 1})
     with caplog.at_level(logging.DEBUG):
-        async with speech(config=config(keys, api_keys=(OWN,))) as server:
+        async with speech(keys.server(api_keys=(OWN,))) as server:
             for _ in range(2):
                 await say(server, "Hello.", bearer(secret))
             await say(server, "Hello.", bearer(secret + "x"))

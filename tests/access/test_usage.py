@@ -23,7 +23,6 @@ import sqlalchemy
 
 from realtime_tts.access.key import Key
 from realtime_tts.access.usage import Usage
-from realtime_tts.config import AccessConfig, ServerConfig
 from realtime_tts.errors import ConfigError
 from tests.access.conftest import Keys
 from tests.access.test_sockets import OWN, get, say
@@ -48,8 +47,7 @@ async def test_a_key_sees_its_own_usage_and_an_admin_that_of_all(
 ) -> None:
     one, two = keys.create("one"), keys.create("two", limits={"turns_per_minute": 1})
     admin = keys.create("boss", admin=True)
-    config = ServerConfig(port=0, api_keys=(OWN,), access=AccessConfig(str(keys.path)))
-    async with speech(config=config) as server:
+    async with speech(keys.server(api_keys=(OWN,))) as server:
         samples = 0
         async with server.talk(additional_headers=bearer(one)) as talker:
             await talker.send("text", text="Good morning.", end=True)

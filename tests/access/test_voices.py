@@ -10,7 +10,6 @@ import httpx2
 import pytest
 import websockets
 
-from realtime_tts.config import AccessConfig, ServerConfig
 from tests.access.conftest import Keys
 from tests.server.conftest import Speaking
 
@@ -25,7 +24,7 @@ def shown(keys: Keys, bearer: Bearer) -> dict[str, str]:
 
 @pytest.fixture
 async def server(speech: Speaking, keys: Keys, shown: dict[str, str]) -> AsyncIterator[Any]:
-    async with speech(config=ServerConfig(port=0, access=AccessConfig(str(keys.path)))) as one:
+    async with speech(keys.server()) as one:
         yield one
 
 

@@ -22,7 +22,6 @@ from realtime_tts.engine.link import (
     Open,
     Refused,
     Started,
-    Stranded,
     Waits,
 )
 from realtime_tts.engine.load import engine_loader
@@ -41,7 +40,7 @@ def turn_of(name: str) -> str:
     return name.partition("~")[0]
 
 
-class LosingLink:
+class LosingLink(EngineLink):
     """An `EngineLink` over two, which loses an utterance at its n-th events of sound.
 
     `cuts[id]` are those n, counted anew each time: that event, and all that follows, never arrives;
@@ -76,18 +75,12 @@ class LosingLink:
             if group:
                 link.submit(*group)
 
-    def info_for(self, spec: UtteranceSpec) -> EngineInfo:
-        return self.info
-
     def check(self, spec: UtteranceSpec) -> None:
         self._links[0].check(spec)
 
     def status(self) -> EngineStatus:
         statuses = [link.status() for link in self._links]
         return next((one for one in statuses if not one.ready), statuses[0])
-
-    def stranded(self) -> list[Stranded]:
-        return []
 
     async def stop(self) -> None:
         for link in self._links:

@@ -18,6 +18,7 @@ from realtime_tts.engine.link import (
     Cancel,
     Command,
     Ended,
+    EngineLink,
     EngineStatus,
     Event,
     Failed,
@@ -26,7 +27,6 @@ from realtime_tts.engine.link import (
     Played,
     Refused,
     Started,
-    Stranded,
     Waits,
 )
 from realtime_tts.engine.multiprocess import MultiprocessEngine, Supervision
@@ -35,7 +35,7 @@ from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
 
-class Scripted:
+class Scripted(EngineLink):
     """A link that only notes what it is given; its status is the test's."""
 
     def __init__(self, capacity: int, *, ready: bool = True, failure: str | None = None) -> None:
@@ -55,16 +55,10 @@ class Scripted:
         self.given += commands
         self.calls += 1
 
-    def info_for(self, spec: UtteranceSpec) -> EngineInfo:
-        return self.info
-
     def check(self, spec: UtteranceSpec) -> None: ...
 
     def status(self) -> EngineStatus:
         return self.state
-
-    def stranded(self) -> list[Stranded]:
-        return []
 
     async def stop(self) -> None: ...
 

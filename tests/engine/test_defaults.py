@@ -20,7 +20,7 @@ from realtime_tts.engine.devices import Choice
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.interface import EngineInfo, Execution
 from realtime_tts.engine.make import make_engine
-from realtime_tts.engine.memory import CONTEXT_BYTES, USUAL_POSITIONS, MemoryBudget
+from realtime_tts.engine.memory import CONTEXT_BYTES, USUAL_POSITIONS
 from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.engine.torch_engine import TorchEngine
@@ -57,21 +57,15 @@ def _quiet(what: str, done: int, total: int) -> None:
 
 
 def tiny_engine(*, eager: bool = False, fit: bool = False) -> ModelEngine:
-    return make_engine(
-        load_model(TINY),
-        Qwen2Tokenizer.from_folder(TINY),
-        name="tiny",
-        slots=6,
-        fit_slots=fit,
-        eager=eager,
-        max_frames=40,
-    )
+    slots = SchedulerConfig(slots=6)
+    config = EngineConfig("tiny", scheduler=slots, fit_slots=fit, eager=eager, max_frames=40)
+    return make_engine(config, load_model(TINY), Qwen2Tokenizer.from_folder(TINY))
 
 
 def test_a_tokenizer_of_another_checkpoint_is_refused() -> None:
     shifted = {char: 385 + index for index, char in enumerate(ALPHABET)}
     with pytest.raises(CheckpointError, match=r"tiny-custom_voice: .* up to 640, .* is 640: take"):
-        make_engine(load_model(TINY), Qwen2Tokenizer(shifted, []), name="tiny", slots=1)
+        make_engine(EngineConfig("tiny"), load_model(TINY), Qwen2Tokenizer(shifted, []))
 
 
 @pytest.mark.parametrize("size", ["1.7B", "0.6B"])
@@ -156,13 +150,20 @@ class OnGpu:
 def on_gpu(monkeypatch: pytest.MonkeyPatch) -> Callable[..., OnGpu]:
     """Make the engine of the released dimensions on an H200 with so many GiB free."""
 
-    def make(free: int, **settings: object) -> OnGpu:
+    def make(free: int, *, fit: bool = False, gpu_memory: str | None = None) -> OnGpu:
         monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free * 2**30, 140 * 2**30))
         monkeypatch.setattr(make_module, "CapturedEngine", OnGpu)
         config = released_config("1.7B", read_config(TINY).text)
         talker = SimpleNamespace(device=torch.device("cuda:0"), dtype=torch.bfloat16)
         model = SimpleNamespace(talker=talker, config=config, max_frames=8191)
-        engine = make_engine(model, None, name="1.7B", slots=512, **settings)  # type: ignore[arg-type]
+        settings = EngineConfig(
+            "1.7B",
+            device="cuda:0",
+            scheduler=SchedulerConfig(slots=512),
+            fit_slots=fit,
+            gpu_memory=gpu_memory,
+        )
+        engine = make_engine(settings, model, None)  # type: ignore[arg-type]
         assert isinstance(engine, OnGpu)
         return engine
 
@@ -176,7 +177,7 @@ def test_a_gpu_gets_captured_programs_for_what_fits(
 ) -> None:
     monkeypatch.setattr(make_module, "triton_available", lambda: True)
     with caplog.at_level("INFO"):
-        whole = on_gpu(134, fit_slots=True).settings
+        whole = on_gpu(134, fit=True).settings
     assert whole["slots"] == 512
     assert caplog.messages == ["engine.memory"], "and nothing that is slower than it could be"
     monkeypatch.setattr(make_module, "triton_available", lambda: False)
@@ -184,7 +185,7 @@ def test_a_gpu_gets_captured_programs_for_what_fits(
     told = caplog.records[-1]
     assert (told.getMessage(), told.levelname) == ("engine.fallback", "WARNING")
     assert "Triton is not installed" in told.__dict__["fields"]["reason"]
-    part = on_gpu(24, fit_slots=True).settings
+    part = on_gpu(24, fit=True).settings
     assert part["slots"] == 128, "others have taken most of it"
     positions = part["kv_positions"]
     assert isinstance(positions, int) and positions >= 128 * USUAL_POSITIONS
@@ -201,12 +202,10 @@ def test_an_engine_keeps_to_its_budget_of_the_gpu(
         torch.cuda, "set_per_process_memory_fraction", lambda share: limits.append(share)
     )
     monkeypatch.setattr(torch.cuda, "device", lambda device: contextlib.nullcontext())
-    few = on_gpu(134, fit_slots=True, gpu_memory=MemoryBudget.parse("8GiB")).settings
+    few = on_gpu(134, fit=True, gpu_memory="8GiB").settings
     assert limits == [(8 * 2**30 - CONTEXT_BYTES) / (140 * 2**30)]
     assert few["slots"] == 16
-    assert (
-        on_gpu(134, fit_slots=True, gpu_memory=MemoryBudget.parse("95%")).settings["slots"] == 512
-    )
+    assert on_gpu(134, fit=True, gpu_memory="95%").settings["slots"] == 512
 
 
 def test_the_scheduler_has_the_slots_that_fit() -> None:

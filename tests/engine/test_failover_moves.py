@@ -36,7 +36,7 @@ from realtime_tts.engine.link import (
     Waits,
     Why,
 )
-from realtime_tts.engine.moves import MovePolicy
+from realtime_tts.engine.moves import LEAD, is_silent
 from realtime_tts.engine.multiprocess import MultiprocessEngine, Supervision
 from tests.engine.faulty import Faulty
 from tests.engine.killing import WATCHED
@@ -106,7 +106,7 @@ def heard_of(heard: Listener, ids: list[str]) -> bool:
 def run_dry(link: Failover, ids: Iterable[str]) -> bool:
     """Whether their listeners have so little sound left that they would leave a silent engine."""
     now = time.monotonic()
-    return all(link._open[id].lead(now) <= MovePolicy().lead for id in ids)
+    return all(link._open[id].lead(now) <= LEAD for id in ids)
 
 
 async def test_an_engine_that_stops_for_a_while_loses_its_turns_and_nobody_kills_it() -> None:
@@ -159,7 +159,7 @@ async def test_without_room_elsewhere_turns_stay_where_they_are() -> None:
         stopped, there = engines.links[0], ids[::2]
         assert stopped.open_utterances == len(there)
         os.kill(stopped.pid or 0, signal.SIGSTOP)
-        await until(lambda: MovePolicy().is_silent(stopped.status()) and run_dry(link, there))
+        await until(lambda: is_silent(stopped.status()) and run_dry(link, there))
         await engines.looked()
         assert sum(moves(heard, id) for id in ids) == 0
         os.kill(stopped.pid or 0, signal.SIGCONT)

@@ -19,11 +19,8 @@ from realtime_tts.engine.link import (
     Append,
     Audio,
     Ended,
-    EngineStatus,
-    Event,
     Finish,
     Open,
-    Stranded,
 )
 from realtime_tts.engine.links import make_links
 from realtime_tts.engine.load import voice_families
@@ -33,15 +30,16 @@ from realtime_tts.errors import RequestError
 from realtime_tts.metrics import Metrics
 from realtime_tts.voices.file import write_voice
 from realtime_tts.voices.registry import Registry
+from tests.engine.test_data_parallel import Scripted
 from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
 
-class Noted:
-    """A link that only notes what it is given."""
+class Noted(Scripted):
+    """A link to an engine with this checkpoint, which also notes what it is to check."""
 
     def __init__(self, model: str, voices: tuple[str, ...], variant: str, family: str = "") -> None:
-        self.given: list[Any] = []
+        super().__init__(4)
         self._info = replace(
             FakeEngine().info,
             model=model,
@@ -56,24 +54,8 @@ class Noted:
     def info(self) -> EngineInfo:
         return self._info
 
-    def start(self, deliver: Callable[[list[Event]], None]) -> None: ...
-
-    def submit(self, *commands: object) -> None:
-        self.given += commands
-
-    def info_for(self, spec: UtteranceSpec) -> EngineInfo:
-        return self.info
-
     def check(self, spec: UtteranceSpec) -> None:
         self.given.append(spec)
-
-    def status(self) -> EngineStatus:
-        return EngineStatus(True, 0, 0, 0, 4, 0.0)
-
-    def stranded(self) -> list[Stranded]:
-        return []
-
-    async def stop(self) -> None: ...
 
 
 def three() -> tuple[Models, dict[str, Noted]]:

@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from realtime_tts.engine.link import EngineStatus, Why
-from realtime_tts.engine.moves import Load, MovePolicy
-
-POLICY = MovePolicy()
+from realtime_tts.engine.moves import Load, is_due, stranded
 
 
 def load(turns: int, capacity: int = 8, **state: object) -> Load:
@@ -19,39 +17,39 @@ def load(turns: int, capacity: int = 8, **state: object) -> Load:
 
 def test_turns_leave_a_silent_engine_for_the_room_that_others_have() -> None:
     silent, free = load(5, silence=0.3, step=0.02), load(2)
-    assert POLICY.stranded([silent, free]) == [(0, Why.SILENT, 6)]
-    assert POLICY.stranded([silent, load(8)]) == [], "nobody has room"
-    assert POLICY.stranded([silent]) == [], "there is nobody else"
-    assert POLICY.stranded([silent, load(3, others=3)]) == [(0, Why.SILENT, 2)]
+    assert stranded([silent, free]) == [(0, Why.SILENT, 6)]
+    assert stranded([silent, load(8)]) == [], "nobody has room"
+    assert stranded([silent]) == [], "there is nobody else"
+    assert stranded([silent, load(3, others=3)]) == [(0, Why.SILENT, 2)]
 
 
 def test_neither_a_silent_nor_a_leaving_engine_takes_turns() -> None:
     silent = load(5, silence=0.3)
-    assert POLICY.stranded([silent, load(0, silence=9.0)]) == []
-    assert POLICY.stranded([silent, load(0, leaving=True)]) == []
+    assert stranded([silent, load(0, silence=9.0)]) == []
+    assert stranded([silent, load(0, leaving=True)]) == []
     restarting = Load(EngineStatus(False, 0, 0, 0, 8, 0.0), 0)
-    assert POLICY.stranded([silent, restarting]) == []
+    assert stranded([silent, restarting]) == []
 
 
 def test_an_engine_with_long_steps_is_silent_after_as_many_of_them() -> None:
     """A start on a GPU, or any step on a small CPU: the next one may take as long."""
-    assert POLICY.stranded([load(1, silence=0.5, step=0.2), load(0)]) == []
-    assert POLICY.stranded([load(1, silence=0.7, step=0.2), load(0)]) == [(0, Why.SILENT, 8)]
+    assert stranded([load(1, silence=0.5, step=0.2), load(0)]) == []
+    assert stranded([load(1, silence=0.7, step=0.2), load(0)]) == [(0, Why.SILENT, 8)]
 
 
 def test_a_crowded_engine_gives_up_what_it_has_too_many_of() -> None:
-    assert POLICY.stranded([load(8), load(0)]) == []
-    assert POLICY.stranded([load(11), load(0)]) == [(0, Why.CROWDED, 3)]
-    assert POLICY.stranded([load(11), load(7)]) == [(0, Why.CROWDED, 1)]
-    assert POLICY.stranded([load(11), load(9)]) == [], "both are"
+    assert stranded([load(8), load(0)]) == []
+    assert stranded([load(11), load(0)]) == [(0, Why.CROWDED, 3)]
+    assert stranded([load(11), load(7)]) == [(0, Why.CROWDED, 1)]
+    assert stranded([load(11), load(9)]) == [], "both are"
     shared = load(5, others=7)  # four too many, five twelfths of which are ours
-    assert POLICY.stranded([shared, load(0)]) == [(0, Why.CROWDED, 2)]
+    assert stranded([shared, load(0)]) == [(0, Why.CROWDED, 2)]
 
 
 def test_only_a_listener_that_is_about_to_run_dry_moves() -> None:
     def due(why: Why = Why.SILENT, **changed: object) -> bool:
         usual = {"lead": 0.5, "waits": False, "age": 0.2, "moved": False}
-        return POLICY.is_due(why, **(usual | changed))  # type: ignore[arg-type]
+        return is_due(why, **(usual | changed))  # type: ignore[arg-type]
 
     assert due() and not due(lead=2.0)
     assert not due(waits=True), "nothing is due from it"
@@ -119,12 +117,12 @@ def simulated(engines: list[Engine], seconds: float) -> list[Turn]:
 
 
 def move(engines: list[Engine], now: float) -> None:
-    for number, why, room in POLICY.stranded([engine.load(now) for engine in engines]):
+    for number, why, room in stranded([engine.load(now) for engine in engines]):
         here, there = engines[number], engines[1 - number]
         due = [
             turn
             for turn in here.turns
-            if POLICY.is_due(
+            if is_due(
                 why,
                 lead=turn.lead(now),
                 waits=False,

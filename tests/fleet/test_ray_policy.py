@@ -44,7 +44,7 @@ def ask(policy: Policy, loads: list[float], current: int, state: Any = None, **m
     ],
 )
 def test_the_load_says_how_many_there_are_to_be(loads: list[float], wanted: int) -> None:
-    assert ask(Policy(), loads, max(2, len(loads)))[0] == wanted
+    assert ask(Policy(up=0.6, down=0.3), loads, max(2, len(loads)))[0] == wanted
 
 
 def test_what_is_removed_leaves_the_others_below_the_mark_for_more() -> None:
@@ -57,7 +57,7 @@ def test_what_is_removed_leaves_the_others_below_the_mark_for_more() -> None:
 
 
 def test_growth_is_carried_on_for_as_long_as_a_replica_takes_to_load() -> None:
-    policy, state = Policy(), None
+    policy, state = Policy(up=0.6, down=0.3), None
     for second in range(11):  # from 0.4 to 0.9 in ten seconds: 0.05 a second
         load = 0.4 + 0.05 * second
         wanted, state = ask(policy, [load / 2] * 2, 2, state, now=float(second), loading=30.0)
@@ -72,7 +72,9 @@ def test_a_load_that_falls_is_taken_as_it_is() -> None:
 
 
 def test_what_was_a_minute_ago_is_forgotten() -> None:
-    _, state = ask(Policy(), [0.1, 0.1], 2, {"seen": [(0.0, 9.0), (50.0, 0.1)]}, now=70.0)
+    _, state = ask(
+        Policy(up=0.6, down=0.3), [0.1, 0.1], 2, {"seen": [(0.0, 9.0), (50.0, 0.1)]}, now=70.0
+    )
     assert [at for at, _ in state["seen"]] == [50.0, 70.0]
 
 

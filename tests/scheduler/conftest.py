@@ -49,7 +49,6 @@ class Rig:
         layout: Layout = Layout.AUTO,
         listener_free_at: float | None = None,
         lead_cap: float | None = None,
-        min_start_tokens: int | None = None,
         speed: float = 1.0,
     ) -> Admission:
         """Open an utterance and give it its first text."""
@@ -60,7 +59,6 @@ class Rig:
             layout=layout,
             listener_free_at=listener_free_at,
             lead_cap=lead_cap,
-            min_start_tokens=min_start_tokens,
             speed=speed,
         )
         self.length[id] = frames

@@ -30,7 +30,6 @@ def row(
         layout=Layout.STREAMING,
         opened_at=0.0,
         lead_cap=3.0,
-        min_start_tokens=2,
         listener_free_at=listener_free_at,
         playback=playback,
         phase=Phase.SPEAKING,

@@ -12,9 +12,6 @@ from tts_scheduler import SchedulerConfig
         ("slots", 0),
         ("max_rows", 0),
         ("max_prefills", 0),
-        ("frame_samples", 0),
-        ("packet_samples", -1),
-        ("sample_rate", 0),
         ("lead_cap", 0.1),
         ("reserve", -0.1),
         ("min_start_tokens", 0),
@@ -35,10 +32,6 @@ from tts_scheduler import SchedulerConfig
 def test_a_setting_that_cannot_work_is_refused_by_name(field: str, value: object) -> None:
     with pytest.raises(ValueError, match=field):
         SchedulerConfig(**{field: value})  # type: ignore[arg-type]
-
-
-def test_a_frame_is_eighty_milliseconds() -> None:
-    assert SchedulerConfig().frame_seconds == pytest.approx(0.08)
 
 
 def test_rows_per_step_are_all_slots_unless_limited() -> None:

@@ -181,7 +181,7 @@ def witnessed(simulation: Simulation) -> tuple[list[Witness], dict[str, list[tup
             rows = [row for row in scheduler._requests.speaking.values() if row.can_go_on]
             number = min(len(rows), config.rows_per_step)
             usual = scheduler.cost.predict(Load(0, 0, number, number)) * scheduler.cost.caution
-            dues = {row.id: due(row, usual, config) for row in rows}
+            dues = {row.id: due(row, usual) for row in rows}
             fresh = {row.id for row in rows if not row.playback.on_air}
             length = scheduler.cost.predict(Load.of(planned)) * scheduler.cost.caution
             steps.append(Witness(now, now + length, dues, fresh, planned))

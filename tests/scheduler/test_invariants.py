@@ -28,6 +28,7 @@ from tts_scheduler import (
     StepResult,
 )
 from tts_scheduler.admission import peak_pages
+from tts_scheduler.playback import FRAME_SAMPLES, FRAME_SECONDS
 from tts_scheduler.policy import POLICIES
 from tts_scheduler.utterance import Utterance
 
@@ -160,7 +161,7 @@ class World:
                 now=self.now,
                 listener_free_at=self.now + self.random.choice([-0.1, 0.5, 4.0]),
                 continues=True,
-                spoken=Spoken(frames, frames * self.config.frame_samples),
+                spoken=Spoken(frames, frames * FRAME_SAMPLES),
             )
         except DoesNotFit:
             self.ends[id] += 1
@@ -331,7 +332,7 @@ class World:
                 assert runs[id] == known.pending + 1, "held with sound left to give"
 
     def _check_leads(self) -> None:
-        run = max(2, self.config.codec_chunks[-1]) * self.config.frame_seconds
+        run = max(2, self.config.codec_chunks[-1]) * FRAME_SECONDS
         for id, row in self.scheduler._requests.speaking.items():
             busy = (row.listener_free_at or 0.0) - self.now  # the turn before counts as lead too
             limit = max(row.lead_cap, busy) + run
@@ -365,7 +366,7 @@ class World:
             return
         admission, requests = self.scheduler._admission, self.scheduler._requests
         assert requests.kv is not None
-        new = Utterance("new", 0, 20, Layout.STREAMING, 0.0, 3.0, 2, None, Playback())
+        new = Utterance("new", 0, 20, Layout.STREAMING, 0.0, 3.0, None, Playback())
         rows = (new, *requests.waiting.values(), *requests.speaking.values())
         usual = min(admission._frames.mean, requests.kv.size.max_frames)
         peak = peak_pages(rows, usual, requests.kv.size)
@@ -451,7 +452,7 @@ class World:
         runs.update((id, self.live[id].pending) for id in over)
         for id, frames in runs.items():
             self.live[id].pending -= frames
-        samples = {id: frames * self.config.frame_samples for id, frames in runs.items()}
+        samples = {id: frames * FRAME_SAMPLES for id, frames in runs.items()}
         return StepResult(seconds, frozenset(making), samples, frozenset(over))
 
 

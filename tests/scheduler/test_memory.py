@@ -129,7 +129,7 @@ def test_a_row_that_lacks_a_page_waits_while_its_listener_has_plenty(rig_of: Mak
     all_lacking(rig, a=2.0, b=2.6)
     assert rig.plan() is None
     wake = rig.scheduler.next_wake(rig.now)
-    assert wake == pytest.approx(may_preempt_at(row(rig, "a"), rig.scheduler.config))
+    assert wake == pytest.approx(may_preempt_at(row(rig, "a")))
     rig.now = wake
     plan = rig.plan()
     assert [out.id for out in plan.swap_outs] == ["b"]
@@ -143,7 +143,7 @@ def test_a_parked_row_that_lacks_a_page_sleeps_until_it_is_back(rig_of: MakeRig)
     row(rig, "a").parked, row(rig, "a").codec_pending = True, 0
     rig.scheduler.cancel("b", rig.now)
     back = resume_at(row(rig, "a"), rig.scheduler.config)
-    assert may_preempt_at(row(rig, "a"), rig.scheduler.config) < back, "it has little lead"
+    assert may_preempt_at(row(rig, "a")) < back, "it has little lead"
     assert rig.plan() is None and rig.scheduler.next_wake(rig.now) == back
     rig.now = back
     assert rig.plan() is not None
@@ -232,9 +232,8 @@ def test_swaps_teach_the_cost_model_nothing(rig_of: MakeRig) -> None:
 def test_a_turn_that_nobody_hears_yet_takes_no_listener_s_pages_at_once(rig_of: MakeRig) -> None:
     rig = rig_of(8)
     rig.open("a", 5)
-    config = rig.scheduler.config
-    assert needs_memory_by(row(rig, "a"), config) == rig.now + MEMORY_AHEAD
-    assert may_preempt_at(row(rig, "a"), config) == rig.now + MEMORY_AHEAD - PREEMPT_AHEAD
+    assert needs_memory_by(row(rig, "a")) == rig.now + MEMORY_AHEAD
+    assert may_preempt_at(row(rig, "a")) == rig.now + MEMORY_AHEAD - PREEMPT_AHEAD
 
 
 # Starts -----------------------------------------------------------------------------------------
@@ -364,7 +363,7 @@ def test_a_turn_that_could_never_fit_is_refused_when_it_is_known(rig_of: MakeRig
 
 def at(frames: int, prompt: int) -> Utterance:
     """A turn that has made so many frames, behind a prompt of so many positions."""
-    found = Utterance("x", 0, prompt, Layout.STREAMING, 0.0, 3.0, 2, None, Playback())
+    found = Utterance("x", 0, prompt, Layout.STREAMING, 0.0, 3.0, None, Playback())
     found.frames, found.prompt_positions = frames, prompt
     return found
 

@@ -3,8 +3,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tts_scheduler import Playback
+from tts_scheduler.playback import FRAME_SECONDS
 
 SECOND = 24_000
+
+
+def test_a_frame_is_eighty_milliseconds() -> None:
+    assert pytest.approx(0.08) == FRAME_SECONDS
 
 
 def test_the_first_packet_starts_the_clock() -> None:

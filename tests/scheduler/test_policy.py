@@ -26,7 +26,6 @@ def utterance(order: int = 1, listener_free_at: float | None = None) -> Utteranc
         layout=Layout.AUTO,
         opened_at=10.0,
         lead_cap=3.0,
-        min_start_tokens=2,
         listener_free_at=listener_free_at,
         playback=Playback(listener_free_at=listener_free_at),
         phase=Phase.WAITING,
@@ -88,32 +87,32 @@ def test_who_is_heard_already_starts_before_all_others() -> None:
 def test_a_row_is_due_one_step_earlier_for_every_further_frame_its_packet_needs() -> None:
     row = with_text(5)
     row.playback.feed(1920, 10.0)  # heard until 10.08; the next packet needs two more frames
-    assert next_packet(row, CONFIG) == (pytest.approx(10.08), 1)
-    assert due(row, 0.03, CONFIG) == pytest.approx(10.05)
+    assert next_packet(row) == (pytest.approx(10.08), 1)
+    assert due(row, 0.03) == pytest.approx(10.05)
     row.codec_pending = 1
-    assert next_packet(row, CONFIG) == (pytest.approx(10.08), 0)
-    assert due(row, 0.03, CONFIG) == pytest.approx(10.08)
+    assert next_packet(row) == (pytest.approx(10.08), 0)
+    assert due(row, 0.03) == pytest.approx(10.08)
 
 
 def test_a_frame_is_for_the_packet_after_those_that_are_made() -> None:
     row = with_text(5)
     row.playback.feed(1920, 10.0)
     row.codec_pending = 2  # fill the next packet, and 1,792 samples of the one after
-    assert next_packet(row, CONFIG) == (pytest.approx(10.08 + 2048 / 24_000), 0)
+    assert next_packet(row) == (pytest.approx(10.08 + 2048 / 24_000), 0)
 
 
 def test_a_row_without_a_listener_yet_is_due_since_ever() -> None:
-    assert due(with_text(5), 0.03, CONFIG) == -inf
+    assert due(with_text(5), 0.03) == -inf
 
 
 def test_all_that_was_made_and_not_heard_counts_against_the_cap() -> None:
     row = with_text(5)
     row.playback.feed(38 * 1920, 10.0)  # 3.04 s made, of which 1,280 samples wait for their packet
     assert row.playback.lead(10.0) < 3.0
-    assert is_ahead(row, 10.0, CONFIG)
-    assert not is_ahead(row, 10.05, CONFIG)
+    assert is_ahead(row, 10.0)
+    assert not is_ahead(row, 10.05)
     row.codec_pending = 1
-    assert is_ahead(row, 10.05, CONFIG)
+    assert is_ahead(row, 10.05)
 
 
 def test_a_parked_row_comes_back_one_codec_run_and_one_packet_below_the_cap() -> None:
@@ -140,10 +139,10 @@ def test_a_row_that_is_played_faster_is_due_earlier_and_ahead_later() -> None:
     rows = {speed: at_speed(speed) for speed in (0.7, 1.0, 1.4)}
     for row in rows.values():
         row.playback.feed(40 * 1920, 10.0)
-    deadlines = {speed: next_packet(row, CONFIG)[0] for speed, row in rows.items()}
+    deadlines = {speed: next_packet(row)[0] for speed, row in rows.items()}
     for speed, deadline in deadlines.items():
         assert deadline == pytest.approx(10.0 + 3.2 / speed, abs=0.1)
-    assert [is_ahead(row, 10.1, CONFIG) for row in rows.values()] == [True, True, False]
+    assert [is_ahead(row, 10.1) for row in rows.values()] == [True, True, False]
 
 
 def test_a_first_packet_of_fast_speech_waits_where_the_second_would_be_late() -> None:

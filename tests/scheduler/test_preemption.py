@@ -52,7 +52,6 @@ def row_of(number: int, case: Case) -> Utterance:
         Layout.STREAMING,
         NOW,
         3.0,
-        1,
         None,
         playback,
         phase=Phase.SPEAKING,

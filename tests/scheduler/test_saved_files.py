@@ -10,6 +10,7 @@ import pytest
 from tests.scheduler.test_simulator import CPU, MIDDLE
 from tts_scheduler import SchedulerConfig
 from tts_scheduler.machine import Machine
+from tts_scheduler.playback import FRAME_SECONDS
 from tts_scheduler.report import TurnReport, measure
 from tts_scheduler.simulator import Simulation, Turn
 from tts_scheduler.workload import COMPLETE, FAST, STEADY, Workload
@@ -79,7 +80,7 @@ def test_files_use_the_time_that_nobody_needs_and_cost_listeners_nothing(
         simulation.run()
         assert len(simulation.reports) >= TURNS * listeners
         assert sum(report.underruns for report in simulation.reports) == 0
-    frame = config.frame_seconds
+    frame = FRAME_SECONDS
     for share in (0.5, 0.95):
         before, after = (one[int(share * len(one))] for one in map(starts, (capped, saved)))
         assert after <= before + frame, f"listeners wait {after:.3f} s, {before:.3f} s before"

@@ -70,11 +70,15 @@ def test_one_token_waits_for_a_second_until_the_longest_wait(make_rig: MakeRig) 
     assert rig.plan() is not None
 
 
-def test_an_utterance_may_have_its_own_start_policy(make_rig: MakeRig) -> None:
-    rig = make_rig()
-    rig.open("eager", 1, min_start_tokens=1)
-    rig.open("careful", 4, min_start_tokens=5)
-    assert rig.plan().ids == {"eager"}
+@pytest.mark.parametrize(("tokens", "starts"), [(1, {"one", "four"}), (4, {"four"}), (5, set())])
+def test_an_utterance_starts_with_as_many_tokens_as_the_config_says(
+    make_rig: MakeRig, tokens: int, starts: set[str]
+) -> None:
+    rig = make_rig(min_start_tokens=tokens)
+    rig.open("one", 1)
+    rig.open("four", 4)
+    plan = rig.plan()
+    assert (set() if plan is None else plan.ids) == starts
 
 
 def test_no_more_prefills_in_a_step_than_allowed(make_rig: MakeRig) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tts_scheduler import SchedulerConfig, StepCosts, StepPlan
 from tts_scheduler.machine import Machine
+from tts_scheduler.playback import FRAME_SECONDS
 from tts_scheduler.simulator import Simulation
 from tts_scheduler.workload import Workload
 
@@ -50,7 +51,7 @@ def frames_given(
     simulation.run()
     assert simulation.now > END, "all of them ask for turns to the end of what was counted"
     total = sum(made.values())
-    assert total > 0.8 * SLOTS * (END - WARM_UP) / config.frame_seconds, "the machine is full"
+    assert total > 0.8 * SLOTS * (END - WARM_UP) / FRAME_SECONDS, "the machine is full"
     return {account: count / total for account, count in made.items()}
 
 

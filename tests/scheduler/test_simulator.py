@@ -6,6 +6,7 @@ import pytest
 
 from tts_scheduler import CostModel, SchedulerConfig, StepCosts, StepPlan
 from tts_scheduler.machine import Machine
+from tts_scheduler.playback import FRAME_SECONDS
 from tts_scheduler.policy import ARRIVAL_ORDER, DEADLINE_ORDER, POLICIES, ROUND_ROBIN
 from tts_scheduler.report import measure
 from tts_scheduler.simulator import Outcome, Simulation
@@ -117,7 +118,7 @@ def test_deadline_order_is_never_worse_than_the_others(
     """Admission off, as many turns at a time as the machine can just speak, and more than that."""
     max_rows = max(2, slots // 6) if limited else None
     config = SchedulerConfig(slots=slots, max_rows=max_rows, utilisation=1e6, max_queue=50)
-    rows = machine.lesson().capacity(config.frame_seconds, slots, max_rows)
+    rows = machine.lesson().capacity(FRAME_SECONDS, slots, max_rows)
     sessions = round(load * rows)
     workload = Workload(sessions, turns=turns, feeds=QUICK, reporting=0.0, barge_in=0.0)
     points = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tts_scheduler import Layout, Scheduler, SchedulerConfig, StepPlan, StepResult
+from tts_scheduler.playback import FRAME_SAMPLES
 
 
 def opened(text_needed: int, layout: Layout = Layout.AUTO) -> Scheduler:
@@ -16,7 +17,7 @@ def opened(text_needed: int, layout: Layout = Layout.AUTO) -> Scheduler:
 def done(scheduler: Scheduler, plan: StepPlan | None, now: float) -> None:
     """Carry a plan out: every row makes its frame, and every codec run its samples."""
     assert plan is not None
-    samples = {run.id: run.frames * scheduler.config.frame_samples for run in plan.codec}
+    samples = {run.id: run.frames * FRAME_SAMPLES for run in plan.codec}
     scheduler.commit(plan, StepResult(0.01, frozenset(plan.ids), samples), now)
 
 

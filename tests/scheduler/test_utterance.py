@@ -14,7 +14,6 @@ def utterance(phase: Phase = Phase.QUEUED) -> Utterance:
         layout=Layout.AUTO,
         opened_at=0.0,
         lead_cap=3.0,
-        min_start_tokens=2,
         listener_free_at=None,
         playback=Playback(),
         phase=phase,

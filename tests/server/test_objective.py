@@ -15,7 +15,7 @@ def counted(
     """Turns that count, and good ones, after one with these."""
     metrics = Metrics()
     reporter = SessionReporter("session", "client", metrics)
-    reporter.ended("turn", reason, failure, TurnStats(**stats), 10)  # type: ignore[arg-type]
+    reporter.done("turn", reason, TurnStats(**stats), 10, failure=failure)  # type: ignore[arg-type]
     value = metrics.registry.get_sample_value
     return value("tts_slo_turns_total"), value("tts_slo_good_turns_total")
 

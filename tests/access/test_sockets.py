@@ -17,6 +17,7 @@ import websockets
 from realtime_tts.config import AccessConfig, ServerConfig
 from tests.access.conftest import Keys
 from tests.server.conftest import Speaking
+from tests.server.talking import denied
 from tests.waiting import until
 
 Bearer = Callable[[str], dict[str, str]]
@@ -236,11 +237,7 @@ async def test_a_key_has_so_many_sessions_and_no_more(
     async with speech(config=config(keys)) as server:
         async with server.talk(additional_headers=bearer(secret)) as one:
             async with server.talk(additional_headers=bearer(secret)):
-                with pytest.raises(websockets.InvalidStatus) as refused:
-                    await websockets.connect(
-                        server.running.websocket_url, additional_headers=bearer(secret)
-                    )
-                response = refused.value.response
+                response = await denied(server.talk(additional_headers=bearer(secret)))
                 assert response.status_code == 429
                 assert int(response.headers["retry-after"]) >= 1
                 error = json.loads(response.body)

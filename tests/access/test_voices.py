@@ -13,6 +13,7 @@ import websockets
 from realtime_tts.config import AccessConfig, ServerConfig
 from tests.access.conftest import Keys
 from tests.server.conftest import Speaking
+from tests.server.talking import denied
 
 OTHERS = ("bass", "soprano", "tenor")
 Bearer = Callable[[str], dict[str, str]]
@@ -108,9 +109,10 @@ async def test_a_session_that_names_no_voice_does_not_learn_the_default_one_of_o
 async def test_a_refused_handshake_names_no_voice_of_others(
     server: Any, shown: dict[str, str], path: str
 ) -> None:
-    with pytest.raises(websockets.InvalidStatus) as refused:
-        await websockets.connect(f"ws://127.0.0.1:{server.port}{path}", additional_headers=shown)
-    body = refused.value.response.body.decode()
+    response = await denied(
+        websockets.connect(f"ws://127.0.0.1:{server.port}{path}", additional_headers=shown)
+    )
+    body = response.body.decode()
     assert "alto" in body
     assert not [name for name in OTHERS if name in body], body
 

@@ -17,6 +17,7 @@ from tests.dialects.asking import SLOW, full, used_up
 from tests.dialects.cartesian import FRAME, RAW, TENTH, VOICE, cartesian, sound_of
 from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking
+from tests.server.talking import denied
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
 
@@ -298,11 +299,9 @@ async def test_no_place_is_503(speech: Speaking) -> None:
         error = await refused(client)
         assert (error["status_code"], error["context_id"]) == (503, "b")
         assert error["error_code"] == "concurrency_limited"
-        with pytest.raises(websockets.InvalidStatus) as caught:
-            async with cartesian(server):
-                pass
-        assert caught.value.response.status_code == 503
-        assert json.loads(caught.value.response.body)["status_code"] == 503
+        response = await denied(cartesian(server))
+        assert response.status_code == 503
+        assert json.loads(response.body)["status_code"] == 503
         await client.say("there.", "a", continue_=False)
         await client.until("done", "a")
 
@@ -438,8 +437,6 @@ async def test_the_key_in_header_or_query(speech: Speaking) -> None:
                 await client.say("Hello.", continue_=False)
                 await client.until("done")
         for query in ("", "&api_key=wrong"):
-            with pytest.raises(websockets.InvalidStatus) as caught:
-                async with cartesian(server, query):
-                    pass
-            assert caught.value.response.status_code == 401
-            assert json.loads(caught.value.response.body)["title"] == "Unauthorized"
+            response = await denied(cartesian(server, query))
+            assert response.status_code == 401
+            assert json.loads(response.body)["title"] == "Unauthorized"

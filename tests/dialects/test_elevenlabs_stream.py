@@ -18,6 +18,7 @@ from tests.dialects.asking import SLOW, used_up
 from tests.dialects.elevens import FRAME, TENTH, alignments, eleven, sound_of
 from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking
+from tests.server.talking import denied
 
 TEXT = "Hello there, how are you?"
 FIRST = {
@@ -267,11 +268,9 @@ async def test_mp3_unless_something_else_is_asked_for(speech: Speaking) -> None:
 async def test_no_place_is_503(speech: Speaking) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
     async with speech(config) as server, eleven(server, multi=False):
-        with pytest.raises(websockets.InvalidStatus) as caught:
-            async with eleven(server, multi=False):
-                pass
-        assert caught.value.response.status_code == 503
-        detail = json.loads(caught.value.response.body)["detail"]
+        response = await denied(eleven(server, multi=False))
+        assert response.status_code == 503
+        detail = json.loads(response.body)["detail"]
         assert detail["status"] == "too_many_concurrent_requests" and detail["message"]
 
 
@@ -336,11 +335,11 @@ async def test_the_key_in_header_query_or_first_message(speech: Speaking, multi:
                 assert error["error"] == "invalid_api_key"
                 assert "alto" not in error["message"]  # no word about voices to strangers
                 assert client.socket.close_code == 1008
-        with pytest.raises(websockets.InvalidStatus) as caught:
-            async with eleven(server, multi=multi, additional_headers={"xi-api-key": "wrong"}):
-                pass
-        assert caught.value.response.status_code == 401
-        body = json.loads(caught.value.response.body)
+        response = await denied(
+            eleven(server, multi=multi, additional_headers={"xi-api-key": "wrong"})
+        )
+        assert response.status_code == 401
+        body = json.loads(response.body)
         assert body["detail"]["status"] == "invalid_api_key"
 
 
@@ -348,11 +347,9 @@ async def test_the_key_in_header_query_or_first_message(speech: Speaking, multi:
 async def test_dialogues_are_not_here(speech: Speaking, rest: str) -> None:
     async with speech() as server:
         url = f"ws://127.0.0.1:{server.port}/v1/text-to-dialogue{rest}?model_id=eleven_v3"
-        with pytest.raises(websockets.InvalidStatus) as caught:
-            async with websockets.connect(url):
-                pass
-        assert caught.value.response.status_code == 404
-        assert "eleven_flash_v2_5" in json.loads(caught.value.response.body)["detail"]["message"]
+        response = await denied(websockets.connect(url))
+        assert response.status_code == 404
+        assert "eleven_flash_v2_5" in json.loads(response.body)["detail"]["message"]
 
 
 async def test_who_shows_no_key_takes_no_place(speech: Speaking) -> None:

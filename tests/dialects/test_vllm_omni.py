@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.vllm_omni import MAX_FRAME_BYTES, VllmOmniSocket
@@ -24,6 +23,7 @@ from tests.dialects.asking import SLOW, full, used_up
 from tests.dialects.omni import FRAME, STREAM, TENTH, omni, sound_of, told
 from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking
+from tests.server.talking import denied
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
 SECTION = DOCUMENT.partition("## vLLM-Omni\n")[2]
@@ -408,11 +408,9 @@ async def test_a_flood_of_text_is_bounded(speech: Speaking) -> None:
 async def test_no_place_is_503(speech: Speaking) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
     async with speech(config) as server, omni(server):
-        with pytest.raises(websockets.InvalidStatus) as caught:
-            async with omni(server):
-                pass
-        assert caught.value.response.status_code == 503
-        assert json.loads(caught.value.response.body)["error"]["code"] == "too_many_sessions"
+        response = await denied(omni(server))
+        assert response.status_code == 503
+        assert json.loads(response.body)["error"]["code"] == "too_many_sessions"
 
 
 async def test_an_utterance_whose_beginning_is_refused_is_not_spoken_in_part(
@@ -515,8 +513,6 @@ async def test_the_key_as_bearer(speech: Speaking) -> None:
             await client.text("Hello.")
             await client.done()
             await client.until("session.done")
-        with pytest.raises(websockets.InvalidStatus) as caught:
-            async with omni(server):
-                pass
-        assert caught.value.response.status_code == 401
-        assert json.loads(caught.value.response.body)["error"]["code"] == "invalid_api_key"
+        response = await denied(omni(server))
+        assert response.status_code == 401
+        assert json.loads(response.body)["error"]["code"] == "invalid_api_key"

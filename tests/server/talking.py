@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 import websockets
 
 
@@ -68,3 +69,11 @@ class KeyTalker(Listener):
 
     async def send(self, **message: Any) -> None:
         await self.socket.send(json.dumps(message))
+
+
+async def denied(connecting: contextlib.AbstractAsyncContextManager[Any]) -> Any:
+    """The answer in place of the upgrade."""
+    with pytest.raises(websockets.InvalidStatus) as caught:
+        async with connecting:
+            pass
+    return caught.value.response

@@ -11,6 +11,7 @@ import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from tests.server.conftest import Speaking
+from tests.server.talking import denied
 from tests.tracing.collector import PARENT_ID, TRACE_ID, TRACEPARENT, Collector, Seen
 from tests.waiting import until
 
@@ -65,9 +66,10 @@ async def test_an_upgrade_while_the_server_is_full(speech: Speaking, collector: 
     async with speech(config) as server:
         async with server.talk(additional_headers=KEY):
             url = f"ws://127.0.0.1:{server.port}/v1/tts"
-            with pytest.raises(websockets.InvalidStatus) as refused:
-                await websockets.connect(url, additional_headers=HEADERS | KEY, proxy=None)
-            assert refused.value.response.status_code == 503
+            response = await denied(
+                websockets.connect(url, additional_headers=HEADERS | KEY, proxy=None)
+            )
+            assert response.status_code == 503
         span = await only(collector)
     assert span.attributes["http.response.status_code"] == 503
     assert span.attributes["error.type"] == "too_many_sessions"

@@ -17,7 +17,7 @@ import websockets
 from realtime_tts.config import AccessConfig, ServerConfig
 from tests.access.conftest import Keys
 from tests.server.conftest import Speaking
-from tests.server.talking import denied
+from tests.server.talking import denied, of_type
 from tests.waiting import until
 
 Bearer = Callable[[str], dict[str, str]]
@@ -282,7 +282,7 @@ async def test_characters_beyond_the_limit_end_the_turn(
             await talker.send("text", turn_id="a", text="Twelve chars")
             await talker.send("text", turn_id="a", text=" and more.")
             seen = await talker.until("turn.done")
-            error = next(one for one in seen if isinstance(one, dict) and one["type"] == "error")
+            error = of_type(seen, "error")[0]
             assert error["code"] == "key_limit_reached"
             assert "chars_per_day" in error["message"]
             assert seen[-1]["reason"] == "error"

@@ -58,10 +58,6 @@ def types_of(seen: Seen) -> list[str]:
     return [one for at, one in enumerate(types) if one != "sound" or types[at - 1 : at] != [one]]
 
 
-def sound_of(seen: Seen) -> bytes:
-    return b"".join(message for message in seen if isinstance(message, bytes))
-
-
 @contextlib.asynccontextmanager
 async def connected(
     server: Any, path: str, query: str = "", **options: Any

@@ -11,10 +11,10 @@ import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from tests.dialects.asking import SLOW
-from tests.dialects.deepgrams import FRAME, LIVEKIT, TENTH, flux, sound_of, speaking, types_of
+from tests.dialects.deepgrams import FRAME, LIVEKIT, TENTH, flux, speaking, types_of
 from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking
-from tests.server.talking import denied
+from tests.server.talking import denied, sound_of
 
 PIPECAT = "?model=aura-2-helena-en&encoding=linear16&sample_rate=24000&mip_opt_out=true"
 LONG = "A long answer that nobody wants to hear. " * 8

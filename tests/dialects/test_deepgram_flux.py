@@ -15,8 +15,9 @@ from realtime_tts.dialects.deepgram_messages import account
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.text.speech_times import SpokenSpan
 from tests.dialects.asking import SLOW
-from tests.dialects.deepgrams import FRAME, TENTH, flux, sound_of, types_of
+from tests.dialects.deepgrams import FRAME, TENTH, flux, types_of
 from tests.server.conftest import Speaking
+from tests.server.talking import sound_of
 
 PIPECAT = "?model=flux-heather-en&encoding=linear16&sample_rate=24000&expressivity=1&tag=a&tag=b"
 LONG = "A long answer that nobody wants to hear. " * 8

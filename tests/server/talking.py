@@ -77,3 +77,18 @@ async def denied(connecting: contextlib.AbstractAsyncContextManager[Any]) -> Any
         async with connecting:
             pass
     return caught.value.response
+
+
+def of_type(messages: list[Any], type: str) -> list[dict[str, Any]]:
+    """Those of this type."""
+    return [m for m in messages if isinstance(m, dict) and m["type"] == type]
+
+
+def packets_of(messages: list[Any]) -> list[bytes]:
+    """The binary frames."""
+    return [message for message in messages if isinstance(message, bytes)]
+
+
+def sound_of(messages: list[Any]) -> bytes:
+    """What all binary frames hold."""
+    return b"".join(packets_of(messages))

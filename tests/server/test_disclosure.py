@@ -22,6 +22,7 @@ from tests.dialects.omni import omni
 from tests.dialects.plain import plain
 from tests.dialects.qwen_realtime import qwen_realtime
 from tests.server.conftest import Speaking
+from tests.server.talking import sound_of
 
 TOLD = f'mode=ai-originated, model="fake", provider="realtime-tts {__version__}"'
 TEXT = "Hello."
@@ -81,7 +82,7 @@ async def sound(server: Any, query: str = "") -> bytes:
     async with server.talk("?seed=3&lead_ms=30000" + query) as talker:
         await talker.send("text", text="The tide is coming in.", end=True)
         messages = await talker.until("turn.done")
-    made = b"".join(one for one in messages if isinstance(one, bytes))
+    made = sound_of(messages)
     assert messages[-1]["samples"] == len(made) // 2
     return made
 

@@ -16,7 +16,7 @@ from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.server.connection import Connection
 from tests.engine.faulty import Faults
 from tests.server.conftest import Eventually, Speaking
-from tests.server.talking import denied
+from tests.server.talking import denied, of_type
 from tests.waiting import SECONDS
 
 
@@ -255,7 +255,7 @@ async def test_a_drain_lets_turns_finish_and_begins_none(speech: Speaking) -> No
             await busy.send("text", turn_id="c", text="A new one?", end=True)
             await busy.send("text", turn_id="a", text="and is finished.", end=True)
             messages = await busy.rest()
-            dones = [m for m in messages if isinstance(m, dict) and m["type"] == "turn.done"]
+            dones = of_type(messages, "turn.done")
             ends = {done["turn_id"]: done["reason"] for done in dones}
             assert ends == {"a": "complete", "b": "complete", "c": "error"}
             assert busy.socket.close_code == 1001
@@ -269,7 +269,7 @@ async def test_the_end_of_a_drain_closes_what_still_runs(speech: Speaking) -> No
             server.running.front.drain()
             server.running.front.end_sessions()
             messages = await talker.rest()
-            done = [m for m in messages if isinstance(m, dict) and m["type"] == "turn.done"]
+            done = of_type(messages, "turn.done")
             assert [d["reason"] for d in done] == ["closed"]
             assert not isinstance(messages[-1], bytes)
             assert talker.socket.close_code == 1001

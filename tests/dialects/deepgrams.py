@@ -11,8 +11,6 @@ import websockets
 
 from tests.server.talking import Talker
 
-FRAME = 3_840  # bytes of speech for a token of one byte
-TENTH = bytes(4_800)
 LIVEKIT = "?encoding=linear16&model=flux-alexis-en&sample_rate=24000&mip_opt_out=false"
 
 Seen = list[dict[str, Any] | bytes]

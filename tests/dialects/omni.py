@@ -11,8 +11,6 @@ import websockets
 from tests.server.talking import Talker
 
 PATH = "/v1/audio/speech/stream"
-FRAME = 3_840  # bytes of speech for a token of one byte
-TENTH = bytes(4_800)
 STREAM = {"stream_audio": True, "response_format": "pcm"}
 
 

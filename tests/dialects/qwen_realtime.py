@@ -14,8 +14,6 @@ import websockets
 from tests.server.talking import Talker
 
 PATH = "/api-ws/v1/realtime"
-FRAME = 3_840  # bytes of speech for a token of one byte
-TENTH = bytes(4_800)
 OPENING = ["response.created", "response.output_item.added", "response.content_part.added"]
 CLOSING = [
     "response.audio.done",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,16 +13,16 @@ from realtime_tts.dialects.cartesia import CartesiaSocket
 from realtime_tts.dialects.cartesia_messages import DEFAULT_BUFFER_DELAY_MS
 from realtime_tts.server.track import STALL_SECONDS
 from tests.dialects.asking import SLOW, full, used_up
-from tests.dialects.cartesian import FRAME, RAW, TENTH, VOICE, cartesian, sound_of
+from tests.dialects.cartesian import RAW, VOICE, cartesian, sound_of
+from tests.dialects.document import prose
+from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking
 from tests.server.talking import denied
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
-
 
 def test_the_figures_in_the_document_are_the_code_s() -> None:
-    section = " ".join(DOCUMENT.partition("## Cartesia\n")[2].split())
+    section = prose("Cartesia")
     limits, server = LimitsConfig(), ServerConfig()
     assert f"up to {CartesiaSocket.max_contexts} contexts" in section
     assert f"for {limits.turn_idle_ms / 1000:.0f} s (`turn_idle_ms`)" in section

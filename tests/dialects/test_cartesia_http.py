@@ -13,7 +13,8 @@ import pytest
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from tests.dialects.asking import SLOW, fail_midway
-from tests.dialects.cartesian import FRAME, RAW, TENTH, VOICE
+from tests.dialects.cartesian import RAW, VOICE
+from tests.dialects.tones import FRAME, TENTH
 from tests.server.conftest import Speaking
 
 TEXT = "Hello there, how are you?"

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import io
-import re
 import wave
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,28 +22,25 @@ from realtime_tts.dialects.dashscope_messages import our_voice
 from realtime_tts.engine.link import Open
 from realtime_tts.server.track import STALL_SECONDS
 from tests.dialects.asking import SLOW, full, used_up
+from tests.dialects.document import prose
 from tests.dialects.qwen_realtime import (
     CLOSING,
-    FRAME,
     OPENING,
-    TENTH,
     qwen_realtime,
     responses,
     sound_of,
     types,
 )
+from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking
 from tests.server.talking import denied
 
 DELTA = "response.audio.delta"
 RESPONSE = [*OPENING, DELTA, *CLOSING]
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
 
 
 def test_the_figures_in_the_document_are_the_code_s() -> None:
-    section = re.search(r"^## DashScope\n(.*?)(?=^## |\Z)", DOCUMENT, re.DOTALL | re.MULTILINE)
-    assert section is not None
     limits, server = LimitsConfig(), ServerConfig()
     for figure in (
         f"at most {limits.max_text_chars:,} characters a message",
@@ -56,7 +51,7 @@ def test_the_figures_in_the_document_are_the_code_s() -> None:
         f"nothing for {server.socket.write_stall:.0f} s",
         f"for {DashScopeSocket.idle_seconds / 60:.0f} minutes",
     ):
-        assert figure in " ".join(section[1].split()), figure
+        assert figure in prose("DashScope"), figure
 
 
 def test_the_voices_in_the_document_are_the_code_s() -> None:

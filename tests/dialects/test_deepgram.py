@@ -11,7 +11,8 @@ import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from tests.dialects.asking import SLOW
-from tests.dialects.deepgrams import FRAME, LIVEKIT, TENTH, flux, speaking, types_of
+from tests.dialects.deepgrams import LIVEKIT, flux, speaking, types_of
+from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking
 from tests.server.talking import denied, sound_of

@@ -15,7 +15,8 @@ from realtime_tts.dialects.deepgram_messages import account
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.text.speech_times import SpokenSpan
 from tests.dialects.asking import SLOW
-from tests.dialects.deepgrams import FRAME, TENTH, flux, types_of
+from tests.dialects.deepgrams import flux, types_of
+from tests.dialects.tones import FRAME, TENTH
 from tests.server.conftest import Speaking
 from tests.server.talking import sound_of
 

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from realtime_tts.config import ServerConfig
-from tests.dialects.deepgrams import FRAME, TENTH
+from tests.dialects.tones import FRAME, TENTH
 from tests.server.conftest import Speaking
 
 TEXT = "Hello there, how are you?"

@@ -12,7 +12,7 @@ import pytest
 
 from realtime_tts.config import ServerConfig
 from tests.dialects.asking import SLOW, fail_midway
-from tests.dialects.elevens import FRAME, TENTH
+from tests.dialects.tones import FRAME, TENTH
 from tests.server.conftest import Speaking
 
 TEXT = "Hello there, how are you?"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,9 @@ from realtime_tts.dialects.elevenlabs_messages import DEFAULT_FORMAT, HOLD_SECON
 from realtime_tts.dialects.elevenlabs_socket import DEFAULT_ID, ContextsSocket
 from realtime_tts.server.track import STALL_SECONDS
 from tests.dialects.asking import SLOW, used_up
-from tests.dialects.elevens import FRAME, TENTH, alignments, eleven, sound_of
+from tests.dialects.document import prose
+from tests.dialects.elevens import alignments, eleven, sound_of
+from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking
 from tests.server.talking import denied
@@ -28,11 +29,9 @@ FIRST = {
     "generation_config": {"chunk_length_schedule": [50]},
 }
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
-
 
 def test_the_figures_in_the_document_are_the_code_s() -> None:
-    section = " ".join(DOCUMENT.partition("\n## ElevenLabs\n")[2].split())
+    section = prose("ElevenLabs")
     limits, server = LimitsConfig(), ServerConfig()
     assert f"`{DEFAULT_FORMAT}` if left out" in section
     assert f"Without one it is `{DEFAULT_ID}`" in section

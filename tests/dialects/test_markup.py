@@ -8,10 +8,9 @@ import httpx2
 import pytest
 
 from tests.dialects import cartesian, elevens
+from tests.dialects.tones import FRAME
 from tests.server.commands import utterances
 from tests.server.conftest import Speaking
-
-FRAME = 3_840  # bytes of speech for a token of one byte
 
 
 def told(commands: list[Any]) -> list[tuple[str, str | None, str | None]]:

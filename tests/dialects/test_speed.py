@@ -13,9 +13,10 @@ from tests.dialects.cartesian import sound_of as cartesian_sound
 from tests.dialects.deepgrams import connected
 from tests.dialects.elevens import eleven
 from tests.dialects.elevens import sound_of as eleven_sound
-from tests.dialects.omni import FRAME, STREAM, omni
+from tests.dialects.omni import STREAM, omni
 from tests.dialects.qwen_realtime import qwen_realtime
 from tests.dialects.qwen_realtime import sound_of as qwen_realtime_sound
+from tests.dialects.tones import FRAME
 from tests.server.conftest import Speaking
 from tests.server.talking import sound_of
 

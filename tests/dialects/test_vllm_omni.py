@@ -10,7 +10,6 @@ import re
 import subprocess
 import sys
 import wave
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,17 +19,18 @@ from realtime_tts.dialects.vllm_omni import MAX_FRAME_BYTES, VllmOmniSocket
 from realtime_tts.engine.link import Append, Finish, Open
 from realtime_tts.server.track import STALL_SECONDS
 from tests.dialects.asking import SLOW, full, used_up
-from tests.dialects.omni import FRAME, STREAM, TENTH, omni
+from tests.dialects.document import prose, section
+from tests.dialects.omni import STREAM, omni
+from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking
 from tests.server.talking import denied, of_type, packets_of, sound_of
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
-SECTION = DOCUMENT.partition("## vLLM-Omni\n")[2]
-
 
 async def test_the_document_s_program_speaks(speech: Speaking) -> None:
-    (program,) = re.findall(r"^```python\n(.*?)^```", SECTION, re.DOTALL | re.MULTILINE)
+    (program,) = re.findall(
+        r"^```python\n(.*?)^```", section("vLLM-Omni"), re.DOTALL | re.MULTILINE
+    )
     async with speech() as server:
         program = program.replace("127.0.0.1:8000", f"127.0.0.1:{server.port}")
         process = await asyncio.create_subprocess_exec(
@@ -58,7 +58,7 @@ def test_the_figures_in_the_document_are_the_code_s() -> None:
         f"nothing for {server.socket.write_stall:.0f} s",
         f"for {VllmOmniSocket.idle_seconds / 60:.0f} minutes",
     ):
-        assert figure in " ".join(SECTION.split()), figure
+        assert figure in prose("vLLM-Omni"), figure
 
 
 async def test_what_the_project_s_own_client_sends(speech: Speaking) -> None:

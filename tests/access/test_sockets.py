@@ -16,6 +16,7 @@ import websockets
 
 from realtime_tts.config import AccessConfig, ServerConfig
 from tests.access.conftest import Keys
+from tests.server.asking import answer_to
 from tests.server.conftest import Speaking
 from tests.server.talking import denied, of_type
 from tests.waiting import until
@@ -29,15 +30,12 @@ def config(keys: Keys, **fields: Any) -> ServerConfig:
 
 
 async def get(server: Any, path: str, headers: dict[str, str]) -> httpx2.Response:
-    async with httpx2.AsyncClient() as client:
-        return await client.get(server.running.url + path, headers=headers)
+    return await answer_to(server, "GET", path, headers=headers)
 
 
 async def say(server: Any, text: str, headers: dict[str, str], **fields: Any) -> httpx2.Response:
-    async with httpx2.AsyncClient(timeout=60) as client:
-        body = {"input": text, "model": "tts-1", "voice": "alto", "response_format": "pcm"} | fields
-        url = server.running.url + "/v1/audio/speech"
-        return await client.post(url, json=body, headers=headers)
+    body = {"input": text, "model": "tts-1", "voice": "alto", "response_format": "pcm"} | fields
+    return await answer_to(server, "POST", "/v1/audio/speech", json=body, headers=headers)
 
 
 async def test_only_a_valid_key_comes_in(speech: Speaking, keys: Keys, bearer: Bearer) -> None:
@@ -209,10 +207,10 @@ async def test_a_request_whose_key_ends_while_its_body_comes_is_refused(
             await until(lambda: server.access.account_of(secret.encode()) is None)
             yield b'"input": "Good morning."}'
 
-        async with httpx2.AsyncClient(timeout=60) as client:
-            url, headers = server.running.url + "/v1/audio/speech", bearer(secret)
-            headers["Content-Type"] = "application/json"
-            answer = await client.post(url, content=body(), headers=headers)
+        headers = bearer(secret) | {"Content-Type": "application/json"}
+        answer = await answer_to(
+            server, "POST", "/v1/audio/speech", content=body(), headers=headers
+        )
     assert answer.status_code == 401 and "no longer valid" in answer.text
 
 
@@ -365,9 +363,8 @@ async def test_a_token_is_as_good_as_its_key_and_ends_with_it(
 ) -> None:
     secret = keys.create("acme", limits={"sessions": 1})
     async with speech(config=config(keys)) as server:
-        async with httpx2.AsyncClient() as client:
-            url = server.running.url + "/v1/token"
-            token = (await client.post(url, headers=bearer(secret))).json()["token"]
+        answer = await answer_to(server, "POST", "/v1/token", headers=bearer(secret))
+        token = answer.json()["token"]
         assert secret not in token
         async with server.talk(
             subprotocols=["realtime-tts.v1", f"realtime-tts.key.{token}"]

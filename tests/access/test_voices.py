@@ -12,6 +12,7 @@ import websockets
 
 from realtime_tts.config import AccessConfig, ServerConfig
 from tests.access.conftest import Keys
+from tests.server.asking import answer_to
 from tests.server.conftest import Speaking
 from tests.server.talking import denied
 
@@ -42,8 +43,8 @@ async def answer_of(
     server: Any, shown: dict[str, str], path: str, body: dict[str, Any] | None = None
 ) -> httpx2.Response:
     """The answer to a GET, or with a body to a POST. It names no voice of others."""
-    async with httpx2.AsyncClient(base_url=server.running.url, headers=shown) as client:
-        answer = await (client.get(path) if body is None else client.post(path, json=body))
+    method = "GET" if body is None else "POST"
+    answer = await answer_to(server, method, path, json=body, headers=shown)
     assert not [name for name in OTHERS if name in answer.text], answer.text
     return answer
 
@@ -150,6 +151,5 @@ async def test_a_foreign_voice_is_spoken_by_one_of_the_key_s(
     server: Any, shown: dict[str, str], voice: str
 ) -> None:
     body = {"input": "Hi.", "voice": voice, "response_format": "pcm"}
-    async with httpx2.AsyncClient(base_url=server.running.url, headers=shown) as client:
-        answer = await client.post("/v1/audio/speech", json=body)
+    answer = await answer_to(server, "POST", "/v1/audio/speech", json=body, headers=shown)
     assert answer.status_code == 200, answer.text

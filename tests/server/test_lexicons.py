@@ -418,7 +418,7 @@ async def test_servers_on_one_folder_see_what_each_other_stores(
     async with (
         speech(voices=VoiceLibrary(voices)) as one,
         speech(voices=VoiceLibrary(voices)) as two,
-        httpx2.AsyncClient(base_url=one.running.url, trust_env=False, verify=False) as http,
+        client_of(one) as http,
     ):
         there = Lexicons(two, http)
         await Lexicons(one, http).stored("a", {"SQL": "one"})

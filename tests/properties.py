@@ -8,8 +8,7 @@ USUAL = 100
 """Examples of a property that says nothing of it, in the profile `explore`."""
 
 
-def examples(count: int, steps: int = 50) -> settings:
-    """`count` examples in the profile `explore`, and in other profiles in proportion; of a state
-    machine with so many steps each."""
+def examples(count: int) -> settings:
+    """`count` examples in the profile `explore`, and in other profiles in proportion."""
     share = settings().max_examples / USUAL
-    return settings(max_examples=max(1, round(count * share)), stateful_step_count=steps)
+    return settings(max_examples=max(1, round(count * share)))

@@ -20,7 +20,7 @@ from realtime_tts.client import SessionOptions
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.errors import ConfigError
 from realtime_tts.protocol.settings import SessionSettings
-from tts_scheduler import SchedulerConfig
+from tts_scheduler import SchedulerConfig, playback
 
 ROOT = Path(__file__).parents[1]
 JAVASCRIPT = ROOT / "client_js"
@@ -181,10 +181,10 @@ def test_the_adapters_document_names_every_option(framework: str) -> None:
 
 def test_what_the_scheduler_repeats_is_what_the_server_has() -> None:
     """It can import nothing of the server's."""
-    scheduler = SchedulerConfig()
-    assert scheduler.packet_samples * BYTES_PER_SAMPLE == PACKET_BYTES
-    assert scheduler.sample_rate == ENGINE_RATE
-    assert scheduler.lead_cap == ServerConfig().lead_seconds == SessionSettings().lead_ms / 1000
+    assert playback.PACKET_SAMPLES * BYTES_PER_SAMPLE == PACKET_BYTES
+    assert playback.SAMPLE_RATE == ENGINE_RATE
+    default = SchedulerConfig().lead_cap
+    assert default == ServerConfig().lead_seconds == SessionSettings().lead_ms / 1000
 
 
 def test_what_the_javascript_client_repeats_is_what_the_server_has() -> None:

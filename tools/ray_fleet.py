@@ -75,13 +75,11 @@ class LocalFleet:
 
 
 @contextlib.contextmanager
-def local_fleet(
-    port: int, nodes: int = 3, cpus: int = 1, dashboard: bool = False
-) -> Iterator[LocalFleet]:
+def local_fleet(port: int, nodes: int, dashboard: bool = False) -> Iterator[LocalFleet]:
     """Start a fleet, without the application at first. At the end of the block it is drained, then
     everything is ended.
 
-    `cpus`: those that each node claims to have. `dashboard`: Ray's, at its usual port.
+    `dashboard`: Ray's, at its usual port.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     with contextlib.ExitStack() as ending:
@@ -90,7 +88,7 @@ def local_fleet(
         ending.enter_context(_ray_files_in(folder))
         members = folder / "members"
         members.touch()
-        cluster = ending.enter_context(_ray(nodes, cpus, dashboard))
+        cluster = ending.enter_context(_ray(nodes, dashboard))
         following = "realtime_tts.fleet.ray_members", str(members), "--address", cluster.address
         ending.enter_context(_process(*following))
         bind = "--bind", f"{HOST}:{port}", "--drain-seconds", "1"
@@ -117,9 +115,9 @@ def _ray_files_in(folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _ray(nodes: int, cpus: int, dashboard: bool) -> Iterator[Any]:
-    """Start a cluster that this process is connected with."""
-    node = {"num_cpus": cpus, "object_store_memory": _OBJECT_STORE_BYTES}
+def _ray(nodes: int, dashboard: bool) -> Iterator[Any]:
+    """Start a cluster that this process is connected with. Each node claims to have one core."""
+    node = {"num_cpus": 1, "object_store_memory": _OBJECT_STORE_BYTES}
     cluster = Cluster()
     try:
         cluster.add_node(include_dashboard=dashboard, **node)

@@ -10,8 +10,6 @@ is mostly detected, too.
 
 from __future__ import annotations
 
-import sys
-from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +18,7 @@ from math import inf
 from operator import mul
 
 from realtime_tts.bench.feeds import FedReply, Feed
-from realtime_tts.bench.observation import Observation
+from realtime_tts.bench.observation import Observation, samples_of
 from realtime_tts.bench.result import Spread, spread
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from tts_scheduler.playback import Playback
@@ -66,9 +64,7 @@ class Sound:
     """The sound of a turn, mono s16le at 24 kHz, and its own level."""
 
     def __init__(self, pcm: bytes) -> None:
-        self._samples = array("h", pcm)
-        if sys.byteorder == "big":
-            self._samples.byteswap()
+        self._samples = samples_of(pcm)
         levels = [self._level(at) for at in range(0, len(self._samples), _EDGE)]
         self._speech = percentile(levels, _SPEECH_SHARE) * _QUIETER if levels else inf
 

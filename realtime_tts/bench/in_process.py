@@ -24,7 +24,6 @@ from realtime_tts.client.options import session_start
 from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.load import engine_loader, load_tokenizer
 from realtime_tts.engine.settings import EngineConfig
-from realtime_tts.errors import EngineError
 from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.settings import Limits, SessionSettings
@@ -37,7 +36,6 @@ from realtime_tts.server.track import Delivery, Sound
 from realtime_tts.version import __version__
 from tts_scheduler.report import Trace
 
-_POLL_SECONDS = 0.05
 _STALL_SECONDS = 60.0
 _UNPACED_LEAD_MS = Limits().max_lead_ms
 _WAITING_BYTES = 1 << 30  # no limit for slow readers: packets are taken as they come
@@ -101,10 +99,7 @@ async def engine_target(
     host = EngineHost(link, tokenizer, metrics, stall_seconds=_STALL_SECONDS)
     await host.start()
     try:
-        while host.not_ready() is not None:
-            if host.load_failure is not None:
-                raise EngineError(host.load_failure)
-            await asyncio.sleep(_POLL_SECONDS)
+        await host.until_ready()
         defaults = session_defaults(host.info, config.scheduler.lead_cap)
         settings = session_start(options).applied_to(defaults, defaults)
         host.check(utterance_spec(settings))

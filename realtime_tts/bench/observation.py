@@ -25,6 +25,14 @@ AUDIBLE_DBFS = -45.0
 _THRESHOLD = round(32_768 * 10 ** (AUDIBLE_DBFS / 20))
 
 
+def samples_of(pcm: bytes) -> array[int]:
+    """Return the samples of s16le."""
+    samples = array("h", pcm)
+    if sys.byteorder == "big":
+        samples.byteswap()
+    return samples
+
+
 class Onset:
     """Finds the first audible sample of a turn.
 
@@ -41,9 +49,7 @@ class Onset:
         """Look at the next packet (s16le)."""
         if self.sample is not None:
             return
-        samples = array("h", packet)
-        if sys.byteorder == "big":
-            samples.byteswap()
+        samples = samples_of(packet)
         # max and min take 30 us for 2,048 samples; only one packet per turn is searched.
         if samples and (max(samples) > _THRESHOLD or min(samples) < -_THRESHOLD):
             offset = next(i for i, sample in enumerate(samples) if abs(sample) > _THRESHOLD)

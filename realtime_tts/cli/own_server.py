@@ -18,13 +18,12 @@ from rich.console import Console
 from realtime_tts.cli import serve
 from realtime_tts.cli.failures import ExitStatus, explain
 from realtime_tts.cli.progress import LoadingProgress
-from realtime_tts.errors import ConfigError, EngineError
+from realtime_tts.errors import ConfigError
 from realtime_tts.memory_limits import check_memory_limits
 
 if TYPE_CHECKING:
     from realtime_tts.config import ServerConfig
     from realtime_tts.engine.settings import EngineConfig
-    from realtime_tts.server.engine_host import EngineHost
 
 Use = Callable[[str, str], Awaitable[int]]
 """Gets the server's URL and its key; returns the exit status."""
@@ -42,7 +41,6 @@ _FOR_OTHERS = (
 )
 _FEW_SLOTS = 2
 """Slots for one utterance and the one that goes on after it: the fewer, the shorter the warm-up."""
-_POLL_SECONDS = 0.05
 
 
 def with_own_server(flags: Sequence[str], console: Console, use: Use) -> int:
@@ -93,7 +91,7 @@ async def _served(
     status: int = ExitStatus.INTERRUPTED
     try:
         async with running_front(front, wait_ready=False) as server:
-            await _until_ready(front.engine)
+            await front.engine.until_ready()
             status = await use(server.url)
     finally:
         if front.engine.stuck:
@@ -112,14 +110,6 @@ def _leave(status: int) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
-
-
-async def _until_ready(engine: EngineHost) -> None:
-    """Wait until the engine is ready. Raises EngineError if it does not load."""
-    while engine.not_ready() is not None:
-        if engine.load_failure is not None:
-            raise EngineError(engine.load_failure)
-        await asyncio.sleep(_POLL_SECONDS)
 
 
 def _arguments(flags: Sequence[str]) -> argparse.Namespace:

@@ -252,7 +252,7 @@ def _on_interrupt(action: Callable[[], None]) -> Iterator[None]:
 _READ_BYTES = 4096
 
 
-def text_from(descriptor: int = 0) -> AsyncGenerator[str, None]:
+def text_from(descriptor: int) -> AsyncGenerator[str, None]:
     """Return the text of a file descriptor, in the pieces in which it arrives, decoded from UTF-8.
 
     A character cut by a read is kept until it is whole; bytes that are no UTF-8 become U+FFFD.

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from importlib.metadata import distributions
 from pathlib import Path
@@ -34,7 +34,6 @@ def write_bundle(
     findings: Sequence[Finding],
     settings: Settings | None,
     log: Path | None,
-    environment: Mapping[str, str] = os.environ,
 ) -> None:
     """Write the ZIP file. `settings`: those of `serve`; `log`: its lines, JSON. Raises OSError."""
     findings = [replace(one, quoted="") for one in findings]
@@ -44,7 +43,7 @@ def write_bundle(
         "report.txt": [str(one) for one in findings],
         "report.json": [json.dumps(report, indent=2)],
         "packages.txt": packages,
-        "environment.txt": sorted(name for name in environment if name.startswith(PREFIX)),
+        "environment.txt": sorted(name for name in os.environ if name.startswith(PREFIX)),
     }
     if settings is not None:
         members["settings.txt"] = list(setting_lines(settings))

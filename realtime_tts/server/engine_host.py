@@ -125,6 +125,13 @@ class EngineHost:
             return f"the engine has made no step for {status.last_step_age:.0f} s"
         return None
 
+    async def until_ready(self) -> None:
+        """Wait until the engine is ready. Raises EngineError if it does not load."""
+        while self.not_ready() is not None:
+            if self.load_failure is not None:
+                raise EngineError(self.load_failure)
+            await asyncio.sleep(_POLL_SECONDS)
+
     @property
     def info(self) -> EngineInfo:
         """What the engine can do; only available once it is ready."""
@@ -256,7 +263,7 @@ class EngineHost:
 
     async def _load(self) -> None:
         try:
-            await self._until_ready()
+            await self._link_ready()
             self._tokenizers = await asyncio.to_thread(_loaded, self._load_tokenizer, self.info)
         except RealtimeTTSError as error:
             self._load_failed(str(error))
@@ -275,7 +282,7 @@ class EngineHost:
         self.load_failure = why
         log.error("engine.load_failed", exc_info=unforeseen, extra={"fields": {"error": why}})
 
-    async def _until_ready(self) -> None:
+    async def _link_ready(self) -> None:
         while True:
             status = self._link.status()
             if status.failure is not None:

@@ -16,7 +16,9 @@ import websockets
 
 from realtime_tts.config import AccessConfig, ServerConfig
 from tests.access.conftest import Keys
+from tests.server.asking import answer_to
 from tests.server.conftest import Speaking
+from tests.server.talking import denied, of_type
 from tests.waiting import until
 
 Bearer = Callable[[str], dict[str, str]]
@@ -24,15 +26,12 @@ OWN = "the-servers-own-key"
 
 
 async def get(server: Any, path: str, headers: dict[str, str]) -> httpx2.Response:
-    async with httpx2.AsyncClient() as client:
-        return await client.get(server.running.url + path, headers=headers)
+    return await answer_to(server, "GET", path, headers=headers)
 
 
 async def say(server: Any, text: str, headers: dict[str, str], **fields: Any) -> httpx2.Response:
-    async with httpx2.AsyncClient(timeout=60) as client:
-        body = {"input": text, "model": "tts-1", "voice": "alto", "response_format": "pcm"} | fields
-        url = server.running.url + "/v1/audio/speech"
-        return await client.post(url, json=body, headers=headers)
+    body = {"input": text, "model": "tts-1", "voice": "alto", "response_format": "pcm"} | fields
+    return await answer_to(server, "POST", "/v1/audio/speech", json=body, headers=headers)
 
 
 async def test_only_a_valid_key_comes_in(speech: Speaking, keys: Keys, bearer: Bearer) -> None:
@@ -204,10 +203,10 @@ async def test_a_request_whose_key_ends_while_its_body_comes_is_refused(
             await until(lambda: server.access.account_of(secret.encode()) is None)
             yield b'"input": "Good morning."}'
 
-        async with httpx2.AsyncClient(timeout=60) as client:
-            url, headers = server.running.url + "/v1/audio/speech", bearer(secret)
-            headers["Content-Type"] = "application/json"
-            answer = await client.post(url, content=body(), headers=headers)
+        headers = bearer(secret) | {"Content-Type": "application/json"}
+        answer = await answer_to(
+            server, "POST", "/v1/audio/speech", content=body(), headers=headers
+        )
     assert answer.status_code == 401 and "no longer valid" in answer.text
 
 
@@ -232,11 +231,7 @@ async def test_a_key_has_so_many_sessions_and_no_more(
     async with speech(keys.server()) as server:
         async with server.talk(additional_headers=bearer(secret)) as one:
             async with server.talk(additional_headers=bearer(secret)):
-                with pytest.raises(websockets.InvalidStatus) as refused:
-                    await websockets.connect(
-                        server.running.websocket_url, additional_headers=bearer(secret)
-                    )
-                response = refused.value.response
+                response = await denied(server.talk(additional_headers=bearer(secret)))
                 assert response.status_code == 429
                 assert int(response.headers["retry-after"]) >= 1
                 error = json.loads(response.body)
@@ -281,7 +276,7 @@ async def test_characters_beyond_the_limit_end_the_turn(
             await talker.send("text", turn_id="a", text="Twelve chars")
             await talker.send("text", turn_id="a", text=" and more.")
             seen = await talker.until("turn.done")
-            error = next(one for one in seen if isinstance(one, dict) and one["type"] == "error")
+            error = of_type(seen, "error")[0]
             assert error["code"] == "key_limit_reached"
             assert "chars_per_day" in error["message"]
             assert seen[-1]["reason"] == "error"
@@ -364,9 +359,8 @@ async def test_a_token_is_as_good_as_its_key_and_ends_with_it(
 ) -> None:
     secret = keys.create("acme", limits={"sessions": 1})
     async with speech(keys.server()) as server:
-        async with httpx2.AsyncClient() as client:
-            url = server.running.url + "/v1/token"
-            token = (await client.post(url, headers=bearer(secret))).json()["token"]
+        answer = await answer_to(server, "POST", "/v1/token", headers=bearer(secret))
+        token = answer.json()["token"]
         assert secret not in token
         async with server.talk(
             subprotocols=["realtime-tts.v1", f"realtime-tts.key.{token}"]

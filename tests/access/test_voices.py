@@ -11,7 +11,9 @@ import pytest
 import websockets
 
 from tests.access.conftest import Keys
+from tests.server.asking import answer_to
 from tests.server.conftest import Speaking
+from tests.server.talking import denied
 
 OTHERS = ("bass", "soprano", "tenor")
 Bearer = Callable[[str], dict[str, str]]
@@ -40,8 +42,8 @@ async def answer_of(
     server: Any, shown: dict[str, str], path: str, body: dict[str, Any] | None = None
 ) -> httpx2.Response:
     """The answer to a GET, or with a body to a POST. It names no voice of others."""
-    async with httpx2.AsyncClient(base_url=server.running.url, headers=shown) as client:
-        answer = await (client.get(path) if body is None else client.post(path, json=body))
+    method = "GET" if body is None else "POST"
+    answer = await answer_to(server, method, path, json=body, headers=shown)
     assert not [name for name in OTHERS if name in answer.text], answer.text
     return answer
 
@@ -107,9 +109,10 @@ async def test_a_session_that_names_no_voice_does_not_learn_the_default_one_of_o
 async def test_a_refused_handshake_names_no_voice_of_others(
     server: Any, shown: dict[str, str], path: str
 ) -> None:
-    with pytest.raises(websockets.InvalidStatus) as refused:
-        await websockets.connect(f"ws://127.0.0.1:{server.port}{path}", additional_headers=shown)
-    body = refused.value.response.body.decode()
+    response = await denied(
+        websockets.connect(f"ws://127.0.0.1:{server.port}{path}", additional_headers=shown)
+    )
+    body = response.body.decode()
     assert "alto" in body
     assert not [name for name in OTHERS if name in body], body
 
@@ -147,6 +150,5 @@ async def test_a_foreign_voice_is_spoken_by_one_of_the_key_s(
     server: Any, shown: dict[str, str], voice: str
 ) -> None:
     body = {"input": "Hi.", "voice": voice, "response_format": "pcm"}
-    async with httpx2.AsyncClient(base_url=server.running.url, headers=shown) as client:
-        answer = await client.post("/v1/audio/speech", json=body)
+    answer = await answer_to(server, "POST", "/v1/audio/speech", json=body, headers=shown)
     assert answer.status_code == 200, answer.text

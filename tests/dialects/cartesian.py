@@ -13,8 +13,6 @@ from tests.server.talking import KeyTalker
 
 RAW = {"container": "raw", "encoding": "pcm_s16le", "sample_rate": 24_000}
 VOICE = {"mode": "id", "id": "alto"}
-FRAME = 3_840  # bytes of speech for a token of one byte
-TENTH = bytes(4_800)
 
 
 class Client(KeyTalker):

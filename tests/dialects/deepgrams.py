@@ -11,8 +11,6 @@ import websockets
 
 from tests.server.talking import Talker
 
-FRAME = 3_840  # bytes of speech for a token of one byte
-TENTH = bytes(4_800)
 LIVEKIT = "?encoding=linear16&model=flux-alexis-en&sample_rate=24000&mip_opt_out=false"
 
 Seen = list[dict[str, Any] | bytes]
@@ -56,10 +54,6 @@ def types_of(seen: Seen) -> list[str]:
     """The types in order, sound that follows sound as one."""
     types = [type_of(message) for message in seen]
     return [one for at, one in enumerate(types) if one != "sound" or types[at - 1 : at] != [one]]
-
-
-def sound_of(seen: Seen) -> bytes:
-    return b"".join(message for message in seen if isinstance(message, bytes))
 
 
 @contextlib.asynccontextmanager

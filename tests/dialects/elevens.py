@@ -11,9 +11,6 @@ import websockets
 
 from tests.server.talking import KeyTalker
 
-FRAME = 3_840  # bytes of speech for a token of one byte
-TENTH = bytes(4_800)
-
 
 class Client(KeyTalker):
     async def until(self, key: str, context_id: str | None = None) -> list[dict[str, Any]]:

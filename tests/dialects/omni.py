@@ -11,8 +11,6 @@ import websockets
 from tests.server.talking import Talker
 
 PATH = "/v1/audio/speech/stream"
-FRAME = 3_840  # bytes of speech for a token of one byte
-TENTH = bytes(4_800)
 STREAM = {"stream_audio": True, "response_format": "pcm"}
 
 
@@ -38,11 +36,3 @@ async def omni(server: Any, **options: Any) -> AsyncIterator[Client]:
     url = f"ws://127.0.0.1:{server.port}{PATH}"
     async with websockets.connect(url, compression=None, **options) as socket:
         yield Client(socket)
-
-
-def sound_of(seen: list[Any]) -> bytes:
-    return b"".join(message for message in seen if isinstance(message, bytes))
-
-
-def told(seen: list[Any], type: str) -> list[dict[str, Any]]:
-    return [m for m in seen if isinstance(m, dict) and m["type"] == type]

@@ -14,8 +14,6 @@ import websockets
 from tests.server.talking import Talker
 
 PATH = "/api-ws/v1/realtime"
-FRAME = 3_840  # bytes of speech for a token of one byte
-TENTH = bytes(4_800)
 OPENING = ["response.created", "response.output_item.added", "response.content_part.added"]
 CLOSING = [
     "response.audio.done",
@@ -51,6 +49,16 @@ class Client(Talker):
     async def commit(self) -> None:
         await self.send("input_text_buffer.commit")
 
+    async def say(self, *texts: str) -> None:
+        """Appends them and commits."""
+        await self.append(*texts)
+        await self.commit()
+
+    async def response(self) -> dict[str, Any]:
+        """The next response that is done."""
+        (done,) = responses(await self.until("response.done"))
+        return done
+
     async def refused(self) -> dict[str, Any]:
         """The next error."""
         error = (await self.until("error"))[-1]["error"]
@@ -73,6 +81,11 @@ async def qwen_realtime(
 def types(events: list[dict[str, Any]]) -> list[str]:
     """The types, a run of deltas as one."""
     return [type for type, _ in itertools.groupby(event["type"] for event in events)]
+
+
+def responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those that are done, in order."""
+    return [event["response"] for event in events if event["type"] == "response.done"]
 
 
 def sound_of(events: list[dict[str, Any]]) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,15 +13,16 @@ from realtime_tts.dialects.cartesia import CartesiaSocket
 from realtime_tts.dialects.cartesia_messages import DEFAULT_BUFFER_DELAY_MS
 from realtime_tts.server.track import STALL_SECONDS
 from tests.dialects.asking import SLOW, full, used_up
-from tests.dialects.cartesian import FRAME, RAW, TENTH, VOICE, cartesian, sound_of
+from tests.dialects.cartesian import RAW, VOICE, cartesian, sound_of
+from tests.dialects.document import prose
+from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking
-
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
+from tests.server.talking import denied
 
 
 def test_the_figures_in_the_document_are_the_code_s() -> None:
-    section = " ".join(DOCUMENT.partition("## Cartesia\n")[2].split())
+    section = prose("Cartesia")
     limits, server = LimitsConfig(), ServerConfig()
     assert f"up to {CartesiaSocket.max_contexts} contexts" in section
     assert f"for {limits.turn_idle_ms / 1000:.0f} s (`turn_idle_ms`)" in section
@@ -298,11 +298,9 @@ async def test_no_place_is_503(speech: Speaking) -> None:
         error = await refused(client)
         assert (error["status_code"], error["context_id"]) == (503, "b")
         assert error["error_code"] == "concurrency_limited"
-        with pytest.raises(websockets.InvalidStatus) as caught:
-            async with cartesian(server):
-                pass
-        assert caught.value.response.status_code == 503
-        assert json.loads(caught.value.response.body)["status_code"] == 503
+        response = await denied(cartesian(server))
+        assert response.status_code == 503
+        assert json.loads(response.body)["status_code"] == 503
         await client.say("there.", "a", continue_=False)
         await client.until("done", "a")
 
@@ -438,8 +436,6 @@ async def test_the_key_in_header_or_query(speech: Speaking) -> None:
                 await client.say("Hello.", continue_=False)
                 await client.until("done")
         for query in ("", "&api_key=wrong"):
-            with pytest.raises(websockets.InvalidStatus) as caught:
-                async with cartesian(server, query):
-                    pass
-            assert caught.value.response.status_code == 401
-            assert json.loads(caught.value.response.body)["title"] == "Unauthorized"
+            response = await denied(cartesian(server, query))
+            assert response.status_code == 401
+            assert json.loads(response.body)["title"] == "Unauthorized"

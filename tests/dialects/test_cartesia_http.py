@@ -13,7 +13,9 @@ import pytest
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from tests.dialects.asking import SLOW, fail_midway
-from tests.dialects.cartesian import FRAME, RAW, TENTH, VOICE
+from tests.dialects.cartesian import RAW, VOICE
+from tests.dialects.tones import FRAME, TENTH
+from tests.server.asking import answer_to
 from tests.server.conftest import Speaking
 
 TEXT = "Hello there, how are you?"
@@ -21,13 +23,11 @@ ASKED = {"model_id": "sonic-3", "transcript": TEXT, "voice": VOICE, "output_form
 
 
 async def post(server: Any, path: str, **fields: Any) -> httpx2.Response:
-    async with httpx2.AsyncClient(base_url=server.running.url, timeout=60) as client:
-        return await client.post(path, json=ASKED | fields)
+    return await answer_to(server, "POST", path, json=ASKED | fields)
 
 
 async def get(server: Any, path: str, **options: Any) -> httpx2.Response:
-    async with httpx2.AsyncClient(base_url=server.running.url, timeout=60) as client:
-        return await client.get(path, **options)
+    return await answer_to(server, "GET", path, **options)
 
 
 def events(response: httpx2.Response) -> list[dict[str, Any]]:
@@ -133,8 +133,7 @@ DEEP = b'{"transcript": "a", "x": ' + b'{"a": ' * 700 + b"1" + b"}" * 701
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"x" * 400_000, DEEP])
 async def test_bodies_that_are_none(speech: Speaking, body: bytes) -> None:
     async with speech() as server:
-        async with httpx2.AsyncClient(base_url=server.running.url) as client:
-            response = await client.post("/tts/bytes", content=body)
+        response = await answer_to(server, "POST", "/tts/bytes", content=body)
         assert response.status_code == 400 and response.json()["message"]
 
 

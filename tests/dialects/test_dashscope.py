@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import io
-import re
 import wave
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
-import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects import dashscope
@@ -25,27 +22,25 @@ from realtime_tts.dialects.dashscope_messages import our_voice
 from realtime_tts.engine.link import Open
 from realtime_tts.server.track import STALL_SECONDS
 from tests.dialects.asking import SLOW, full, used_up
+from tests.dialects.document import prose
 from tests.dialects.qwen_realtime import (
     CLOSING,
-    FRAME,
     OPENING,
-    TENTH,
-    Client,
     qwen_realtime,
+    responses,
     sound_of,
     types,
 )
+from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking
+from tests.server.talking import denied
 
 DELTA = "response.audio.delta"
 RESPONSE = [*OPENING, DELTA, *CLOSING]
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
 
 
 def test_the_figures_in_the_document_are_the_code_s() -> None:
-    section = re.search(r"^## DashScope\n(.*?)(?=^## |\Z)", DOCUMENT, re.DOTALL | re.MULTILINE)
-    assert section is not None
     limits, server = LimitsConfig(), ServerConfig()
     for figure in (
         f"at most {limits.max_text_chars:,} characters a message",
@@ -56,7 +51,7 @@ def test_the_figures_in_the_document_are_the_code_s() -> None:
         f"nothing for {server.socket.write_stall:.0f} s",
         f"for {DashScopeSocket.idle_seconds / 60:.0f} minutes",
     ):
-        assert figure in " ".join(section[1].split()), figure
+        assert figure in prose("DashScope"), figure
 
 
 def test_the_voices_in_the_document_are_the_code_s() -> None:
@@ -101,8 +96,7 @@ async def test_deltas_are_spoken_as_they_come_and_a_commit_ends_the_response(
             await client.append("This is", " tur", f"n {turn}", ".")
             await client.until(DELTA)  # before the text is complete
             await client.commit()
-            seen = await client.until("response.done")
-            response = seen[-1]["response"]
+            response = await client.response()
             assert response["status"] == "completed" and response["voice"] == "bass"
             assert response["usage"] == {"characters": len(f"This is turn {turn}.")}
 
@@ -110,8 +104,7 @@ async def test_deltas_are_spoken_as_they_come_and_a_commit_ends_the_response(
 async def test_every_event_of_a_response_in_its_order_and_with_its_ids(speech: Speaking) -> None:
     async with speech() as server, qwen_realtime(server) as client:
         await client.update(mode="commit")
-        await client.append("Hello there.")
-        await client.commit()
+        await client.say("Hello there.")
         committed, *seen = await client.until("response.done")
         assert committed["type"] == "input_text_buffer.committed"
         assert types(seen) == RESPONSE
@@ -163,8 +156,7 @@ def test_what_ends_a_sentence(text: str, ends: bool) -> None:
 
 async def test_finish_speaks_the_rest_and_then_closes(speech: Speaking) -> None:
     async with speech() as server, qwen_realtime(server) as client:
-        await client.append("First. ")
-        await client.commit()
+        await client.say("First. ")
         await client.append("And the last wor", "ds")
         await client.send("session.finish")
         seen = await client.rest()
@@ -203,8 +195,7 @@ async def test_commits_wait_for_each_other(speech: Speaking) -> None:
     async with speech() as server, qwen_realtime(server) as client:
         await client.update(mode="commit")
         for text in texts:
-            await client.append(text)
-            await client.commit()
+            await client.say(text)
         seen: list[dict[str, Any]] = []
         for text in texts:
             heard = await client.until("response.done")
@@ -243,8 +234,7 @@ async def test_an_empty_commit_is_an_error(speech: Speaking) -> None:
 @pytest.mark.parametrize("text", ["…", "🙂", "**  **", "-"])
 async def test_nothing_to_speak_is_a_little_silence(speech: Speaking, text: str) -> None:
     async with speech() as server, qwen_realtime(server) as client:
-        await client.append(text)
-        await client.commit()
+        await client.say(text)
         assert sound_of(await client.until("response.done")) == TENTH
 
 
@@ -255,16 +245,14 @@ async def test_a_cancel_ends_every_response_and_the_next_turn_is_clean(speech: S
     async with speech(engine=SLOW) as server, qwen_realtime(server) as client:
         await client.update(mode="commit")
         for _ in range(3):
-            await client.append("A long answer that nobody wants to hear. " * 5)
-            await client.commit()
+            await client.say("A long answer that nobody wants to hear. " * 5)
         await client.until(DELTA)
         await client.send("response.cancel")
-        await client.append("New.")
-        await client.commit()
+        await client.say("New.")
         seen: list[dict[str, Any]] = []
         for _ in range(4):
             seen += await client.until("response.done")
-        dones = [event["response"] for event in seen if event["type"] == "response.done"]
+        dones = responses(seen)
         assert [done["status"] for done in dones] == ["incomplete"] * 3 + ["completed"]
         last = [event for event in seen if event.get("response_id") == dones[-1]["id"]]
         assert len(sound_of(last)) == len("New.") * FRAME
@@ -319,13 +307,11 @@ async def test_a_cancel_while_finishing_and_a_cancel_of_nothing(speech: Speaking
 async def test_a_voice_changes_between_texts_and_never_within_one(speech: Speaking) -> None:
     async with speech() as server, qwen_realtime(server) as client:
         await client.update(voice="bass", mode="commit")
-        await client.append("In a low voice.")
-        await client.commit()
+        await client.say("In a low voice.")
         await client.send("session.update", session={"voice": "alto", "response_format": "wav"})
-        await client.append("In a high one.")
-        await client.commit()
+        await client.say("In a high one.")
         seen = await client.until("response.done") + await client.until("response.done")
-        dones = [event["response"] for event in seen if event["type"] == "response.done"]
+        dones = responses(seen)
         assert [done["voice"] for done in dones] == ["bass", "alto"]
         order = [
             event["type"]
@@ -352,7 +338,7 @@ async def test_a_dialogue_sent_at_once(speech: Speaking) -> None:
             await client.append("A line of it.")
         await client.send("session.finish")
         seen = await client.rest()
-        dones = [event["response"] for event in seen if event["type"] == "response.done"]
+        dones = responses(seen)
         assert [done["voice"] for done in dones] == voices
         assert len(sound_of(seen)) == len(voices) * len("A line of it.") * FRAME
         await server.settled()
@@ -391,7 +377,7 @@ async def test_a_change_of_voice_needs_no_second_place(speech: Speaking) -> None
         await client.append("And another.")
         await client.send("session.finish")
         seen = await client.rest()
-        dones = [event["response"] for event in seen if event["type"] == "response.done"]
+        dones = responses(seen)
         assert [done["voice"] for done in dones] == ["tenor", "bass"]
 
 
@@ -411,8 +397,7 @@ async def test_updates_add_up_and_null_is_nothing(speech: Speaking) -> None:
         )
         assert (session["voice"], session["mode"]) == ("bass", "commit")
         assert (session["sample_rate"], session["instructions"]) == (16_000, "Calmly.")
-        await client.append("Hello.")
-        await client.commit()
+        await client.say("Hello.")
         heard = sound_of(await client.until("response.done"))
         assert abs(len(heard) - len("Hello.") * FRAME * 2 / 3) <= 2
 
@@ -428,8 +413,7 @@ async def test_text_in_the_buffer_is_spoken_when_the_server_takes_over(speech: S
         await client.update(mode="commit")
         await client.append("Kept ")
         await client.update(mode="server_commit")
-        await client.append("and spoken.")
-        await client.commit()
+        await client.say("and spoken.")
         heard = sound_of(await client.until("response.done"))
         assert len(heard) == len("Kept and spoken.") * FRAME
 
@@ -443,8 +427,7 @@ async def test_each_response_is_a_file_of_its_own(
     async with speech() as server, qwen_realtime(server) as client:
         await client.update(response_format=format, mode="commit", bit_rate=64)
         for _ in range(2):
-            await client.append("Hello there, all of you.")
-            await client.commit()
+            await client.say("Hello there, all of you.")
             assert sound_of(await client.until("response.done")).startswith(magic)
 
 
@@ -463,8 +446,7 @@ async def test_a_rate_in_the_format_s_name_counts(
     async with speech() as server, qwen_realtime(server) as client:
         session = await client.update(response_format=format, **more)
         assert session["sample_rate"] == sample_rate
-        await client.append("Hello.")
-        await client.commit()
+        await client.say("Hello.")
         sound = sound_of(await client.until("response.done"))
         assert len(sound) == pytest.approx(len("Hello.") * length, abs=2)
 
@@ -496,9 +478,8 @@ async def test_a_bad_update_changes_nothing(speech: Speaking, session: Any, name
         event_id = await client.send("session.update", session=session)
         error = await client.refused()
         assert names in error["message"] and error["event_id"] == event_id
-        await client.append("Fine.")
-        await client.commit()
-        done = (await client.until("response.done"))[-1]["response"]
+        await client.say("Fine.")
+        done = await client.response()
         assert (done["voice"], done["status"]) == ("bass", "completed")
 
 
@@ -526,8 +507,7 @@ async def test_garbage_is_an_error_and_the_socket_goes_on(
         await client.socket.send(raw)
         error = await client.refused()
         assert error["type"] == "invalid_request_error" and "event_id" not in error
-        await client.append("there.")
-        await client.commit()
+        await client.say("there.")
         await client.until("response.done")
 
 
@@ -557,13 +537,10 @@ async def test_a_flood_of_text_is_bounded(speech: Speaking) -> None:
 async def test_no_place_is_503(speech: Speaking) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
     async with speech(config) as server, qwen_realtime(server) as client:
-        with pytest.raises(websockets.InvalidStatus) as caught:
-            async with qwen_realtime(server):
-                pass
-        assert caught.value.response.status_code == 503
-        assert b'"ServiceUnavailable"' in caught.value.response.body
-        await client.append("Still here.")
-        await client.commit()
+        response = await denied(qwen_realtime(server))
+        assert response.status_code == 503
+        assert b'"ServiceUnavailable"' in response.body
+        await client.say("Still here.")
         await client.until("response.done")
 
 
@@ -572,18 +549,15 @@ async def test_a_failure_of_the_engine_ends_what_was_promised(speech: Speaking) 
     async with speech(engine=SLOW, faults=faults) as server, qwen_realtime(server) as client:
         await client.update(mode="commit")
         for text in ("A text that will fail in the middle. ", "Another."):
-            await client.append(text)
-            await client.commit()
+            await client.say(text)
         await client.until(DELTA)
         faults.numerics.update(server.engine._rows)
         error = await client.refused()
         assert error["type"] == "server_error"
-        failed, lost = [(await client.until("response.done"))[-1]["response"] for _ in range(2)]
+        failed, lost = [await client.response() for _ in range(2)]
         assert (failed["status"], lost["status"]) == ("failed", "failed")
-        await client.append("Well.")
-        await client.commit()
-        seen = await client.until("response.done")
-        assert seen[-1]["response"]["status"] == "completed"
+        await client.say("Well.")
+        assert (await client.response())["status"] == "completed"
 
 
 async def test_a_response_whose_beginning_is_refused_is_not_spoken_in_part(
@@ -595,14 +569,10 @@ async def test_a_response_whose_beginning_is_refused_is_not_spoken_in_part(
         with full(server):
             await client.append("The beginning ")
             await client.refused()
-        await client.append("and the rest.")
-        await client.commit()
-        seen = await client.until("response.done")
-        assert seen[-1]["response"]["usage"] == {"characters": 0}
-        await client.append("Next.")
-        await client.commit()
-        seen = await client.until("response.done")
-        assert seen[-1]["response"]["usage"] == {"characters": len("Next.")}
+        await client.say("and the rest.")
+        assert (await client.response())["usage"] == {"characters": 0}
+        await client.say("Next.")
+        assert (await client.response())["usage"] == {"characters": len("Next.")}
 
 
 @pytest.mark.parametrize("middle", ["and the middle ", "a" * 20_000])
@@ -616,13 +586,10 @@ async def test_a_response_has_no_hole_where_a_text_was_refused(
         with used_up():
             await client.append(middle)
             await client.refused()
-        await client.append("and more ", "and the end.")
-        await client.commit()
+        await client.say("and more ", "and the end.")
         for text in ("The beginning ", "Next."):
-            seen = await client.until("response.done")
-            assert seen[-1]["response"]["usage"] == {"characters": len(text)}
-            await client.append("Next.")
-            await client.commit()
+            assert (await client.response())["usage"] == {"characters": len(text)}
+            await client.say("Next.")
 
 
 async def test_text_that_waits_has_no_hole_where_one_was_too_much(speech: Speaking) -> None:
@@ -635,11 +602,9 @@ async def test_text_that_waits_has_no_hole_where_one_was_too_much(speech: Speaki
                 await client.refused()
                 await client.append("and the end.")
                 await finish()
-            await client.append("Next.")
-            await client.commit()
+            await client.say("Next.")
             for text in ("The beginning ", "Next."):
-                seen = await client.until("response.done")
-                assert seen[-1]["response"]["usage"] == {"characters": len(text)}
+                assert (await client.response())["usage"] == {"characters": len(text)}
 
 
 async def test_text_after_a_response_that_was_refused_in_the_middle_waits_for_its_end(
@@ -648,18 +613,15 @@ async def test_text_after_a_response_that_was_refused_in_the_middle_waits_for_it
     """Where the response waits behind another, its text may pause for longer."""
     monkeypatch.setattr(dashscope, "HOLD_SECONDS", 0.1)
     async with speech(engine=SLOW) as server, qwen_realtime(server) as client:
-        await client.append("A text that takes its time. " * 3)
-        await client.commit()
+        await client.say("A text that takes its time. " * 3)
         await client.append("The beginning ")
         with used_up():
             await client.append("and the middle ")
             await client.refused()
         await asyncio.sleep(0.2)
-        await client.append("and the end.")
-        await client.commit()
+        await client.say("and the end.")
         await client.until("response.done")
-        seen = await client.until("response.done")
-        assert seen[-1]["response"]["usage"] == {"characters": len("The beginning ")}
+        assert (await client.response())["usage"] == {"characters": len("The beginning ")}
 
 
 @pytest.mark.parametrize("mode", ["server_commit", "commit"])
@@ -669,10 +631,8 @@ async def test_an_update_ends_a_response_that_was_refused(speech: Speaking, mode
             await client.append("The beginning ")
             await client.refused()
         await client.update(mode=mode)
-        await client.append("Next.")
-        await client.commit()
-        seen = await client.until("response.done")
-        assert seen[-1]["response"]["usage"] == {"characters": len("Next.")}
+        await client.say("Next.")
+        assert (await client.response())["usage"] == {"characters": len("Next.")}
 
 
 async def test_text_that_waits_has_no_hole_after_an_update(speech: Speaking) -> None:
@@ -683,10 +643,8 @@ async def test_text_that_waits_has_no_hole_after_an_update(speech: Speaking) -> 
             await client.append("The beginning ", "and the middle, too much, ")
             await client.refused()
             await client.update(voice="bass")
-            await client.append("and the end.")
-            await client.commit()
-            seen = await client.until("response.done")
-            assert seen[-1]["response"]["usage"] == {"characters": len("The beginning ")}
+            await client.say("and the end.")
+            assert (await client.response())["usage"] == {"characters": len("The beginning ")}
 
 
 async def test_a_pause_ends_a_response_that_was_refused(
@@ -701,8 +659,7 @@ async def test_a_pause_ends_a_response_that_was_refused(
         await client.append("and the rest.")
         await asyncio.sleep(0.3)
         await client.append("Next.")
-        seen = await client.until("response.done")
-        assert seen[-1]["response"]["usage"] == {"characters": len("Next.")}
+        assert (await client.response())["usage"] == {"characters": len("Next.")}
 
 
 async def test_the_rest_of_a_response_that_fails_is_not_spoken(
@@ -716,11 +673,9 @@ async def test_the_rest_of_a_response_that_fails_is_not_spoken(
         await client.until(DELTA)
         faults.numerics.update(server.engine._rows)
         await client.refused()
-        assert (await client.until("response.done"))[-1]["response"]["status"] == "failed"
-        await client.append("and the rest.")
-        await client.commit()
-        seen = await client.until("response.done")
-        assert seen[-1]["response"]["usage"] == {"characters": 0}
+        assert (await client.response())["status"] == "failed"
+        await client.say("and the rest.")
+        assert (await client.response())["usage"] == {"characters": 0}
 
 
 async def test_the_server_s_end_is_told(speech: Speaking) -> None:
@@ -761,17 +716,11 @@ async def test_the_key_as_bearer(speech: Speaking) -> None:
             await client.append("Hello.")
             await client.send("session.finish")
             assert types(await client.rest())[-1] == "session.finished"
-        with pytest.raises(websockets.InvalidStatus) as caught:
-            async with qwen_realtime(server, additional_headers={"Authorization": "Bearer no"}):
-                pass
-        assert caught.value.response.status_code == 401
-        assert b'"InvalidApiKey"' in caught.value.response.body
-
-
-async def _say(client: Client, text: str) -> list[dict[str, Any]]:
-    await client.append(text)
-    await client.commit()
-    return await client.until("response.done")
+        response = await denied(
+            qwen_realtime(server, additional_headers={"Authorization": "Bearer no"})
+        )
+        assert response.status_code == 401
+        assert b'"InvalidApiKey"' in response.body
 
 
 async def test_sockets_do_not_mix(speech: Speaking) -> None:
@@ -779,7 +728,8 @@ async def test_sockets_do_not_mix(speech: Speaking) -> None:
         async with qwen_realtime(server) as one, qwen_realtime(server) as two:
             short, long = "Yes.", "A somewhat longer answer."
             await one.append(short)
-            heard = sound_of(await _say(two, long))
+            await two.say(long)
+            heard = sound_of(await two.until("response.done"))
             await one.commit()
             assert len(heard) == len(long) * FRAME
             assert len(sound_of(await one.until("response.done"))) == len(short) * FRAME

@@ -11,9 +11,11 @@ import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from tests.dialects.asking import SLOW
-from tests.dialects.deepgrams import FRAME, LIVEKIT, TENTH, flux, sound_of, speaking, types_of
+from tests.dialects.deepgrams import LIVEKIT, flux, speaking, types_of
+from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking
+from tests.server.talking import denied, sound_of
 
 PIPECAT = "?model=aura-2-helena-en&encoding=linear16&sample_rate=24000&mip_opt_out=true"
 LONG = "A long answer that nobody wants to hear. " * 8
@@ -212,10 +214,7 @@ async def test_an_address_that_cannot_be_is_refused(
 ) -> None:
     async with speech() as server:
         url = f"ws://127.0.0.1:{server.port}{path}?{query}"
-        with pytest.raises(websockets.InvalidStatus) as caught:
-            async with websockets.connect(url):
-                pass
-        response = caught.value.response
+        response = await denied(websockets.connect(url))
         assert response.status_code == 400
         assert names in response.headers["dg-error"] and "X-Evil" not in response.headers
         body = json.loads(response.body or b"")
@@ -320,10 +319,7 @@ async def test_a_huge_message_closes_the_socket(speech: Speaking) -> None:
 async def test_no_place_is_503(speech: Speaking) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
     async with speech(config) as server, speaking(server) as client:
-        with pytest.raises(websockets.InvalidStatus) as caught:
-            async with flux(server):
-                pass
-        response = caught.value.response
+        response = await denied(flux(server))
         assert response.status_code == 503 and int(response.headers["retry-after"]) >= 1
         assert response.headers["dg-error"]
         assert json.loads(response.body or b"")["err_code"] == "TOO_MANY_REQUESTS"
@@ -395,9 +391,6 @@ async def test_keys_in_headers_and_subprotocols(speech: Speaking, connect: Any) 
                 await client.say("Yes.")
                 await client.until("Flushed")
         for wrong in ({}, {"additional_headers": {"Authorization": "Token wrong"}}):
-            with pytest.raises(websockets.InvalidStatus) as caught:
-                async with connect(server, f"?token={KEY}", **wrong):
-                    pass
-            response = caught.value.response
+            response = await denied(connect(server, f"?token={KEY}", **wrong))
             assert response.status_code == 401 and "key" in response.headers["dg-error"]
             assert json.loads(response.body or b"")["err_code"] == "INVALID_AUTH"

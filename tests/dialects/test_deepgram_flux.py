@@ -15,8 +15,10 @@ from realtime_tts.dialects.deepgram_messages import account
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.text.speech_times import SpokenSpan
 from tests.dialects.asking import SLOW
-from tests.dialects.deepgrams import FRAME, TENTH, flux, sound_of, types_of
+from tests.dialects.deepgrams import Client, flux, types_of
+from tests.dialects.tones import FRAME, TENTH
 from tests.server.conftest import Speaking
+from tests.server.talking import of_type, sound_of
 
 PIPECAT = "?model=flux-heather-en&encoding=linear16&sample_rate=24000&expressivity=1&tag=a&tag=b"
 LONG = "A long answer that nobody wants to hear. " * 8
@@ -25,10 +27,6 @@ ALL = ["SpeechStarted", "sound", "Flushed", "SpeechMetadata"]
 
 def milliseconds(text: str) -> int:
     return len(text) * 80
-
-
-def only(seen: list[Any], type: str) -> list[dict[str, Any]]:
-    return [one for one in seen if not isinstance(one, bytes) and one["type"] == type]
 
 
 async def test_a_socket_is_greeted(speech: Speaking) -> None:
@@ -122,7 +120,7 @@ async def test_nothing_to_speak_is_a_little_silence_and_a_warning(speech: Speaki
         seen = await client.until("SpeechMetadata")
         assert types_of(seen) == ["SpeechStarted", "sound", "Warning", *ALL[2:]]
         assert sound_of(seen) == TENTH and seen[-1]["audio_duration_ms"] == 100
-        assert only(seen, "Warning")[0]["code"] == "NO_SYNTHESIZABLE_TEXT"
+        assert of_type(seen, "Warning")[0]["code"] == "NO_SYNTHESIZABLE_TEXT"
         await client.say(" \n ")
         seen = await client.until("SpeechMetadata")
         assert types_of(seen) == ["SpeechStarted", "sound", "Warning", *ALL[2:]]
@@ -137,10 +135,7 @@ async def test_a_position_beyond_what_was_sent_is_not_believed(speech: Speaking)
             await client.until("SpeechMetadata")
             await client.send("Speak", text="And more.")
             await client.until("sound")
-            offset = {"type": "time_ms", "value": position}
-            await client.send("Interrupt", playback_offset=offset)
-            seen = await client.until("SpeechInterrupted")
-            assert seen[-1]["audio_played_ms"] < 20_000
+            assert (await interrupted(client, position))["audio_played_ms"] < 20_000
 
 
 async def test_a_flush_without_a_turn_is_warned_of(speech: Speaking) -> None:
@@ -153,7 +148,7 @@ async def test_a_flush_without_a_turn_is_warned_of(speech: Speaking) -> None:
         await client.say("Hi.")
         await client.send("Flush")
         seen = await client.until("SpeechMetadata")
-        assert only(seen, "Warning")[0]["code"] == "NO_ACTIVE_SPEECH"
+        assert of_type(seen, "Warning")[0]["code"] == "NO_ACTIVE_SPEECH"
 
 
 async def test_speed_can_be_configured(speech: Speaking) -> None:
@@ -199,6 +194,21 @@ def offset(value: Any) -> dict[str, Any]:
     return {"playback_offset": {"type": "time_ms", "value": value}}
 
 
+async def hear(client: Client, count: int) -> list[Any]:
+    """Everything until so many bytes of sound have come."""
+    seen: list[Any] = []
+    while len(sound_of(seen)) < count:
+        seen += await client.until("sound")
+    return seen
+
+
+async def interrupted(client: Client, *position: float) -> dict[str, Any]:
+    """The answer to an interrupt, by a listener who has heard so many milliseconds."""
+    await client.send("Interrupt", **(offset(*position) if position else {}))
+    report: Any = (await client.until("SpeechInterrupted"))[-1]
+    return report
+
+
 async def test_what_pipecat_sends(speech: Speaking) -> None:
     """Tokens; an interrupt without a position; then no `Close`, the socket just ends."""
     headers = {"Authorization": "Token none"}
@@ -224,11 +234,8 @@ async def test_what_pipecat_sends(speech: Speaking) -> None:
 async def test_an_interrupt_tells_what_was_heard(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, flux(server) as client:
         await client.say(LONG)
-        seen = await client.until("sound")
-        while len(sound_of(seen)) < 96_000:
-            seen += await client.until("sound")
-        await client.send("Interrupt", **offset(1_500))
-        report = (await client.until("SpeechInterrupted"))[-1]
+        seen = await hear(client, 96_000)
+        report = await interrupted(client, 1_500)
         assert report["audio_played_ms"] == 1_500
         assert report["text_spoken"] + report["text_remaining"] == LONG
         assert 0 < len(report["text_spoken"]) < 60, "1.5 s are about 22 characters"
@@ -246,19 +253,15 @@ async def test_positions_count_the_sound_of_all_turns(speech: Speaking) -> None:
         await client.until("SpeechMetadata")
         before = milliseconds("Yes, of course.")
         await client.say(LONG, flush=False)
-        seen = await client.until("sound")
-        while len(sound_of(seen)) < 96_000:
-            seen += await client.until("sound")
-        await client.send("Interrupt", **offset(before + 1_000))
-        report = (await client.until("SpeechInterrupted"))[-1]
+        await hear(client, 96_000)
+        report = await interrupted(client, before + 1_000)
         assert report["audio_played_ms"] == before + 1_000
         assert report["text_spoken"] + report["text_remaining"] == LONG
         assert 0 < len(report["text_spoken"]) < 40
         # What comes now begins where the listener stopped.
         await client.say(LONG, flush=False)
         await client.until("sound")
-        await client.send("Interrupt", **offset(before + 1_000))
-        report = (await client.until("SpeechInterrupted"))[-1]
+        report = await interrupted(client, before + 1_000)
         assert report["text_spoken"] == "" and report["text_remaining"] == LONG
         await server.settled_engine()
 
@@ -295,8 +298,7 @@ async def test_a_position_in_an_earlier_turn_gets_the_text_of_that_turn(speech: 
             whole = (await client.until("SpeechMetadata"))[-1]
             await client.say(later)
             await client.until("SpeechMetadata" if later == second else "sound")
-            await client.send("Interrupt", **offset(heard + whole["audio_duration_ms"] // 2))
-            report = (await client.until("SpeechInterrupted"))[-1]
+            report = await interrupted(client, heard + whole["audio_duration_ms"] // 2)
             heard = report["audio_played_ms"]
             assert report["text_spoken"] in ("One two three", "One two")
             assert report["text_spoken"] + report["text_remaining"] == first
@@ -324,8 +326,7 @@ async def test_an_interrupt_takes_back_turns_that_wait(speech: Speaking) -> None
         await client.say("One moment.")
         await client.say("And ", flush=False)
         await client.until("sound")
-        await client.send("Interrupt")
-        await client.until("SpeechInterrupted")
+        await interrupted(client)
         await client.say("New.")
         seen = await client.until("SpeechMetadata")
         assert types_of(seen) == ALL and len(sound_of(seen)) == len("New.") * FRAME
@@ -334,32 +335,25 @@ async def test_an_interrupt_takes_back_turns_that_wait(speech: Speaking) -> None
 async def test_a_position_that_goes_back_is_warned_of(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, flux(server) as client:
         await client.say(LONG)
-        seen = await client.until("sound")
-        while len(sound_of(seen)) < 48_000:
-            seen += await client.until("sound")
-        await client.send("Interrupt", **offset(800))
-        await client.until("SpeechInterrupted")
+        seen = await hear(client, 48_000)
+        await interrupted(client, 800)
         await client.say("A text that goes on. " * 4)
         await client.until("sound")
         await client.send("Interrupt", **offset(799))
         seen = await client.until("SpeechMetadata")
-        assert [one["code"] for one in only(seen, "Warning")] == ["INVALID_INTERRUPT_OFFSET"]
-        assert not only(seen, "SpeechInterrupted")
+        assert [one["code"] for one in of_type(seen, "Warning")] == ["INVALID_INTERRUPT_OFFSET"]
+        assert not of_type(seen, "SpeechInterrupted")
 
 
 async def test_a_position_after_an_interrupt_without_one_is_obeyed(speech: Speaking) -> None:
     """The listener has heard less than was sent; the agent must be silent all the same."""
     async with speech(engine=SLOW) as server, flux(server) as client:
         await client.say(LONG)
-        seen = await client.until("sound")
-        while len(sound_of(seen)) < 48_000:
-            seen += await client.until("sound")
-        await client.send("Interrupt")
-        await client.until("SpeechInterrupted")
+        await hear(client, 48_000)
+        await interrupted(client)
         await client.say(LONG)
         await client.until("sound")
-        await client.send("Interrupt", **offset(500))
-        report = (await client.until("SpeechInterrupted"))[-1]
+        report = await interrupted(client, 500)
         assert (report["audio_played_ms"], report["text_spoken"]) == (500, "")
         await server.settled_engine()
 
@@ -369,7 +363,7 @@ async def test_speech_that_was_cut_short_is_told(speech: Speaking) -> None:
     async with speech(engine=short) as server, flux(server) as client:
         await client.say("More than ten characters.")
         seen = await client.until("SpeechMetadata")
-        assert [one["code"] for one in only(seen, "Warning")] == ["SPEECH_CUT_SHORT"]
+        assert [one["code"] for one in of_type(seen, "Warning")] == ["SPEECH_CUT_SHORT"]
         assert len(sound_of(seen)) == 10 * FRAME
 
 

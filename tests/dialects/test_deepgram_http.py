@@ -8,7 +8,8 @@ import httpx2
 import pytest
 
 from realtime_tts.config import ServerConfig
-from tests.dialects.deepgrams import FRAME, TENTH
+from tests.dialects.tones import FRAME, TENTH
+from tests.server.asking import answer_to
 from tests.server.conftest import Speaking
 
 TEXT = "Hello there, how are you?"
@@ -23,8 +24,7 @@ PIPECAT: dict[str, Any] = {
 async def post(
     server: Any, path: str = "/v1/speak", text: Any = TEXT, headers: Any = None, **query: Any
 ) -> httpx2.Response:
-    async with httpx2.AsyncClient(base_url=server.running.url, timeout=60) as client:
-        return await client.post(path, json={"text": text}, params=query, headers=headers)
+    return await answer_to(server, "POST", path, json={"text": text}, params=query, headers=headers)
 
 
 @pytest.mark.parametrize("path", ["/v1/speak", "/v2/speak"])
@@ -115,8 +115,7 @@ async def test_an_odd_model_makes_no_header(speech: Speaking) -> None:
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"Hello."])
 async def test_bodies_that_are_none(speech: Speaking, body: bytes) -> None:
     async with speech() as server:
-        async with httpx2.AsyncClient(base_url=server.running.url) as client:
-            response = await client.post("/v1/speak", content=body)
+        response = await answer_to(server, "POST", "/v1/speak", content=body)
         assert response.status_code == 400 and response.json()["err_msg"]
 
 
@@ -130,8 +129,7 @@ async def test_too_much_text_is_413(speech: Speaking, size: int) -> None:
 
 async def test_another_method_is_told_of_both_ways(speech: Speaking) -> None:
     async with speech() as server:
-        async with httpx2.AsyncClient(base_url=server.running.url) as client:
-            response = await client.get("/v2/speak")
+        response = await answer_to(server, "GET", "/v2/speak")
         assert response.status_code == 405 and response.headers["allow"] == "POST"
         assert "WebSocket" in response.json()["err_msg"]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,18 +21,18 @@ from realtime_tts.engine.fake import FakeEngine
 from realtime_tts.errors import RequestError
 from realtime_tts.server.session_settings import session_defaults
 from realtime_tts.server.track import STALL_SECONDS
+from tests.dialects.document import prose
 from tests.dialects.plain import front_of
 
 INFO = FakeEngine().info
 DEFAULTS = session_defaults(INFO, 3.0)
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
 DEMO = ("ava", "ray")
 FRONT = front_of(INFO, DEMO)
 RELEASED = ("vivian", "ryan", "uncle_fu", "dylan-2")
 
 
 def test_the_figures_in_the_document_are_the_code_s() -> None:
-    section = " ".join(DOCUMENT.partition("## Deepgram\n")[2].split())
+    section = prose("Deepgram")
     limits, server = LimitsConfig(), ServerConfig()
     assert f"at most {limits.max_text_chars:,} characters a message" in section
     assert f"at most {limits.max_turn_chars:,} characters" in section

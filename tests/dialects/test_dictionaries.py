@@ -19,6 +19,7 @@ from realtime_tts.text.lexicon import Entry
 from realtime_tts.voices.library import VoiceLibrary
 from tests.dialects.cartesian import RAW, VOICE, cartesian
 from tests.dialects.elevens import eleven
+from tests.server.asking import client_of
 from tests.server.commands import said_since
 from tests.server.conftest import Speaking, Speech
 
@@ -62,9 +63,7 @@ def serve(speech: Speaking, tmp_path: Path) -> Serve:
         options.setdefault("voices", VoiceLibrary(tmp_path))
         async with (
             speech(**options) as running,
-            httpx2.AsyncClient(
-                base_url=running.running.url, timeout=60, trust_env=False, verify=False
-            ) as http,
+            client_of(running) as http,
         ):
             yield Server(running, http)
 

@@ -17,21 +17,16 @@ import pytest
 
 from realtime_tts.config import LimitsConfig
 from realtime_tts.dialects.openai_request import VOICES
+from tests.dialects.document import DOCUMENT, section
 from tests.server.conftest import Speaking
-
-ROOT = Path(__file__).parents[2]
-DOCUMENT = (ROOT / "docs" / "dialects.md").read_text(encoding="utf-8")
-OPENAI = re.search(r"^## OpenAI\n(.*?)(?=^## |\Z)", DOCUMENT, re.DOTALL | re.MULTILINE)
-assert OPENAI is not None
 
 HEADER = b"RIFF\xff\xff\xff\xffWAVEfmt "
 
 
 def blocks(language: str) -> list[str]:
     """The programs about OpenAI's API."""
-    assert OPENAI is not None
     fenced = rf"^```{language}\n(.*?)^```"
-    return re.findall(fenced, OPENAI[1], re.DOTALL | re.MULTILINE)
+    return re.findall(fenced, section("OpenAI"), re.DOTALL | re.MULTILINE)
 
 
 async def run(server: Any, folder: Path, program: str, *command: str) -> str:

@@ -10,7 +10,8 @@ import pytest
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from tests.dialects.asking import SLOW, used_up
-from tests.dialects.elevens import FRAME, TENTH, Client, alignments, eleven, sound_of
+from tests.dialects.elevens import Client, alignments, eleven, sound_of
+from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking
 

@@ -12,7 +12,8 @@ import pytest
 
 from realtime_tts.config import ServerConfig
 from tests.dialects.asking import SLOW, fail_midway
-from tests.dialects.elevens import FRAME, TENTH
+from tests.dialects.tones import FRAME, TENTH
+from tests.server.asking import answer_to
 from tests.server.conftest import Speaking
 
 TEXT = "Hello there, how are you?"
@@ -23,13 +24,11 @@ OURS = {"xi-api-key": "none"}
 
 async def post(server: Any, rest: str = "", **options: Any) -> httpx2.Response:
     asked = {"json": {"text": TEXT}, "params": {"output_format": "pcm_24000"}, **options}
-    async with httpx2.AsyncClient(base_url=server.running.url, timeout=60) as client:
-        return await client.post(SPEECH + rest, **asked)
+    return await answer_to(server, "POST", SPEECH + rest, **asked)
 
 
 async def get(server: Any, path: str, **options: Any) -> httpx2.Response:
-    async with httpx2.AsyncClient(base_url=server.running.url, timeout=60) as client:
-        return await client.get(path, **options)
+    return await answer_to(server, "GET", path, **options)
 
 
 def objects(response: httpx2.Response) -> list[dict[str, Any]]:
@@ -125,16 +124,14 @@ async def test_what_other_servers_have_is_accepted(speech: Speaking) -> None:
     }
     query = {"output_format": "pcm_24000", "enable_logging": "false", "x": "y"}
     async with speech() as server:
-        async with httpx2.AsyncClient(base_url=server.running.url) as client:
-            path = "/v1/text-to-speech/21m00Tcm4TlvDq8ikWAM/stream"
-            response = await client.post(path, json=body, params=query)
+        path = "/v1/text-to-speech/21m00Tcm4TlvDq8ikWAM/stream"
+        response = await answer_to(server, "POST", path, json=body, params=query)
         assert len(response.content) == len("Hello.") * FRAME
 
 
 async def test_an_unknown_voice_is_404(speech: Speaking) -> None:
     async with speech() as server:
-        async with httpx2.AsyncClient(base_url=server.running.url) as client:
-            response = await client.post("/v1/text-to-speech/nobody", json={"text": TEXT})
+        response = await answer_to(server, "POST", "/v1/text-to-speech/nobody", json={"text": TEXT})
         assert response.status_code == 404
         detail = response.json()["detail"]
         assert detail["status"] == "voice_not_found" and "alto" in detail["message"]
@@ -191,8 +188,7 @@ async def test_a_method_that_is_not_for_a_path(speech: Speaking) -> None:
     async with speech() as server:
         response = await get(server, SPEECH)
         assert response.status_code == 405 and "POST" in response.json()["detail"]["message"]
-        async with httpx2.AsyncClient(base_url=server.running.url) as client:
-            response = await client.post("/v1/text-to-dialogue/stream", json={})
+        response = await answer_to(server, "POST", "/v1/text-to-dialogue/stream", json={})
         assert response.status_code == 404
         assert "eleven_flash_v2_5" in response.json()["detail"]["message"]
 

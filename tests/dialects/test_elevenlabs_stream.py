@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,9 +14,12 @@ from realtime_tts.dialects.elevenlabs_messages import DEFAULT_FORMAT, HOLD_SECON
 from realtime_tts.dialects.elevenlabs_socket import DEFAULT_ID, ContextsSocket
 from realtime_tts.server.track import STALL_SECONDS
 from tests.dialects.asking import SLOW, used_up
-from tests.dialects.elevens import FRAME, TENTH, alignments, eleven, sound_of
+from tests.dialects.document import prose
+from tests.dialects.elevens import alignments, eleven, sound_of
+from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking
+from tests.server.talking import denied
 
 TEXT = "Hello there, how are you?"
 FIRST = {
@@ -27,11 +29,9 @@ FIRST = {
     "generation_config": {"chunk_length_schedule": [50]},
 }
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
-
 
 def test_the_figures_in_the_document_are_the_code_s() -> None:
-    section = " ".join(DOCUMENT.partition("\n## ElevenLabs\n")[2].split())
+    section = prose("ElevenLabs")
     limits, server = LimitsConfig(), ServerConfig()
     assert f"`{DEFAULT_FORMAT}` if left out" in section
     assert f"Without one it is `{DEFAULT_ID}`" in section
@@ -267,11 +267,9 @@ async def test_mp3_unless_something_else_is_asked_for(speech: Speaking) -> None:
 async def test_no_place_is_503(speech: Speaking) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
     async with speech(config) as server, eleven(server, multi=False):
-        with pytest.raises(websockets.InvalidStatus) as caught:
-            async with eleven(server, multi=False):
-                pass
-        assert caught.value.response.status_code == 503
-        detail = json.loads(caught.value.response.body)["detail"]
+        response = await denied(eleven(server, multi=False))
+        assert response.status_code == 503
+        detail = json.loads(response.body)["detail"]
         assert detail["status"] == "too_many_concurrent_requests" and detail["message"]
 
 
@@ -336,11 +334,11 @@ async def test_the_key_in_header_query_or_first_message(speech: Speaking, multi:
                 assert error["error"] == "invalid_api_key"
                 assert "alto" not in error["message"]  # no word about voices to strangers
                 assert client.socket.close_code == 1008
-        with pytest.raises(websockets.InvalidStatus) as caught:
-            async with eleven(server, multi=multi, additional_headers={"xi-api-key": "wrong"}):
-                pass
-        assert caught.value.response.status_code == 401
-        body = json.loads(caught.value.response.body)
+        response = await denied(
+            eleven(server, multi=multi, additional_headers={"xi-api-key": "wrong"})
+        )
+        assert response.status_code == 401
+        body = json.loads(response.body)
         assert body["detail"]["status"] == "invalid_api_key"
 
 
@@ -348,11 +346,9 @@ async def test_the_key_in_header_query_or_first_message(speech: Speaking, multi:
 async def test_dialogues_are_not_here(speech: Speaking, rest: str) -> None:
     async with speech() as server:
         url = f"ws://127.0.0.1:{server.port}/v1/text-to-dialogue{rest}?model_id=eleven_v3"
-        with pytest.raises(websockets.InvalidStatus) as caught:
-            async with websockets.connect(url):
-                pass
-        assert caught.value.response.status_code == 404
-        assert "eleven_flash_v2_5" in json.loads(caught.value.response.body)["detail"]["message"]
+        response = await denied(websockets.connect(url))
+        assert response.status_code == 404
+        assert "eleven_flash_v2_5" in json.loads(response.body)["detail"]["message"]
 
 
 async def test_who_shows_no_key_takes_no_place(speech: Speaking) -> None:

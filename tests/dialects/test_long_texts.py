@@ -10,10 +10,10 @@ import pytest
 from realtime_tts.text.pipeline import TextPipeline
 from tests.dialects.asking import speech_of
 from tests.dialects.plain import plain, sound_of
+from tests.dialects.tones import FRAME
 from tests.server.conftest import Speaking
 
 LONG = "Quite some words. "
-FRAME = 3_840  # bytes: one token of one byte, as the fake engine speaks it
 
 
 async def test_a_sockets_text_is_taken_in_between_the_packets_of_others(

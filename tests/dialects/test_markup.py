@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import httpx2
 import pytest
 
 from tests.dialects import cartesian, elevens
+from tests.dialects.tones import FRAME
+from tests.server.asking import client_of
 from tests.server.commands import utterances
 from tests.server.conftest import Speaking
-
-FRAME = 3_840  # bytes of speech for a token of one byte
 
 
 def told(commands: list[Any]) -> list[tuple[str, str | None, str | None]]:
@@ -80,7 +79,7 @@ async def test_tags_are_unspoken_over_every_api(
     body = {key: text if value == "TEXT" else value for key, value in body.items()}
     async with (
         speech() as server,
-        httpx2.AsyncClient(base_url=server.running.url, timeout=60) as client,
+        client_of(server) as client,
     ):
         commands: list[Any] = server.spy_on_commands()
         answer = await client.post(path, json=body)

@@ -12,6 +12,7 @@ import pytest
 
 from realtime_tts.config import LimitsConfig, ServerConfig, SocketConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
+from tests.server.asking import answer_to, client_of
 from tests.server.conftest import Connecting, Eventually, Speaking
 from tests.waiting import SECONDS
 
@@ -21,8 +22,7 @@ GOOD = {"input": "Hi.", "response_format": "pcm"}
 
 async def post(server: Any, body: Any, **options: Any) -> httpx2.Response:
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    async with httpx2.AsyncClient(base_url=server.running.url) as http:
-        return await http.post(PATH, content=content, **options)
+    return await answer_to(server, "POST", PATH, content=content, **options)
 
 
 def error_of(answer: httpx2.Response) -> dict[str, Any]:
@@ -105,7 +105,7 @@ async def test_limits_are_the_server_s(speech: Speaking) -> None:
 async def test_another_method_is_told_the_right_one(
     speech: Speaking, method: str, path: str
 ) -> None:
-    async with speech() as server, httpx2.AsyncClient(base_url=server.running.url) as http:
+    async with speech() as server, client_of(server) as http:
         answer = await http.request(method, path)
         assert answer.status_code == 405
         assert answer.headers["allow"].split(", ")[0] in error_of(answer)["message"]
@@ -127,9 +127,8 @@ async def test_while_it_loads_clients_are_asked_to_wait(speech: Speaking, path: 
         return FakeEngine()
 
     async with speech(load=slowly, wait_ready=False) as server:
-        async with httpx2.AsyncClient(base_url=server.running.url) as http:
-            method = "GET" if path == "/v1/models" else "POST"
-            answer = await http.request(method, path, json=GOOD if method == "POST" else None)
+        method = "GET" if path == "/v1/models" else "POST"
+        answer = await answer_to(server, method, path, json=GOOD if method == "POST" else None)
         asked.set()
         assert answer.status_code == 503 and answer.headers["retry-after"] == "2"
         assert error_of(answer)["code"] == "not_ready"
@@ -167,14 +166,14 @@ async def test_a_client_that_does_not_read_is_given_up(
 
 
 async def test_a_connection_serves_one_speech_after_another(speech: Speaking) -> None:
-    async with speech() as server, httpx2.AsyncClient(base_url=server.running.url) as http:
+    async with speech() as server, client_of(server) as http:
         answers = [await http.post(PATH, json=GOOD) for _ in range(3)]
         assert [len(answer.content) for answer in answers] == [3 * 3_840] * 3
         assert len({answer.headers["x-request-id"] for answer in answers}) == 3
 
 
 async def test_many_at_once_do_not_mix(speech: Speaking) -> None:
-    async with speech() as server, httpx2.AsyncClient(base_url=server.running.url) as http:
+    async with speech() as server, client_of(server) as http:
         asked = ["x" * length for length in range(1, 25)]
         answers = await asyncio.gather(
             *(http.post(PATH, json={**GOOD, "input": text}) for text in asked)

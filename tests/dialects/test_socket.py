@@ -16,11 +16,9 @@ from realtime_tts.server.auth import PathRule
 from realtime_tts.server.denials import send_denial
 from tests.dialects.asking import SLOW
 from tests.dialects.plain import PATH, PlainSocket, add_route, plain, sound_of
+from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
 from tests.server.conftest import Connecting, Eventually, Speaking
-
-FRAME = 3_840  # bytes: one token of one byte, as the fake engine speaks it
-TENTH = bytes(4_800)
 
 # Speech.
 

@@ -24,6 +24,7 @@ from realtime_tts.dialects.speech_endpoint import Order, SpeechEndpoint, read_ob
 from realtime_tts.errors import RequestError
 from tests.dialects.asking import SLOW, fail_midway
 from tests.dialects.plain import Plain
+from tests.server.asking import answer_to, client_of
 from tests.server.conftest import Speaking
 from tests.waiting import until
 
@@ -57,8 +58,7 @@ def endpoint_of(server: Any) -> PlainSpeech:
 
 
 async def post(server: Any, **fields: Any) -> httpx2.Response:
-    async with httpx2.AsyncClient(base_url=server.running.url, timeout=60) as client:
-        return await client.post(PATH, json={"text": TEXT, **fields})
+    return await answer_to(server, "POST", PATH, json={"text": TEXT, **fields})
 
 
 class Encoders:
@@ -134,7 +134,7 @@ async def test_half_an_emoji_as_a_name_or_in_an_error_is_no_fault_of_ours(
     speech: Speaking, path: str
 ) -> None:
     text = b'"input": "Hi.", "text": "Hi.", "transcript": "Hi."'
-    async with speech() as server, httpx2.AsyncClient(base_url=server.running.url) as client:
+    async with speech() as server, client_of(server) as client:
         for body in (b'"\\ud83d"', b'{"\\ud83d": 1, "\\ud83d": 2}'):
             refused = await client.post(path, content=body)
             assert refused.status_code == 400 and "\ufffd" in refused.text
@@ -148,8 +148,7 @@ async def test_refusals_and_faults_are_in_the_log(
     caplog.set_level(logging.INFO)
     async with speech() as server:
         endpoint_of(server)
-        async with httpx2.AsyncClient(base_url=server.running.url) as client:
-            assert (await client.put(PATH)).status_code == 405
+        assert (await answer_to(server, "PUT", PATH)).status_code == 405
         assert (await post(server, **{"break": True})).json()["code"] == "internal"
         refused = [one.fields["status"] for one in caplog.records if one.msg == "plain.error"]  # type: ignore[attr-defined]
         assert refused == [405, 503]
@@ -209,7 +208,7 @@ async def test_every_api_refuses_what_is_too_much_says_when_and_counts_it(
 ) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
     async with speech(config, engine=SLOW) as server:
-        async with httpx2.AsyncClient(base_url=server.running.url, timeout=60) as client:
+        async with client_of(server) as client:
             first = asyncio.create_task(client.post(**way.asked(TEXT)))
             await until(lambda: server.running.front.sessions)
             answer = await client.post(**way.asked(TEXT))
@@ -228,7 +227,7 @@ async def test_every_api_refuses_what_is_too_much_says_when_and_counts_it(
 @pytest.mark.parametrize("way", CUT, ids=path_of)
 async def test_a_failure_in_the_middle_cuts_the_answer(speech: Speaking, way: Way) -> None:
     async with speech(engine=SLOW) as server:
-        async with httpx2.AsyncClient(base_url=server.running.url, timeout=60) as client:
+        async with client_of(server) as client:
             asked = asyncio.create_task(client.post(**way.asked(TEXT * 20)))
             await fail_midway(server)
             with pytest.raises(httpx2.TransportError):
@@ -240,7 +239,7 @@ async def test_who_hangs_up_stops_the_speech_and_frees_the_place(
     speech: Speaking, way: Way
 ) -> None:
     async with speech(engine=SLOW) as server:
-        async with httpx2.AsyncClient(base_url=server.running.url) as client:
+        async with client_of(server) as client:
             async with client.stream("POST", **way.asked(TEXT * 80)) as response:
                 assert await anext(response.aiter_bytes())
         await server.settled()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import ceil
 from typing import Any
 
-import httpx2
 import pytest
 
 from tests.dialects.cartesian import RAW, cartesian
@@ -13,10 +12,13 @@ from tests.dialects.cartesian import sound_of as cartesian_sound
 from tests.dialects.deepgrams import connected
 from tests.dialects.elevens import eleven
 from tests.dialects.elevens import sound_of as eleven_sound
-from tests.dialects.omni import FRAME, STREAM, omni, sound_of
+from tests.dialects.omni import STREAM, omni
 from tests.dialects.qwen_realtime import qwen_realtime
 from tests.dialects.qwen_realtime import sound_of as qwen_realtime_sound
+from tests.dialects.tones import FRAME
+from tests.server.asking import answer_to
 from tests.server.conftest import Speaking
+from tests.server.talking import sound_of
 
 TEXT = "Hello there, and good morning."
 OPENAI, ELEVENLABS = "/v1/audio/speech", "/v1/text-to-speech/alto?output_format=pcm_24000"
@@ -54,23 +56,18 @@ async def test_over_http(
     speech: Speaking, path: str, asked: dict[str, Any], speed: float, warned: bool
 ) -> None:
     async with speech() as server:
-        async with httpx2.AsyncClient(
-            base_url=server.running.url, trust_env=False, verify=False
-        ) as http:
-            answer = await http.post(path, json=asked)
-            assert answer.status_code == 200
-            assert len(answer.content) == sound_at(speed)
-            told = f'299 - "the speed is {speed:g}: this server has 0.7 to 1.4"'
-            assert answer.headers.get("warning") == (told if warned else None)
+        answer = await answer_to(server, "POST", path, json=asked)
+        assert answer.status_code == 200
+        assert len(answer.content) == sound_at(speed)
+        told = f'299 - "the speed is {speed:g}: this server has 0.7 to 1.4"'
+        assert answer.headers.get("warning") == (told if warned else None)
 
 
 async def test_a_word_that_names_no_speed_is_an_error(speech: Speaking) -> None:
     async with speech() as server:
-        async with httpx2.AsyncClient(
-            base_url=server.running.url, trust_env=False, verify=False
-        ) as http:
-            answer = await http.post(CARTESIA, json=IN_CARTESIA | {"speed": "brisk"})
-            assert answer.status_code == 400 and "slow, normal, fast" in answer.text
+        asked = IN_CARTESIA | {"speed": "brisk"}
+        answer = await answer_to(server, "POST", CARTESIA, json=asked)
+        assert answer.status_code == 400 and "slow, normal, fast" in answer.text
 
 
 @pytest.mark.parametrize("path", ["/v1/speak", "/v2/speak"])
@@ -105,10 +102,7 @@ async def test_times_are_those_of_the_sound_as_it_is_sent(speech: Speaking) -> N
     asked = {"text": TEXT, "voice_settings": {"speed": 1.2}}
     path = "/v1/text-to-speech/alto/with-timestamps?output_format=pcm_24000"
     async with speech() as server:
-        async with httpx2.AsyncClient(
-            base_url=server.running.url, trust_env=False, verify=False
-        ) as http:
-            alignment = (await http.post(path, json=asked)).json()["alignment"]
+        alignment = (await answer_to(server, "POST", path, json=asked)).json()["alignment"]
     assert "".join(alignment["characters"]) == TEXT
     ends = alignment["character_end_times_seconds"]
     assert ends[-1] == pytest.approx(sound_at(1.2) / 48_000, abs=0.001)

@@ -10,27 +10,27 @@ import re
 import subprocess
 import sys
 import wave
-from pathlib import Path
 from typing import Any
 
 import pytest
-import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.vllm_omni import MAX_FRAME_BYTES, VllmOmniSocket
 from realtime_tts.engine.link import Append, Finish, Open
 from realtime_tts.server.track import STALL_SECONDS
 from tests.dialects.asking import SLOW, full, used_up
-from tests.dialects.omni import FRAME, STREAM, TENTH, omni, sound_of, told
+from tests.dialects.document import prose, section
+from tests.dialects.omni import STREAM, omni
+from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking
-
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
-SECTION = DOCUMENT.partition("## vLLM-Omni\n")[2]
+from tests.server.talking import denied, of_type, packets_of, sound_of
 
 
 async def test_the_document_s_program_speaks(speech: Speaking) -> None:
-    (program,) = re.findall(r"^```python\n(.*?)^```", SECTION, re.DOTALL | re.MULTILINE)
+    (program,) = re.findall(
+        r"^```python\n(.*?)^```", section("vLLM-Omni"), re.DOTALL | re.MULTILINE
+    )
     async with speech() as server:
         program = program.replace("127.0.0.1:8000", f"127.0.0.1:{server.port}")
         process = await asyncio.create_subprocess_exec(
@@ -58,7 +58,7 @@ def test_the_figures_in_the_document_are_the_code_s() -> None:
         f"nothing for {server.socket.write_stall:.0f} s",
         f"for {VllmOmniSocket.idle_seconds / 60:.0f} minutes",
     ):
-        assert figure in " ".join(SECTION.split()), figure
+        assert figure in prose("vLLM-Omni"), figure
 
 
 async def test_what_the_project_s_own_client_sends(speech: Speaking) -> None:
@@ -100,7 +100,7 @@ async def test_streamed_sound_begins_before_the_text_is_complete(speech: Speakin
             await client.text("ore the end.")
             await client.done()
             seen += await client.until("session.done")
-            start, done = seen[0], told(seen, "audio.done")[0]
+            start, done = seen[0], of_type(seen, "audio.done")[0]
             assert start["type"] == "audio.start" and start["sample_rate"] == 24_000
             assert "Sound comes before".startswith(start["sentence_text"])
             assert done["sentence_text"] == "Sound comes before the end."
@@ -126,7 +126,7 @@ async def test_long_sound_comes_in_frames_that_clients_take(speech: Speaking) ->
         await client.text(text)
         await client.done()
         seen = await client.until("session.done")
-        frames = [message for message in seen if isinstance(message, bytes)]
+        frames = packets_of(seen)
         assert len(frames) == 2 and len(frames[0]) == MAX_FRAME_BYTES
         with wave.open(io.BytesIO(sound_of(seen))) as opened:
             assert opened.getnframes() * 2 == len(text) * FRAME
@@ -142,7 +142,7 @@ async def test_a_long_text_is_whole_and_made_as_fast_as_the_machine_can(speech: 
         seen = await client.until("session.done")
     with wave.open(io.BytesIO(sound_of(seen))) as opened:
         assert opened.getnframes() * 2 >= 610 * FRAME
-    (done,) = told(seen, "audio.done")
+    (done,) = of_type(seen, "audio.done")
     assert (done["error"], done["sentence_text"]) == (False, text)
 
 
@@ -155,7 +155,7 @@ async def test_times_of_words_come_at_the_end_of_a_sentence(speech: Speaking) ->
             await client.done()
             seen = await client.until("session.done")
             assert seen[0]["word_timestamps"] is True
-            *chunks, last = told(seen, "audio.chunk")
+            *chunks, last = of_type(seen, "audio.chunk")
             assert all(chunk["timestamps"] is None for chunk in chunks)
             assert [chunk["chunk_id"] for chunk in (*chunks, last)] == list(range(len(chunks) + 1))
             ends = [0] + [chunk["chunk_end_ms"] for chunk in chunks]
@@ -232,9 +232,9 @@ async def test_the_configuration_after_input_done_is_for_what_follows(speech: Sp
         await client.text("The second.")
         await client.done()
         seen = await client.until("session.done") + await client.until("session.done")
-        assert [start["format"] for start in told(seen, "audio.start")] == ["pcm", "wav"]
-        assert [end["utterance_index"] for end in told(seen, "session.done")] == [0, 1]
-        assert [end["total_sentences"] for end in told(seen, "session.done")] == [1, 1]
+        assert [start["format"] for start in of_type(seen, "audio.start")] == ["pcm", "wav"]
+        assert [end["utterance_index"] for end in of_type(seen, "session.done")] == [0, 1]
+        assert [end["total_sentences"] for end in of_type(seen, "session.done")] == [1, 1]
 
 
 async def test_session_close_lets_complete_utterances_finish(speech: Speaking) -> None:
@@ -244,7 +244,7 @@ async def test_session_close_lets_complete_utterances_finish(speech: Speaking) -
         await client.text("Never ended.")
         await client.send("session.close")
         seen = await client.rest()
-        assert len(told(seen, "session.done")) == len(told(seen, "audio.done")) == 1
+        assert len(of_type(seen, "session.done")) == len(of_type(seen, "audio.done")) == 1
         assert client.socket.close_code == 1000
         await server.settled()
 
@@ -257,7 +257,7 @@ async def test_nothing_comes_after_session_close(speech: Speaking) -> None:
         await client.send("session.close")
         await client.text("More.")
         assert "session.close" in await client.refused()
-        assert len(told(await client.rest(), "session.done")) == 1
+        assert len(of_type(await client.rest(), "session.done")) == 1
         assert client.socket.close_code == 1000
 
 
@@ -409,11 +409,9 @@ async def test_a_flood_of_text_is_bounded(speech: Speaking) -> None:
 async def test_no_place_is_503(speech: Speaking) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
     async with speech(config) as server, omni(server):
-        with pytest.raises(websockets.InvalidStatus) as caught:
-            async with omni(server):
-                pass
-        assert caught.value.response.status_code == 503
-        assert json.loads(caught.value.response.body)["error"]["code"] == "too_many_sessions"
+        response = await denied(omni(server))
+        assert response.status_code == 503
+        assert json.loads(response.body)["error"]["code"] == "too_many_sessions"
 
 
 async def test_an_utterance_whose_beginning_is_refused_is_not_spoken_in_part(
@@ -516,8 +514,6 @@ async def test_the_key_as_bearer(speech: Speaking) -> None:
             await client.text("Hello.")
             await client.done()
             await client.until("session.done")
-        with pytest.raises(websockets.InvalidStatus) as caught:
-            async with omni(server):
-                pass
-        assert caught.value.response.status_code == 401
-        assert json.loads(caught.value.response.body)["error"]["code"] == "invalid_api_key"
+        response = await denied(omni(server))
+        assert response.status_code == 401
+        assert json.loads(response.body)["error"]["code"] == "invalid_api_key"

@@ -33,6 +33,7 @@ from realtime_tts.server.occupancy import Occupancy
 from realtime_tts.server.self_signed import write_self_signed
 from tests.engine.faulty import files
 from tests.fronts.running import Server, Session, in_folder, serving, sessions
+from tests.server.talking import denied
 from tests.serving import serve_command
 from tests.waiting import SECONDS, until
 
@@ -154,15 +155,13 @@ async def test_a_limit_of_sessions_holds_over_all_fronts_but_for_one_of_each_in_
     async with serving(fronts=3, max_sessions=6) as server:
         async with sessions(server, 6) as opened:
             for _ in range(4):
-                with pytest.raises(websockets.InvalidStatus) as refused:
-                    await websockets.connect(server.socket_url, proxy=None)
-                assert refused.value.response.status_code == 503
+                response = await denied(websockets.connect(server.socket_url, proxy=None))
+                assert response.status_code == 503
             assert await server.value("tts_sessions") == 6
             await opened[2].close()
             await until(lambda: server.occupancy.sessions == 5)
             async with sessions(server, 1):
-                with pytest.raises(websockets.InvalidStatus):
-                    await websockets.connect(server.socket_url, proxy=None)
+                await denied(websockets.connect(server.socket_url, proxy=None))
         await server.until("tts_sessions", 0)
         sockets = await burst(server, 60)
         assert 6 <= len(sockets) <= 6 + 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import httpx2
 
 from tests.server.conftest import Speech
@@ -12,6 +14,12 @@ def client_of(speech: Speech, headers: dict[str, str] | None = None) -> httpx2.A
     return httpx2.AsyncClient(
         base_url=speech.running.url, timeout=60, trust_env=False, verify=False, headers=headers
     )
+
+
+async def answer_to(speech: Speech, method: str, path: str, **options: Any) -> httpx2.Response:
+    """The answer to one request of a client of its own."""
+    async with client_of(speech) as http:
+        return await http.request(method, path, **options)
 
 
 def refusal(answer: httpx2.Response, status: int, code: str) -> str:

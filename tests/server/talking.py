@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 import websockets
 
 
@@ -68,3 +69,26 @@ class KeyTalker(Listener):
 
     async def send(self, **message: Any) -> None:
         await self.socket.send(json.dumps(message))
+
+
+async def denied(connecting: contextlib.AbstractAsyncContextManager[Any]) -> Any:
+    """The answer in place of the upgrade."""
+    with pytest.raises(websockets.InvalidStatus) as caught:
+        async with connecting:
+            pass
+    return caught.value.response
+
+
+def of_type(messages: list[Any], type: str) -> list[dict[str, Any]]:
+    """Those of this type."""
+    return [m for m in messages if isinstance(m, dict) and m["type"] == type]
+
+
+def packets_of(messages: list[Any]) -> list[bytes]:
+    """The binary frames."""
+    return [message for message in messages if isinstance(message, bytes)]
+
+
+def sound_of(messages: list[Any]) -> bytes:
+    """What all binary frames hold."""
+    return b"".join(packets_of(messages))

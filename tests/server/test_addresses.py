@@ -15,6 +15,7 @@ from realtime_tts.errors import ConfigError
 from realtime_tts.server import addresses
 from realtime_tts.server.addresses import ClientAddresses, network_of
 from tests.server.conftest import RawPeer, Speaking
+from tests.server.talking import denied
 from tests.waiting import SECONDS, until
 
 KEY = "correct-horse-battery"
@@ -82,9 +83,8 @@ async def test_an_address_that_opens_too_many_connections_is_told_so_and_others_
         error = json.loads(body)
         assert (error["code"], error["retryable"]) == ("too_many_connections", True)
         assert "--connection-rate" in error["message"]
-        with pytest.raises(websockets.InvalidStatus) as refused:
-            await websockets.connect(server.running.websocket_url)
-        assert refused.value.response.status_code == 429
+        response = await denied(server.talk())
+        assert response.status_code == 429
         assert (await get(server, source=OTHER))[0] == 200
         for probe in ("/livez", "/readyz", "/health"):
             assert (await get(server, probe))[0] == 200, "a flood is no reason for a restart"

@@ -16,6 +16,7 @@ from realtime_tts.config import LimitsConfig, ServerConfig, SocketConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.server.http import GuardedHttp
 from tests.server.conftest import Connecting, Eventually, Speaking, frame_bytes
+from tests.server.talking import of_type
 from tests.waiting import SECONDS, Passes
 
 TEXT, BINARY, CLOSE = 0x1, 0x2, 0x8
@@ -181,7 +182,7 @@ async def test_a_flood_of_messages_closes_its_own_session_only(speech: Speaking)
             for _ in range(400):
                 await flooder.send("text", text="x")
             messages = await flooder.rest()
-            codes = [m["code"] for m in messages if isinstance(m, dict) and m["type"] == "error"]
+            codes = [error["code"] for error in of_type(messages, "error")]
             assert codes == ["rate_limited"]
             assert flooder.socket.close_code == 1008
             assert (await talking)["underruns"] == 0

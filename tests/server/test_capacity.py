@@ -20,6 +20,7 @@ from realtime_tts.errors import ConfigError
 from realtime_tts.server.agent import agent_line
 from realtime_tts.server.load import Load
 from tests.server.conftest import Speaking
+from tests.server.talking import denied
 from tests.waiting import SECONDS, until
 from tts_scheduler import SchedulerConfig
 
@@ -148,17 +149,11 @@ async def test_the_load_is_for_those_with_a_key(speech: Speaking) -> None:
         assert (await told(server, authorization="Bearer a-long-key")).status_code == 200
 
 
-async def refusal(server: Any) -> Any:
-    with pytest.raises(websockets.InvalidStatus) as refused:
-        await websockets.connect(server.running.websocket_url, proxy=None)
-    return refused.value.response
-
-
 async def test_without_a_free_turn_a_session_is_refused_before_the_upgrade(
     speech: Speaking,
 ) -> None:
     async with speaking(speech, SLOTS, turn_reserve=0.0) as server:
-        answer = await refusal(server)
+        answer = await denied(server.talk())
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
         error = json.loads(answer.body)
         assert (error["code"], error["retryable"]) == ("too_many_sessions", True)
@@ -180,7 +175,7 @@ async def test_what_is_kept_is_for_turns_of_open_sessions(speech: Speaking) -> N
             await until(lambda: server.running.front.load().active == 2)
             assert (
                 "2 are kept for open sessions"
-                in json.loads((await refusal(server)).body)["message"]
+                in json.loads((await denied(server.talk())).body)["message"]
             )
             await late.send("text", text="Once more.", end=True)
             await late.until("turn.started")
@@ -203,7 +198,7 @@ async def test_by_default_sessions_are_refused_while_turns_are(speech: Speaking)
             await later.send("text", text="One too many.", end=True)
             error = (await later.until("error"))[-1]
             assert (error["code"], error["fatal"]) == ("overloaded", False)
-            answer = await refusal(server)
+            answer = await denied(server.talk())
             assert answer.status_code == 503 and int(answer.headers["retry-after"]) >= 1
             await server.talkers.pop().close()  # a turn ends
             await until(lambda: server.running.front.engine.full() is None)
@@ -219,6 +214,6 @@ async def test_contexts_of_open_sockets_are_no_new_sessions(speech: Speaking) ->
         async with server.talk() as talker:
             await talker.send("text", text=LONG, end=True)
             await until(lambda: front.load().active == 1)
-            assert (await refusal(server)).status_code == 503
+            assert (await denied(server.talk())).status_code == 503
             front.admit(FREE, held=1)
             front.admit(FREE, more=True)

@@ -12,6 +12,7 @@ from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.link import Finish, Open
 from tests.server.conftest import Eventually, Speaking
+from tests.server.talking import of_type, sound_of
 from tests.waiting import SECONDS, settled
 from tts_scheduler import SchedulerConfig
 
@@ -20,12 +21,12 @@ THREE = FakeEngineConfig(frames_per_token=3)
 
 
 def samples(messages: list[Any]) -> int:
-    return sum(len(message) // 2 for message in messages if isinstance(message, bytes))
+    return len(sound_of(messages)) // 2
 
 
 def words(messages: list[Any]) -> str:
-    told = (m["words"] for m in messages if isinstance(m, dict) and m["type"] == "turn.words")
-    return "".join(word["text"] for some in told for word in some)
+    told = of_type(messages, "turn.words")
+    return "".join(word["text"] for message in told for word in message["words"])
 
 
 async def heard(talker: Any, count: int) -> list[Any]:

@@ -18,18 +18,11 @@ from realtime_tts.server.connection import Connection
 from tests.engine.faulty import Faults
 from tests.server.commands import said_since
 from tests.server.conftest import Connecting, Speaking
+from tests.server.talking import of_type, packets_of, sound_of
 from tts_scheduler import SchedulerConfig
 
 FRAME_SAMPLES = 1_920
 PACKET_BYTES = 4_096
-
-
-def audio_of(messages: list[Any]) -> list[bytes]:
-    return [message for message in messages if isinstance(message, bytes)]
-
-
-def done_of(messages: list[Any]) -> list[dict[str, Any]]:
-    return [m for m in messages if isinstance(m, dict) and m["type"] == "turn.done"]
 
 
 async def test_a_turn_is_spoken_by_the_packet_rule(speech: Speaking) -> None:
@@ -57,7 +50,7 @@ async def test_text_in_pieces_gives_the_same_audio(speech: Speaking) -> None:
                 for piece in pieces:
                     await talker.send("text", text=piece)
                 await talker.send("turn.end")
-                heard.append(b"".join(audio_of(await talker.until("turn.done"))))
+                heard.append(sound_of(await talker.until("turn.done")))
         assert heard[0] == heard[1] == heard[2]
 
 
@@ -70,8 +63,8 @@ async def test_a_long_text_is_taken_in_bit_by_bit(speech: Speaking, slices: Any)
             await talker.send("text", turn_id="b", text="Another.", end=True)
             first, second = await talker.until("turn.done"), await talker.until("turn.done")
             length = len("One long text, and its end.")
-            assert len(b"".join(audio_of(first))) == 2 * FRAME_SAMPLES * length
-            assert done_of(second)[0]["turn_id"] == "b"
+            assert len(sound_of(first)) == 2 * FRAME_SAMPLES * length
+            assert of_type(second, "turn.done")[0]["turn_id"] == "b"
             assert slices.joined() == "One long text, and its end.Another."
             assert slices.largest() == 5 and slices.each_in_its_round()
         async with server.talk() as talker:
@@ -90,8 +83,8 @@ async def test_an_interrupt_overtakes_a_long_text(speech: Speaking, slices: Any)
         assert interrupted["text_spoken"] + interrupted["text_remaining"] == long
         assert len(slices.joined()) < len(long) / 2
         await talker.send("text", text="Next.", end=True)
-        assert done_of(await talker.until("turn.done"))[0]["reason"] == "interrupted"
-        assert done_of(await talker.until("turn.done"))[0]["reason"] == "complete"
+        assert of_type(await talker.until("turn.done"), "turn.done")[0]["reason"] == "interrupted"
+        assert of_type(await talker.until("turn.done"), "turn.done")[0]["reason"] == "complete"
     await server.settled()
 
 
@@ -125,7 +118,7 @@ async def test_text_that_waited_in_the_queue_is_taken_in_bit_by_bit_too(
         assert slices.each_in_its_round() and len(slices.joined()) < len(long)
         await talker.send("text", text="Next.", end=True)
         await talker.until("turn.done")
-        assert done_of(await talker.until("turn.done"))[0]["reason"] == "complete"
+        assert of_type(await talker.until("turn.done"), "turn.done")[0]["reason"] == "complete"
     await server.settled()
 
 
@@ -163,7 +156,7 @@ async def test_text_in_a_script_of_no_language_of_the_voice_is_a_warning_and_not
             await talker.send("text", text=piece)
         await talker.send("turn.end")
         messages = await talker.until("turn.done")
-        (warning,) = [m for m in messages if isinstance(m, dict) and m["type"] == "warning"]
+        (warning,) = of_type(messages, "warning")
         assert warning["code"] == "unspeakable_script"
         assert "Cyrillic, Chinese" in warning["message"]
         assert said_since(commands) == "Say or to them."
@@ -253,7 +246,7 @@ async def test_an_interrupt_is_answered_at_once_and_tells_what_was_heard(speech:
             await talker.send("interrupt", played_samples=3 * FRAME_SAMPLES)
             messages = await talker.until("turn.interrupted")
             report = messages[-1]
-            sent = sum(len(packet) for packet in heard + audio_of(messages)) // 2
+            sent = sum(len(packet) for packet in heard + packets_of(messages)) // 2
             assert report["samples_sent"] == sent
             assert report["played_ms"] == 240
             assert report["text_spoken"] + report["text_remaining"] == text
@@ -361,7 +354,7 @@ def check_brackets(messages: list[Any], turns: int) -> None:
         elif message["type"] == "turn.done":
             on_air = None
             over.add(message["turn_id"])
-    ids = [done["turn_id"] for done in done_of(messages)]
+    ids = [done["turn_id"] for done in of_type(messages, "turn.done")]
     assert len(ids) == len(set(ids)) == turns
 
 
@@ -391,7 +384,7 @@ async def test_session_close_speaks_the_rest_then_closes_with_1000(speech: Speak
         await talker.send("text", text="Goodbye.")
         await talker.send("session.close")
         messages = await talker.rest()
-        assert done_of(messages)[0]["reason"] == "complete"
+        assert of_type(messages, "turn.done")[0]["reason"] == "complete"
         assert talker.socket.close_code == 1000
         await server.settled()
         assert server.value("tts_closed_total", code="1000") == 1
@@ -534,7 +527,7 @@ async def test_metrics_tell_what_the_script_did(speech: Speaking) -> None:
         for text in ("First.", "Second."):
             await talker.send("text", text=text, end=True)
             messages = await talker.until("turn.done")
-            dones.append((messages[-1], len(audio_of(messages))))
+            dones.append((messages[-1], len(packets_of(messages))))
         await talker.send("text", text="Third ")
         await talker.until("turn.started")
         await talker.send("interrupt")

@@ -8,6 +8,7 @@ import httpx2
 import pytest
 
 from realtime_tts.config import ServerConfig
+from tests.server.asking import client_of
 from tests.server.conftest import Speaking
 
 KEY = "sesame-open-12345"
@@ -20,9 +21,7 @@ def config(*origins: str) -> ServerConfig:
 
 
 def http(server: Any, origin: str = PAGE) -> httpx2.AsyncClient:
-    return httpx2.AsyncClient(
-        base_url=server.running.url, trust_env=False, verify=False, headers={"origin": origin}
-    )
+    return client_of(server, {"origin": origin})
 
 
 async def preflight(client: httpx2.AsyncClient, method: str, path: str) -> httpx2.Response:

@@ -6,7 +6,6 @@ import io
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-import httpx2
 import numpy as np
 import pytest
 
@@ -21,7 +20,9 @@ from tests.dialects.elevens import eleven
 from tests.dialects.omni import omni
 from tests.dialects.plain import plain
 from tests.dialects.qwen_realtime import qwen_realtime
+from tests.server.asking import answer_to
 from tests.server.conftest import Speaking
+from tests.server.talking import sound_of
 
 TOLD = f'mode=ai-originated, model="fake", provider="realtime-tts {__version__}"'
 TEXT = "Hello."
@@ -58,10 +59,7 @@ async def test_every_answer_with_sound_says_that_it_is_synthetic(
     speech: Speaking, path: str, body: dict[str, Any]
 ) -> None:
     async with speech() as server:
-        async with httpx2.AsyncClient(
-            base_url=server.running.url, trust_env=False, verify=False
-        ) as http:
-            answer = await http.post(path, json=body)
+        answer = await answer_to(server, "POST", path, json=body)
     assert answer.status_code == 200 and answer.content
     assert answer.headers["ai-disclosure"] == TOLD
 
@@ -81,7 +79,7 @@ async def sound(server: Any, query: str = "") -> bytes:
     async with server.talk("?seed=3&lead_ms=30000" + query) as talker:
         await talker.send("text", text="The tide is coming in.", end=True)
         messages = await talker.until("turn.done")
-    made = b"".join(one for one in messages if isinstance(one, bytes))
+    made = sound_of(messages)
     assert messages[-1]["samples"] == len(made) // 2
     return made
 
@@ -93,11 +91,8 @@ async def test_a_server_that_marks_changes_all_sound_and_its_length_by_nothing(
         before = samples_of(await sound(server))
     async with speech(ServerConfig(port=0, marking="watermark")) as server:
         native = samples_of(await sound(server))
-        async with httpx2.AsyncClient(
-            base_url=server.running.url, trust_env=False, verify=False
-        ) as http:
-            asked = {"input": TEXT, "voice": "alto", "response_format": "pcm"}
-            answer = await http.post("/v1/audio/speech", json=asked)
+        asked = {"input": TEXT, "voice": "alto", "response_format": "pcm"}
+        answer = await answer_to(server, "POST", "/v1/audio/speech", json=asked)
     assert len(native) == len(before) and not np.array_equal(native, before)
     assert 10 * np.log10((before**2).sum() / ((native - before) ** 2).sum()) > 20
     assert answer.status_code == 200 and len(answer.content) % 3_840 == 0

@@ -12,7 +12,8 @@ from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.interface import StepOutput
 from realtime_tts.engine.made_codes import last_number, packed_number
 from tests.server.conftest import Speaking
-from tests.server.test_word_times import AT_ONCE, ON, assert_in_time, joined, only, words_in
+from tests.server.talking import of_type
+from tests.server.test_word_times import AT_ONCE, ON, assert_in_time, joined, words_in
 
 TELLS = FakeEngineConfig(aligned=True)
 CHARACTER_MS = 240
@@ -43,7 +44,7 @@ async def test_words_begin_when_they_are_spoken(speech: Speaking, size: int, que
     if size > 1:  # else its speech is in several utterances, each of which begins afresh
         found = [word["start_ms"] for word in words_in(messages)]
         assert found == pytest.approx(starts_of(TEXT), abs=0.2)
-    assert all(message["exact"] is True for message in only(messages, "turn.words"))
+    assert all(message["exact"] is True for message in of_type(messages, "turn.words"))
     assert messages[-1]["reason"] == "complete"
 
 
@@ -51,7 +52,7 @@ async def test_estimates_do_not_claim_to_be_exact(speech: Speaking) -> None:
     async with speech() as server, server.talk(ON + AT_ONCE) as talker:
         await talker.send("text", text=TEXT, end=True)
         messages = await talker.until("turn.done")
-    assert all("exact" not in message for message in only(messages, "turn.words"))
+    assert all("exact" not in message for message in of_type(messages, "turn.words"))
 
 
 async def test_an_interrupt_names_the_words_that_had_ended(speech: Speaking) -> None:

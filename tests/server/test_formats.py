@@ -19,14 +19,11 @@ from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.server import connection as connection_module
 from realtime_tts.server.track import Delivery
 from tests.server.conftest import Eventually, Speaking
+from tests.server.talking import packets_of, sound_of
 
 TEXT = "The tide is coming in."  # less than the lead: no test waits for a listener
 MULAW = {"encoding": "pcm_mulaw"}
 CUT = "One two three four five six seven eight nine ten."
-
-
-def audio_of(messages: list[Any]) -> list[bytes]:
-    return [message for message in messages if isinstance(message, bytes)]
 
 
 async def spoken(server: Any, query: str = "", **text: Any) -> list[Any]:
@@ -35,15 +32,11 @@ async def spoken(server: Any, query: str = "", **text: Any) -> list[Any]:
         return await talker.until("turn.done")
 
 
-def engine_sound(messages: list[Any]) -> bytes:
-    return b"".join(audio_of(messages))
-
-
 async def test_mulaw_comes_in_packets_of_20_ms_and_is_the_same_speech(speech: Speaking) -> None:
     async with speech() as server:
         plain = await spoken(server, "?seed=3")
         messages = await spoken(server, "?seed=3&encoding=pcm_mulaw")
-    sizes = [len(packet) for packet in audio_of(messages)]
+    sizes = [len(packet) for packet in packets_of(messages)]
     assert set(sizes[:-1]) == {160} and 0 < sizes[-1] <= 160
     started = messages[0]
     assert started["audio"] == {
@@ -55,8 +48,8 @@ async def test_mulaw_comes_in_packets_of_20_ms_and_is_the_same_speech(speech: Sp
     }
     assert messages[-1]["samples"] == plain[-1]["samples"], "both count the engine's samples"
     encoder = Encoder(parse_format("ulaw_8000"))
-    expected = encoder.encode(engine_sound(plain)) + encoder.finish()
-    assert b"".join(audio_of(messages)) == expected
+    expected = encoder.encode(sound_of(plain)) + encoder.finish()
+    assert sound_of(messages) == expected
 
 
 async def test_without_a_format_turn_started_says_nothing_of_it(speech: Speaking) -> None:
@@ -83,8 +76,8 @@ async def test_every_format_is_the_same_speech(speech: Speaking, query: str, nam
         plain = await spoken(server, "?seed=3")
         messages = await spoken(server, query + "&seed=3")
     encoder = Encoder(asked)
-    expected = encoder.encode(engine_sound(plain)) + encoder.finish()
-    assert b"".join(audio_of(messages)) == expected
+    expected = encoder.encode(sound_of(plain)) + encoder.finish()
+    assert sound_of(messages) == expected
     assert messages[-1]["samples"] == plain[-1]["samples"]
 
 
@@ -93,11 +86,11 @@ async def test_opus_decodes_to_the_whole_speech(speech: Speaking, container: str
     av = pytest.importorskip("av")
     async with speech() as server:
         messages = await spoken(server, f"?encoding=opus&container={container}")
-    with av.open(io.BytesIO(b"".join(audio_of(messages)))) as file:
+    with av.open(io.BytesIO(sound_of(messages))) as file:
         samples = sum(frame.samples for frame in file.decode(audio=0))
         seconds = samples / file.streams.audio[0].rate
     assert seconds == pytest.approx(messages[-1]["samples"] / 24_000, abs=0.03)
-    assert all(audio_of(messages)), "no packet is empty"
+    assert all(packets_of(messages)), "no packet is empty"
 
 
 async def test_ready_tells_the_format_of_later_turns(speech: Speaking) -> None:
@@ -127,8 +120,8 @@ async def test_a_turn_keeps_the_format_it_was_begun_with(speech: Speaking) -> No
         await talker.send("text", text=TEXT, turn_id="b", end=True)
         first = await talker.until("turn.done")
         second = await talker.until("turn.done")
-    assert len(audio_of(first)[1]) == 4_096
-    assert {len(packet) for packet in audio_of(second)[:-1]} == {160}
+    assert len(packets_of(first)[1]) == 4_096
+    assert {len(packet) for packet in packets_of(second)[:-1]} == {160}
     assert second[0]["type"] == "turn.started" and second[0]["audio"]["encoding"] == "pcm_mulaw"
 
 
@@ -138,7 +131,7 @@ async def test_turns_of_one_session_have_encoders_of_their_own(speech: Speaking)
         made = []
         for _ in range(2):
             await talker.send("text", text=TEXT, end=True)
-            made.append(b"".join(audio_of(await talker.until("turn.done"))))
+            made.append(sound_of(await talker.until("turn.done")))
     assert made[0] == made[1], "the second stream begins like the first"
 
 
@@ -175,7 +168,7 @@ async def test_an_interrupt_counts_in_the_engines_samples_and_leaves_no_byte(
             assert report["played_ms"] == 80
             assert report["text_spoken"] + report["text_remaining"] == CUT
             if "mulaw" in query:
-                sent = sum(len(packet) for packet in heard + audio_of(messages)) * 3
+                sent = sum(len(packet) for packet in heard + packets_of(messages)) * 3
                 assert report["samples_sent"] == sent
             assert 0 < report["samples_sent"]
             done = await talker.next()
@@ -183,7 +176,7 @@ async def test_an_interrupt_counts_in_the_engines_samples_and_leaves_no_byte(
             assert len(made) == 1 and made[0] in dropped, "what the encoder held is gone"
             await talker.send("text", text="Yes?", turn_id="b", end=True)
             rest = await talker.until("turn.done")
-            assert rest[0]["type"] == "turn.started" and audio_of(rest)
+            assert rest[0]["type"] == "turn.started" and packets_of(rest)
             await server.settled_engine()
 
 
@@ -221,7 +214,7 @@ async def test_a_turn_with_nothing_to_speak_has_no_audio_and_closes_its_encoder(
     async with speech() as server, server.talk("?encoding=opus") as talker:
         await talker.send("text", text="…", end=True)
         messages = await talker.until("turn.done")
-    assert not audio_of(messages) and messages[-1]["samples"] == 0
+    assert not packets_of(messages) and messages[-1]["samples"] == 0
     assert closed
 
 
@@ -243,7 +236,7 @@ async def test_more_bytes_than_pcm_has_are_no_sign_of_a_slow_reader(speech: Spea
     async with speech() as server, server.talk(query) as talker:
         await talker.send("text", text=TEXT * 6, end=True)
         messages = await talker.until("turn.done")
-    samples = np.frombuffer(b"".join(audio_of(messages)), dtype="<f4")
+    samples = np.frombuffer(sound_of(messages), dtype="<f4")
     assert len(samples) == 2 * messages[-1]["samples"] and np.abs(samples).max() <= 1.0
 
 

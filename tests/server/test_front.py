@@ -16,6 +16,7 @@ from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.server.connection import Connection
 from tests.engine.faulty import Faults
 from tests.server.conftest import Eventually, Speaking
+from tests.server.talking import denied, of_type
 from tests.waiting import SECONDS
 
 
@@ -82,9 +83,7 @@ async def test_it_is_alive_while_it_loads_but_not_ready(
         assert (await get(server, "/readyz"))[2] == b"the engine is loading: warm-up, 3 of 8\n"
         assert (await get(server, "/health"))[0] == 503
         assert (await get(server, "/v1/voices"))[0] == 503
-        with pytest.raises(websockets.InvalidStatus) as refused:
-            await websockets.connect(server.running.websocket_url)
-        answer = refused.value.response
+        answer = await denied(server.talk())
         assert answer.status_code == 503
         assert int(answer.headers["retry-after"]) > 0
         assert json.loads(answer.body)["code"] == "not_ready"
@@ -173,9 +172,7 @@ async def test_one_session_too_many_is_told_to_come_back(speech: Speaking) -> No
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=2))
     async with speech(config) as server:
         async with server.talk(), server.talk():
-            with pytest.raises(websockets.InvalidStatus) as refused:
-                await websockets.connect(server.running.websocket_url)
-            answer = refused.value.response
+            answer = await denied(server.talk())
             assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
             error = json.loads(answer.body)
             assert (error["code"], error["retryable"]) == ("too_many_sessions", True)
@@ -253,13 +250,12 @@ async def test_a_drain_lets_turns_finish_and_begins_none(speech: Speaking) -> No
             assert (await get(server, "/livez"))[0] == 200
             await idle.rest()
             assert idle.socket.close_code == 1001
-            with pytest.raises(websockets.InvalidStatus) as refused:
-                await websockets.connect(server.running.websocket_url)
-            assert json.loads(refused.value.response.body)["code"] == "going_away"
+            response = await denied(server.talk())
+            assert json.loads(response.body)["code"] == "going_away"
             await busy.send("text", turn_id="c", text="A new one?", end=True)
             await busy.send("text", turn_id="a", text="and is finished.", end=True)
             messages = await busy.rest()
-            dones = [m for m in messages if isinstance(m, dict) and m["type"] == "turn.done"]
+            dones = of_type(messages, "turn.done")
             ends = {done["turn_id"]: done["reason"] for done in dones}
             assert ends == {"a": "complete", "b": "complete", "c": "error"}
             assert busy.socket.close_code == 1001
@@ -273,7 +269,7 @@ async def test_the_end_of_a_drain_closes_what_still_runs(speech: Speaking) -> No
             server.running.front.drain()
             server.running.front.end_sessions()
             messages = await talker.rest()
-            done = [m for m in messages if isinstance(m, dict) and m["type"] == "turn.done"]
+            done = of_type(messages, "turn.done")
             assert [d["reason"] for d in done] == ["closed"]
             assert not isinstance(messages[-1], bytes)
             assert talker.socket.close_code == 1001
@@ -285,8 +281,6 @@ async def test_a_websocket_at_another_path_is_told_so_and_is_no_fault_of_ours(
 ) -> None:
     async with speech() as server:
         url = server.running.websocket_url.replace("/v1/tts", "/v1/other")
-        with pytest.raises(websockets.InvalidStatus) as refused:
-            await websockets.connect(url)
-    answer = refused.value.response
+        answer = await denied(websockets.connect(url))
     assert (answer.status_code, json.loads(answer.body)["code"]) == (404, "not_found")
     assert not [record for record in caplog.records if record.levelname == "ERROR"]

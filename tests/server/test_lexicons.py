@@ -30,7 +30,7 @@ from realtime_tts.voices.library import VoiceLibrary
 from tests.server.asking import client_of, refusal
 from tests.server.commands import said_since
 from tests.server.conftest import Speaking, Speech
-from tests.server.talking import Talker
+from tests.server.talking import Talker, of_type
 from tests.waiting import SECONDS
 
 SQL = {"SQL": "sequel", "New York": "Nu Yoak"}
@@ -402,7 +402,7 @@ async def test_word_times_and_reports_quote_the_clients_own_text(serve: Serve) -
         async with lexicons.speech.talk("?lexicons=a&word_times=on") as talker:
             await talker.send("text", turn_id="t", text=text, end=True)
             messages = await talker.until("turn.done")
-            told = [m for m in messages if isinstance(m, dict) and m["type"] == "turn.words"]
+            told = of_type(messages, "turn.words")
             words = [word for message in told for word in message["words"]]
             assert "".join(word["text"] for word in words).strip() == text
             assert lexicons.said() == "Nu Yoak has sequel."
@@ -418,7 +418,7 @@ async def test_servers_on_one_folder_see_what_each_other_stores(
     async with (
         speech(voices=VoiceLibrary(voices)) as one,
         speech(voices=VoiceLibrary(voices)) as two,
-        httpx2.AsyncClient(base_url=one.running.url, trust_env=False, verify=False) as http,
+        client_of(one) as http,
     ):
         there = Lexicons(two, http)
         await Lexicons(one, http).stored("a", {"SQL": "one"})

@@ -12,6 +12,7 @@ from realtime_tts.engine.fake import FakeEngineConfig
 from tests.audio.sounds import loudness, samples_of
 from tests.server.asking_voices import voice_server
 from tests.server.conftest import Speaking
+from tests.server.talking import sound_of
 
 TEXT = "The tide is coming in, and the boats are going out."
 LONG = FakeEngineConfig(frames_per_token=1)
@@ -21,7 +22,7 @@ async def spoken(talker: Any, **fields: Any) -> tuple[bytes, Any]:
     """The sound of a turn, and its `turn.done`."""
     await talker.send("text", text=TEXT, end=True, **fields)
     messages = await talker.until("turn.done")
-    return b"".join(one for one in messages if isinstance(one, bytes)), messages[-1]
+    return sound_of(messages), messages[-1]
 
 
 async def test_turns_are_at_16_lufs_and_as_long_as_without(speech: Speaking) -> None:
@@ -61,7 +62,7 @@ async def test_markup_makes_a_part_of_a_turn_louder_or_softer(speech: Speaking, 
             await talker.send("text", text=f"{TEXT} {marked}", end=True)
             messages = await talker.until("turn.done")
         assert not [one for one in messages if not isinstance(one, bytes) and "code" in one]
-    made, size = b"".join(one for one in messages if isinstance(one, bytes)), len(plain)
+    made, size = sound_of(messages), len(plain)
     assert len(made) == 3 * size == 6 * done["samples"]
     parts = [loudness(made[at : at + size]) for at in (0, size, 2 * size)]
     assert [part - loudness(plain) for part in parts] == [

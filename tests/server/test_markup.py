@@ -11,13 +11,10 @@ import pytest
 from realtime_tts.engine.fake import FakeEngineConfig
 from tests.server.commands import utterances
 from tests.server.conftest import Speaking
+from tests.server.talking import of_type
 
 POLYGLOT = FakeEngineConfig(frames_per_token=1, languages=("auto", "english", "german"))
 SPEECH = 1_920  # samples of one byte of text, in the tests' engine
-
-
-def only(messages: list[Any], kind: str) -> list[dict[str, Any]]:
-    return [m for m in messages if isinstance(m, dict) and m["type"] == kind]
 
 
 async def turn(server: Any, text: str, size: int, query: str = "") -> tuple[list[Any], list[Any]]:
@@ -55,10 +52,10 @@ async def test_voice_language_and_manner_change_inside_a_turn(speech: Speaking, 
     assert [spec.language for _, spec in said] == languages
     manners = [spec.instructions for _, spec in said]
     assert manners == [None, None, "Speak in this manner: excited.", None, None]
-    [done] = only(messages, "turn.done")
+    [done] = of_type(messages, "turn.done")
     assert done["reason"] == "complete"
     assert done["samples"] == sum(len(text) for text, _ in said) * SPEECH
-    assert not only(messages, "warning")
+    assert not of_type(messages, "warning")
 
 
 async def test_what_cannot_be_done_is_a_warning_and_the_text_is_spoken_as_one(
@@ -69,7 +66,7 @@ async def test_what_cannot_be_done_is_a_warning_and_the_text_is_spoken_as_one(
     async with speech() as server:
         messages, commands = await turn(server, text, 4)
     assert [text for text, _ in utterances(commands)] == ["Hi you there", "now"]
-    [warning] = only(messages, "warning")
+    [warning] = of_type(messages, "warning")
     assert warning["code"] == "unsupported_markup" and warning["turn_id"] == "a"
     for name in ("voice 'nobody'", "language 'sw'", "volume 9"):
         assert name in warning["message"]
@@ -81,9 +78,9 @@ async def test_a_rate_is_the_speed_of_its_utterances(speech: Speaking) -> None:
         messages, commands = await turn(server, text, 4)
     said = utterances(commands)
     assert [spec.speed for _, spec in said] == [1.0, 0.8, 1.4]
-    [done] = only(messages, "turn.done")
+    [done] = of_type(messages, "turn.done")
     assert done["samples"] == sum(ceil(len(text) * SPEECH / spec.speed) for text, spec in said)
-    [warning] = only(messages, "warning")
+    [warning] = of_type(messages, "warning")
     assert "rate 1.6: this server has speeds from 0.7 to 1.4" in warning["message"]
 
 
@@ -91,13 +88,13 @@ async def test_tags_take_no_time_and_reports_quote_the_callers_text(speech: Spea
     text = '<expression value="sad"/>It is <b>so</b> *sighs* sad.'
     async with speech() as server:
         messages, _ = await turn(server, text, 2, "?word_times=on")
-    words = [word for m in only(messages, "turn.words") for word in m["words"]]
+    words = [word for m in of_type(messages, "turn.words") for word in m["words"]]
     texts = [word["text"] for word in words]
     assert "".join(texts) == text and len(texts) == 4
     assert texts[1:3] == [" is", " <b>so</b>"]
     times = [(word["start_ms"], word["end_ms"]) for word in words]
     assert times[0][0] == 0 and all(a[1] == b[0] for a, b in pairwise(times))
-    assert only(messages, "turn.done")[0]["samples"] == len("It is so sad.") * SPEECH
+    assert of_type(messages, "turn.done")[0]["samples"] == len("It is so sad.") * SPEECH
 
 
 async def test_the_filter_switched_off_reads_tags_aloud_but_pauses(speech: Speaking) -> None:
@@ -105,7 +102,7 @@ async def test_the_filter_switched_off_reads_tags_aloud_but_pauses(speech: Speak
     async with speech() as server:
         messages, commands = await turn(server, text, 3, "?text_filter=off")
     assert [text for text, _ in utterances(commands)] == ["a <b>c</b> [laughs]", "d"]
-    assert only(messages, "turn.done")[0]["reason"] == "complete"
+    assert of_type(messages, "turn.done")[0]["reason"] == "complete"
 
 
 async def test_half_a_tag_is_not_spoken_at_a_flush_and_goes_on_behind_it(speech: Speaking) -> None:
@@ -125,7 +122,7 @@ async def test_a_flood_of_changes_is_spoken_to_its_end(speech: Speaking) -> None
         messages, commands = await turn(server, text, 10_000)
     [(said, spec)] = utterances(commands)
     assert said == "End." and spec.instructions == "Speak in this manner: e1999."
-    assert only(messages, "turn.done")[0]["reason"] == "complete"
+    assert of_type(messages, "turn.done")[0]["reason"] == "complete"
 
 
 async def test_the_rate_of_prosody_is_the_speed_of_its_utterance(speech: Speaking) -> None:
@@ -134,7 +131,7 @@ async def test_the_rate_of_prosody_is_the_speed_of_its_utterance(speech: Speakin
         messages, commands = await turn(server, text, 3, "?seed=1")
     assert [spec.speed for _, spec in utterances(commands)] == [1.0, 1.25, 1.4]
     lengths = [len(said) * SPEECH / spec.speed for said, spec in utterances(commands)]
-    [done] = only(messages, "turn.done")
+    [done] = of_type(messages, "turn.done")
     assert abs(done["samples"] - sum(lengths)) <= 3 and done["reason"] == "complete"
-    [warning] = only(messages, "warning")
+    [warning] = of_type(messages, "warning")
     assert warning["code"] == "unsupported_markup" and "rate 9:" in warning["message"]

@@ -9,7 +9,6 @@ from typing import Any
 
 import httpx2
 import pytest
-import websockets
 from starlette.routing import Match, Route
 
 from realtime_tts.config import AccessConfig, LimitsConfig, ServerConfig
@@ -21,6 +20,7 @@ from tests.access.conftest import Keys
 from tests.access.conftest import keys as keys
 from tests.server.asking import client_of
 from tests.server.conftest import Speaking
+from tests.server.talking import denied
 from tests.server.test_static import get
 from tests.when_used import WhenUsed
 
@@ -152,9 +152,7 @@ async def test_what_refuses_a_websocket_is_described(speech: Speaking) -> None:
     described = PATHS["/v1/tts"]["get"]["responses"]
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
     async with speech(config=config) as server, server.talk():
-        with pytest.raises(websockets.InvalidStatus) as refused:
-            await websockets.connect(server.running.websocket_url)
-    response = refused.value.response
+        response = await denied(server.talk())
     code = json.loads(response.body)["code"]
     assert f"`{code}`" in described[str(response.status_code)]["description"]
 

@@ -19,6 +19,7 @@ from realtime_tts.server.track import Sound
 from tests.server.commands import said_since
 from tests.server.conftest import Speaking
 from tests.server.opening import open_speech
+from tests.server.talking import of_type, sound_of
 from tests.waiting import SECONDS
 
 RATE = 24_000
@@ -26,8 +27,7 @@ FRAME = 1_920
 
 
 def sound(messages: list[Any]) -> np.ndarray[Any, Any]:
-    pcm = b"".join(message for message in messages if isinstance(message, bytes))
-    return np.frombuffer(pcm, dtype="<i2")
+    return np.frombuffer(sound_of(messages), dtype="<i2")
 
 
 def silences(samples: np.ndarray[Any, Any]) -> list[tuple[int, int]]:
@@ -35,10 +35,6 @@ def silences(samples: np.ndarray[Any, Any]) -> list[tuple[int, int]]:
     edges = np.flatnonzero(np.diff(np.concatenate(([0], samples == 0, [0]))))
     runs = edges.reshape(-1, 2)
     return [(int(a), int(b - a)) for a, b in runs if b - a >= RATE // 100]
-
-
-def only(messages: list[Any], kind: str) -> list[dict[str, Any]]:
-    return [m for m in messages if isinstance(m, dict) and m["type"] == kind]
 
 
 SPEECH = FRAME  # of one byte of text, in the tests' engine
@@ -61,9 +57,9 @@ async def test_a_pause_has_its_length_to_the_sample(
     assert abs(length - round(seconds * RATE)) <= 2, "a tone may begin or end with zero samples"
     assert abs(start - len("Hello.") * SPEECH) <= 2
     assert len(samples) == len("Hello.You there.") * SPEECH + round(seconds * RATE)
-    [done] = only(messages, "turn.done")
+    [done] = of_type(messages, "turn.done")
     assert (done["samples"], done["reason"]) == (len(samples), "complete")
-    assert len(only(messages, "turn.started")) == 1
+    assert len(of_type(messages, "turn.started")) == 1
 
 
 @pytest.mark.alone
@@ -73,7 +69,7 @@ async def test_a_pause_is_no_underrun(speech: Speaking, query: str) -> None:
     async with speech(engine=fake) as server, server.talk(query) as talker:
         text = 'Hello.<break time="300ms"/> You there.<break time="1s"/> And so on.'
         await talker.send("text", text=text, end=True)
-        [done] = only(await talker.until("turn.done"), "turn.done")
+        [done] = of_type(await talker.until("turn.done"), "turn.done")
     assert done["underruns"] == 0
 
 
@@ -93,7 +89,7 @@ async def test_the_models_silence_is_left_out_and_the_pause_asked_for_stays(
     for (_, length), pause in zip(silences(samples), (2_400, 7_200), strict=True):
         assert abs(length - pause - (1_001 - left_out)) <= 2, "a tone may end with zeros"
     assert len(samples) == len("Hello.You there.") * SPEECH + 9_600 - 2 * left_out
-    [done] = only(messages, "turn.done")
+    [done] = of_type(messages, "turn.done")
     assert (done["samples"], done["reason"]) == (len(samples), "complete")
 
 
@@ -133,7 +129,7 @@ async def test_pauses_at_the_ends_in_a_row_and_beyond_the_limit(
     assert len(found) == len(expected)
     for length, milliseconds in zip(found, expected, strict=True):
         assert abs(length - milliseconds * RATE // 1000) <= 2
-    [done] = only(messages, "turn.done")
+    [done] = of_type(messages, "turn.done")
     assert done["samples"] == len(sound(messages)) and done["reason"] == "complete"
 
 
@@ -148,7 +144,7 @@ async def test_a_turn_that_ends_after_its_last_speech_still_has_its_pause(speech
         await talker.send("turn.end", turn_id="a")
         heard += await talker.until("turn.done")
         assert sound(heard).size == 3 * SPEECH + RATE // 5
-        assert not only(heard, "warning")
+        assert not of_type(heard, "warning")
 
 
 async def test_pauses_alone_are_nothing_to_speak(speech: Speaking) -> None:
@@ -170,7 +166,7 @@ async def test_an_interrupt_in_the_pause_knows_what_was_said(speech: Speaking) -
         played = 6 * SPEECH + RATE
         await talker.send("interrupt", turn_id="a", played_samples=played)
         messages = await talker.until("turn.done")
-        [report] = only(messages, "turn.interrupted")
+        [report] = of_type(messages, "turn.interrupted")
         assert report["text_spoken"] == "Hello."
         assert report["text_remaining"] == text.removeprefix("Hello.")
         await talker.send("text", turn_id="b", text="Next.", end=True)
@@ -187,7 +183,7 @@ async def test_an_interrupt_behind_the_pause_counts_it(speech: Speaking) -> None
             heard.append(await talker.next())
         played = 6 * SPEECH + RATE + 8 * SPEECH
         await talker.send("interrupt", turn_id="a", played_samples=played)
-        [report] = only(await talker.until("turn.done"), "turn.interrupted")
+        [report] = of_type(await talker.until("turn.done"), "turn.interrupted")
         assert report["text_spoken"].startswith('Hello.<break time="1s"/> You')
         assert report["text_spoken"] + report["text_remaining"] == text
         assert len(report["text_spoken"]) < len(text)
@@ -235,7 +231,7 @@ async def test_slow_steps_do_not_change_the_length_of_a_pause(speech: Speaking) 
                 await talker.send("text", text=text, end=True)
                 messages = await talker.until("turn.done")
             [(_, length)] = silences(sound(messages))
-            return length, only(messages, "turn.done")[0]["underruns"]
+            return length, of_type(messages, "turn.done")[0]["underruns"]
 
         for length, _ in await asyncio.gather(*map(one, range(8))):
             assert abs(length - RATE * 7 // 10) <= 2
@@ -280,6 +276,6 @@ async def test_a_long_pause_outlasts_the_lead(speech: Speaking) -> None:
     async with speech() as server, server.talk("?lead_ms=200") as talker:
         await talker.send("text", text='Hi.<break time="3s"/>You.', end=True)
         messages = await talker.until("turn.done")
-        [done] = only(messages, "turn.done")
+        [done] = of_type(messages, "turn.done")
         assert (done["reason"], done["underruns"]) == ("complete", 0)
         assert done["samples"] == 7 * SPEECH + 3 * RATE

@@ -17,6 +17,7 @@ from realtime_tts.server.resumption import Position
 from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking
 from tests.server.resuming import Kept, hear, spoken, whole
+from tests.server.talking import of_type
 
 ON = "?resume=on&word_times=on&lead_ms=30000"
 TEXTS = [
@@ -224,7 +225,7 @@ async def test_another_voice_does_not_go_on_in_the_middle_of_a_word(speech: Spea
                 await talker.socket.send(json.dumps(message))
             await talker.send("text", turn_id="a", text=TEXT, end=True)
             messages = await talker.until("turn.done")
-        (warning,) = [m for m in messages if isinstance(m, dict) and m["type"] == "warning"]
+        (warning,) = of_type(messages, "warning")
         assert "another checkpoint, version of the server, or settings" in warning["message"]
 
 
@@ -240,9 +241,7 @@ async def test_a_resumed_turn_can_be_interrupted_at_once_and_later(speech: Speak
                     await hear(talker, kept, kept.packets + wait, leave=False)
                 await talker.send("interrupt", turn_id="a", played_ms=200)
                 messages = await talker.until("turn.done")
-            (report,) = [
-                m for m in messages if isinstance(m, dict) and m["type"] == "turn.interrupted"
-            ]
+            (report,) = of_type(messages, "turn.interrupted")
             assert report["text_spoken"] + report["text_remaining"] == TEXT
             assert report["samples_sent"] >= kept.samples
             assert messages[-1]["reason"] == "interrupted"

@@ -12,6 +12,7 @@ import pytest
 from realtime_tts.engine.fake import FakeEngineConfig
 from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking
+from tests.server.talking import sound_of
 from tests.server.test_connection import explode_once
 from tests.server.test_word_times import assert_in_time, joined, words_in
 
@@ -21,10 +22,6 @@ TEXT = "The tide is coming in. Good morning to you, and to all who are with you!
 PAUSES = 'Wait a bit.<break time="500ms"/> Go on, please.'
 TELLS = FakeEngineConfig(aligned=True)
 SPEEDS = (0.7, 0.9, 1.25, 1.4)
-
-
-def sound_of(messages: list[Any]) -> bytes:
-    return b"".join(message for message in messages if isinstance(message, bytes))
 
 
 async def said(server: Any, query: str, text: str = TEXT, size: int = 1000) -> list[Any]:

@@ -16,6 +16,7 @@ from realtime_tts.server.state_signer import StateSigner
 from realtime_tts.server.tokens import Tokens
 from tests.server.conftest import Speaking
 from tests.server.resuming import Kept, hear, spoken, whole
+from tests.server.talking import of_type, sound_of
 
 TEXT = "The tide is coming in. Good morning to you, and to all who are with you!"
 ON = "?resume=on&lead_ms=30000"
@@ -95,7 +96,7 @@ async def test_a_state_of_another_key_or_that_was_changed_goes_on_at_the_next_wo
             await hear(talker, kept, 6)
         change(kept)
         messages = await going_on(partial(server.talk, ON, additional_headers=bearer(key)), kept)
-    (warning,) = [m for m in messages if isinstance(m, dict) and m["type"] == "warning"]
+    (warning,) = of_type(messages, "warning")
     assert warning["code"] == "cannot_resume" and "the same key" in warning["message"]
 
 
@@ -116,7 +117,7 @@ async def test_with_a_key_a_turn_goes_on_at_the_next_sample_also_with_a_token(
         token = Tokens([key]).mint(key, 60)
         talk = partial(other.talk, ON, additional_headers=bearer(token))
         messages = await going_on(talk, kept)
-    audio = kept.audio + b"".join(m for m in messages if isinstance(m, bytes))
+    audio = kept.audio + sound_of(messages)
     assert audio == undisturbed.audio
 
 

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import httpx2
 import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
@@ -24,6 +23,7 @@ from realtime_tts.config import AddressConfig, LimitsConfig, ServerConfig
 from realtime_tts.configuration.reload import Reloads
 from realtime_tts.errors import ConfigError
 from realtime_tts.server.addresses import ClientAddresses
+from tests.server.asking import client_of
 from tests.server.conftest import Speaking
 
 KEY, OTHER = "first-key-of-all", "second-key-of-all"
@@ -42,9 +42,7 @@ async def test_if_one_part_refuses_no_part_changes(speech: Speaking) -> None:
         with pytest.raises(ConfigError, match="not this"):
             await front.reloads.apply(replace(before, api_keys=(OTHER,), log_level="debug"))
         assert front.config is before
-        async with httpx2.AsyncClient(
-            base_url=server.running.url, trust_env=False, verify=False
-        ) as http:
+        async with client_of(server) as http:
             known = await http.get("/v1/load", headers={"x-api-key": KEY})
             unknown = await http.get("/v1/load", headers={"x-api-key": OTHER})
         assert (known.status_code, unknown.status_code) == (200, 401)
@@ -77,9 +75,7 @@ async def test_of_two_settings_the_later_ones_hold() -> None:
 async def test_tokens_of_keys_that_stay_hold_on(speech: Speaking) -> None:
     config = ServerConfig(port=0, api_keys=(KEY, OTHER))
     async with speech(config) as server:
-        async with httpx2.AsyncClient(
-            base_url=server.running.url, trust_env=False, verify=False
-        ) as http:
+        async with client_of(server) as http:
             tokens = [
                 (await http.post("/v1/token", headers={"x-api-key": key})).json()["token"]
                 for key in (KEY, OTHER)

@@ -16,6 +16,7 @@ import websockets
 
 from realtime_tts.config import ServerConfig
 from realtime_tts.server.tokens import Tokens, UsedByAll, UsedHere
+from tests.server.asking import client_of
 from tests.server.conftest import Speaking
 
 KEY, OTHER = "correct-horse-battery", "another-key-that-counts"
@@ -30,13 +31,11 @@ def config(*keys: str) -> ServerConfig:
 
 def http(server: Any, credential: str | None = KEY, **headers: str) -> httpx2.AsyncClient:
     given = {} if credential is None else {"authorization": f"Bearer {credential}"}
-    return httpx2.AsyncClient(
-        base_url=server.running.url, trust_env=False, verify=False, headers=given | headers
-    )
+    return client_of(server, given | headers)
 
 
-async def token_of(server: Any, query: str = "", key: str = KEY) -> str:
-    async with http(server, key) as backend:
+async def token_of(server: Any, query: str = "") -> str:
+    async with http(server) as backend:
         answer = await backend.post("/v1/token" + query)
         assert answer.status_code == 200, answer.text
         token: str = answer.json()["token"]

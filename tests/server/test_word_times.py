@@ -20,6 +20,7 @@ from realtime_tts.text.speech_times import SpokenSpan, SpokenText
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking, byte_tokenizer
+from tests.server.talking import of_type
 
 RATE = 24_000
 ON = "?word_times=on"
@@ -34,12 +35,8 @@ TEXTS = [
 ]
 
 
-def only(messages: list[Any], kind: str) -> list[dict[str, Any]]:
-    return [m for m in messages if isinstance(m, dict) and m["type"] == kind]
-
-
 def words_in(messages: list[Any]) -> list[dict[str, Any]]:
-    return [word for message in only(messages, "turn.words") for word in message["words"]]
+    return [word for message in of_type(messages, "turn.words") for word in message["words"]]
 
 
 def joined(messages: list[Any]) -> str:
@@ -80,7 +77,7 @@ async def test_without_being_asked_for_there_are_none(speech: Speaking) -> None:
     async with speech() as server, server.talk("?lead_ms=30000") as talker:
         await talker.send("text", text=TEXTS[0], end=True)
         messages = await talker.until("turn.done")
-    assert not only(messages, "turn.words")
+    assert not of_type(messages, "turn.words")
 
 
 async def test_they_come_while_the_turn_is_spoken(speech: Speaking) -> None:
@@ -104,9 +101,9 @@ async def test_the_setting_counts_for_turns_that_begin_after_it(speech: Speaking
         first = await talker.until("turn.done")
         await talker.send("text", turn_id="b", text="Good night.", end=True)
         second = await talker.until("turn.done")
-    assert only(first, "ready")[0]["settings"]["word_times"] == "on"
-    assert not only(first, "turn.words")
-    assert {message["turn_id"] for message in only(second, "turn.words")} == {"b"}
+    assert of_type(first, "ready")[0]["settings"]["word_times"] == "on"
+    assert not of_type(first, "turn.words")
+    assert {message["turn_id"] for message in of_type(second, "turn.words")} == {"b"}
     assert joined(second) == "Good night."
 
 
@@ -129,7 +126,7 @@ async def test_an_interrupt_ends_them_and_agrees_with_them(speech: Speaking) -> 
         after += await talker.until("turn.done")
     heard = "".join(word["text"] for word in words_in(seen) if word["end_ms"] <= played)
     assert answer["text_spoken"] == heard
-    assert {message["turn_id"] for message in only(after, "turn.words")} == {"b"}
+    assert {message["turn_id"] for message in of_type(after, "turn.words")} == {"b"}
     assert_in_time(seen)
 
 
@@ -150,7 +147,7 @@ async def test_a_text_with_nothing_to_speak_has_no_words(speech: Speaking) -> No
     async with speech() as server, server.talk(ON) as talker:
         await talker.send("text", text="🙂", end=True)
         messages = await talker.until("turn.done")
-    assert not only(messages, "turn.words") and messages[-1]["samples"] == 0
+    assert not of_type(messages, "turn.words") and messages[-1]["samples"] == 0
 
 
 @pytest.mark.parametrize("rest", [" morning.", " morning **now** 🙂"])
@@ -233,7 +230,7 @@ async def test_a_fault_in_the_estimate_ends_its_session_and_no_other(
         monkeypatch.setattr(SpokenText, "take", fault)
         await talker.send("text", text=TEXTS[0], end=True)
         messages = await talker.rest()
-        assert only(messages, "error")[0]["code"] == "internal"
+        assert of_type(messages, "error")[0]["code"] == "internal"
         assert talker.socket.close_code == 1011
         await other.send("text", text=TEXTS[0], end=True)
         assert (await other.until("turn.done"))[-1]["reason"] == "complete"
@@ -257,7 +254,7 @@ async def test_many_words_that_wait_for_the_end_come_a_few_at_a_time(
         messages = await talker.until("turn.done")
     assert joined(messages) == text
     assert_in_time(messages)
-    told = only(messages, "turn.words")
+    told = of_type(messages, "turn.words")
     assert len(told) >= len(text) / 40
     assert max(len("".join(word["text"] for word in m["words"])) for m in told) <= 40
 
@@ -294,8 +291,8 @@ async def test_an_interrupt_between_a_turns_last_words_ends_that_turn_alone(
         first = await talker.until("turn.done")
         second = await talker.until("turn.done")
         await server.settled_engine()
-    assert only(first, "turn.interrupted")[0]["text_spoken"] == ""
-    assert len(only(first, "turn.words")) == 3 and told == 4
+    assert of_type(first, "turn.interrupted")[0]["text_spoken"] == ""
+    assert len(of_type(first, "turn.words")) == 3 and told == 4
     assert [m["reason"] for m in (first[-1], second[-1])] == ["interrupted", "complete"]
     assert joined(second) == "Good night."
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import httpx2
 import pytest
 import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
+from tests.server.asking import answer_to, client_of
 from tests.server.conftest import Speaking
+from tests.server.talking import denied
 from tests.tracing.collector import PARENT_ID, TRACE_ID, TRACEPARENT, Collector, Seen
 from tests.waiting import until
 
@@ -30,9 +31,7 @@ async def only(collector: Collector) -> Seen:
 
 async def test_a_request_without_a_key(speech: Speaking, collector: Collector) -> None:
     async with speech(TRACED) as server:
-        async with httpx2.AsyncClient(
-            base_url=server.running.url, trust_env=False, verify=False
-        ) as http:
+        async with client_of(server) as http:
             path = "/v1/text-to-speech/a-private-voice/stream?api=hidden"
             answer = await http.post(path, json={"text": "Private."}, headers=HEADERS)
             assert answer.status_code == 401
@@ -49,12 +48,11 @@ async def test_a_request_without_a_key(speech: Speaking, collector: Collector) -
 
 async def test_a_request_that_is_wrong(speech: Speaking, collector: Collector) -> None:
     async with speech(TRACED) as server:
-        async with httpx2.AsyncClient(
-            base_url=server.running.url, trust_env=False, verify=False
-        ) as http:
-            body = {"model": "tts-1", "voice": "alto"}
-            answer = await http.post("/v1/audio/speech", json=body, headers=HEADERS | KEY)
-            assert answer.status_code == 400
+        body = {"model": "tts-1", "voice": "alto"}
+        answer = await answer_to(
+            server, "POST", "/v1/audio/speech", json=body, headers=HEADERS | KEY
+        )
+        assert answer.status_code == 400
         span = await only(collector)
     assert span.attributes["http.response.status_code"] == 400
     assert span.attributes["error.type"] == "400"
@@ -65,9 +63,10 @@ async def test_an_upgrade_while_the_server_is_full(speech: Speaking, collector: 
     async with speech(config) as server:
         async with server.talk(additional_headers=KEY):
             url = f"ws://127.0.0.1:{server.port}/v1/tts"
-            with pytest.raises(websockets.InvalidStatus) as refused:
-                await websockets.connect(url, additional_headers=HEADERS | KEY, proxy=None)
-            assert refused.value.response.status_code == 503
+            response = await denied(
+                websockets.connect(url, additional_headers=HEADERS | KEY, proxy=None)
+            )
+            assert response.status_code == 503
         span = await only(collector)
     assert span.attributes["http.response.status_code"] == 503
     assert span.attributes["error.type"] == "too_many_sessions"

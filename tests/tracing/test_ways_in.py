@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import httpx2
 import pytest
 import websockets
 from opentelemetry import trace
@@ -30,6 +29,7 @@ from realtime_tts.server.run import running
 from realtime_tts.tracing.tracer import Tracer
 from tests.engine.test_failover_processes import processes
 from tests.fronts.running import serving, sessions
+from tests.server.asking import answer_to
 from tests.server.conftest import Speaking, byte_tokenizer
 from tests.server.talking import Talker
 from tests.serving import serve_command
@@ -53,10 +53,7 @@ async def test_requests_of_other_apis(
     speech: Speaking, collector: Collector, path: str, body: dict[str, str]
 ) -> None:
     async with speech(TRACED) as server:
-        async with httpx2.AsyncClient(
-            base_url=server.running.url, trust_env=False, verify=False
-        ) as http:
-            answer = await http.post(path, json=body, headers=HEADERS)
+        answer = await answer_to(server, "POST", path, json=body, headers=HEADERS)
         assert answer.status_code == 200, answer.text
         await until(lambda: collector.turns)
     (turn,) = collector.turns

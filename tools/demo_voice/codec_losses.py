@@ -81,8 +81,8 @@ class _SpectrumDiscriminator(_Layers):
 class _PeriodDiscriminator(_Layers):
     """Over every `period`-th sample (Kong et al. 2020, HiFi-GAN)."""
 
-    def __init__(self, period: int, channels: Sequence[int] = (16, 48, 96, 96)):
-        widths = (1, *channels)
+    def __init__(self, period: int):
+        widths = (1, 16, 48, 96, 96)
         layers = [
             _NORM(nn.Conv2d(inputs, outputs, (5, 1), (3, 1), padding=(2, 0)))
             for inputs, outputs in pairwise(widths)
@@ -99,9 +99,9 @@ class _PeriodDiscriminator(_Layers):
 class Discriminator(nn.Module):
     """Judges samples at 24 kHz by spectra of three resolutions and by five periods."""
 
-    def __init__(self, channels: int = 16) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        spectra = (_SpectrumDiscriminator(size, channels) for size in (2048, 1024, 512))
+        spectra = (_SpectrumDiscriminator(size, 16) for size in (2048, 1024, 512))
         periods = (_PeriodDiscriminator(period) for period in (2, 3, 5, 7, 11))
         self.parts = nn.ModuleList((*spectra, *periods))
 

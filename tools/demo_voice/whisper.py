@@ -22,21 +22,18 @@ _ONE_BY_ONE = re.compile(
 )
 _DOT = re.compile(r"(?<=[A-Za-z]{2})\.(?=[A-Za-z]{2})")  # example.org
 _LONGEST_REPEAT = 6  # tokens: what it does not understand would else be one word for ever
+_BEAM = 5  # texts that are followed at the same time; fewer are faster
 _NOT_LETTERS = frozenset({"OK"})
 
 
 class Whisper:
-    """Loaded once. `beam`: texts that are followed at the same time; fewer are faster.
+    """Loaded once. Raises ImportError without its packages."""
 
-    Raises ImportError without its packages.
-    """
-
-    def __init__(self, threads: int = 1, beam: int = 5) -> None:
+    def __init__(self, threads: int = 1) -> None:
         try:
             from faster_whisper import WhisperModel
         except ImportError as error:
             raise ImportError(MISSING) from error
-        self._beam = beam
         self._model: Any = WhisperModel(
             str(model_folder()), device="cpu", compute_type="int8", cpu_threads=threads
         )
@@ -47,7 +44,7 @@ class Whisper:
         parts, _ = self._model.transcribe(
             in_silence(recording).astype("float32"),
             language="en",
-            beam_size=self._beam,
+            beam_size=_BEAM,
             temperature=0.0,
             condition_on_previous_text=False,
             no_repeat_ngram_size=_LONGEST_REPEAT,

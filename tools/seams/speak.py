@@ -80,10 +80,10 @@ def first_sounds(speaker: Speaker, way: Way) -> str:
     return f"{way.name}: {median(positions):.0f} positions, {1000 * median(seconds):.1f} ms"
 
 
-def load_speaker(slots: int = 24) -> Speaker:
+def load_speaker() -> Speaker:
     torch.set_num_threads(1)
     model = load_model(demo_voice.FOLDER)
-    return Speaker(model, Qwen2Tokenizer.from_folder(demo_voice.FOLDER), slots)
+    return Speaker(model, Qwen2Tokenizer.from_folder(demo_voice.FOLDER))
 
 
 def main() -> None:

@@ -233,6 +233,9 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
         if MORE_EXTENSION in message and self._can_hold():
             self._hold(message)
             return
+        if self.close_sent:
+            # For what the peer sent, or did not answer: the disconnect still waits to be taken.
+            raise ClientDisconnected
         if self.conn.eof_sent and not self.handshake_complete:
             # The server shuts down and has answered for the application: the library asserts that
             # nothing follows.

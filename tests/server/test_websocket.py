@@ -292,6 +292,30 @@ async def test_an_unmasked_frame_is_closed_with_1002(aim_at: AimAt, peer: Connec
         assert await bad.close_code() == 1002
 
 
+@pytest.mark.parametrize("kind", ["websocket.send", "websocket.close"])
+async def test_an_app_finds_a_socket_gone_that_was_closed_for_what_came(
+    aim_at: AimAt, peer: Connecting, kind: str
+) -> None:
+    """It may send before it has taken the disconnect, which waits behind messages."""
+    found: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "websocket.accept"})
+        await receive()
+        try:
+            await send({"type": kind, "bytes": b"late"})
+        except Exception as error:
+            found.set_result(error)
+
+    async with aim_at(app, FAST) as server:
+        bad = await peer(server.port)
+        await bad.upgrade()
+        await bad.send(b"\x81\x02hi")  # unmasked
+        assert await bad.close_code() == 1002
+        assert isinstance(await found, OSError), "which means that the client is gone"
+
+
 async def test_a_refusal_while_the_server_goes_is_no_fault_of_ours(
     aim_at: AimAt, peer: Connecting, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -154,6 +154,8 @@ FRENCH = Language(
         "√": "racine de",
         "π": "pi",
         "∞": "infini",
+        "∫": "intégrale de",
+        "∑": "somme de",
         "♭": "bémol",
         "♯": "dièse",
     }

@@ -177,6 +177,8 @@ SPANISH = Language(
         "√": "raíz de",
         "π": "pi",
         "∞": "infinito",
+        "∫": "integral de",
+        "∑": "suma de",
         "♭": "bemol",
         "♯": "sostenido",
     }

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from enum import StrEnum
 
-from realtime_tts.text import marks
+from realtime_tts.text import citations, marks
 from realtime_tts.text.characters import (
     EMOJI,
     EMOJI_PATTERN,
@@ -31,7 +31,8 @@ from realtime_tts.text.speech_writer import Gap, SpeechWriter
 _UNREAD = rf"\s{EMOJI}{INVISIBLE}{ZERO_WIDTH_JOINER}"
 # h and w may start an address: not within an English word, nor where http and www cannot follow.
 _PLAIN_CHAR = (
-    rf"[^\\^`*_~\[\]!<|&$(（【hHwW{_UNREAD}]|(?<=[A-Za-z])[hHwW]|[hH](?=[^tT])|[wW](?=[^wW])"
+    rf"[^\\^`*_~\[\]!<|&$(（{citations.SOURCES}{citations.RAISED}hHwW{_UNREAD}]"
+    r"|(?<=[A-Za-z])[hHwW]|[hH](?=[^tT])|[wW](?=[^wW])"
 )
 _PLAIN = re.compile(rf"(?:{_PLAIN_CHAR})+")
 _PLAIN_WORDS = re.compile(rf"(?:{_PLAIN_CHAR})+(?: (?:{_PLAIN_CHAR})+)*")
@@ -256,6 +257,13 @@ class MarkdownReader:
         cue = self._cues.read_label(window, at, ended)
         return cue if cue != 0 else self._links.label(window, at, ended, self._out.tail)
 
+    def _read_source(self, window: str, at: int, ended: bool) -> Step:
+        step = citations.source(window, ended)
+        return step if step != 0 or window[0] != "【" else self._cues.read(window, at, ended)
+
+    def _read_raised(self, window: str, at: int, ended: bool) -> Step:
+        return int(citations.is_note(self._out.tail, in_tag=False))
+
     def _read_label_end(self, window: str, at: int, ended: bool) -> Step:
         step = self._markup.end_cdata(window, ended)
         if step != 0:
@@ -319,7 +327,9 @@ _INLINE_MARKS: dict[str, _Reader] = {
     "<": MarkdownReader._read_tag,
     "$": lambda reader, *text: reader._formulas.read_dollar(*text),
     "&": MarkdownReader._read_entity,
-    **dict.fromkeys("(（【", lambda reader, *text: reader._cues.read(*text)),
+    **dict.fromkeys("(（", lambda reader, *text: reader._cues.read(*text)),
+    **dict.fromkeys(citations.SOURCES, MarkdownReader._read_source),
+    **dict.fromkeys(citations.RAISED, MarkdownReader._read_raised),
     "|": MarkdownReader._read_pipe,
     **dict.fromkeys("*_~", MarkdownReader._read_emphasis),
     **dict.fromkeys("hHwW", MarkdownReader._start_address),

@@ -26,6 +26,7 @@ from realtime_tts.text.formulas import FormulaReader
 from realtime_tts.text.links import AddressReader, LinkReader
 from realtime_tts.text.marks import Emphasis, Step, run_length
 from realtime_tts.text.markup import MarkupReader
+from realtime_tts.text.spans import Piece
 from realtime_tts.text.speech_writer import Gap, SpeechWriter
 
 _UNREAD = rf"\s{EMOJI}{INVISIBLE}{ZERO_WIDTH_JOINER}"
@@ -158,11 +159,14 @@ class MarkdownReader:
     # --- in a line ---------------------------------------------------------------------------
 
     def _read_inline(self, window: str, at: int, ended: bool) -> Step:
-        if self._cell_start and not window[0].isspace():
+        step: Step = 0
+        if window[0] in marks.CHECKS and (self._cell_start or self._bullet):
+            step = self._read_check(window, at, ended)
+        elif self._cell_start and not window[0].isspace():
             step = marks.rule_cell(window, ended)
-            if step != 0:
-                return step
-            self._cell_start = False
+            self._cell_start = step != 0
+        if step != 0:
+            return step
         plain = (_PLAIN if self._table else _PLAIN_WORDS).match(window)
         if plain:
             return self._say(plain.group(), at)
@@ -172,6 +176,15 @@ class MarkdownReader:
             step = reader(self, window, at, ended)
         is_text = step == 0 and self._mode is _Mode.INLINE
         return self._say(window[0], at) if is_text else step
+
+    def _read_check(self, window: str, at: int, ended: bool) -> Step:
+        """Read a mark that is all that a cell has, or a list's item behind a colon."""
+        if not self._cell_start and not self._out.tail.rstrip(" ").endswith(":"):
+            return 0
+        step = marks.check(window, ended)
+        if step:
+            self._out.replace(Piece(marks.CHECKS[window[0]], at, at + 1))
+        return step
 
     def _say(self, text: str, at: int) -> int:
         self._after_emoji = False
@@ -210,7 +223,8 @@ class MarkdownReader:
             cue = self._cues.read(window, at, ended)
             if cue != 0:
                 return cue
-        run = self._emphasis.decide(window, self._out.tail, ended)
+        closes_cue = self._emphasis.is_open(window[0]) and self._cues.end == at
+        run = self._emphasis.decide(window, ")" if closes_cue else self._out.tail, ended)
         if run is None:
             return None
         return self._say(window[: run.length], at) if run.is_text else run.length

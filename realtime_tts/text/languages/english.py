@@ -263,6 +263,8 @@ ENGLISH = Language(
         "∑": "sum of",
         "∆": "delta",
         "∞": "infinity",
+        "✓": "yes",
+        "✗": "no",
         "♭": "flat",
         "♯": "sharp",
         "≈": "approximately",

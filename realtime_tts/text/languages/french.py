@@ -154,6 +154,8 @@ FRENCH = Language(
         "√": "racine de",
         "π": "pi",
         "∞": "infini",
+        "✓": "oui",
+        "✗": "non",
         "∫": "intégrale de",
         "∑": "somme de",
         "♭": "bémol",

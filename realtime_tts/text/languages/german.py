@@ -179,6 +179,8 @@ GERMAN = Language(
         "√": "Wurzel aus",
         "π": "Pi",
         "∞": "unendlich",
+        "✓": "ja",
+        "✗": "nein",
         "∫": "Integral von",
         "∑": "Summe von",
         "♭": "Be",

@@ -177,6 +177,8 @@ SPANISH = Language(
         "√": "raíz de",
         "π": "pi",
         "∞": "infinito",
+        "✓": "sí",
+        "✗": "no",
         "∫": "integral de",
         "∑": "suma de",
         "♭": "bemol",

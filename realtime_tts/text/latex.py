@@ -86,11 +86,11 @@ def command(text: str, ended: bool, in_formula: bool = False) -> tuple[int, str]
 
 def _script(text: str, ended: bool, in_formula: bool) -> tuple[int, str] | None:
     """Read a power or an index in braces as one without them: x^{2}, x^{n+1}, a_{n}."""
+    if not ended and _OPEN_DEGREE.match(text):
+        return None
     degree = _DEGREE.match(text)
     if degree is not None:
         return degree.end(), "°"
-    if not ended and _OPEN_DEGREE.match(text):
-        return None
     group = _group(text, 1)
     if group == "" and in_formula and text[1:2].isalnum():
         group = text[1]

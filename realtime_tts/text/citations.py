@@ -1,6 +1,7 @@
 """Marks that cite a source, `It is so.[1]`, which are not read.
 
 The text around a number in brackets tells them from content: `items[1]`, `see [1]`, `[1] First`.
+Raised numbers are notes, too (`so.³`), unless they are powers.
 """
 
 from __future__ import annotations
@@ -8,8 +9,20 @@ from __future__ import annotations
 import re
 
 from realtime_tts.text.characters import is_word_character
+from realtime_tts.text.marks import Step
 
+SOURCES, RAISED = "【\ue200", "⁰¹²³⁴⁵⁶⁷⁸⁹"
+"""The characters that begin the marks of tools, and those of raised numbers."""
+RAISING = str.maketrans("0123456789-", f"{RAISED}⁻")
 _MARK = re.compile(r"[1-9]\d{0,2}(?:(?:, ?|[-–])[1-9]\d{0,2})*")
+_DOUBLED = re.compile(r"\[([^][]+)\]")
+_TOOL = re.compile(r"cite_(?:start|end)|(?:cite|citation|source): ?\d[\d., -]*")
+_SOURCE = re.compile(r"【\d[\d:]*†[^】\n]{0,80}】|\ue200[^\ue201\n]{0,200}\ue201")
+"""Marks of tools that search: `[cite: 1, 2]`, `【4†source】`, and one in private characters."""
+_OPEN_SOURCE = re.compile(r"【(?:\d[\d:]*(?:†[^】\n]{0,80})?)?\Z|\ue200[^\ue201\n]{0,200}\Z")
+_CLOSED = re.compile(r"[.,;:!?…。，；：！？][\"'”’»)]?\Z|[\"”»]\Z")
+_LONG_WORD = re.compile(r"(?<!\d )(?<![^\W_])[^\W\d_]{4,}\Z")
+"""A word that is no symbol, nor a unit behind a number: 20 meter²."""
 _SENTENCE = re.compile(r"[.!?…。！？][\"'”’»)]* ?\Z")
 _CLAUSE = re.compile(r"[,;”»，；]\Z")
 _QUOTATION = re.compile(r"[\w.!?…)][\"“’‘] ?\Z")
@@ -18,7 +31,7 @@ _ASIDE = re.compile(r"(?:\A|[\s\"“„])\([^()\n]*\) ?\Z")
 """Parentheses behind a space are prose; behind a word they are a call: split(",")[1]."""
 _TOKEN = re.compile(r"([^\s(\"“‘«„*]+) ?\Z")
 _NUMBER = re.compile(r"[$€£]?\d+(?:[.,]\d+)*%?|[%€]")
-_OPERATED = re.compile(r" ?[(=+*/<>-]")
+_OPERATED = re.compile(r" ?(?:[(=+*/>-]|<(?!/))")
 _WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*")
 _INNER_CAPITAL = re.compile(r"[a-z][A-Z]")
 _LISTS = frozenset(
@@ -43,6 +56,11 @@ def is_citation(label: str, before: str, behind: str, ended: bool) -> bool | Non
 
     `before`, `behind`: the text around them; before them at least its last word.
     """
+    if _TOOL.fullmatch(label):
+        return True
+    doubled = _DOUBLED.fullmatch(label)
+    if doubled is not None:
+        label = doubled.group(1)
     if not _MARK.fullmatch(label) or is_word_character(behind[:1]) or behind[:1] == "(":
         return False
     spaced = before[-1:] == " "
@@ -51,8 +69,24 @@ def is_citation(label: str, before: str, behind: str, ended: bool) -> bool | Non
     if not _cites(before, spaced):
         return False
     if spaced:
-        return behind[:1] in ("", *"\n.,;!?[)。，")
-    return None if behind == " " and not ended else not _OPERATED.match(behind)
+        return doubled is not None or behind[:1] in ("", *"\n.,;!?[)。，")
+    return None if behind in (" ", "<") and not ended else not _OPERATED.match(behind)
+
+
+def source(text: str, ended: bool) -> Step:
+    """Read a mark at the beginning that only tools write; return its length."""
+    match = _SOURCE.match(text)
+    if match is not None:
+        return match.end()
+    return None if not ended and _OPEN_SOURCE.match(text) else 0
+
+
+def is_note(before: str, *, in_tag: bool) -> bool:
+    """Return whether a raised number is the mark of a note, and not a power.
+
+    `in_tag`: it stands between tags, `<sup>2</sup>`, which also raise a note behind a word.
+    """
+    return bool(_CLOSED.search(before) or (in_tag and _LONG_WORD.search(before)))
 
 
 def _last_word(text: str) -> str:

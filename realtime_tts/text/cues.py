@@ -32,6 +32,8 @@ class CueReader:
     def __init__(self, writer: SpeechWriter, on_style: Callable[[str], None]) -> None:
         self._out = writer
         self._on_style = on_style
+        self.end = -1
+        """The offset behind the last cue."""
 
     def read(self, window: str, at: int, ended: bool) -> Step:
         """Return the length of the cue that a star, underscore or parenthesis begins; 0 for
@@ -40,7 +42,7 @@ class CueReader:
             return 0 if ended else None
         step = read_cue(window, self._out.tail, ended)
         if step:
-            self._out.gap(Gap.TAG, at, step)
+            self._leave_out(at, step)
         return step
 
     def read_label(self, window: str, at: int, ended: bool) -> Step:
@@ -55,8 +57,12 @@ class CueReader:
         cue = window[1 : step - 1].lower()
         if _WORD.findall(cue)[-1:] and _WORD.findall(cue)[-1] in words.SPOKEN_SO:
             self._on_style(cue)
-        self._out.gap(Gap.TAG, at, step)
+        self._leave_out(at, step)
         return step
+
+    def _leave_out(self, at: int, length: int) -> None:
+        self._out.gap(Gap.TAG, at, length)
+        self.end = at + length
 
     def waits(self, window: str) -> bool:
         """Return whether the window is an incomplete cue, which is never spoken, however long its

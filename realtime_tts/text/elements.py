@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 HIDDEN = frozenset(
-    "think thinking tool_call tool_calls tool_response tool_result function_call function_calls "
-    "script style template svg".split()
+    "think thinking thought thoughts reasoning scratchpad reflection antthinking tool_call "
+    "tool_calls tool_response tool_result function_call function_calls script style "
+    "template svg".split()
 )
 """Elements whose content is not spoken."""
 BLOCKS = frozenset(

@@ -12,6 +12,7 @@ Decisions (`markdown.py` carries them out):
 | footnotes `[^1]`, citations `so.[1]`, numbered references `[1](target)` | nothing |
 | addresses with `https://`, `http://` or `www.` | the host, which a listener can use |
 | tables | the cells of a row, separated by commas |
+| check marks alone in a cell, or behind a list's colon | `✓`, `✗`, which the normalizer reads |
 | emoji, variation selectors, invisible formatting characters | nothing |
 | runs of white space | one space, or one or two newlines |
 | tags: `<b>`, `<expression value="excited"/>`, comments | nothing; `markup.py` has what they do |

@@ -59,7 +59,9 @@ class LinkReader:
         if behind[:1] != "(":
             return 0
         self._label_ends.append(at + end)
-        return end if label.isdigit() else 1  # a number is a reference, which is not read
+        return (
+            end if label.strip("[]").isdigit() else 1
+        )  # a number is a reference, which is not read
 
     def left_of_label(self, at: int) -> int | None:
         """Return how far the end of the innermost label is; None outside labels."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from enum import StrEnum
 
-from realtime_tts.text import latex, marks
+from realtime_tts.text import citations, marks
 from realtime_tts.text.characters import (
     EMOJI,
     EMOJI_PATTERN,
@@ -22,6 +22,7 @@ from realtime_tts.text.characters import (
 )
 from realtime_tts.text.cues import CueReader
 from realtime_tts.text.fences import Fence
+from realtime_tts.text.formulas import FormulaReader
 from realtime_tts.text.links import AddressReader, LinkReader
 from realtime_tts.text.marks import Emphasis, Step, run_length
 from realtime_tts.text.markup import MarkupReader
@@ -31,12 +32,12 @@ from realtime_tts.text.speech_writer import Gap, SpeechWriter
 _UNREAD = rf"\s{EMOJI}{INVISIBLE}{ZERO_WIDTH_JOINER}"
 # h and w may start an address: not within an English word, nor where http and www cannot follow.
 _PLAIN_CHAR = (
-    rf"[^\\^`*_~\[\]!<|&$(（【hHwW{_UNREAD}]|(?<=[A-Za-z])[hHwW]|[hH](?=[^tT])|[wW](?=[^wW])"
+    rf"[^\\^`*_~\[\]!<|&$(（{citations.SOURCES}{citations.RAISED}hHwW{_UNREAD}]"
+    r"|(?<=[A-Za-z])[hHwW]|[hH](?=[^tT])|[wW](?=[^wW])"
 )
 _PLAIN = re.compile(rf"(?:{_PLAIN_CHAR})+")
 _PLAIN_WORDS = re.compile(rf"(?:{_PLAIN_CHAR})+(?: (?:{_PLAIN_CHAR})+)*")
 _PLAIN_CODE = re.compile(rf"[^`\]<>{_UNREAD}]+")
-_ESCAPABLE = frozenset("\\`*_{}[]()#+-.!|~><$%&\"',/:;=?@^")
 
 
 class _Mode(StrEnum):  # its hash, unlike Enum's, is not computed in Python
@@ -57,6 +58,7 @@ class MarkdownReader:
         self._emphasis = Emphasis()
         self._address = AddressReader(writer)
         self._links = LinkReader()
+        self._formulas = FormulaReader(writer)
         self._markup = MarkupReader(writer)
         self._cues = CueReader(writer, self._markup.speak_so)
         self._fence = Fence("```")
@@ -69,7 +71,7 @@ class MarkdownReader:
         self._emphasis.clear()
         self._links.begin_line()
         self._bullet = False  # a list mark was read
-        self._formula = False  # in a formula between single dollar signs
+        self._formulas.begin_line()
         self._table = False
         self._cell_start = False
 
@@ -110,7 +112,9 @@ class MarkdownReader:
 
     def _read_line_start(self, window: str, at: int, ended: bool) -> Step:
         char = window[0]
-        if char == "\n" or char.isspace() or INVISIBLE_PATTERN.match(char):
+        if char == "\n":
+            self._formulas.begin_paragraph()
+        if char.isspace() or INVISIBLE_PATTERN.match(char):
             return self._unread(window, at)
         step = self._line_mark(window, at, ended)
         if step == 0 and self._mode is _Mode.LINE:
@@ -155,11 +159,14 @@ class MarkdownReader:
     # --- in a line ---------------------------------------------------------------------------
 
     def _read_inline(self, window: str, at: int, ended: bool) -> Step:
-        if self._cell_start and not window[0].isspace():
+        step: Step = 0
+        if window[0] in marks.CHECKS and (self._cell_start or self._bullet):
+            step = self._read_check(window, at, ended)
+        elif self._cell_start and not window[0].isspace():
             step = marks.rule_cell(window, ended)
-            if step != 0:
-                return step
-            self._cell_start = False
+            self._cell_start = step != 0
+        if step != 0:
+            return step
         plain = (_PLAIN if self._table else _PLAIN_WORDS).match(window)
         if plain:
             return self._say(plain.group(), at)
@@ -169,6 +176,15 @@ class MarkdownReader:
             step = reader(self, window, at, ended)
         is_text = step == 0 and self._mode is _Mode.INLINE
         return self._say(window[0], at) if is_text else step
+
+    def _read_check(self, window: str, at: int, ended: bool) -> Step:
+        """Read a mark that is all that a cell has, or a list's item behind a colon."""
+        if not self._cell_start and not self._out.tail.rstrip(" ").endswith(":"):
+            return 0
+        step = marks.check(window, ended)
+        if step:
+            self._out.replace(Piece(marks.CHECKS[window[0]], at, at + 1))
+        return step
 
     def _say(self, text: str, at: int) -> int:
         self._after_emoji = False
@@ -199,47 +215,22 @@ class MarkdownReader:
         return 1
 
     def _read_emphasis(self, window: str, at: int, ended: bool) -> Step:
-        if window.startswith("_{") and is_word_character(self._out.previous):
-            return self._read_command(window, at, ended)
+        if window[0] == "_":
+            index = self._formulas.read_index(window, at, ended)
+            if index != 0:
+                return index
         if window[0] != "~" and window[1:2] != window[0] and not self._emphasis.is_open(window[0]):
             cue = self._cues.read(window, at, ended)
             if cue != 0:
                 return cue
-        run = self._emphasis.decide(window, self._out.tail, ended)
+        closes_cue = self._emphasis.is_open(window[0]) and self._cues.end == at
+        run = self._emphasis.decide(window, ")" if closes_cue else self._out.tail, ended)
         if run is None:
             return None
         return self._say(window[: run.length], at) if run.is_text else run.length
 
-    def _read_escape(self, window: str, at: int, ended: bool) -> Step:
-        if len(window) == 1:
-            return 0 if ended else None
-        if window[1] == "\n":
-            return 1
-        if window[1].isalpha():
-            return self._read_command(window, at, ended)
-        return 1 + self._say(window[1], at + 1) if window[1] in _ESCAPABLE else 0
-
-    def _read_command(self, window: str, at: int, ended: bool) -> Step:
-        r"""Read a command of LaTeX, such as `\times`."""
-        found = latex.command(window, ended)
-        if found is None or not found[0]:
-            return None if found is None else 0
-        length, said = found
-        if said.strip():
-            self._out.replace(Piece(said, at, at + length))
-        else:
-            self._out.gap(Gap.SPACE if said else Gap.TAG, at, length)
-        return length
-
-    def _read_dollar(self, window: str, at: int, ended: bool) -> Step:
-        """Read the mark of a formula, `$$` or either end of `$x$`; return 0 for money."""
-        step = latex.dollar(window, self._formula, ended)
-        if step == 1:
-            self._formula = not self._formula
-        return step
-
     def _read_entity(self, window: str, at: int, ended: bool) -> Step:
-        return self._markup.read_entity(window, at, ended)
+        return self._formulas.read_ampersand(at) or self._markup.read_entity(window, at, ended)
 
     def _read_pipe(self, window: str, at: int, ended: bool) -> Step:
         if not self._table:
@@ -279,6 +270,13 @@ class MarkdownReader:
     def _read_label(self, window: str, at: int, ended: bool) -> Step:
         cue = self._cues.read_label(window, at, ended)
         return cue if cue != 0 else self._links.label(window, at, ended, self._out.tail)
+
+    def _read_source(self, window: str, at: int, ended: bool) -> Step:
+        step = citations.source(window, ended)
+        return step if step != 0 or window[0] != "【" else self._cues.read(window, at, ended)
+
+    def _read_raised(self, window: str, at: int, ended: bool) -> Step:
+        return int(citations.is_note(self._out.tail, in_tag=False))
 
     def _read_label_end(self, window: str, at: int, ended: bool) -> Step:
         step = self._markup.end_cdata(window, ended)
@@ -334,16 +332,18 @@ _READERS: dict[_Mode, _Reader] = {
     _Mode.TARGET: MarkdownReader._read_target,
 }
 _INLINE_MARKS: dict[str, _Reader] = {
-    "\\": MarkdownReader._read_escape,
-    "^": MarkdownReader._read_command,
+    "\\": lambda reader, *text: reader._formulas.read_backslash(*text),
+    "^": lambda reader, *text: reader._formulas.read_command(*text),
     "`": MarkdownReader._read_code_mark,
     "[": MarkdownReader._read_label,
     "]": MarkdownReader._read_label_end,
     "!": MarkdownReader._read_image,
     "<": MarkdownReader._read_tag,
-    "$": MarkdownReader._read_dollar,
+    "$": lambda reader, *text: reader._formulas.read_dollar(*text),
     "&": MarkdownReader._read_entity,
-    **dict.fromkeys("(（【", lambda reader, *text: reader._cues.read(*text)),
+    **dict.fromkeys("(（", lambda reader, *text: reader._cues.read(*text)),
+    **dict.fromkeys(citations.SOURCES, MarkdownReader._read_source),
+    **dict.fromkeys(citations.RAISED, MarkdownReader._read_raised),
     "|": MarkdownReader._read_pipe,
     **dict.fromkeys("*_~", MarkdownReader._read_emphasis),
     **dict.fromkeys("hHwW", MarkdownReader._start_address),

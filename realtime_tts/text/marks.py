@@ -115,6 +115,18 @@ def rule_cell(text: str, ended: bool) -> Step:
     return len(cell) if "-" in cell and (not rest or rest[0] in "|\n") else 0
 
 
+CHECKS = dict.fromkeys("✅✔☑✓", "✓") | dict.fromkeys("❌✖☒✗✘", "✗")
+"""The marks that answer a question with yes or no, and the sign that is read for each."""
+
+
+def check(text: str, ended: bool) -> Step:
+    """Read such a mark at the end of a line or of a table's cell."""
+    rest = text[1:].lstrip(" \t\ufe0f")
+    if not rest and not ended:
+        return None
+    return len(text) - len(rest) if not rest or rest[0] in "|\n" else 0
+
+
 _BEFORE_OPENING = frozenset("([{<\"'“‘«„—–-/:")  # emphasis may begin right after one of these
 _LONGEST_MARK = 3  # ***both***
 

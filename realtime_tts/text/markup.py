@@ -9,6 +9,7 @@ from enum import StrEnum
 from html import unescape
 
 from realtime_tts.text.characters import EMOJI_PATTERN, INVISIBLE_PATTERN, is_word_character
+from realtime_tts.text.citations import RAISING, is_note
 from realtime_tts.text.directions import AS_THE_SESSION, Change, SayAs, Voicing
 from realtime_tts.text.elements import BLOCKS, CELLS, HIDDEN, INLINE, VOICING
 from realtime_tts.text.marks import MAX_HELD_CHARACTERS, Step
@@ -26,6 +27,8 @@ _KINDS = frozenset(
     "money".split()
 )
 _INNER_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+_RAISED = re.compile(r"(?P<number>-?\d{1,3}|[nk])</\s*sup\s*>", re.I)
+_OPEN_RAISED = re.compile(r"(?:-?\d{0,3}|[nk])(?:<(?:/\s*(?:s(?:up?)?)?\s*)?)?\Z", re.I)
 _MAIL = re.compile(r"<(?P<address>[\w.+-]+@[\w.-]+)>")
 _OPEN_MAIL = re.compile(r"<[\w.+-]+(?:@[\w.-]*)?\Z")
 _OPEN_PAUSE = re.compile(r"</?(?:b(?:r(?:e(?:a(?:k(?:[\s/>].*)?)?)?)?)?)?\Z", re.I | re.S)
@@ -171,6 +174,8 @@ class MarkupReader:
     def _carry_out(self, tag: Tag, window: str, at: int, ended: bool) -> Step:
         if tag.name in _CONTENTS and not tag.ends and not tag.alone:
             return self._read_element(tag, window, at, ended)
+        if tag.name == "sup" and not tag.ends and self._is_raised():
+            return self._read_raised(tag.length, window, at, ended)
         if tag.name in HIDDEN and not (tag.ends or tag.alone or self._is_named()):
             self._hidden = tag.name
         if tag.name == "break" and not tag.ends:
@@ -239,6 +244,22 @@ class MarkupReader:
         else:
             return tag.length
         return end[1]
+
+    def _is_raised(self) -> bool:
+        """Return whether what is raised here may be a power, or a note."""
+        return bool(self._out.previous) and not self._out.previous.isspace()
+
+    def _read_raised(self, start: int, window: str, at: int, ended: bool) -> Step:
+        """Read a raised number: the power of 10<sup>6</sup>, but not a note."""
+        match = _RAISED.match(window, start)
+        if match is None:
+            return None if not ended and _OPEN_RAISED.match(window, start) else start
+        if not is_note(self._out.tail, in_tag=True):
+            first, last = match.span("number")
+            raised = match["number"].translate(RAISING)
+            said = f"^{raised}" if raised.isalpha() else raised
+            self._out.replace(Piece(said, at + first, at + last))
+        return match.end()
 
     def _respelling(self, attributes: dict[str, str]) -> str | None:
         """Return what a `<phoneme>` spells in letters; None for other alphabets."""

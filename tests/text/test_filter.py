@@ -163,6 +163,35 @@ def test_every_case_is_the_same_in_pieces(text: str, size: int) -> None:
 FRAGMENTS = [
     *["*", "**", "***", "_", "__", "~", "~~", "`", "``", "```", "~~~"],
     *["\n", "\n\n", " ", "  ", "\t", "\n  ", "#", "# ", "- ", "-", "---", "===", "> ", "+ ", "• "],
+    *[
+        "\\(",
+        "\\)",
+        "\\[",
+        "\\]",
+        "$",
+        "$$",
+        "\\sin",
+        "\\begin{a}",
+        "^\\circ",
+        "_1",
+        "&",
+        "\\,",
+        "\\int",
+    ],
+    *[
+        "【4†s】",
+        "【",
+        "†",
+        "[cite: 1]",
+        "[[1]]",
+        "³",
+        "<sup>",
+        "2</sup>",
+        "</sup>",
+        "✅",
+        "❌",
+        "*(sighs)*",
+    ],
     *["[", "]", "(", ")", "](", "![", "[x] ", "[^1]", "[1](", "\\", "<", ">", "<br>", "<br"],
     *[
         "http",
@@ -189,6 +218,7 @@ markdown = st.lists(
 @examples(600)
 @given(markdown, st.lists(st.integers(1, 9), min_size=1, max_size=4))
 @example("![\\\nwww.-   ,![x] (](!", [1])
+@example("^\\circhello", [1])
 def test_any_split_of_any_text_gives_the_pieces_of_the_whole(text: str, sizes: list[int]) -> None:
     whole, pieces = feed_all(text, [len(text) or 1]), feed_all(text, sizes)
     assert spoken(pieces) == spoken(whole)

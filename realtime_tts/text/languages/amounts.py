@@ -71,10 +71,8 @@ class AmountWords:
             return (end if match["per"] else match.end()), ""
         for part in match["per"].split("/")[1:]:
             unit = lang.divisors.get(part) or (lang.units[part].one if part in lang.units else "")
-            if part[0].isdecimal():  # 12,5 €/100 g
-                name = part.lstrip("0123456789")
-                many = lang.units[name.strip()].many
-                unit = f"{self._plain(part.removesuffix(name))}{' ' if lang.spaced else ''}{many}"
+            if part[0].isdecimal():
+                unit = self._many(part)
             longer = 2 if match["currency"] else 3 if match["unit"] else len(part)
             if not unit and part.islower() and len(part) > longer:
                 unit = part
@@ -84,6 +82,13 @@ class AmountWords:
             words += f"{space}{lang.per}{space}{unit}"
             end += len(part) + 1
         return end, words
+
+    def _many(self, part: str) -> str:
+        """Read what a price is for: 12,5 €/100 g, $3/1M tokens."""
+        name = part.lstrip("0123456789,")
+        number, name = part.removesuffix(name), name.strip()
+        noun = self.language.scales.get(name) or self.language.units.get(name)
+        return self._counted(number, noun) if noun else self._number(number)
 
     def _currency(self, sign: str) -> Currency | None:
         return self.language.currencies.get("¥" if sign == "￥" else sign)

@@ -44,7 +44,7 @@ CHINESE = Language(
         "|TB 太字节|Mbps 兆比特每秒|Hz 赫兹|MHz 兆赫|GHz 吉赫|W 瓦|kW 千瓦|MW 兆瓦|kWh 千瓦时"
         "|V 伏|A 安|mAh 毫安时|dB 分贝|kcal 千卡|kJ 千焦"
         "|M/s 兆每秒|MB/s 兆字节每秒|Mb/s 兆比特每秒|hPa 百帕|bar 巴"
-        "|μg 微克|µg 微克|μmol 微摩尔|kPa 千帕|Ah 安时|mmol 毫摩尔|mmol/L 毫摩尔每升"
+        "|μg 微克|µg 微克|μmol 微摩尔|kPa 千帕|Ah 安时|mmol 毫摩尔|mol 摩尔|mmol/L 毫摩尔每升"
         "|N·m 牛米|Nm 牛米",
     ),
     scales=tables.nouns(tables.invariable, "万 万|亿 亿"),
@@ -61,6 +61,10 @@ CHINESE = Language(
         "√": "根号",
         "π": "派",
         "∞": "无穷大",
+        "✓": "是",
+        "✗": "否",
+        "∫": "积分",
+        "∑": "求和",
         "♭": "降",
         "♯": "升",
         "≤": "小于等于",

@@ -115,7 +115,7 @@ _UNITS = (
         "|MWh megawatt hour|bpm beat per minute|fps frame per second|KiB kibibyte|MiB mebibyte"
         "|GiB gibibyte|Gb gigabit|Mb megabit|kb kilobit|Kbps kilobit per second|req request"
         "|pts point|kms kilometer|kgs kilogram|MP megapixel|yds yard|cal calorie|bps basis point"
-        "|hPa hectopascal|mbar millibar|pg picogram|ng nanogram|mmol millimole"
+        "|hPa hectopascal|mbar millibar|pg picogram|ng nanogram|mmol millimole|mol mole"
         "|IU international unit|mIU milli-international unit"
         "|cm³ cubic centimeter|cm3 cubic centimeter|mm² square millimeter"
         "|px pixel",
@@ -263,6 +263,8 @@ ENGLISH = Language(
         "∑": "sum of",
         "∆": "delta",
         "∞": "infinity",
+        "✓": "yes",
+        "✗": "no",
         "♭": "flat",
         "♯": "sharp",
         "≈": "approximately",

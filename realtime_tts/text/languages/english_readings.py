@@ -23,6 +23,12 @@ def date(match: re.Match[str]) -> str | None:
     return say.date(day, month, int(year) if year else None, "")
 
 
+def scaled(match: re.Match[str]) -> str:
+    """Read 10K-20K."""
+    scale = "million" if match["scale"] == "M" else "thousand"
+    return f"{say.decimal(match['one'])} to {say.decimal(match['two'])} {scale}"
+
+
 def date_range(match: re.Match[str]) -> str | None:
     """Read 10/31-11/2, but not 1/2-3/4."""
     days = [tuple(map(int, match[name].split("/"))) for name in ("first", "second")]

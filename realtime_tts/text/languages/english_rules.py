@@ -269,6 +269,10 @@ RULES = (
     ),
     rule(r"(?P<n>\d+(?:\.\d+)?)[eE](?P<sign>[-−+])(?P<power>\d{1,3})(?![\w-])", read.scientific),
     rule(r"(?P<n>\d+\.\d+)e(?P<sign>)(?P<power>\d{1,3})(?![\w-])", read.scientific),
+    rule(
+        r"(?P<one>\d+(?:\.\d+)?)(?P<scale>[kKM])[-–](?P<two>\d+(?:\.\d+)?)(?P=scale)(?!\w)",
+        read.scaled,
+    ),
     rule(r"(?!3M)(?P<n>\d+(?:\.\d+)?)M(?!\w)", lambda m: f"{say.decimal(m['n'])} million"),
     rule(
         r"(?P<n>\d+(?:\.\d+)?)(?:bn|(?<=\.\d)B|(?<=\.\d\d)B)(?!\w)",

@@ -54,7 +54,7 @@ _UNITS = (
         "|Gbit/s gigabit par seconde|pts point|mAh milliampère-heure|Mpx mégapixel"
         "|mmHg millimètre de mercure|bpm battement par minute"
         "|L/100_km litre aux cent kilomètres|l/100_km litre aux cent kilomètres"
-        "|Nm newton-mètre|kVA kilovoltampère|kms kilomètre|Ah ampère-heure|mmol millimole"
+        "|Nm newton-mètre|kVA kilovoltampère|kms kilomètre|Ah ampère-heure|mmol millimole|mol mole"
         "|j jour|cp comprimé"
         "|M€ million d'euros|M_€ million d'euros|Md€ milliard d'euros",
     )
@@ -154,6 +154,10 @@ FRENCH = Language(
         "√": "racine de",
         "π": "pi",
         "∞": "infini",
+        "✓": "oui",
+        "✗": "non",
+        "∫": "intégrale de",
+        "∑": "somme de",
         "♭": "bémol",
         "♯": "dièse",
     }

@@ -74,7 +74,7 @@ _UNITS = (
         "|Mbit/s Megabit pro Sekunde|MBit/s Megabit pro Sekunde"
         "|MB/s Megabyte pro Sekunde|dB Dezibel|bar Bar|hPa Hektopascal|Stk Stück|Stk. Stück"
         "|‰ Promille|kJ Kilojoule|Gbit/s Gigabit pro Sekunde|GBit/s Gigabit pro Sekunde"
-        "|Nm Newtonmeter|mmol Millimol|fps Bilder pro Sekunde|bpm Schläge pro Minute"
+        "|Nm Newtonmeter|mmol Millimol|mol Mol|fps Bilder pro Sekunde|bpm Schläge pro Minute"
         "|mmHg Millimeter Quecksilbersäule"
         "|Zi Zimmer|Zi. Zimmer"
         "|Pck. Päckchen|Pck Päckchen",
@@ -179,6 +179,10 @@ GERMAN = Language(
         "√": "Wurzel aus",
         "π": "Pi",
         "∞": "unendlich",
+        "✓": "ja",
+        "✗": "nein",
+        "∫": "Integral von",
+        "∑": "Summe von",
         "♭": "Be",
         "♯": "Kreuz",
     }

@@ -70,6 +70,7 @@ class Patterns:
         prefixes = [name for name in language.currencies if len(name) > 1 and name.endswith("$")]
         behind = [*codes, *language.behind_money]
         self.money_heads = frozenset([*codes, *(name.rstrip("$") for name in prefixes)])
+        many = rf"(?(currency)1(?:0{{0,2}}[kKM]|00+|(?:,000)+){self._end}|{_NEVER})"  # $3/1M tokens
         self.quantity = re.compile(
             rf"(?P<sign>[{MINUS}+±])?"
             rf"(?P<currency>{_any(prefixes)}|[{SIGNS}]|(?:{_any(codes)})(?= ))?"
@@ -81,7 +82,7 @@ class Patterns:
             rf"(?(currency)(?: (?P<behind>{_any(behind)}){self._end})?"
             rf"|(?:{_SPACE}(?P<unit>{_any(units)}){self._end}|{_SPACE}(?P<percent>%)"
             rf"|(?P<degrees>°)(?![A-Za-z]))?)"
-            rf"(?P<per>(?:/(?:{spaced}|10+ ?(?:g|km|m[lL])|[^\W\d_]+[²³23]?))+{self._end})?"
+            rf"(?P<per>(?:/(?:{spaced}|10+ ?(?:g|km|m[lL])|{many}|[^\W\d_]+[²³23]?))+{self._end})?"
         )
         self.behind_fraction = re.compile(
             rf"{_SPACE}(?:%|(?P<unit>{_any(language.units)}){self._end})"

@@ -34,9 +34,11 @@ _OPERAND = re.compile(
 )
 _SPACED = frozenset("-−/±:")
 _OPERATOR = re.compile(rf"[-+=×÷*/−±:] ?(?=[\d√π({SIGNS}]|[−±-]\d|[A-Za-z](?![A-Za-z0-9_]))")
-_OPEN_OPERATOR = re.compile(r"[-+=×÷*/−±:] ?(?:[A-Za-z]{1,3}|[−±-])?\Z")
-_BETWEEN = re.compile(rf"[+=×] (?=[^\W_]|[{SIGNS}])|=(?=[A-Za-z]{{2,3}}(?![A-Za-z0-9_])|\d)")
-"""Signs between words: y = mx + b; in a formula, E=mc²; and in a setting, size=30."""
+_OPEN_OPERATOR = re.compile(r"[-+=×÷*/−±:] ?(?:[A-Za-z]{1,3}|[−±-]?\.?)?\Z")
+_BETWEEN = re.compile(
+    rf"[+=×] (?=[-−]?(?:[^\W_]|[{SIGNS}]|\.\d))|=(?=[A-Za-z]{{2,3}}(?![A-Za-z0-9_])|\.?\d)"
+)
+"""Signs between words: total = -5; in a formula, E=mc²; and in a setting, size=30."""
 _COMPARED = re.compile(rf"(?P<sign>[<>~]=?) ?(?=[-−+]?[{SIGNS}]?\.?\d)")
 _OPEN_COMPARED = re.compile(rf"[<>~]=? ?[-−+]?[{SIGNS}]?\.?\Z")
 _IN_CODE = re.compile(r"(?P<sign>={2,3}|!={1,2}|[<>]=|[-+*]=)(?:(?P<spaced> )|(?=[\w\"'(\[-]))")
@@ -168,9 +170,8 @@ class SignReader:
         lang, sign = self._language, match["sign"]
         if sign[0] in _COMPARED_IN_CODE:
             words = {**lang.signs, **lang.operators}[_COMPARED_IN_CODE[sign[0]]]
-        else:
-            words = f"{lang.operators[sign[0]]} {lang.operators['=']}"
-        return Reading(len(sign), words)
+            return Reading(len(sign), words)
+        return Reading(len(sign), f"{lang.operators[sign[0]]} {lang.operators['=']}")
 
     def _key(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
         is_key = (is_pound if text[at] == "#" else is_star)(text[at:], before, ended)
@@ -325,8 +326,7 @@ class SignReader:
         if char == ":" and not following.isdecimal():
             return _NONE
         if char == "." and (letters := country(text, at + 1)) and not is_file(token):
-            space = " " if lang.spaced else ""
-            return Reading(3, lang.addresses["."] + space + letters.upper())
+            return Reading(3, lang.addresses["."] + " " * lang.spaced + letters.upper())
         return Reading(1, lang.addresses[char])
 
     def _slash(self, text: str, at: int, before: str) -> Reading:

@@ -59,7 +59,7 @@ _UNITS = (
         "|kWh kilovatio hora|Hz hercio|kHz kilohercio|MHz megahercio|GHz gigahercio|kB kilobyte"
         "|MB megabyte|GB gigabyte|TB terabyte|Mbps megabit por segundo"
         "|Mb/s megabit por segundo|Gb/s gigabit por segundo|Mbit/s megabit por segundo"
-        "|Mb megabit|Gb gigabit|Nm newton metro|mmol milimol|MB/s megabyte por segundo"
+        "|Mb megabit|Gb gigabit|Nm newton metro|mmol milimol|mol mol|MB/s megabyte por segundo"
         "|Gbps gigabit por segundo|mAh miliamperio hora|lpm latido por minuto|pts punto"
         "|mmHg milímetro de mercurio|fps fotograma por segundo"
         "|dB decibelio|CV caballo|l/100_km litro a los cien kilómetros"
@@ -177,6 +177,10 @@ SPANISH = Language(
         "√": "raíz de",
         "π": "pi",
         "∞": "infinito",
+        "✓": "sí",
+        "✗": "no",
+        "∫": "integral de",
+        "∑": "suma de",
         "♭": "bemol",
         "♯": "sostenido",
     }

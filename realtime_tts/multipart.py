@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import python_multipart
 from python_multipart.exceptions import FormParserError
-from python_multipart.multipart import Field, File
+from python_multipart.multipart import Field, File, FormParser, parse_options_header
 
 Put = Callable[[str, bytes, bool], None]
 """Gets the name of a field, its content, and whether it is a file. May raise anything but a
@@ -23,6 +22,16 @@ def read_form(body: bytes, content_type: str, put: Put, *, most_bytes: int) -> N
     Raises BadForm. A hostile form costs seconds of Python.
     """
 
+    kind, options = parse_options_header(content_type.encode("latin-1", "replace"))
+    if kind != b"multipart/form-data":
+        raise BadForm(f"expected a form as multipart/form-data, got {content_type[:80]!r}")
+    if not (boundary := options.get(b"boundary")):
+        raise BadForm(
+            f"the Content-Type {content_type[:80]!r} has no boundary: let the HTTP library that "
+            "makes the form set this header"
+        )
+    whole = False
+
     def on_field(field: Field) -> None:
         put(_name(field.field_name), field.value or b"", False)
 
@@ -30,15 +39,21 @@ def read_form(body: bytes, content_type: str, put: Put, *, most_bytes: int) -> N
         file.file_object.seek(0)
         put(_name(file.field_name), file.file_object.read(), True)
 
-    headers = {"Content-Type": content_type.encode("latin-1", "replace")}
+    def on_end() -> None:
+        nonlocal whole
+        whole = True
+
+    config = {"MAX_MEMORY_FILE_SIZE": most_bytes}
     try:
-        parser = python_multipart.create_form_parser(
-            headers, on_field, on_file, config={"MAX_MEMORY_FILE_SIZE": most_bytes}
+        parser = FormParser(
+            "multipart/form-data", on_field, on_file, on_end, boundary=boundary, config=config
         )
         parser.write(body)
         parser.finalize()
     except (FormParserError, ValueError) as error:
         raise BadForm(f"not a valid multipart/form-data body: {error}") from None
+    if not whole:
+        raise BadForm("the form ends before its last boundary: it was cut off, or made wrong")
 
 
 def _name(raw: bytes | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import secrets
@@ -46,6 +47,13 @@ def write(unfinished: Path, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+
+
+def discard(unfinished: Path) -> None:
+    """Remove a file that was not linked, if it is there. One that cannot be removed stays until
+    `unfinished_in` finds it abandoned: what went wrong before it is what has to be told."""
+    with contextlib.suppress(OSError):  # a folder that is read-only says so of no file, too
+        unfinished.unlink()
 
 
 def link(unfinished: Path, place: Path) -> None:

@@ -129,9 +129,12 @@ class Usage:
     def write(self) -> None:
         """Add what was counted to the database. What another thread is writing is there, too, then.
 
-        Raises SQLAlchemyError. Then nothing was written, and the counts are kept.
+        Raises SQLAlchemyError, also if nothing was counted and the table cannot be made: so an
+        address that is wrong is told at the start. Then nothing was written, and the counts are
+        kept.
         """
         with self._writing:
+            self._make_table()
             with self._lock:
                 counted, self._counted = self._counted, {}
             if not counted:
@@ -143,7 +146,6 @@ class Usage:
                 raise
 
     def _insert(self, counted: dict[tuple[date, str], Used]) -> None:
-        self._make_table()
         with self._engine.begin() as connection:
             for (day, key_id), used in sorted(counted.items()):
                 connection.execute(self._added(day, key_id, used))
@@ -191,7 +193,6 @@ class Usage:
         """
         try:
             self.write()
-            self._make_table()
             return self._days(key_id, count)
         except sql.exc.SQLAlchemyError as error:
             raise OSError(f"the database for usage: {self._why(error)}") from None

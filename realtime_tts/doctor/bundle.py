@@ -6,6 +6,7 @@ the log that is a number, a truth value or one of a few known words; of the envi
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -50,9 +51,17 @@ def write_bundle(
     if log is not None:
         with log.open(encoding="utf-8", errors="replace") as lines:
             members["log.jsonl"] = [json.dumps(one) for one in map(log_line, lines) if one]
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as bundle:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as bundle:
         for name, lines_of_it in members.items():
             bundle.writestr(name, "".join(f"{line}\n" for line in lines_of_it))
+    try:
+        file.write_bytes(packed.getvalue())
+    except OSError as error:
+        error.filename = file  # that of a full disk names none
+        if file.is_file():
+            file.unlink()
+        raise
 
 
 def setting_lines(settings: Settings) -> Iterator[str]:

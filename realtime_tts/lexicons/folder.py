@@ -33,7 +33,15 @@ from realtime_tts.lexicons.file import (
     read_header,
 )
 from realtime_tts.logs import event
-from realtime_tts.shared_folder import NAME, link, settled, unfinished_in, write, wrong_name
+from realtime_tts.shared_folder import (
+    NAME,
+    discard,
+    link,
+    settled,
+    unfinished_in,
+    write,
+    wrong_name,
+)
 from realtime_tts.text.lexicon import Entry
 
 log = logging.getLogger(__name__)
@@ -183,7 +191,7 @@ class LexiconFolder:
                         raise _overtaken(name) from None
                     number += 1
         finally:
-            unfinished.unlink(missing_ok=True)
+            discard(unfinished)
 
     def _cannot_store(self, error: OSError) -> CannotStore:
         event(log, logging.ERROR, "lexicons.not_stored", folder=str(self.folder), why=str(error))

@@ -134,9 +134,9 @@ class GuardedHttp(Guarded, HttpToolsProtocol):
     # Giving up.
 
     def _too_slow(self) -> None:
-        if not self._in_header:
-            self._abort("slow_body")  # an answer may have begun
-        elif self._waiting_bytes:
+        if not self._in_header and (self.cycle.response_started or self.pipeline):
+            self._abort("slow_body")  # an answer has begun: to this request, or one before it
+        elif not self._in_header or self._waiting_bytes:
             self._refuse(_TOO_SLOW)
         else:
             self._abort("silent")

@@ -96,3 +96,12 @@ def not_allowed(name: str) -> NotAllowed:
 BY_CODE: dict[str, type[VoiceRequestError]] = {
     kind.code: kind for kind in VoiceRequestError.__subclasses__()
 }
+
+
+def not_written(error: OSError) -> CannotStore:
+    """Make the error for a folder of voices that cannot be written. Names no path: it is a client
+    that reads this."""
+    return CannotStore(
+        f"the server cannot write its folder of voices ({error.strerror or error}): "
+        "its operator has to look at --voices-dir"
+    )

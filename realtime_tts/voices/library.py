@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from realtime_tts.access.key import matches
 from realtime_tts.background import repeat
+from realtime_tts.shared_folder import discard
 from realtime_tts.voices import wire
 from realtime_tts.voices.encoding import VoiceWorker, WorkerLimits
 from realtime_tts.voices.errors import (
     CannotClone,
-    CannotStore,
     EncoderFailed,
     not_allowed,
     speaker_exists,
@@ -99,7 +99,7 @@ class VoiceLibrary:
                 try:
                     write_voice(path, embedding, name=name, model=model, language=language)
                 except OSError as error:
-                    raise CannotStore(f"the voice cannot be written: {error}") from None
+                    raise self.registry.cannot_store(error) from None
                 return self._add(path)
 
             return await asyncio.to_thread(write)
@@ -131,7 +131,7 @@ class VoiceLibrary:
         try:
             yield path
         finally:
-            await asyncio.to_thread(path.unlink, missing_ok=True)
+            await asyncio.to_thread(discard, path)
 
     def _add(self, path: Path, allowed: tuple[str, ...] = ("*",)) -> VoiceRecord:
         """Add a voice. Its name is checked again, because the worker has parsed untrusted input."""

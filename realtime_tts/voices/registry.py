@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from realtime_tts.logs import event
-from realtime_tts.shared_folder import link, settled, unfinished_in
-from realtime_tts.voices.errors import CannotStore, UnknownVoice, VoiceExists
+from realtime_tts.shared_folder import discard, link, settled, unfinished_in
+from realtime_tts.voices.errors import CannotStore, UnknownVoice, VoiceExists, not_written
 from realtime_tts.voices.file import (
     SUFFIX,
     CorruptVoiceError,
@@ -96,7 +96,7 @@ class Registry:
         try:
             return unfinished_in(self.folder)
         except OSError as error:
-            raise self._cannot_store(error) from None
+            raise self.cannot_store(error) from None
 
     def check_free(self, id: str) -> None:
         """Raise BadVoiceRequest if `id` cannot name a voice, or VoiceExists if it is taken."""
@@ -122,9 +122,9 @@ class Registry:
                 self.check_free(record.id)  # another server was faster
                 self._publish(unfinished, name, over=True)  # or the file there is corrupt
         except OSError as error:
-            raise self._cannot_store(error) from None
+            raise self.cannot_store(error) from None
         finally:
-            unfinished.unlink(missing_ok=True)
+            discard(unfinished)
         event(log, logging.INFO, "voice.added", voice=record.id, in_context=record.in_context)
         return self.find(record.id) or record  # nothing lists it, if a store does not answer now
 
@@ -134,11 +134,16 @@ class Registry:
         try:
             self._remove(record.path)
         except OSError as error:
-            raise self._cannot_store(error) from None
+            raise self.cannot_store(error) from None
         event(log, logging.INFO, "voice.deleted", voice=id)
 
     def update(self) -> None:
         """Load changes by other machines. Nothing to do for a folder: each look-up sees them."""
+
+    def cannot_store(self, error: OSError) -> CannotStore:
+        """Log why a voice cannot be stored or removed, and return what to tell the client."""
+        event(log, logging.ERROR, "voices.not_stored", where=str(self.folder), why=str(error))
+        return not_written(error)
 
     # Where voices are kept.
 
@@ -155,13 +160,6 @@ class Registry:
 
     def _remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)
-
-    def _cannot_store(self, error: OSError) -> CannotStore:
-        event(log, logging.ERROR, "voices.not_stored", where=str(self.folder), why=str(error))
-        return CannotStore(
-            f"the server cannot write its folder of voices ({error.strerror or error}): "
-            "its operator has to look at --voices-dir"
-        )
 
     # The index.
 

@@ -20,9 +20,12 @@ _AT_ONCE = 64
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,150}" + re.escape(SUFFIX))
 _VERSION_KEYS = "ETag", "etag", "mtime", "LastModified", "created"
 _PATIENCE = {"connect_timeout": 3, "read_timeout": 10, "retries": {"max_attempts": 2}}
-_WRITE_SECONDS = 30.0
-"""Seconds in which a store must have taken an object. Without an end, a write waits as long as the
-store does not ask for the object's content ("100 Continue"): no timeout above is for that."""
+_PROOF = {"ListObjectsV2": "IsTruncated", "PutObject": "ETag", "GetObject": "ETag"}
+"""What the answer of every S3 server to these calls has."""
+_CALL_SECONDS = 30.0
+"""Seconds in which a store must have answered a call in full. Without an end, a call waits for as
+long as an answer comes in drips, and a write for as long as the store does not ask for the object's
+content ("100 Continue"): no timeout above is for either."""
 
 
 class VoiceStore:
@@ -36,11 +39,11 @@ class VoiceStore:
         not installed, or the kind is unknown."""
         self.url = url.rstrip("/")
         options: dict[str, Any] = {"use_listings_cache": False, "skip_instance_cache": True}
-        if url.startswith("s3:"):
-            options["config_kwargs"] = _PATIENCE
         try:
             from fsspec.core import url_to_fs
 
+            if url.startswith("s3:"):
+                options |= {"config_kwargs": _PATIENCE, "session": _checking_session()}
             self._files, self._prefix = url_to_fs(self.url, **options)
         except ImportError as error:
             raise ConfigError(
@@ -57,9 +60,9 @@ class VoiceStore:
         with self._os_errors("list"):
             self._files.invalidate_cache()
             try:
-                found = self._files.ls(self._prefix, detail=True)
+                found = self._call("ls", self._prefix, detail=True)
             except FileNotFoundError:  # nothing is under the prefix yet, or there is no bucket
-                self._files.ls(self._prefix.partition("/")[0])
+                self._call("ls", self._prefix.partition("/")[0])
                 return {}
         sized = {one["name"].rpartition("/")[2]: one for one in found if one["type"] == "file"}
         return {
@@ -74,7 +77,7 @@ class VoiceStore:
         for start in range(0, len(wanted), _AT_ONCE):
             paths = {self._path(name): name for name in wanted[start : start + _AT_ONCE]}
             with self._os_errors("read"):
-                found = self._files.cat(list(paths), on_error="return")
+                found = self._call("cat", list(paths), on_error="return")
                 for one in found.values():
                     if isinstance(one, Exception) and not isinstance(one, FileNotFoundError):
                         raise one
@@ -85,22 +88,22 @@ class VoiceStore:
     def create(self, name: str, data: bytes) -> None:
         """Create an object. Raises FileExistsError if there is one with this name."""
         with self._os_errors("write"):
-            self._write(name, data, mode="create")
+            self._call("pipe_file", self._path(name), data, mode="create")
 
     def replace(self, name: str, data: bytes) -> None:
         """Write an object, replacing one with this name if there is one."""
         with self._os_errors("write"):
-            self._write(name, data)
+            self._call("pipe_file", self._path(name), data)
 
     def delete(self, name: str) -> None:
         """Delete an object, if it exists."""
         with self._os_errors("delete from"), contextlib.suppress(FileNotFoundError):
-            self._files.rm_file(self._path(name))
+            self._call("rm_file", self._path(name))
 
-    def _write(self, name: str, data: bytes, **options: Any) -> None:
+    def _call(self, method: str, *arguments: Any, **options: Any) -> Any:
         if self._files.async_impl:
-            options["timeout"] = _WRITE_SECONDS  # fsspec's own, which calls of others do not have
-        self._files.pipe_file(self._path(name), data, **options)
+            options["timeout"] = _CALL_SECONDS
+        return getattr(self._files, method)(*arguments, **options)
 
     def _path(self, name: str) -> str:
         return f"{self._prefix}/{name}"
@@ -116,6 +119,29 @@ class VoiceStore:
             silent = "it does not answer" if isinstance(error, TimeoutError) else ""
             why = str(error) or silent or type(error).__name__
             raise OSError(f"cannot {what} {self.url}: {why}") from error
+
+
+def _checking_session() -> Any:
+    """Return a session of S3 whose calls raise OSError for the success of another kind of server.
+
+    Without this, the login page of a proxy is an empty listing, and whatever is written to it is
+    taken as stored: botocore does not mind if all that should be in an answer is missing.
+    """
+    from aiobotocore.session import AioSession
+
+    def check(http_response: Any, model: Any, parsed: dict[str, Any], **_: Any) -> None:
+        status, proof = http_response.status_code, _PROOF.get(model.name)
+        deleted = model.name != "DeleteObject" or status == 204
+        if status < 300 and not (deleted and (proof is None or proof in parsed)):
+            kind = http_response.headers.get("content-type", "no content type")
+            raise OSError(
+                f"the answer ({status}, {kind}) is not one of S3: "
+                "is AWS_ENDPOINT_URL right, or is a proxy in between?"
+            )
+
+    session = AioSession()
+    session.register("after-call.s3", check)
+    return session
 
 
 def _version(details: dict[str, Any]) -> str:

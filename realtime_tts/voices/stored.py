@@ -115,7 +115,7 @@ class StoredRegistry(Registry):
         with _locked(self.folder / _LOCK):  # not while an older listing is being copied
             path.unlink(missing_ok=True)
 
-    def _cannot_store(self, error: OSError) -> CannotStore:
+    def cannot_store(self, error: OSError) -> CannotStore:
         event(log, logging.ERROR, "voices.not_stored", where=self.url, why=str(error))
         return CannotStore(
             "the server cannot reach or change its store of voices: try again in some seconds, "

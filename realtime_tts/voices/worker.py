@@ -29,6 +29,7 @@ from realtime_tts.voices.errors import (
     EncoderFailed,
     VoiceRequestError,
     not_allowed,
+    not_written,
     speaker_exists,
 )
 from realtime_tts.voices.form import parse_form
@@ -57,7 +58,8 @@ class Worker:
         except ConfigError as error:  # something is missing on this machine
             self._reply(wire.Refused(EncoderFailed.code, str(error)))
         except OSError as error:
-            self._reply(wire.Refused(CannotStore.code, f"the voice cannot be written: {error}"))
+            log.error("the voice cannot be written: %s", error)
+            self._reply(wire.Refused(CannotStore.code, str(not_written(error))))
         except RealtimeTTSError as error:  # the model rejects the recording
             self._reply(wire.Refused(BadAudio.code, str(error)))
         except Exception as error:

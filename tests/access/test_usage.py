@@ -176,6 +176,16 @@ def test_what_a_database_that_is_away_does_not_take_is_in_the_log(
     assert (lost["key"], lost["turns"], lost["characters"]) == ("id-a", 1, 5)
 
 
+def test_a_database_that_cannot_be_used_is_told_before_anyone_speaks(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    usage = Usage(at(tmp_path / "nowhere" / "u.db"))
+    usage.start()
+    wait_until(lambda: "usage.not_written" in caplog.text)
+    usage.stop()
+    assert "usage.lost" not in caplog.text
+
+
 def test_a_part_of_a_password_is_not_taken_for_a_host() -> None:
     with pytest.raises(ConfigError, match="in a password as %40") as refused:
         Usage("postgresql+psycopg://tts:half@secret@db.example/tts")

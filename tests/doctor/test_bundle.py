@@ -80,6 +80,19 @@ def test_what_a_server_said_before_it_ended_stays_on_the_terminal(tmp_path: Path
     assert not any(SECRETS[1] in text for text in found.values())
 
 
+def test_a_full_disk_is_told_with_the_file_and_keeps_no_half_of_it(tmp_path: Path) -> None:
+    """As Linux limits it: a file may have 100 bytes."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    try:
+        with pytest.raises(OSError, match="b.zip"):
+            write_bundle(tmp_path / "b.zip", [], None, None)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_of_a_line_of_the_log_known_words_and_numbers_are_kept() -> None:
     line = {"time": "2026-11-01T10:00:00.000Z", "level": "info", "event": "turn.done", "n": 1}
     assert log_line(json.dumps(line | {"text": "Hello.", "voice": "ava"})) == line

@@ -117,6 +117,20 @@ async def test_a_body_that_never_ends_is_cut_off(aim_at: AimAt, peer: Connecting
         assert await client.ended()
 
 
+async def test_a_body_that_comes_too_slowly_is_answered_with_408(
+    aim_at: AimAt, peer: Connecting
+) -> None:
+    async def upload(scope: Any, receive: Any, send: Any) -> None:
+        while (await receive()).get("more_body"):
+            pass
+
+    async with aim_at(upload, FAST) as server:
+        client = await peer(server.port)
+        await client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nx")
+        assert b" 408 " in await client.head()
+        assert await client.ended()
+
+
 async def test_an_answer_nobody_reads_is_given_up(
     aim_at: AimAt, peer: Connecting, eventually: Eventually
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import time
@@ -344,3 +345,20 @@ async def test_a_full_disk_is_the_operator_s_business(
         monkeypatch.undo()
         folder = Registry(voices.speech.voices.registry.folder).folder
         assert list(folder.iterdir()) == []
+
+
+async def test_a_folder_that_is_read_only_is_the_operator_s_business(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a folder refuses even to remove what is not there."""
+
+    def refused(path: Path, *_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    async with serve() as voices:
+        with monkeypatch.context() as read_only:
+            read_only.setattr("realtime_tts.voices.file.write", refused)
+            read_only.setattr(Path, "unlink", refused)
+            says = refusal(await voices.give("anna"), 507, "cannot_store")
+        assert "(Read-only file system)" in says and "--voices-dir" in says
+        assert str(voices.speech.voices.registry.folder) not in says

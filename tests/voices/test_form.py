@@ -98,6 +98,23 @@ def test_forms_that_are_none_are_refused(body: bytes, kind: str) -> None:
     assert refused.value.status == 400
 
 
+@pytest.mark.parametrize(
+    ("body", "kind", "says"),
+    [
+        (PART, "multipart/form-data; boundary=b", "ends before its last boundary"),
+        (b"", "multipart/form-data; boundary=b", "ends before its last boundary"),
+        (PART + b"--b--", "multipart/form-data; boundary=", "has no boundary"),
+        (PART + b"--b--", 'multipart/form-data; boundary=""', "has no boundary"),
+        (PART + b"--b--", "multipart/form-data", "has no boundary: let the HTTP library"),
+    ],
+)
+def test_a_form_that_is_cut_off_or_has_no_boundary_is_told_so(
+    body: bytes, kind: str, says: str
+) -> None:
+    with pytest.raises(VoiceRequestError, match=says):
+        parse_form(body, kind)
+
+
 def test_an_embedding_is_a_list_of_finite_numbers() -> None:
     asked, embedding = parse_embedding(b'{"name": "anna", "embedding": [0.5, -1, 2e-3]}')
     assert asked.name == "anna" and embedding.dtype == np.float32

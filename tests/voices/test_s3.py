@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import socketserver
 import threading
+import time
 from collections.abc import Iterator
 from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import fsspec
@@ -91,12 +93,77 @@ def test_a_store_that_falls_silent_is_asked_three_times(
 def test_a_write_to_a_store_that_falls_silent_ends(
     s3: None, silent: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "_WRITE_SECONDS", 1.0)
+    monkeypatch.setattr(store, "_CALL_SECONDS", 1.0)
     voices = VoiceStore("s3://silent/voices")
     for write in (voices.create, voices.replace):
         with pytest.raises(OSError, match="write s3://silent/voices: it does not answer"):
             write("anna.safetensors", b"anna")
     assert silent
+
+
+class Answering(BaseHTTPRequestHandler):
+    """Answers every request with 200 and a page. To GET, one byte after the other, if `drips`."""
+
+    protocol_version = "HTTP/1.1"
+    page = b"<html><head><title>Log in</title></head><body>Welcome.</body></html>"
+    drips = False
+
+    def answer(self) -> None:
+        self.rfile.read(int(self.headers.get("content-length", 0)))
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.send_header("content-length", str(len(self.page)))
+        self.end_headers()
+        size = 1 if self.drips else len(self.page)
+        with contextlib.suppress(ConnectionError):  # the other side has given up
+            for start in range(0, 0 if self.command == "HEAD" else len(self.page), size):
+                self.wfile.write(self.page[start : start + size])
+                self.wfile.flush()
+                time.sleep(0.1 if self.drips else 0)
+        self.close_connection = True
+
+    do_GET = do_HEAD = do_PUT = do_DELETE = answer
+
+    def log_message(self, format: str, *_: object) -> None:
+        """Nothing on stderr."""
+
+
+@contextlib.contextmanager
+def answering(monkeypatch: pytest.MonkeyPatch, drips: bool = False) -> Iterator[None]:
+    """The endpoint of S3 is one that answers each request with a page."""
+    handler = type("Handler", (Answering,), {"drips": drips})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, monkeypatch.context() as patch:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        patch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_address[1]}")
+        yield
+        server.shutdown()
+        thread.join()
+
+
+def test_a_proxy_that_welcomes_everything_is_not_an_empty_store(
+    s3: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fsspec.filesystem("s3").makedirs("behind-a-proxy")
+    url = "s3://behind-a-proxy/voices"
+    add(StoredRegistry(url, tmp_path), "anna")
+    registry = StoredRegistry(url, tmp_path)
+    with answering(monkeypatch):
+        assert ids(registry) == ["anna"]
+        with pytest.raises(CannotStore, match="(?s)200, text/html.*is a proxy in between"):
+            add(registry, "ben")
+        with pytest.raises(CannotStore, match="delete from.*not one of S3"):
+            registry.delete("anna")
+        with pytest.raises(OSError, match="read s3://behind-a-proxy/voices.*not one of S3"):
+            dict(registry.store.read(["anna.safetensors"]))
+    assert ids(StoredRegistry(url, tmp_path)) == ["anna"]
+
+
+def test_an_answer_that_comes_in_drips_ends(s3: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "_CALL_SECONDS", 1.0)
+    with answering(monkeypatch, drips=True):
+        with pytest.raises(OSError, match="list s3://drips/voices: it does not answer"):
+            VoiceStore("s3://drips/voices").versions()
 
 
 async def test_two_servers_share_the_voices_of_a_bucket(

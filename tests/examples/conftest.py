@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -23,11 +23,20 @@ from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
 
+class _Server(uvicorn.Server):
+    """Leaves signals alone. uvicorn brings back the handler that it found, which here is that of a
+    fixture's setup, and was over long ago."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
 @contextlib.asynccontextmanager
 async def serving(app: Any) -> AsyncIterator[str]:
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=1)
-    server = uvicorn.Server(config)
+    server = _Server(config)
     task = asyncio.create_task(server.serve([listener]))
     try:
         await until(lambda: server.started)

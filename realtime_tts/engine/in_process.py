@@ -76,6 +76,8 @@ class InProcessEngine(EngineLink):
         self._over: str | None = None
         """Why no commands are accepted any more; set on the asyncio loop."""
         self._stopping = False
+        self._finished = asyncio.Event()
+        """Whether the engine's thread has nothing left to do; set on the asyncio loop."""
 
     @property
     def info(self) -> EngineInfo:
@@ -113,12 +115,17 @@ class InProcessEngine(EngineLink):
         return replace(loop.load, last_step_age=time.monotonic() - loop.pulse.last_alive)
 
     async def stop(self) -> None:
-        """Stop the loop after the step under way and wait for its thread."""
+        """Stop the loop after the step under way and wait for its thread.
+
+        No thread of asyncio's own waits for it: Python would not end before that one does, and a
+        model may load for minutes.
+        """
         self._stopping = True
         if self._loop is not None:
             self._loop.stop()
         if self._thread is not None:
-            await asyncio.to_thread(self._thread.join)
+            await self._finished.wait()
+            self._thread.join()
 
     def _ended(self, failure: str | None) -> None:
         """Refuse commands from now on, because the engine thread has ended. This runs on the event
@@ -127,6 +134,7 @@ class InProcessEngine(EngineLink):
         assert self._deliver is not None, "start() comes before the thread"
         if self._loop is not None and (left := self._loop.pending.left()):
             self._deliver([_unavailable(id, self._over) for id in left])
+        self._finished.set()
 
     # In the engine's thread.
 
@@ -150,7 +158,8 @@ class InProcessEngine(EngineLink):
         except Exception as error:
             log.exception("the engine failed")
             failure = f"{type(error).__name__}: {error}"
-        self._on_asyncio(self._ended, failure)
+        finally:
+            self._on_asyncio(self._ended, failure)
 
     def _publish(self, events: list[Event]) -> None:
         assert self._deliver is not None, "start() comes before the first event"

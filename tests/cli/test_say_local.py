@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
 import sys
+import time
 import wave
 from pathlib import Path
 
@@ -15,7 +18,7 @@ from realtime_tts.cli.failures import ExitStatus
 from realtime_tts.cli.own_server import with_own_server
 from realtime_tts.client import RealtimeTTS
 from realtime_tts.errors import HandshakeRefused
-from tests.cli.endless import interrupted_while_loading
+from tests.cli.endless import EndlessModel, interrupted_while_loading
 
 HIDE_CURSOR, SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
 TONES = ["say", "--local", "--start", "--engine fake"]
@@ -134,3 +137,20 @@ def test_control_c_does_not_wait_for_a_model_that_loads(
     assert status == ExitStatus.INTERRUPTED
     assert "start" in shown and shown.count(HIDE_CURSOR) == shown.count(SHOW_CURSOR) == 1
     assert "\n" not in shown.partition(SHOW_CURSOR)[2], "nothing is told"
+
+
+def test_a_second_control_c_does_not_wait_for_it_either(tmp_path: Path) -> None:
+    model = EndlessModel(tmp_path)
+    words = [sys.executable, "-m", "realtime_tts", "say", "--local", "--model", str(tmp_path)]
+    process = subprocess.Popen([*words, "So."], stderr=subprocess.PIPE)
+    try:
+        model.until_it_loads()
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.1)  # it waits for half a second
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == ExitStatus.INTERRUPTED
+    finally:
+        model.end()
+        process.kill()
+        _, said = process.communicate()
+    assert said == b""

@@ -15,6 +15,7 @@ import asyncio
 import gc
 import os
 import re
+import signal
 import sys
 from collections.abc import Generator
 from functools import cache
@@ -31,6 +32,10 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # the cores are taken by other tests, a
     # for the other leaves it the core: while it span, that took two thirds of the test's time.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+# A shell's background job ignores Ctrl-C, and so would every process that a test starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # What the tests of a part share asserts, too, and shall say what was found.
 pytest.register_assert_rewrite(

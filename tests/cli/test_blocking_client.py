@@ -118,15 +118,7 @@ def test_leaving_the_loop_or_the_block_interrupts_a_turn(server: Any) -> None:
         assert turn.result.reason == "complete"
 
 
-@pytest.fixture
-def ctrl_c() -> Iterator[None]:
-    """As in a terminal; a shell's background jobs ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-def test_ctrl_c_in_the_wait_for_a_packet_leaves_the_loop(server: Any, ctrl_c: None) -> None:
+def test_ctrl_c_in_the_wait_for_a_packet_leaves_the_loop(server: Any) -> None:
     heard, over = threading.Event(), threading.Event()
 
     def deltas() -> Iterator[str]:

@@ -75,7 +75,6 @@ def test_a_slip_is_told_with_the_usage_of_its_command_and_the_nearest_name(
 
 _INTERRUPTED_IMPORT = """
 import os, runpy, signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 class Interrupt:
     def find_spec(self, name, path=None, target=None):
         if name == "realtime_tts.cli":
@@ -93,7 +92,6 @@ def test_control_c_while_the_command_is_imported_ends_it_quietly() -> None:
 
 _INTERRUPTED_END = """
 import atexit, os, runpy, signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)
 atexit.register(os.kill, os.getpid(), signal.SIGINT)
 sys.argv = ["realtime-tts", "--version"]
 runpy.run_module("realtime_tts", run_name="__main__")

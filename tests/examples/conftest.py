@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
-import uvicorn
 
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
@@ -19,31 +16,15 @@ from realtime_tts.server.run import running
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.server.conftest import Eventually
+from tests.server.conftest import serving as behind_uvicorn
 from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
 
-class _Server(uvicorn.Server):
-    """Leaves signals alone. uvicorn brings back the handler that it found, which here is that of a
-    fixture's setup, and was over long ago."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
 @contextlib.asynccontextmanager
 async def serving(app: Any) -> AsyncIterator[str]:
-    listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=1)
-    server = _Server(config)
-    task = asyncio.create_task(server.serve([listener]))
-    try:
-        await until(lambda: server.started)
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        await task
+    async with behind_uvicorn(app) as (port, _):
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.fixture

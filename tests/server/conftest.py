@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import socket
 import struct
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Self
@@ -196,12 +196,35 @@ async def peer() -> AsyncIterator[Connecting]:
         one.sock.close()
 
 
+class _Server(uvicorn.Server):
+    """Leaves signals alone. uvicorn brings back the handler that it found, which in a fixture is
+    that of its setup, and was over long ago."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+@contextlib.asynccontextmanager
+async def serving(app: Any, **options: Any) -> AsyncIterator[tuple[int, uvicorn.Server]]:
+    """An ASGI app behind uvicorn; gives its port. `options`: of `uvicorn.Config`."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=1, **options)
+    server = _Server(config)
+    task = asyncio.create_task(server.serve([listener]))
+    try:
+        await until(lambda: server.started)
+        yield listener.getsockname()[1], server
+    finally:
+        server.should_exit = True
+        await task
+
+
 @contextlib.asynccontextmanager
 async def aimed(app: Any, settings: SocketConfig, **uvicorn_options: Any) -> AsyncIterator[Aimed]:
     """An ASGI app behind the guarded protocol classes."""
     metrics = Metrics()
-    listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(
+    async with serving(
         app,
         http=guarded(GuardedHttp, settings, metrics),
         ws=guarded(GuardedWebSocket, settings, metrics),
@@ -209,18 +232,9 @@ async def aimed(app: Any, settings: SocketConfig, **uvicorn_options: Any) -> Asy
         ws_ping_interval=settings.ping_interval,
         ws_ping_timeout=settings.ping_timeout,
         lifespan="off",
-        log_config=None,
-        timeout_graceful_shutdown=1,
         **uvicorn_options,
-    )
-    server = uvicorn.Server(config)
-    task = asyncio.create_task(server.serve([listener]))
-    await until(lambda: server.started)
-    try:
-        yield Aimed(listener.getsockname()[1], metrics, server)
-    finally:
-        server.should_exit = True
-        await task
+    ) as (port, server):
+        yield Aimed(port, metrics, server)
 
 
 AimAt = Callable[..., AbstractAsyncContextManager[Aimed]]

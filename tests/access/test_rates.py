@@ -235,12 +235,18 @@ def test_without_its_store_a_server_goes_by_its_own_counts_and_loses_none(url: s
     assert counters.take_unshared() == [("window", 5, 60)]
 
 
+def of_fronts(folder: Path) -> tuple[Counters, Exchange]:
+    """The counters of a front, and what exchanges them with the others' through a table."""
+    counters = Counters()
+    exchange = Exchange(counters, None)
+    exchange.fronts = FrontsTable(folder / "limits.db", 1)
+    return counters, exchange
+
+
 def test_a_store_that_fails_in_the_middle_of_an_exchange_loses_no_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counters = Counters()
-    exchange = Exchange(counters, None)
-    exchange.fronts = FrontsTable(tmp_path / "limits.db", 1)
+    counters, exchange = of_fronts(tmp_path)
     names = [f"window {number}" for number in range(4)]
     for name in names:
         counters.incr(name, 60, 5)
@@ -254,9 +260,7 @@ def test_a_store_that_fails_in_the_middle_of_an_exchange_loses_no_count(
 def test_a_store_that_fails_after_it_has_counted_does_not_count_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counters = Counters()
-    exchange = Exchange(counters, None)
-    exchange.fronts = FrontsTable(tmp_path / "limits.db", 1)
+    counters, exchange = of_fronts(tmp_path)
     counters.incr("window", 60, 5)
     with monkeypatch.context() as failing:
         failing.setattr(exchange.fronts, "get_expiry", lambda *_: 1 / 0)

@@ -88,6 +88,8 @@ def _time(match: re.Match[str]) -> str:
     return time(int(match["hour"]), int(match["minute"]), None, "") + "到"
 
 
+_over = linked(cardinal, "比", "毫米汞柱")
+
 RULES = (
     rule(
         r"(?:\+\d{2} ?)?1[3-9]\d{9}(?!\d)|(?:\+\d{2} )?1[3-9]\d(?P<mark>[- ])\d{4}(?P=mark)\d{4}",
@@ -147,12 +149,12 @@ RULES = (
     rule(rf"(?P<one>{_NUMBER}){_DASH}(?=2{_MEASURE})", _to(_number)),
     rule(
         r"(?P<one>\d{2,3})/(?P<two>\d{2,3})(?![\d/])(?!mmHg|毫米)",
-        linked(cardinal, "比"),
+        _over,
         r"(?:血压|BP)[^\d。]{0,4}",
     ),
     rule(
-        r"(?P<one>\d{2,3})/(?P<two>\d{2,3})(?:mmHg|毫米汞柱)",
-        lambda m: f"{cardinal(int(m['one']))}比{cardinal(int(m['two']))}毫米汞柱",
+        r"(?P<one>\d{2,3})/(?P<two>\d{2,3})(?P<unit>mmHg|毫米汞柱)",
+        _over,
     ),
     rule(r"(?P<one>\d\.\d+)/(?P<two>5|10)(?![\d/.])", _rated),
     rule(r"(?P<month>1?\d)/(?P<day>[123]?\d)(?![\d/.])", _day, _BEFORE_DAY),

@@ -145,11 +145,10 @@ def _timed(match: re.Match[str]) -> str:
     found = match.groupdict()
     parts = [
         f"{count(n, 'f')} {unit}{'s' if n > 1 else ''}"
-        for unit in ("hour", "minute", "second")
-        if (n := int(found.get(unit) or 0))
+        for name, unit in (("hour", "heure"), ("minute", "minute"), ("second", "seconde"))
+        if (n := int(found.get(name) or 0))
     ]
-    words = " ".join(parts).replace("hour", "heure").replace("second", "seconde")
-    return f"{words} {cardinal(int(found['part']))}" if found.get("part") else words
+    return " ".join([*parts, cardinal(int(found["part"]))] if found.get("part") else parts)
 
 
 _pair, _dated = shared.linked(cardinal, " "), shared.dated(date)

@@ -106,7 +106,7 @@ class Wanted:
     auto_mode: bool
     sync_alignment: bool
     closing: Closing
-    idle_seconds: float = inf
+    idle_seconds: float
 
     @property
     def hold_seconds(self) -> float:

@@ -50,8 +50,10 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def shortened(*arguments: Any) -> Any:
+    """The suite's levels, each short, and all of its ramp, also where a busy machine is late."""
     return [
-        replace(level, changes=shorter(dict(level.changes))) for level in suite_levels(*arguments)
+        replace(level, changes=shorter(dict(level.changes)), climbs=False)
+        for level in suite_levels(*arguments)
     ]
 
 
@@ -72,14 +74,19 @@ def test_one_run_gives_every_row_of_the_table(report: dict[str, Any]) -> None:
     lines = report["markdown"].splitlines()
     begin = lines.index("| figure | measured | on |") + 2
     rows = [line.split(" | ")[0].strip("| ") for line in lines[begin:] if line.startswith("| ")]
+    ramp = [level for level in report["levels"] if level["mode"] == Mode.CLOSED]
+    assert [level["sessions"] for level in ramp] == [1, 2, 4]
+    # A busy machine may be late in each of them.
+    kept = any(level["sustained"] for level in ramp)
+    assert ("live streams without an underrun" in rows) == kept
+    buffered = any(not (level["underruns_buffered"] or level["failed"]) for level in ramp)
+    assert ("… for listeners with a buffer of 100 ms" in rows) == buffered
     for name in (
         "TTFA p50 / p95 / p99, one session",
         "TTFA p50 / p95 / p99, 4 simultaneous starts",
         "TTFA p50 / p95 / p99, 5 simultaneous starts",
         "TTFA p50 / p95 / p99, 20 turns a second",
         "turns a second without an underrun",
-        "… for listeners with a buffer of 100 ms",
-        "live streams without an underrun",
         "audio seconds per second",
         "step, rows ≤ 1, codec and host included",
         "step, rows ≤ 4, codec and host included",

@@ -94,10 +94,15 @@ test("a reply that breaks off is spoken as far as it came, and that is said in w
   await page.waitForFunction(() => document.querySelector("#transcript .heard")?.textContent === "One moment.");
 });
 
+const WAIT_MS = 60_000; // that nobody waits: the page's clock is put forward
+
 /** A chat whose server is full until `room` says that there is room. */
-async function refused(t, reply, waitMs) {
+async function refused(t, reply) {
   let room = false;
-  const before = (page) => refusing(page, () => !room, waitMs);
+  const before = async (page) => {
+    await page.clock.install();
+    await refusing(page, () => !room, WAIT_MS);
+  };
   const { page, asked } = await chat(t, reply, { before });
   await page.press("#chat-say", "H");
   await page.press("#chat-say", "Enter");
@@ -106,8 +111,9 @@ async function refused(t, reply, waitMs) {
 }
 
 test("a reply that could not be spoken is asked for again", { skip }, async (t) => {
-  const { page, asked, room } = await refused(t, "One moment.", 2000);
+  const { page, asked, room } = await refused(t, "One moment.");
   room();
+  await page.clock.fastForward(WAIT_MS);
   await until(page, "done");
   assert.deepEqual(asked, Array(2).fill([{ role: "user", content: "H" }]));
   assert.equal(await page.textContent("#chat-log li:last-child"), "ReplyOne moment.");
@@ -115,9 +121,10 @@ test("a reply that could not be spoken is asked for again", { skip }, async (t) 
 });
 
 test("a reply that could not be spoken is none that was heard", { skip }, async (t) => {
-  const { page, asked, room } = await refused(t, "One moment.", 60_000);
+  const { page, asked, room } = await refused(t, "One moment.");
   await page.press("#chat-say", "A"); // who says more does not wait for the last reply
   room();
+  await page.clock.fastForward(WAIT_MS);
   await page.waitForFunction(() => document.querySelector("#state").dataset.state !== "trouble");
   assert.equal(asked.length, 1);
   await page.press("#chat-say", "Enter");

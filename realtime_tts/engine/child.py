@@ -20,6 +20,8 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from realtime_tts.child_process import Parent
 from realtime_tts.engine import wire
 from realtime_tts.engine.addresses import Addresses
@@ -28,7 +30,7 @@ from realtime_tts.engine.fronts import Fronts
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.interface import Engine, Progress
 from realtime_tts.engine.line import Line, Waiting
-from realtime_tts.engine.link import RESTARTED, Event
+from realtime_tts.engine.link import RESTARTED, EngineStatus, Event
 from realtime_tts.engine.loop import EngineLoop
 from realtime_tts.engine.pulse import Age
 from realtime_tts.engine.startup import start_engine
@@ -165,7 +167,7 @@ class Child:
     def _send_heartbeats(self) -> None:
         age, leaving = Age(HEARTBEAT_SECONDS), 0.0
         while True:
-            heartbeat, loop = wire.Heartbeat(0, 0, 0, 0, 0.0), self._loop
+            heartbeat, loop = wire.Heartbeat(EngineStatus(False)), self._loop
             if loop is not None:
                 heartbeat = self._heartbeat(loop, age)
                 leaving += HEARTBEAT_SECONDS * self._leaving
@@ -177,17 +179,9 @@ class Child:
             self._parent.check()
 
     def _heartbeat(self, loop: EngineLoop, age: Age) -> wire.Heartbeat:
-        load = loop.load
-        return wire.Heartbeat(
-            load.active,
-            load.held,
-            load.queued,
-            load.capacity,
-            age.at(time.monotonic(), loop.pulse.last_alive),
-            busy=loop.pulse.busy(),
-            step=load.step,
-            leaving=self._leaving,
-        )
+        seconds = age.at(time.monotonic(), loop.pulse.last_alive)
+        status = replace(loop.load, last_step_age=seconds, leaving=self._leaving)
+        return wire.Heartbeat(status, loop.pulse.busy())
 
     def leave(self, *_: object) -> None:
         """Let the process end once its turns have moved away, to make room for a successor."""

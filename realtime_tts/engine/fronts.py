@@ -71,12 +71,13 @@ class Fronts:
                 self._lines[front].send(wire.Happened(share))
         return rest
 
-    def heartbeat(self, load: wire.Heartbeat) -> None:
-        """Send every front the engine's load, with its count of other fronts' utterances."""
+    def heartbeat(self, heartbeat: wire.Heartbeat) -> None:
+        """Send every front the heartbeat, with its count of other fronts' utterances."""
         with self._lock:
             total = sum(self._open.values())
             for front, line in self._lines.items():
-                line.send(replace(load, others=total - self._open[front]))
+                status = replace(heartbeat.status, others=total - self._open[front])
+                line.send(replace(heartbeat, status=status))
 
     def leave(self, front: int) -> list[Command]:
         """Forget a front that has ended; return the commands that cancel its utterances."""

@@ -6,6 +6,8 @@ import logging
 import time
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from realtime_tts.engine import wire
 from realtime_tts.engine.interface import EngineInfo, Progress
 from realtime_tts.engine.link import EngineStatus
@@ -34,40 +36,31 @@ class EngineHealth:
         self.last_words: str | None = None
         self._observer = observer
         self._progress = progress
-        self._heartbeat = wire.Heartbeat(0, 0, 0, 0, 0.0)
+        self._status = EngineStatus(False)
         self._moved_at = 0.0
 
     @property
     def leaving(self) -> bool:
         """Whether the process was told to make room for a successor."""
-        return self._heartbeat.leaving
+        return self._status.leaving
 
     @property
     def age(self) -> float:
         """Seconds since the last known activity of the loop."""
-        return self._heartbeat.age + self.silence
+        return self._status.last_step_age + self.silence
 
     def status(self, failure: str | None) -> EngineStatus:
         if not self.ready or failure is not None:
-            return EngineStatus(False, 0, 0, 0, 0, 0.0, failure)
-        last = self._heartbeat
-        load = last.active, last.held, last.queued, last.capacity
-        return EngineStatus(
-            True,
-            *load,
-            self.age,
-            others=last.others,
-            silence=max(0.0, time.monotonic() - self._moved_at),
-            step=last.step,
-            leaving=last.leaving,
-        )
+            return EngineStatus(False, failure=failure)
+        silence = max(0.0, time.monotonic() - self._moved_at)
+        return replace(self._status, ready=True, last_step_age=self.age, silence=silence)
 
     def born(self) -> None:
         """Begin with a new process, of which nothing is known yet."""
         self.ready = self._loaded = False
         self.silence = 0.0
         self.last_words = None
-        self._heartbeat = wire.Heartbeat(0, 0, 0, 0, 0.0)
+        self._status = EngineStatus(False)
 
     def ended(self) -> None:
         """Record that the process has ended unexpectedly."""
@@ -85,16 +78,15 @@ class EngineHealth:
             case wire.Happened(_, steps, guards):
                 self._moved_at = time.monotonic()
                 self._count(steps, guards)
-            case wire.Heartbeat():
-                self._moved_at = time.monotonic() - message.busy
-                self._heartbeat = message
+            case wire.Heartbeat(status, busy):
+                self._moved_at, self._status = time.monotonic() - busy, status
             case wire.Loading(what, done, total):
                 if self._progress is not None:
                     self._progress(what, done, total)
             case wire.Ready(info, capacity):
                 self.info, self.ready, self._loaded = info, True, True
                 self._moved_at = time.monotonic()
-                self._heartbeat = wire.Heartbeat(0, 0, 0, capacity, 0.0)
+                self._status = EngineStatus(True, capacity=capacity)
             case wire.LogLine():
                 _log(message)
             case wire.Broken(why):

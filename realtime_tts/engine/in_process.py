@@ -111,7 +111,7 @@ class InProcessEngine(EngineLink):
     def status(self) -> EngineStatus:
         loop = self._loop
         if loop is None or self._failure is not None:
-            return EngineStatus(False, 0, 0, 0, 0, 0.0, self._failure)
+            return EngineStatus(False, failure=self._failure)
         return replace(loop.load, last_step_age=time.monotonic() - loop.pulse.last_alive)
 
     async def stop(self) -> None:

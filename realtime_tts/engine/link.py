@@ -187,11 +187,11 @@ class EngineStatus(msgspec.Struct, frozen=True):
     """
 
     ready: bool
-    active: int
-    held: int
-    queued: int
-    capacity: int
-    last_step_age: float
+    active: int = 0
+    held: int = 0
+    queued: int = 0
+    capacity: int = 0
+    last_step_age: float = 0.0
     """Seconds since the loop last finished a step or looked for work."""
     failure: str | None = None
     others: int = 0

@@ -235,7 +235,7 @@ class EngineLoop:
             scheduler = self.scheduler
             held, queued = scheduler.held, scheduler.queued
             load = scheduler.active, held, queued, scheduler.capacity
-            self.load = EngineStatus(True, *load, 0.0, step=self.pulse.longest_step)
+            self.load = EngineStatus(True, *load, step=self.pulse.longest_step)
             self._load_due = now + LOAD_INTERVAL
 
     def _wait(self) -> None:

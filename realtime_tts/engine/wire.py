@@ -12,7 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from realtime_tts.engine.interface import EngineInfo
-from realtime_tts.engine.link import Command, Event
+from realtime_tts.engine.link import Command, EngineStatus, Event
 
 # Down: front -> engine ----------------------------------------------------------------------
 
@@ -64,19 +64,11 @@ class Happened(msgspec.Struct, frozen=True, tag=True):
 
 
 class Heartbeat(msgspec.Struct, frozen=True, tag=True):
-    """The process is alive; its loop last finished something `age` seconds ago. `others`:
-    utterances of fronts other than the receiver. `busy`: seconds since then, 0 while the loop is
-    idle. `step` and `leaving` as in `EngineStatus`."""
+    """The process is alive. `status`: what it knows of itself, not ready while it loads. `busy`:
+    seconds since the loop last finished something, 0 while it is idle."""
 
-    active: int
-    held: int
-    queued: int
-    capacity: int
-    age: float
-    others: int = 0
+    status: EngineStatus
     busy: float = 0.0
-    step: float = 0.0
-    leaving: bool = False
 
 
 class LogLine(msgspec.Struct, frozen=True, tag=True):

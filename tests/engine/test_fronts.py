@@ -21,6 +21,7 @@ from realtime_tts.engine.link import (
     Audio,
     Cancel,
     Ended,
+    EngineStatus,
     Event,
     Failed,
     Finish,
@@ -106,11 +107,11 @@ def test_ids_of_two_fronts_never_meet(deeds: list[tuple[str, int, str]]) -> None
                 assert {one.id for one in fronts.leave(front)} == {names.pop(key) for key in own}
                 gone.add(front)
     assert {front: line.events for front, line in lines.items()} == expected
-    fronts.heartbeat(wire.Heartbeat(0, 0, 0, 0, 0.0))
+    fronts.heartbeat(wire.Heartbeat(EngineStatus(True)))
     for front in lines.keys() - gone:
         beat = lines[front].told[-1]
         assert isinstance(beat, wire.Heartbeat)
-        assert beat.others == sum(owner != front for owner, _ in names)
+        assert beat.status.others == sum(owner != front for owner, _ in names)
 
 
 def test_the_parent_is_told_what_is_its_own_and_nothing_else() -> None:

@@ -139,7 +139,11 @@ class _Listening:
             await asyncio.sleep(max(0.0, due - clock()))
             if number == 0:
                 self._seen.trace.asked_at = clock()
-            self._speech.feed(delta)
+            try:
+                self._speech.feed(delta)
+            except TurnFailure as failure:  # no capacity: the turn never begins
+                self._fail(failure)
+                return
             if number == last:
                 self._speech.cut()
 
@@ -157,9 +161,7 @@ class _Listening:
             try:
                 given = self._speech.take()
             except TurnFailure as failure:
-                self._seen.error = failure.code
-                self._seen.retry_after = (failure.retry_after_ms or 0) / 1000
-                self._over.set()
+                self._fail(failure)
                 return
             if given is None:
                 return
@@ -169,6 +171,11 @@ class _Listening:
                 self._first.set()
             else:
                 self._finish(given.segment.reason)
+
+    def _fail(self, failure: TurnFailure) -> None:
+        self._seen.error = failure.code
+        self._seen.retry_after = (failure.retry_after_ms or 0) / 1000
+        self._over.set()
 
     def _finish(self, reason: str) -> None:
         utterances = self._speech.utterances

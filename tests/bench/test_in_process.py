@@ -1,6 +1,9 @@
 """The engine as a target, without sockets."""
 
+import asyncio
 import json
+from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from realtime_tts.bench.workload import TurnPlan
 from realtime_tts.cli import main
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import EngineError, RequestError
+from tts_scheduler import SchedulerConfig
 
 FAKE = EngineConfig(kind="fake", step_seconds=0.001)
 PROMPTS = ("Hi.", "Yes.", "Sure.")
@@ -63,6 +67,20 @@ async def test_a_turn_without_speech_ends_at_once() -> None:
     async with engine_target(FAKE, {}) as target, target.session() as speak:
         seen = await speak(TurnPlan(((0.0, " ... "),)))
     assert seen.error is None and not seen.trace.packets
+
+
+async def test_turns_that_are_refused_for_lack_of_capacity_have_failed() -> None:
+    full = replace(FAKE, scheduler=SchedulerConfig(slots=1, max_queue=0))
+    async with engine_target(full, {}) as target, AsyncExitStack() as sessions:
+        opened = [await sessions.enter_async_context(target.session()) for _ in range(3)]
+        long, short = TurnPlan(((0.0, "One two three four. " * 5),)), TurnPlan(((0.0, "Hi."),))
+        speaking = asyncio.ensure_future(opened[0](long))
+        await asyncio.sleep(0.05)
+        async with asyncio.timeout(5):
+            refused = [await opened[number](short) for number in (1, 2, 1, 2)]
+        speaking.cancel()
+    assert {seen.error for seen in refused} == {"overloaded"}
+    assert all(seen.retry_after > 0 for seen in refused)
 
 
 async def test_what_cannot_be_is_said_before_the_run(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from realtime_tts.checkpoint import ignore_progress
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.interface import Engine, EngineInfo, Progress, UtteranceSpec
 from realtime_tts.engine.link import Command, EngineLink, EngineStatus, Event, Open, Refused
@@ -42,10 +43,6 @@ def _unavailable(id: str, why: str) -> Refused:
     return Refused(id, "engine_unavailable", why, 1.0)
 
 
-def _no_progress(what: str, done: int, total: int) -> None:
-    """Ignore the progress."""
-
-
 class InProcessEngine(EngineLink):
     """An `EngineLink` whose loop runs in a daemon thread.
 
@@ -60,7 +57,7 @@ class InProcessEngine(EngineLink):
         *,
         guards: GuardConfig | None = None,
         observer: LoopObserver | None = None,
-        progress: Progress = _no_progress,
+        progress: Progress = ignore_progress,
     ) -> None:
         self._load = load
         self._config = config

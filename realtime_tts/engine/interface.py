@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from realtime_tts.checkpoint import Progress as Progress
 from realtime_tts.engine.made_codes import Codes
 from realtime_tts.errors import RequestError
 from realtime_tts.sampling import Sampling
@@ -21,8 +22,6 @@ from tts_scheduler import KVCacheSize, StepPlan
 Samples = NDArray[np.float32]
 Pcm = NDArray[np.int16]
 BlockSamples = Samples | Pcm
-Progress = Callable[[str, int, int], None]
-"""Called with (what, done, total) while something takes longer than a second."""
 
 
 class UtteranceSpec(msgspec.Struct, frozen=True):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from realtime_tts.checkpoint import ignore_progress
 from realtime_tts.engine.addresses import Addresses
 from realtime_tts.engine.data_parallel import DataParallelEngines
 from realtime_tts.engine.devices import usual_threads
@@ -74,7 +75,7 @@ def shared_links(
 
     unused = Metrics()  # never shown: the parent's show the engines
     maker = _Maker(unused, shared_of, loaded=bool(infos))
-    return maker.links([*map(_in_process, configs)], lambda *stage: None), tuple(made)
+    return maker.links([*map(_in_process, configs)], ignore_progress), tuple(made)
 
 
 @dataclass(frozen=True, slots=True)

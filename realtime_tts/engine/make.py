@@ -161,7 +161,6 @@ def load_random(
     prepare_torch(config.device, config.threads)
     model = random_model(
         dimensions[config.random_weights](read_config(demo_voice.folder())),
-        name=config.name,
         device=config.device,
         dtype=chosen_dtype(config.dtype, config.device, lambda: STORED),
         frames=config.max_frames or RANDOM_FRAMES,

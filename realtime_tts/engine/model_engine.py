@@ -14,6 +14,7 @@ from realtime_tts.checkpoint import fingerprint
 from realtime_tts.engine.interface import Engine, EngineInfo, Execution, UtteranceSpec
 from realtime_tts.engine.made_codes import Codes
 from realtime_tts.engine.spoken_as import SpokenAs, no_voices
+from realtime_tts.engine.torch_setup import name_of
 from realtime_tts.errors import CheckpointError, RequestError
 from realtime_tts.model import PromptBuilder, PromptSpec, SpeechModel, VoiceLookup
 from realtime_tts.model.alignment import TextView
@@ -88,10 +89,10 @@ class ModelEngine(Engine):
         max_frames: int | None = None,
         voices: VoiceLookup = no_voices,
     ) -> None:
-        rows = model.config.talker.text_vocab
+        rows, where = model.config.talker.text_vocab, model.folder or name
         if tokenizer.largest_id >= rows:
             raise CheckpointError(
-                f"{model.folder}: vocab.json has ids up to {tokenizer.largest_id}, but config.json "
+                f"{where}: vocab.json has ids up to {tokenizer.largest_id}, but config.json "
                 f"says that text_vocab_size is {rows}: take both from one checkpoint"
             )
         self.model = model
@@ -100,13 +101,13 @@ class ModelEngine(Engine):
         self._rows: dict[str, Row] = {}
         self._max_frames = model.max_frames if max_frames is None else max_frames
         self._name = name
-        self._fingerprint = fingerprint(model.folder)
+        self._fingerprint = fingerprint(model.folder) if model.folder else ""
         self._slots = slots
         self._positions = model.config.talker.transformer.max_positions
         """The most positions that one utterance may have."""
         if self._max_frames + _SHORT_PROMPT > self._positions:
             raise CheckpointError(
-                f"{model.folder}: {self._max_frames} frames and a prompt do not fit into the "
+                f"{where}: {self._max_frames} frames and a prompt do not fit into the "
                 f"{self._positions} positions that an utterance may have (max_position_embeddings "
                 "of config.json): give fewer --max-frames"
             )
@@ -145,7 +146,7 @@ class ModelEngine(Engine):
         device = self.model.talker.device
         return Execution(
             device=str(device),
-            dtype=str(self.model.talker.dtype).removeprefix("torch."),
+            dtype=name_of(self.model.talker.dtype),
             gpu=torch.cuda.get_device_name(device) if device.type == "cuda" else "",
         )
 

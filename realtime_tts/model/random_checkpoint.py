@@ -17,6 +17,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from realtime_tts import demo_voice
+from realtime_tts.checkpoint import ignore_progress
 from realtime_tts.errors import ConfigError
 from realtime_tts.model.config_files import read_config
 from realtime_tts.model.encoder_config import read_speaker_encoder, read_speech_encoder
@@ -103,9 +104,7 @@ class _Kept(RandomWeights):
 
 def _write_weights(folder: Path) -> None:
     model, codec = _Kept(STORED), _Kept(torch.float32)
-    build_model(
-        read_config(folder), model, codec, torch.float32, lambda *stage: None, name=str(folder)
-    )
+    build_model(read_config(folder), model, codec, torch.float32, ignore_progress)
     SpeakerEncoder(read_speaker_encoder(folder), model)
     SpeechEncoder(read_speech_encoder(folder), codec)
     for place, weights in ((folder, model), (folder / "speech_tokenizer", codec)):

@@ -84,28 +84,24 @@ class RandomWeights(Weights):
 def random_model(
     config: ModelConfig,
     *,
-    name: str,
     device: str | torch.device = "cpu",
     dtype: torch.dtype = torch.float32,
-    frames: int | None = None,
+    frames: int,
     progress: Progress = ignore_progress,
 ) -> SpeechModel:
     """Return a model of these dimensions with random weights.
 
     `frames`: the exact number of frames of every utterance: end of speech cannot be drawn before,
-    and there is no room after. Without it, noise ends at random, which is no load to measure with.
+    and there is no room after. Noise that ends at random would be no load to measure with.
     """
-    place, config = torch.device(device), replace(config, random_weights=True)
-    if frames is not None:
-        fixed = replace(config.generation, min_frames=frames, max_new_tokens=frames + 1)
-        config = replace(config, generation=fixed)
+    place = torch.device(device)
+    fixed = replace(config.generation, min_frames=frames, max_new_tokens=frames + 1)
     return build_model(
-        config,
+        replace(config, generation=fixed, random_weights=True),
         RandomWeights(device=place, dtype=dtype, stored=STORED),
         RandomWeights(device=place, dtype=torch.float32, stored=torch.float32),
         dtype,
         progress,
-        name=name,
     )
 
 

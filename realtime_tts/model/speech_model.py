@@ -64,19 +64,19 @@ class SpeechState:
 
 
 class SpeechModel:
-    """The parts of one loaded checkpoint. See the package docstring for how to use them."""
+    """The parts of one loaded checkpoint. See the package docstring for how to use them. `folder`:
+    the checkpoint's; None for weights that were made and not read."""
 
     def __init__(
         self,
-        name: str,
-        folder: Path,
+        folder: Path | None,
         config: ModelConfig,
         talker: Talker,
         predictor: CodePredictor,
         codec: CodecDecoder,
         slot_codec: GemmCodecDecoder | None = None,
     ) -> None:
-        self.name, self.folder, self.config = name, folder, config
+        self.folder, self.config = folder, config
         self.talker, self.predictor, self.codec = talker, predictor, codec
         self.slot_codec: CodecDecoder | GemmCodecDecoder = slot_codec or codec
         """The codec for captured steps: on a GPU the one made for it."""
@@ -152,9 +152,7 @@ def build_model(
     codec_weights: Weights,
     dtype: torch.dtype,
     progress: Progress,
-    *,
-    name: str,
-    folder: Path = Path(),
+    folder: Path | None = None,
 ) -> SpeechModel:
     """Return the model of these weights, on their device: talker, predictor and, on a GPU,
     `slot_codec` in `dtype`, the plain codec in float32. Raises CheckpointError."""
@@ -172,8 +170,7 @@ def build_model(
         captures = place.type == "cuda"
         fast = GemmCodecDecoder(config.codec, codec_weights, place, dtype) if captures else None
     progress("load codec", 2, 2)
-    parts = talker, predictor, codec, fast
-    return SpeechModel(name, folder, config, *parts)
+    return SpeechModel(folder, config, talker, predictor, codec, fast)
 
 
 def load_model(
@@ -198,6 +195,5 @@ def load_model(
         ),
         dtype,
         progress,
-        name=str(source),
-        folder=folder,
+        folder,
     )

@@ -11,7 +11,7 @@ from realtime_tts.engine.make import DIMENSIONS, load_random
 from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.settings import RANDOM_SIZES, EngineConfig
 from realtime_tts.engine.torch_engine import TorchEngine
-from realtime_tts.errors import ConfigError
+from realtime_tts.errors import CheckpointError, ConfigError
 from realtime_tts.model.config import ModelConfig
 from realtime_tts.model.config_files import read_config
 from tts_scheduler import CodecRun, Decode, Layout, Prefill, SchedulerConfig, StepPlan
@@ -61,6 +61,17 @@ def test_every_turn_has_the_same_length() -> None:
 def test_the_engine_says_that_its_weights_are_random() -> None:
     info = load().info
     assert info.random_weights and "random weights" in info.model
+
+
+def test_the_folder_that_it_is_started_in_plays_no_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files are no checkpoint's, and perhaps nobody can read them."""
+    (tmp_path / "config.json").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert not load().info.fingerprint
+    with pytest.raises(CheckpointError, match=r"^random weights \(demo dimensions\): 99999 frames"):
+        load(frames=99_999)
 
 
 def test_a_cpu_gets_the_plain_engine() -> None:

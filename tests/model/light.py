@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from realtime_tts.checkpoint import ignore_progress
 from realtime_tts.model import SpeechModel
 from realtime_tts.model.config import ModelConfig
 from realtime_tts.model.config_files import read_config
@@ -32,9 +33,8 @@ def light_model(
         weights,
         codec,
         dtype,
-        lambda *stage: None,
-        name="light",
-        folder=folder,
+        ignore_progress,
+        folder,
     )
 
 

@@ -142,6 +142,7 @@ def test_without_packed_weights_it_is_the_same(
 def load_codec(model: SpeechModel) -> Callable[[], CodecDecoder]:
     def load() -> CodecDecoder:
         device = torch.device("cpu")
+        assert model.folder is not None
         with Weights(
             model.folder / "speech_tokenizer",
             device=device,

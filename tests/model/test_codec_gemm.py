@@ -50,6 +50,7 @@ def decoder(
     *,
     direct_channels: int = 192,
 ) -> GemmCodecDecoder:
+    assert model.folder is not None
     folder, config = model.folder / "speech_tokenizer", model.config.codec
     with Weights(folder, device=device, dtype=torch.float32, ignored=("encoder.",)) as weights:
         made = GemmCodecDecoder(config, weights, device, dtype, direct_channels=direct_channels)

@@ -65,7 +65,7 @@ def test_norms_change_nothing_and_biases_add_nothing() -> None:
 
 @pytest.fixture(scope="module")
 def noise(tiny: ModelConfig) -> SpeechModel:
-    return random_model(tiny, name="noise", frames=6)
+    return random_model(tiny, frames=6)
 
 
 @torch.inference_mode()

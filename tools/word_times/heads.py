@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from realtime_tts import demo_voice
-from realtime_tts.model import PromptSpec, SpeechModel, load_model
+from realtime_tts.model import PromptSpec, SpeechModel, find_checkpoint, load_model
 from realtime_tts.text.progress import NEAR
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tools.demo_voice.recognise import read_texts
@@ -134,8 +134,8 @@ def main() -> None:
     add("--device", default="cpu")
     add("--write", action="store_true", help="put the field into config.json")
     given = parser.parse_args()
-    model = load_model(given.checkpoint, device=given.device)
-    tokenizer = Qwen2Tokenizer.from_folder(model.folder)
+    folder = find_checkpoint(given.checkpoint)
+    model, tokenizer = load_model(folder, device=given.device), Qwen2Tokenizer.from_folder(folder)
     voice = given.voice or next(iter(model.config.speakers), None)
     spec = PromptSpec(speaker=voice, language=given.language)
     texts = [line.partition("\t")[0] for line in read_texts(given.texts)][: given.limit]
@@ -148,7 +148,7 @@ def main() -> None:
         raise SystemExit(f"no head follows the text (score {_LEAST} or more): nothing to write")
     print(f'"alignment_heads": {json.dumps(heads)}  {score(spoken, heads):.3f} together')
     if given.write:
-        write(model.folder, heads)
+        write(folder, heads)
 
 
 if __name__ == "__main__":

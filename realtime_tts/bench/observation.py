@@ -139,7 +139,7 @@ class Observation:
         playback = Playback(SAMPLE_RATE)
         for at, samples in self.trace.packets:
             playback.sent(samples, at)
-        return playback.deadline() or self.trace.asked_at
+        return playback.runs_out_at or self.trace.asked_at
 
     @property
     def speed(self) -> float | None:

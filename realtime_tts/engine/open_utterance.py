@@ -134,7 +134,7 @@ class OpenUtterance:
         self._openings += 1
         self.name, self.opened_at, self.moved = f"{self.id}~{self._openings}", now, moved
         self._made_before = self._playback.fed_samples
-        dry_at = self._playback.deadline()
+        dry_at = self._playback.runs_out_at
         # `begun`: its voice was there when it was opened, and may have been deleted since.
         spec = replace(self._command.spec, layout=self._layout, begun=True)
         again: list[Command] = [

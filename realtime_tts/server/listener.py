@@ -204,7 +204,7 @@ class Listener:
     def dry_at(self, now: float) -> float:
         """Return when the listener runs out of sound, if everything unsent is sent now."""
         unsent = max(0, self.made - self.playback.sent_samples)
-        runs_out_at = self.playback.deadline()
+        runs_out_at = self.playback.runs_out_at
         if not unsent and runs_out_at is not None:
             return runs_out_at
         return max(now, runs_out_at or now) + unsent / self.playback.sample_rate
@@ -249,7 +249,7 @@ class Listener:
 
     def heard_at(self) -> float | None:
         """Return when the listener will have heard all of it; None if that no longer matters."""
-        return None if self._stopped_at is not None else self.playback.deadline()
+        return None if self._stopped_at is not None else self.playback.runs_out_at
 
     def take_words(self) -> list[SpokenSpan]:
         """Return the next words that became spoken with the sound taken so far, in seconds of this

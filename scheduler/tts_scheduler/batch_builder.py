@@ -185,7 +185,7 @@ class BatchBuilder:
                 elif not is_text_late(row, self._config):
                     self._overloaded = True
         others = [due(row, step) - step for row in resting]
-        deadlines = [row.playback.deadline() for row in starved]
+        deadlines = [row.playback.runs_out_at for row in starved]
         others += [deadline for deadline in deadlines if deadline is not None]
         return min((end for end in others if earliest <= end < latest), default=latest)
 

@@ -52,7 +52,8 @@ class Playback:
         self._lookahead = lookahead
         self._played = 0.0
         self.runs_out_at = listener_free_at
-        """The value of `deadline()`, read directly by the planner's inner loops."""
+        """When the listener runs out of audio: the next packet must leave by then. Before the first
+        packet, this is when the previous turn has been heard; None if there is none."""
 
     @classmethod
     def at_speed(
@@ -134,14 +135,6 @@ class Playback:
     def sent_seconds(self) -> float:
         """Seconds of audio sent."""
         return self.sent_samples / self.sample_rate
-
-    def deadline(self) -> float | None:
-        """Return when the listener runs out of audio: the next packet must leave by then.
-
-        Before the first packet, this is when the previous turn has been heard; None if there is
-        none.
-        """
-        return self.runs_out_at
 
     def lead(self, now: float) -> float:
         """Return the seconds of audio that the listener still has to hear; 0.0 in a gap."""

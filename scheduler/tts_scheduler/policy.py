@@ -100,7 +100,7 @@ def due(row: Utterance, step_seconds: float) -> float:
 def is_text_late(row: Utterance, config: SchedulerConfig) -> bool:
     """Return whether text came back too late for the row's next packet to meet its playback
     deadline, so that a miss is not the machine's fault."""
-    deadline = row.playback.deadline()
+    deadline = row.playback.runs_out_at
     if row.resumed_at is None or deadline is None:
         return False
     return row.resumed_at > deadline - config.reserve
@@ -157,7 +157,7 @@ def is_ahead(row: Utterance, now: float) -> bool:
 
 def resume_at(row: Utterance, config: SchedulerConfig) -> float:
     """Return when a parked row is needed again: well below its cap, never within the reserve."""
-    deadline = row.playback.deadline()
+    deadline = row.playback.runs_out_at
     assert deadline is not None, f"{row.id} was parked before its first packet"
     return deadline - max(config.reserve, row.lead_cap - rest_seconds(row, config))
 
@@ -221,7 +221,7 @@ def first_run(
     unsent = (samples - first) % size
     missing_frames = -(-(size - unsent) // FRAME_SAMPLES)
     lead = (samples - unsent) / playback.sample_rate - config.delivery_seconds
-    deadline = playback.deadline()  # of a listener who still hears the previous turn
+    deadline = playback.runs_out_at  # of a listener who still hears the previous turn
     if deadline is not None:
         lead += max(0.0, deadline - now - step)
     if pending >= config.codec_chunks[0] and missing_frames * step <= lead:

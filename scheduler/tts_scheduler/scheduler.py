@@ -81,7 +81,7 @@ class Scheduler:
             id=id,
             order=self._opened,
             prompt_tokens=prompt_tokens,
-            layout=Layout(layout),
+            layout=layout,
             opened_at=now,
             lead_cap=self.config.lead_cap_of(lead_cap),
             listener_free_at=listener_free_at,
@@ -311,7 +311,7 @@ class Scheduler:
         row = self._requests.speaking.get(id)
         if row is None:
             return
-        deadline = row.playback.deadline()
+        deadline = row.playback.runs_out_at
         late = row.playback.feed(samples, now)
         if last:
             late += row.playback.end(now)

@@ -104,7 +104,7 @@ def serve(
             scheduler.commit(plan, StepResult(step, frames, samples), now)
     mirrors = [row.playback for row in scheduler._requests.speaking.values()]
     return sum(
-        playback.late_seconds > 1e-9 or (playback.deadline() or 0.0) < now - 1e-9
+        playback.late_seconds > 1e-9 or (playback.runs_out_at or 0.0) < now - 1e-9
         for playback in mirrors
     )
 
@@ -190,7 +190,7 @@ def witnessed(simulation: Simulation) -> tuple[list[Witness], dict[str, list[tup
     def note(id: str, samples: int, last: bool, seconds: float, now: float) -> None:
         row = scheduler._requests.speaking.get(id)
         if row is not None:
-            deadline = row.playback.deadline() or inf
+            deadline = row.playback.runs_out_at or inf
             before = (row.playback.underruns, row.starved_underruns)
             deliver(id, samples, last, seconds, now)
             if row.playback.underruns > before[0] and row.starved_underruns == before[1]:

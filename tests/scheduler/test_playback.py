@@ -14,12 +14,12 @@ def test_a_frame_is_eighty_milliseconds() -> None:
 
 def test_the_first_packet_starts_the_clock() -> None:
     playback = Playback()
-    assert playback.deadline() is None
+    assert playback.runs_out_at is None
     assert playback.lead(5.0) == 0.0
     assert not playback.on_air
     assert playback.sent(1920, 10.0) == 0.0
     assert playback.on_air
-    assert playback.deadline() == pytest.approx(10.08)
+    assert playback.runs_out_at == pytest.approx(10.08)
     assert playback.lead(10.03) == pytest.approx(0.05)
 
 
@@ -27,7 +27,7 @@ def test_packets_in_time_add_up() -> None:
     playback = Playback()
     for at in (10.0, 10.1, 10.2):
         assert playback.sent(SECOND, at) == 0.0
-    assert playback.deadline() == pytest.approx(13.0)
+    assert playback.runs_out_at == pytest.approx(13.0)
     assert playback.sent_seconds == pytest.approx(3.0)
     assert playback.underruns == 0
 
@@ -44,7 +44,7 @@ def test_a_late_packet_is_an_underrun_and_playing_resumes_with_it() -> None:
     assert playback.sent(SECOND, 11.25) == pytest.approx(0.25)
     assert playback.underruns == 1
     assert playback.late_seconds == pytest.approx(0.25)
-    assert playback.deadline() == pytest.approx(12.25)
+    assert playback.runs_out_at == pytest.approx(12.25)
 
 
 def test_lead_is_never_negative() -> None:
@@ -55,17 +55,17 @@ def test_lead_is_never_negative() -> None:
 
 def test_a_listener_who_still_hears_the_last_turn_starts_later() -> None:
     playback = Playback(listener_free_at=12.0)
-    assert playback.deadline() == 12.0
+    assert playback.runs_out_at == 12.0
     assert playback.lead(11.0) == pytest.approx(1.0)
     playback.sent(SECOND, 11.0)
-    assert playback.deadline() == pytest.approx(13.0)
+    assert playback.runs_out_at == pytest.approx(13.0)
 
 
 def test_a_pause_between_turns_is_no_underrun() -> None:
     playback = Playback(listener_free_at=12.0)
     assert playback.sent(SECOND, 15.0) == 0.0
     assert playback.underruns == 0
-    assert playback.deadline() == pytest.approx(16.0)
+    assert playback.runs_out_at == pytest.approx(16.0)
 
 
 def test_the_first_packet_leaves_at_once_with_what_there_is() -> None:
@@ -102,7 +102,7 @@ def test_unsent_samples_do_not_help_the_listener() -> None:
     playback = Playback()
     playback.feed(1920, 10.0)
     playback.feed(1920, 10.01)  # waits for its packet to be full
-    assert playback.deadline() == pytest.approx(10.08)
+    assert playback.runs_out_at == pytest.approx(10.08)
     assert playback.feed(1920, 10.10) == pytest.approx(0.02)
 
 
@@ -117,16 +117,16 @@ def test_a_report_moves_the_deadline_both_ways() -> None:
     playback = Playback()
     playback.sent(SECOND, 10.0)
     playback.played(0.3, 10.5)  # a client that buffered 0.2 s first
-    assert playback.deadline() == pytest.approx(11.2)
+    assert playback.runs_out_at == pytest.approx(11.2)
     playback.played(0.8, 10.6)  # a client whose sound card runs fast
-    assert playback.deadline() == pytest.approx(10.8)
+    assert playback.runs_out_at == pytest.approx(10.8)
 
 
 def test_a_report_cannot_claim_more_than_was_sent() -> None:
     playback = Playback()
     playback.sent(SECOND, 10.0)
     playback.played(99.0, 10.5)
-    assert playback.deadline() == pytest.approx(10.5)
+    assert playback.runs_out_at == pytest.approx(10.5)
 
 
 def test_reports_about_the_past_are_ignored() -> None:
@@ -135,7 +135,7 @@ def test_reports_about_the_past_are_ignored() -> None:
     playback.sent(SECOND, 10.0)
     playback.played(0.6, 10.5)
     playback.played(0.4, 10.6)
-    assert playback.deadline() == pytest.approx(10.9)
+    assert playback.runs_out_at == pytest.approx(10.9)
 
 
 @given(
@@ -162,7 +162,7 @@ def test_feeding_samples_equals_sending_the_packets_they_make(
     late_fed += fed.end(now)
     if waiting:
         late_sent += sent.sent(waiting, now)
-    assert fed.deadline() == sent.deadline()
+    assert fed.runs_out_at == sent.runs_out_at
     assert (fed.packets, fed.underruns, fed.sent_samples) == (
         sent.packets,
         sent.underruns,
@@ -179,7 +179,7 @@ def test_gaps_and_sound_add_up_to_the_time_of_listening(packets: list[tuple[floa
     for wait, samples in packets:
         now += wait
         playback.sent(samples, now)
-    first, deadline = playback.first_sent_at, playback.deadline()
+    first, deadline = playback.first_sent_at, playback.runs_out_at
     assert first is not None and deadline is not None
     assert deadline - first == pytest.approx(playback.sent_seconds + playback.late_seconds)
 
@@ -188,7 +188,7 @@ def test_at_another_speed_what_is_made_lasts_as_long_as_it_is_played() -> None:
     playback = Playback.at_speed(1.25)
     playback.feed(5 * SECOND, 10.0)
     playback.end(10.0)
-    assert playback.deadline() == pytest.approx(14.0)
+    assert playback.runs_out_at == pytest.approx(14.0)
     assert playback.sent_seconds == pytest.approx(4.0)
     playback.played(1.0, 11.5)
     assert playback.lead(11.5) == pytest.approx(3.0)

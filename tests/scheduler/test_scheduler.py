@@ -682,7 +682,7 @@ def test_the_listener_s_report_counts_what_was_heard_before_the_move() -> None:
     scheduler.commit(plan, StepResult(0.1, frozenset({"a"}), {"a": 1_920}), 5.1)
     scheduler.played("a", 1.0, 5.1)  # of two seconds: one is left, more than the reserve
     row = scheduler._requests.utterances["a"]
-    assert row.playback.deadline() == pytest.approx(6.1, abs=0.1)
+    assert row.playback.runs_out_at == pytest.approx(6.1, abs=0.1)
 
 
 def test_what_a_move_costs_teaches_nothing_about_prompts() -> None:

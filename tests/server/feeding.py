@@ -209,7 +209,7 @@ class Feeding:
         if not samples:
             return
         listener = self.turn.listener
-        dry_at = listener.playback.deadline()
+        dry_at = listener.playback.runs_out_at
         if dry_at is not None and self.now > dry_at + 1e-6:
             after = end_of(self.text(before[0]) + " ") if before else None
             self.gaps.append(Gap(self.now - dry_at, after))

@@ -26,7 +26,7 @@ _GRID, _SMALL = "#e3e3e3", "#666666"
 
 
 def save_plot(result: BenchResult, path: Path) -> None:
-    """Write a PNG (or the format of the file's suffix). Needs matplotlib, the extra `plot`."""
+    """Write a PNG. Needs matplotlib, the extra `plot`."""
     levels = result.levels
     title = "Streaming speech under load"
     if result.server["random_weights"]:
@@ -194,7 +194,7 @@ def _means(steps: Sequence[StepTimes]) -> list[tuple[int, float]]:
 
 
 def save_growth(found: Sequence[Growth], path: Path) -> None:
-    """Write a PNG (or the format of the file's suffix). Needs matplotlib, the extra `plot`."""
+    """Write a PNG. Needs matplotlib, the extra `plot`."""
     together = all(one.mode == Mode.BURST for one in found)
     noise = "random weights: speech is noise; " if any(one.random_weights for one in found) else ""
     places = "; ".join(dict.fromkeys(one.machine for one in found))

@@ -52,7 +52,7 @@ def find_haproxy() -> str:
 
 
 class Ingress:
-    """One HAProxy, on one event loop. Use `running`, or `start` and `stop`."""
+    """One HAProxy, on one event loop. Call `start` first and `stop` last."""
 
     def __init__(
         self, config: IngressConfig, members: Iterable[Member] = (), haproxy: str | None = None

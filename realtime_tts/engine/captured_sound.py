@@ -19,10 +19,6 @@ class StepSound:
         self._steps, self._rows = steps, rows
         self._jobs: list[CodecJob] = []
 
-    def __bool__(self) -> bool:
-        """Return whether any frames were queued for the codec."""
-        return bool(self._jobs)
-
     def queue(self, wanted: Mapping[str, int], *, coming: bool = True) -> None:
         """Queue the `wanted` number of frames of each row for the codec. A frame that this step
         still makes counts, even if it turns out to be the end of speech. `coming`: there are such

@@ -88,17 +88,13 @@ class Guards:
         self._last = -1
         self._run = 0
         self._frames = 0
-        self._silent_samples = 0
+        self.silent_samples = 0
+        """Number of inaudible samples in a row, up to the last sample."""
         self._progress = Progress()
         self._again = Progress()  # in text that was spoken before
         self._behind = self._steps = 0  # frames in a row that speak such text, and their steps
         self.text_tokens = 0
         self.text_finished = False
-
-    @property
-    def silent_samples(self) -> int:
-        """Number of inaudible samples in a row, up to the last sample."""
-        return self._silent_samples
 
     def resume(
         self, first_codes: Sequence[int], silent_samples: int, tokens: Sequence[int] = ()
@@ -109,7 +105,7 @@ class Guards:
             self.frame(code)
         for token in tokens:
             self.token(token)
-        self._silent_samples = silent_samples
+        self.silent_samples = silent_samples
 
     def frame(self, first_code: int) -> str | None:
         """Take a frame with this first code."""
@@ -146,11 +142,11 @@ class Guards:
 
     def silence(self, trailing: int, length: int) -> str | None:
         """Take `length` samples that left the codec, the last `trailing` of which are inaudible."""
-        self._silent_samples = trailing + (self._silent_samples if trailing == length else 0)
+        self.silent_samples = trailing + (self.silent_samples if trailing == length else 0)
         if not self._config.enabled:
             return None
         # While text is still being fed (one token a frame) silence is a pause, not an end.
-        if self._silent_samples < self._silence_limit or not self.text_finished:
+        if self.silent_samples < self._silence_limit or not self.text_finished:
             return None
         return SILENCE if self._frames > self.text_tokens else None
 

@@ -44,12 +44,10 @@ class Models(DataParallelEngines):
         """The default's info, with the voices and languages of all; `models` has each."""
         models = tuple(link.info for link in self._links)
         return replace(
-            models[0],
+            super().info,
             voices=_union(info.voices for info in models),
             languages=_union(info.languages for info in models),
             default_voice=None,  # a session that picks a model gets that model's own
-            slots=sum(info.slots for info in models),
-            executions=tuple(each for info in models for each in info.executions),
             max_frames=max(info.max_frames for info in models),
             voice_family=next((info.voice_family for info in models if info.clones), ""),
             models=models,

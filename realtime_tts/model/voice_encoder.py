@@ -23,10 +23,6 @@ from realtime_tts.model.weights import Weights
 LEAST_SECONDS = 0.5
 MOST_SECONDS = 60.0
 RATES = (4_000, 384_000)
-SILENCE = 0.5
-"""Seconds of silence after a reference used in context: without it, speech may begin with the
-reference's last sound."""
-
 _QUIET = 1e-4
 
 
@@ -76,7 +72,7 @@ class VoiceEncoder:
         sample_rate: int,
         *,
         transcript: str | None,
-        silence: float = SILENCE,
+        silence: float = 0.0,
         name: str = "",
         language: str | None = None,
     ) -> Voice:

@@ -116,7 +116,7 @@ def bucket(
     rows, context = times.rows, times.context
     talker = talker_work(config, rows, context, widths.talker, dtype.itemsize)
     predictor = predictor_work(config, rows, widths.predictor, limits.cache_bytes)
-    codec = codec_work(config.codec, rows, 1, codec_dtype.itemsize, widths.codec)
+    codec = codec_work(config.codec, rows, codec_dtype.itemsize, widths.codec)
     works = (
         (TALKER, talker, precision),
         (PREDICTOR, predictor, precision),

@@ -69,18 +69,18 @@ def predictor_work(config: ModelConfig, rows: int, item: int, cache_bytes: int =
 
 
 def codec_work(
-    config: CodecConfig, rows: int, frames: int = 1, item: int = 4, weight_item: int | None = None
+    config: CodecConfig, rows: int, item: int = 4, weight_item: int | None = None
 ) -> Work:
-    """Return the work of `frames` new frames of every row, with carried state. `item`: bytes per
-    number; `weight_item`: bytes per weight, if that differs."""
+    """Return the work of a new frame of every row, with carried state. `item`: bytes per number;
+    `weight_item`: bytes per weight, if that differs."""
     parts, shape = codec_parts(config), config.transformer
     attention = 4 * shape.layers * shape.heads * shape.head_dim * config.window
     entries = config.codebooks * config.codebook_dim
     return Work(
         weight_bytes=sum(part.weights for part in parts) * (weight_item or item),
         # Keys and values are read, and a step of them written; taps go both ways.
-        state_bytes=rows * (codec_keys(config) + 2 * codec_taps(config) + frames * entries) * item,
-        flops=rows * frames * (sum(part.flops for part in parts) + attention),
+        state_bytes=rows * (codec_keys(config) + 2 * codec_taps(config) + entries) * item,
+        flops=rows * (sum(part.flops for part in parts) + attention),
     )
 
 

@@ -142,10 +142,8 @@ class TurnTrace:
         now = time.monotonic()
         if self._span.is_recording():
             for part in self._parts(now, spoken=done.reason != "interrupted"):
-                attributes = dict(part.attributes)
-                self._writer.child(
-                    self._span, part.name, self._ns(part.begins), self._ns(part.ends), attributes
-                )
+                begins, ends = self._ns(part.begins), self._ns(part.ends)
+                self._writer.child(self._span, part.name, begins, ends, part.attributes)
             self._describe(done, error, before)
         self._span.end(self._ns(now))
 

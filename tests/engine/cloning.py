@@ -182,7 +182,7 @@ def stored_cases() -> list[tuple[str, str, str | None, str]]:
 def voice_of(case: str) -> Voice:
     """The voice of a stored case, made from its recording."""
     samples = stored()["ref_short/samples" if case in SHORT else "ref/samples"]
-    voice = encoder().encode(samples, 24_000, transcript=TRANSCRIPTS.get(case), silence=0)
+    voice = encoder().encode(samples, 24_000, transcript=TRANSCRIPTS.get(case))
     if case == "icl_batch_st.1":
         # Its last code heard the padding of its batch (tests/model/test_voice_encoder.py).
         voice = replace(voice, codes=torch.from_numpy(stored()[f"{case}/ref_codes"]).long())

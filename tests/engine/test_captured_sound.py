@@ -77,9 +77,7 @@ def test_rows_share_calls_and_those_with_as_many_frames_a_block(
     for row in known.values():
         row.sounded = row.slot + 3
     sound, output = StepSound(engine.steps, known), StepOutput()
-    assert not sound
     sound.queue(wanted)
-    assert sound
     engine.steps.wait()
     sound.collect(output)
     engine.steps.reset()

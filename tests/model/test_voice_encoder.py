@@ -55,7 +55,7 @@ def test_a_recording_becomes_the_official_embedding_and_codes(
     recording: str, case: str, encoder: VoiceEncoder, stored: Stored
 ) -> None:
     samples = stored[f"{recording}/samples"]
-    voice = encoder.encode(samples, 24_000, transcript="How are you?", silence=0)
+    voice = encoder.encode(samples, 24_000, transcript="How are you?")
     np.testing.assert_allclose(voice.embedding.numpy(), stored[f"{case}/spk"], atol=1e-4, rtol=0)
     assert voice.codes is not None
     assert voice.codes.tolist() == stored[f"{case}/ref_codes"].tolist()
@@ -76,8 +76,8 @@ def test_a_recording_padded_by_its_batch_becomes_the_official_codes(
 
 
 def test_silence_is_behind_the_codes_and_not_in_the_embedding(encoder: VoiceEncoder) -> None:
-    plain = encoder.encode(tone(), 24_000, transcript="so", silence=0)
-    padded = encoder.encode(tone(), 24_000, transcript="so")
+    plain = encoder.encode(tone(), 24_000, transcript="so")
+    padded = encoder.encode(tone(), 24_000, transcript="so", silence=0.5)
     assert plain.codes is not None and padded.codes is not None
     assert (len(plain.codes), len(padded.codes)) == (13, 19)  # 1.0 and 1.5 s of 80 ms each
     assert torch.equal(padded.codes[:12], plain.codes[:12])
@@ -141,7 +141,7 @@ def test_what_is_no_recording_is_refused(
 
 
 def test_the_shortest_recording_can_be_encoded(encoder: VoiceEncoder) -> None:
-    voice = encoder.encode(tone(0.5), 24_000, transcript="so", silence=0)
+    voice = encoder.encode(tone(0.5), 24_000, transcript="so")
     assert voice.codes is not None and len(voice.codes) == 7
 
 

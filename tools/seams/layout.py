@@ -37,7 +37,7 @@ class Layout:
     """Lays out pieces for one checkpoint."""
 
     def __init__(self, model: SpeechModel, prompts: PromptBuilder) -> None:
-        self._model, self._prompts = model, prompts
+        self._prompts = prompts
         self.pad, self.end = model.config.text.tts_pad, model.config.text.tts_eos
 
     def opening(
@@ -67,8 +67,5 @@ class Layout:
 
     def _spoken(self, codes: Sequence[Tensor]) -> Tensor:
         """Return the embeddings of codec bos and n frames, [n + 1, H]."""
-        if not codes:
-            return self._prompts.bos
-        stacked = torch.stack(list(codes))
-        first = self._model.talker.codec_embedding[stacked[:, 0]]
-        return torch.cat((self._prompts.bos, self._model.predictor.embed(stacked[:, 1:]) + first))
+        bos = self._prompts.bos
+        return torch.cat((bos, self._prompts.frames(torch.stack(list(codes))))) if codes else bos

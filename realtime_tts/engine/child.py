@@ -63,16 +63,19 @@ class LineHandler(logging.Handler):
         self._parent = parent
 
     def emit(self, record: logging.LogRecord) -> None:
-        fields = {
-            str(name): value if isinstance(value, str | int | float | None) else str(value)
-            for name, value in getattr(record, "fields", {}).items()
-        }
-        trace = "".join(traceback.format_exception(*record.exc_info)) if record.exc_info else None
-        message = record.getMessage()
         try:
-            self._parent.send(wire.LogLine(record.name, record.levelno, message, fields, trace))
+            self._parent.send(_log_line(record))
         except Exception:
             self.handleError(record)
+
+
+def _log_line(record: logging.LogRecord) -> wire.LogLine:
+    fields = {
+        str(name): value if isinstance(value, str | int | float | None) else str(value)
+        for name, value in getattr(record, "fields", {}).items()
+    }
+    trace = "".join(traceback.format_exception(*record.exc_info)) if record.exc_info else None
+    return wire.LogLine(record.name, record.levelno, record.getMessage(), fields, trace)
 
 
 class Recorder:

@@ -5,9 +5,9 @@ A new object is made for every start, with sockets of its own.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import pickle
-import socket
 from collections.abc import Callable
 
 from realtime_tts.child_process import ChildProcess
@@ -29,15 +29,13 @@ class Process:
         self._spec = spec
         self._name = name
         self._child: ChildProcess | None = None
-        self.addresses = Addresses.make()
-        self._listener: socket.socket | None = None
-        try:
-            self._listener = self.addresses.listen()
+        with contextlib.ExitStack() as failing:
+            self.addresses = Addresses.make()
+            failing.callback(self.addresses.remove)
+            self._listener = failing.enter_context(self.addresses.listen())
             # The engine takes the first front that connects for its parent.
             self.channel = Channel(self.addresses, name, on_message)
-        except BaseException:
-            self._forget()
-            raise
+            failing.pop_all()
 
     @property
     def pid(self) -> int | None:
@@ -45,7 +43,6 @@ class Process:
 
     async def start(self) -> None:
         """Start the interpreter. Raises OSError if the machine cannot."""
-        assert self._listener is not None, "a process starts once"
         listener, level = self._listener.fileno(), logging.getLogger().level
         self._child = await ChildProcess.start(
             "realtime_tts.engine.child", output=self._log_line, pass_fds=(listener,)
@@ -71,11 +68,7 @@ class Process:
         if self._child is not None:
             await self._child.close()
         self.channel.close()
-        self._forget()
-
-    def _forget(self) -> None:
-        if self._listener is not None:
-            self._listener.close()
+        self._listener.close()
         self.addresses.remove()
 
     def _log_line(self, line: str) -> None:

@@ -127,7 +127,7 @@ def quoted_flags(text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
-        raise ConfigError(f"--start {text}: {error}") from None
+        raise ConfigError(f"flags of `serve`, {text}: {error}") from None
 
 
 def session_options(arguments: argparse.Namespace) -> SessionOptions:

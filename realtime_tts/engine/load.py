@@ -135,7 +135,7 @@ def load_voice_maker(*checkpoints: str) -> VoiceMaker:
     reasons = []
     for checkpoint in checkpoints:
         try:
-            return partial(_make_voice, VoiceEncoder.load(Path(find_checkpoint(checkpoint))))
+            return partial(_make_voice, VoiceEncoder.load(find_checkpoint(checkpoint)))
         except CheckpointError as error:  # another variant, which has no encoders
             reasons.append(str(error))
     raise CheckpointError("; ".join(reasons))

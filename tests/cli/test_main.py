@@ -144,6 +144,7 @@ def test_without_a_server_it_says_how_to_start_one(capsys: pytest.CaptureFixture
         (["say", "Hello.", "-o", "/"], "/ cannot be written: it is a folder"),
         (["say", "Hello.", "--local", "--start", "--slots '2"], "No closing quotation"),
         (["bench", "--start", "--slots '2"], "No closing quotation"),
+        (["bench", "--in-process", "--slots '2"], "flags of `serve`, --slots '2: No closing"),
         (["bench", "--sessions", "1,x"], "numbers separated by commas"),
         (["bench", "--sessions", "0"], "at least 1 session"),
         (["bench", "--mode", "open", "--rate", "0"], "rate above 0"),

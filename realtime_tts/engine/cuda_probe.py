@@ -20,8 +20,8 @@ _NAME_BYTES = 256
 
 
 def probe() -> dict[str, Any]:
-    """Return `gpus`, with the name, compute capability and bytes of memory of each, and `cuda`, the
-    version that the driver supports (13020 is 13.2). Without a driver, `gpus` is empty.
+    """Return `gpus`, with the name and compute capability of each, and `cuda`, the version that the
+    driver supports (13020 is 13.2). Without a driver, `gpus` is empty.
 
     Raises OSError.
     """
@@ -47,21 +47,16 @@ def _driver() -> Any | None:
 
 
 def _describe(driver: Any, index: int) -> dict[str, Any]:
-    device, size, number = ctypes.c_int(), ctypes.c_size_t(), ctypes.c_int()
+    device, number = ctypes.c_int(), ctypes.c_int()
     name = ctypes.create_string_buffer(_NAME_BYTES)
     _check("cuDeviceGet", driver.cuDeviceGet(ctypes.byref(device), index))
     _check("cuDeviceGetName", driver.cuDeviceGetName(name, _NAME_BYTES, device))
-    _check("cuDeviceTotalMem", driver.cuDeviceTotalMem_v2(ctypes.byref(size), device))
     capability = []
     for attribute in (_MAJOR, _MINOR):
         status = driver.cuDeviceGetAttribute(ctypes.byref(number), attribute, device)
         _check("cuDeviceGetAttribute", status)
         capability.append(number.value)
-    return {
-        "name": name.value.decode(errors="replace"),
-        "capability": capability,
-        "memory": size.value,
-    }
+    return {"name": name.value.decode(errors="replace"), "capability": capability}
 
 
 def _check(call: str, status: int) -> None:

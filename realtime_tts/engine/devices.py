@@ -33,11 +33,10 @@ _BUILT_FOR = re.compile(r"^(cuda|hip)\b[^=\n]*=\s*'([^']*)'", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """An NVIDIA GPU. `capability`: major and minor. `memory`: bytes, used or not."""
+    """An NVIDIA GPU. `capability`: major and minor."""
 
     name: str
     capability: tuple[int, int]
-    memory: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,7 @@ def machine_of(probed: str, version: str) -> Machine:
     if found["gpus"] and supported < int(version.partition(".")[0]):
         problem = f"the NVIDIA driver supports CUDA {supported}, and torch is built for {version}"
         return Machine("cuda", problem=f"{problem}: install a newer driver to use the GPU")
-    gpus = (Gpu(one["name"], tuple(one["capability"]), one["memory"]) for one in found["gpus"])
+    gpus = (Gpu(one["name"], tuple(one["capability"])) for one in found["gpus"])
     return Machine("cuda", tuple(gpus))
 
 

@@ -25,7 +25,7 @@ from realtime_tts.errors import ConfigError
 from tests.serving import serving
 from tts_scheduler import SchedulerConfig
 
-H200 = Gpu("NVIDIA H200", (9, 0), 141 * 10**9)
+H200 = Gpu("NVIDIA H200", (9, 0))
 TWO_GPUS = Machine("cuda", (H200, H200))
 NO_GPU = Machine("cuda")
 

@@ -25,9 +25,9 @@ from realtime_tts.engine.devices import (
 from realtime_tts.engine.torch_setup import chosen_dtype, prepare_torch
 from realtime_tts.errors import ConfigError
 
-H200 = Gpu("NVIDIA H200", (9, 0), 141 * 10**9)
-A100 = Gpu("NVIDIA A100", (8, 0), 80 * 10**9)
-T4 = Gpu("Tesla T4", (7, 5), 16 * 10**9)
+H200 = Gpu("NVIDIA H200", (9, 0))
+A100 = Gpu("NVIDIA A100", (8, 0))
+T4 = Gpu("Tesla T4", (7, 5))
 GPU_BUILD = (
     "__version__ = '2.11.0+cu130'\ncuda: Optional[str] = '13.0'\nhip: Optional[str] = None\n"
 )
@@ -101,7 +101,7 @@ def probed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], M
 
 
 def test_the_probe_runs_in_a_process_of_its_own(probed: Callable[[str], Machine]) -> None:
-    gpus = [{"name": "NVIDIA H200", "capability": [9, 0], "memory": H200.memory}]
+    gpus = [{"name": "NVIDIA H200", "capability": [9, 0]}]
     told = json.dumps({"gpus": gpus, "cuda": 13_000})
     assert probed(f"print({told!r})") == Machine("cuda", (H200,))
     assert probed('print(\'{"gpus": [], "cuda": 0}\')') == Machine("cuda")
@@ -109,7 +109,7 @@ def test_the_probe_runs_in_a_process_of_its_own(probed: Callable[[str], Machine]
 
 @pytest.mark.parametrize(("cuda", "usable"), [(12_080, False), (13_000, True), (14_010, True)])
 def test_a_driver_that_is_too_old_for_torch_is_a_reason(cuda: int, usable: bool) -> None:
-    gpus = [{"name": "NVIDIA H200", "capability": [9, 0], "memory": 1}]
+    gpus = [{"name": "NVIDIA H200", "capability": [9, 0]}]
     choice = choose(machine_of(json.dumps({"gpus": gpus, "cuda": cuda}), "13.2"))
     assert choice.devices == (("cuda:0",) if usable else ("cpu",))
     told = "the NVIDIA driver supports CUDA 12, and torch is built for 13.2: install a newer"
@@ -163,16 +163,12 @@ class FakeDriver:
         name.value = self._gpus[device.value].name.encode()
         return 0
 
-    def cuDeviceTotalMem_v2(self, size: Any, device: Any) -> int:
-        size._obj.value = self._gpus[device.value].memory
-        return 0
-
     def cuDeviceGetAttribute(self, number: Any, attribute: int, device: Any) -> int:
         number._obj.value = self._gpus[device.value].capability[{75: 0, 76: 1}[attribute]]
         return 0
 
 
-def test_the_probe_tells_name_capability_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_probe_tells_name_and_capability(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_probe, "_driver", lambda: FakeDriver((T4, H200)))
     assert machine_of(json.dumps(cuda_probe.probe()), "13.0") == Machine("cuda", (T4, H200))
 

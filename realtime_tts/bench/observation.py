@@ -103,7 +103,6 @@ class Observation:
     def report(self) -> TurnReport:
         """Time to first audio, underruns and so on, as `tts_scheduler.report` defines them."""
         if self.result is not None:
-            self.trace.reason = self.result.reason
             self.trace.held_seconds = self.result.held_ms / 1000
         return measure(self.trace, SAMPLE_RATE)
 

@@ -43,7 +43,6 @@ class TurnReport:
     packets after their playback deadline; the first packet has none.
     """
 
-    reason: str
     ttfa: float | None
     audio_seconds: float
     packets: int
@@ -74,7 +73,6 @@ def measure(trace: Trace, sample_rate: int = SAMPLE_RATE) -> TurnReport:
         playback.sent(samples, at)
     first = playback.first_sent_at
     return TurnReport(
-        reason=trace.reason,
         ttfa=None if first is None else first - trace.asked_at,
         audio_seconds=playback.sent_seconds,
         packets=playback.packets,

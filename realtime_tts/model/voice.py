@@ -7,8 +7,7 @@ is also shown how the speaker talks (in-context cloning). `voice_file.py` stores
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from torch import Tensor
@@ -22,8 +21,8 @@ class Voice:
 
     embedding [H] float32. codes [m, 16] int64 and transcript: both for in-context cloning, or
     neither. `model`: the family of checkpoints that can speak it (`ModelConfig.family`).
-    `language`: the one it was recorded in, if known. `metadata` is the owner's own. Equal only to
-    itself, because prepared prompts are cached by identity.
+    `language`: the one it was recorded in, if known. Equal only to itself, because prepared prompts
+    are cached by identity.
     """
 
     name: str
@@ -32,7 +31,6 @@ class Voice:
     transcript: str | None
     model: str
     language: str | None = None
-    metadata: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         embedding, codes = self.embedding, self.codes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import stat
 from pathlib import Path
 from typing import Any
@@ -54,7 +53,6 @@ def _read(file: Any) -> Voice:
         transcript=texts.get("transcript"),
         model=texts["model"],
         language=texts.get("language"),
-        metadata=_extra(texts.get("extra", "{}")),
     )
 
 
@@ -65,13 +63,3 @@ def _tensor(file: Any, name: str, dtype: torch.dtype) -> Tensor | None:
     if tensor.dtype != dtype:
         raise VoiceError(f"its {name} is {tensor.dtype}, expected {dtype}")
     return tensor.clone()  # the file is mapped, and may be replaced
-
-
-def _extra(text: str) -> dict[str, str]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise VoiceError(f"its extra metadata is not JSON: {error}") from None
-    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
-        raise VoiceError("its extra metadata is not a JSON object of strings")
-    return found

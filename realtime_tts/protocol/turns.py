@@ -77,13 +77,13 @@ class Turns:
         turn.last_input = now
         return turn.flush()
 
-    def end(self, message: m.TurnEnd, now: float) -> list[Effect]:
+    def end(self, message: m.TurnEnd) -> list[Effect]:
         turn = self._find_input(message.turn_id)
         if turn is None or not turn.may(Event.END):
             return _nothing_open("turn.end", turn, message.turn_id)
         return turn.end()
 
-    def codes(self, message: m.TurnCodes, now: float) -> list[Effect]:
+    def codes(self, message: m.TurnCodes) -> list[Effect]:
         problem = self._brought.add(message)
         return [] if problem is None else [refused("bad_message", problem)]
 
@@ -96,14 +96,14 @@ class Turns:
         turn = self._table.begin(message.turn_id, settings, now, resume)
         return self._enqueue(turn, "")
 
-    def interrupt(self, message: m.Interrupt, now: float) -> list[Effect]:
+    def interrupt(self, message: m.Interrupt) -> list[Effect]:
         position = _samples(message)
         if message.turn_id is None:
             return self._interrupt_all(position)
         turn = self._table.get(message.turn_id)
         return self._interrupt(turn, position) if turn else [_unknown(message.turn_id)]
 
-    def played(self, message: m.Played, now: float) -> list[Effect]:
+    def played(self, message: m.Played) -> list[Effect]:
         position = _samples(message)
         assert position is not None, "the parser lets no `played` through without a position"
         if message.turn_id is None:
@@ -307,7 +307,7 @@ def refused(code: str, message: str) -> Send:
 
 
 def _unknown(turn_id: str) -> Send:
-    failure = TurnFailure("unknown_turn", f"no turn {turn_id} in this session", retryable=False)
+    failure = TurnFailure("unknown_turn", f"no turn {turn_id} in this session")
     return Send(failed(turn_id, failure))
 
 

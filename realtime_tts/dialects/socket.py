@@ -48,7 +48,6 @@ class SpeechSocket(ContextSocket):
         """Ids of contexts that an error ended, for APIs whose clients choose them: what still comes
         for one is the rest of a lost text, and is not spoken without what was before it."""
         self._opened = 0  # number of contexts opened so far
-        self._draining = False
         self._last_close: tuple[int, str] | None = None  # how to close, after `finish`
         self._alarm = Alarm(self._on_time)
 
@@ -208,7 +207,6 @@ class SpeechSocket(ContextSocket):
 
     def drain(self) -> None:
         """Let contexts that have begun finish, then close the socket: at once without any."""
-        self._draining = True
         with self.contained():
             for context in self.contexts.values():
                 context.drain()
@@ -246,7 +244,7 @@ class SpeechSocket(ContextSocket):
             if not self.contexts:
                 self.say(*self.finished())
                 self.close(*self._last_close)
-        elif self._draining or self.front.draining:
+        elif self.front.draining:
             if not any(context.busy for context in self.contexts.values()):
                 self.close(CloseCode.GOING_AWAY, GOING_AWAY)
 

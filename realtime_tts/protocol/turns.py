@@ -62,7 +62,7 @@ class Turns:
         turn = self._find_input(message.turn_id)
         if turn is None:
             return self._begin(message, now, refusal)
-        if not turn.may(Event.TEXT):
+        if not turn.input_open:
             why = f"turn {turn.id} has ended: send the text with a new turn_id"
             return [Send(failed(turn.id, TurnFailure("turn_ended", why)))]
         turn.last_input = now
@@ -72,14 +72,14 @@ class Turns:
 
     def flush(self, message: m.Flush, now: float) -> list[Effect]:
         turn = self._find_input(message.turn_id)
-        if turn is None or not turn.may(Event.FLUSH):
+        if turn is None or not turn.input_open:
             return _nothing_open("flush", turn, message.turn_id)
         turn.last_input = now
         return turn.flush()
 
     def end(self, message: m.TurnEnd) -> list[Effect]:
         turn = self._find_input(message.turn_id)
-        if turn is None or not turn.may(Event.END):
+        if turn is None or not turn.input_open:
             return _nothing_open("turn.end", turn, message.turn_id)
         return turn.end()
 

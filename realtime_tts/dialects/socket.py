@@ -38,8 +38,8 @@ class SpeechSocket(ContextSocket):
     """Contexts that may be open at once."""
     idle_seconds: float = 300.0
     """After this time without a message and without speech, the socket is closed with 1000."""
-    hold_seconds: ClassVar[float | None] = 3.0
-    """Text that pauses for this time is spoken to its end; None: the server's `turn_idle_ms`."""
+    hold_seconds: ClassVar[float] = 3.0
+    """Text that pauses for this time is spoken to its end."""
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
@@ -93,7 +93,6 @@ class SpeechSocket(ContextSocket):
             self.front.admit(self.account, held=1)  # the socket's own session
         else:
             self.front.admit(self.account, more=True)
-        hold = self.hold_seconds if hold_seconds is None else hold_seconds
         idle = self.limits.turn_idle_ms / 1000
         saved = settings.lead_ms == self.limits.max_lead_ms  # nobody listens while it comes
         self._opened += 1
@@ -104,7 +103,7 @@ class SpeechSocket(ContextSocket):
             self.front.reporter(name, self.client),
             Delivery(FramedPackets, continuous=continuous, fills=True, saved=saved),
             self.account,
-            hold_seconds=idle if hold is None else hold,
+            hold_seconds=self.hold_seconds if hold_seconds is None else hold_seconds,
             starts=after is None,
         )
         context = SpeechContext(

@@ -20,7 +20,7 @@ from realtime_tts.protocol.intake import Intake
 from realtime_tts.protocol.parsing import ProtocolError, TooLarge, decode_client_message
 from realtime_tts.protocol.query import parse_query
 from realtime_tts.protocol.settings import Limits, SessionSettings
-from realtime_tts.protocol.turns import Turns, failed, interrupted, refused
+from realtime_tts.protocol.turns import Turns, failed, interrupted, refused, warning
 
 _WARNINGS_REMEMBERED = 64  # a field sent with each delta causes one warning
 
@@ -144,8 +144,7 @@ class Session:
 
     def warn(self, code: str, message: str, turn_id: str | None = None) -> list[Effect]:
         """Send the client a warning, which refuses nothing."""
-        warning = m.WarningMessage(code=code, message=message, turn_id=turn_id)
-        return self._unless_closed([Send(warning)])
+        return self._unless_closed([warning(code, message, turn_id)])
 
     # Time and endings -----------------------------------------------------------------------
 
@@ -165,7 +164,7 @@ class Session:
         self.phase = Phase.DRAINING
         self._turns.closed_to_new = TurnFailure("going_away", why, retryable=True)
         self._close = Close(m.CloseCode.GOING_AWAY, "going_away: connect again")
-        return [*self.warn("going_away", why), *self._settle()]
+        return self.warn("going_away", why)
 
     def fail(self, code: str, message: str, close_code: m.CloseCode) -> list[Effect]:
         """End the session now: a fatal error, `turn.done` (closed) for every turn, Close."""

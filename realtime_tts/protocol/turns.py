@@ -109,7 +109,7 @@ class Turns:
         if message.turn_id is None:
             turn = self._table.on_air or self._table.last_heard
             if turn is None:
-                return [_warning("no_active_turn", "played: no turn was on the air yet")]
+                return [warning("no_active_turn", "played: no turn was on the air yet")]
         else:
             turn = self._table.get(message.turn_id)
             if turn is None:
@@ -153,7 +153,7 @@ class Turns:
             if turn.alive:
                 turn.idled = True
                 why = f"no text for {self._limits.turn_idle_ms} ms: the turn's text was ended"
-                effects.append(_warning("turn_idle", why, turn.id))
+                effects.append(warning("turn_idle", why, turn.id))
             effects += turn.end()
         return effects
 
@@ -226,7 +226,7 @@ class Turns:
             return []
         turn.warned_late = True
         why = f"turn {turn.id} is done: its further text is dropped until you end it"
-        return [_warning("late_text", why, turn.id)]
+        return [warning("late_text", why, turn.id)]
 
     def _interrupt_all(self, position: int | None) -> list[Effect]:
         for turn in list(self._table.inputs):
@@ -250,7 +250,7 @@ class Turns:
 
     def _report_heard(self, turn: TurnRecord | None, position: int | None) -> list[Effect]:
         if turn is None:
-            return [_warning("no_active_turn", "interrupt: no turn is on the air or waiting")]
+            return [warning("no_active_turn", "interrupt: no turn is on the air or waiting")]
         return [ReportHeard(turn.id, position)]
 
     def _finish(
@@ -311,14 +311,14 @@ def _unknown(turn_id: str) -> Send:
     return Send(failed(turn_id, failure))
 
 
-def _warning(code: str, message: str, turn_id: str | None = None) -> Send:
+def warning(code: str, message: str, turn_id: str | None = None) -> Send:
     return Send(m.WarningMessage(code=code, message=message, turn_id=turn_id))
 
 
 def _nothing_open(kind: str, turn: TurnRecord | None, turn_id: str | None) -> list[Effect]:
     """Answer a `flush` or `turn.end` that finds no open text."""
     if turn is not None:
-        return [_warning("turn_already_ended", f"{kind}: turn {turn.id} has ended", turn.id)]
+        return [warning("turn_already_ended", f"{kind}: turn {turn.id} has ended", turn.id)]
     if turn_id is not None:
         return [_unknown(turn_id)]
-    return [_warning("no_open_turn", f"{kind}: no turn is open for text")]
+    return [warning("no_open_turn", f"{kind}: no turn is open for text")]

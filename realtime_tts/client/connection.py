@@ -56,11 +56,11 @@ class Target:
     wait for the connection and for each answer."""
 
     url: str
-    api_key: str | None = field(default=None, repr=False)
-    connect_timeout: float = 10.0
-    reply_timeout: float = 10.0
-    trust: ssl.SSLContext | None = field(default=None, repr=False)
-    resume: bool = False
+    api_key: str | None = field(repr=False)
+    connect_timeout: float
+    reply_timeout: float
+    trust: ssl.SSLContext | None = field(repr=False)
+    resume: bool
     """Whether to ask for what lets turns go on in another session, unless the settings say more."""
 
     def __post_init__(self) -> None:

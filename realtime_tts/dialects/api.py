@@ -25,6 +25,7 @@ from realtime_tts.server.endpoints import Endpoint
 from realtime_tts.server.front import Front
 from realtime_tts.server.socket import BAD_REQUEST
 
+_READING = "GET", "HEAD"
 _USUAL_PAGE, _LONGEST_PAGE = 10, 100
 
 _STATUS = {
@@ -59,8 +60,6 @@ class Api(abc.ABC):
     """The status of all other failures that trying again does not help."""
     denials: ClassVar[Mapping[int, str]] = {}
     """The API's code for what the gate denies, by status, where it is not ours."""
-    reading: ClassVar[tuple[str, ...]] = ("GET", "HEAD")
-    """The methods to name where another one was used on a list."""
     method_code: ClassVar[str | None] = "method_not_allowed"
     method_hint: ClassVar[str] = "{} is not for this path; use {}"
 
@@ -140,8 +139,8 @@ class ListEndpoint:
         await response(scope, receive, send)
 
     async def _found(self, request: Request) -> Any | Refusal:
-        if request.method not in ("GET", "HEAD"):
-            return self._api.wrong_method(request.method, *self._api.reading)
+        if request.method not in _READING:
+            return self._api.wrong_method(request.method, *_READING)
         if (reason := self._front.not_ready()) is not None:
             return self._api.of_failure(TurnFailure("not_ready", reason, True, 2_000))
         return self._answer(self._front, request)

@@ -269,14 +269,12 @@ def error(failure: TurnFailure, request_id: str) -> dict[str, Any]:
 
 class Cartesia(Api):
     name = "cartesia"
-    reading = ("GET",)
     codes = {
         "overloaded": (503, _LIMITED),
         "too_many_sessions": (503, _LIMITED),
         "too_many_contexts": (429, _LIMITED),
         "rate_limited": (429, "rate_limited"),
         "key_limit_reached": (429, "rate_limited"),
-        "unauthorized": (401, "unauthorized"),
     }
 
     def of_failure(self, failure: TurnFailure) -> Refusal:

@@ -51,7 +51,6 @@ class DashScopeSocket(SingleVoiceSocket):
         self._wishes = messages.Wishes()
         self._appended = False  # whether text came since the last commit
         self._pause_over_at = 0.0  # from then on, text does not belong to what is being skipped
-        self._finished = False
         self._event_id: str | None = None  # of the client's message being handled
 
     # From the client.
@@ -72,7 +71,7 @@ class DashScopeSocket(SingleVoiceSocket):
             "session.finish": self._finish,
         }
         kind = type_of(message, actions)
-        if self._finished and kind not in ("response.cancel", "session.finish"):
+        if self.finishing and kind not in ("response.cancel", "session.finish"):
             raise RequestError("after `session.finish` only `response.cancel` can come")
         actions[kind]()
         self._event_id = None
@@ -145,9 +144,8 @@ class DashScopeSocket(SingleVoiceSocket):
         self.cancel_all()
 
     def _finish(self) -> None:
-        if not self._finished:
+        if not self.finishing:
             self.speak_kept()
-            self._finished = True
             self.finish()
 
     # To the client. Events that open and close a response are sent at once, not returned: a cancel

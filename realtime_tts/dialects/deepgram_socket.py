@@ -43,7 +43,6 @@ class DeepgramSocket(SpeechSocket):
         self.version = front.info.model
         self.wanted = messages.socket_wanted(websocket.query_params, front, self.account)
         front.check_speech(self.wanted.settings)
-        self._leaving = False
         self._failed = False
 
     def greet(self) -> None:
@@ -64,7 +63,6 @@ class DeepgramSocket(SpeechSocket):
     def received(self, message: dict[str, Any]) -> None:
         kind = message.get("type")
         if kind == "Close":
-            self._leaving = True
             self.finish()
             return
         commands = self.commands()
@@ -72,7 +70,7 @@ class DeepgramSocket(SpeechSocket):
         if command is None:
             shown = f"{kind[:40]!r}" if isinstance(kind, str) else "none"
             raise UnknownType(f"`type` must be one of {', '.join(commands)}, Close; found {shown}")
-        if self._leaving and kind in ("Speak", "Flush"):
+        if self.finishing and kind in ("Speak", "Flush"):
             return  # sent before the client saw the close
         try:
             command(message)

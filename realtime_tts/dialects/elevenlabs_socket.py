@@ -136,15 +136,14 @@ class StreamSocket(ElevenLabsSocket):
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
         self._failure: TurnFailure | None = None
-        self._ended = False
 
     def take(self, message: messages.Message) -> None:
-        if self._ended:
+        if self.finishing:
             if message.text and not message.text.isspace():
                 raise RequestError("the text was ended by an empty `text`; nothing follows it")
             return
         if message.text == "":
-            self._end()
+            self.finish()
             return
         try:
             context = self.contexts.get("") or self.begin("", message)
@@ -153,14 +152,10 @@ class StreamSocket(ElevenLabsSocket):
         except TurnFailure as failure:
             self.fail(failure, messages.close_code(failure))
 
-    def _end(self) -> None:
-        self._ended = True
-        self.finish()
-
     def received_invalid(self, problem: RequestError | ProtocolError) -> None:
         """End the socket, as ElevenLabs does, unless the rest is being spoken."""
         failure = TurnFailure(messages.reason_of(problem), str(problem), False)
-        if self._ended:
+        if self.finishing:
             self.say(*self.refusal(failure))
         else:
             self.fail(failure, messages.close_code(failure))
@@ -170,7 +165,7 @@ class StreamSocket(ElevenLabsSocket):
 
     def done(self, context: SpeechContext) -> Messages:
         """Also called when the context ended by itself, because no text came."""
-        self._end()
+        self.finish()
         return ()
 
     def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:

@@ -51,10 +51,6 @@ class JsonSocket(ServedSocket):
     def refusal(self, failure: TurnFailure) -> Messages:
         """Return the messages that say why a message was refused, or why the socket is closed."""
 
-    def received_bytes(self, data: bytes) -> None:
-        """Handle a binary frame. Raises RequestError to refuse it."""
-        raise RequestError(f"expected a text frame with JSON, found a binary one ({len(data)} B)")
-
     def received_invalid(self, problem: RequestError | ProtocolError) -> None:
         """Tell the client about a message that was refused, by `received` or before it."""
         self.say(*self.refusal(TurnFailure(problem.code, str(problem))))
@@ -133,10 +129,7 @@ class JsonSocket(ServedSocket):
             self.fail(TurnFailure("rate_limited", f"at most {most} messages a second"), 1008)
             return
         try:
-            if isinstance(raw, bytes):
-                self.received_bytes(raw)
-            else:
-                self.received(self._parsed(raw))
+            self.received(self._parsed(raw))
         except TurnFailure as failure:
             self.reporter.failed(failure)
             self.say(*self.refusal(failure))
@@ -153,8 +146,10 @@ class JsonSocket(ServedSocket):
         if self.needs_key and not self.closing:
             self.present_key(None)  # the first message had none
 
-    def _parsed(self, text: str) -> dict[str, Any]:
+    def _parsed(self, raw: str | bytes) -> dict[str, Any]:
+        if isinstance(raw, bytes):
+            raise RequestError(f"expected a text frame with JSON, found a binary one ({len(raw)} B)")
         most = self.limits.max_message_bytes
-        if len(text) > most or len(text.encode(errors="surrogatepass")) > most:
+        if len(raw) > most or len(raw.encode(errors="surrogatepass")) > most:
             raise TooLarge(f"a message must have at most {most} bytes; send it in pieces")
-        return {name: value for name, value in load_object(text).items() if value is not None}
+        return {name: value for name, value in load_object(raw).items() if value is not None}

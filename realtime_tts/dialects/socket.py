@@ -38,8 +38,8 @@ class SpeechSocket(ContextSocket):
     """Contexts that may be open at once."""
     idle_seconds: float = 300.0
     """After this time without a message and without speech, the socket is closed with 1000."""
-    hold_seconds: ClassVar[float | None] = 3.0
-    """Text that pauses for this time is spoken to its end; None: the server's `turn_idle_ms`."""
+    hold_seconds: ClassVar[float] = 3.0
+    """Text that pauses for this time is spoken to its end."""
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
@@ -48,7 +48,6 @@ class SpeechSocket(ContextSocket):
         """Ids of contexts that an error ended, for APIs whose clients choose them: what still comes
         for one is the rest of a lost text, and is not spoken without what was before it."""
         self._opened = 0  # number of contexts opened so far
-        self._draining = False
         self._last_close: tuple[int, str] | None = None  # how to close, after `finish`
         self._alarm = Alarm(self._on_time)
 
@@ -94,7 +93,6 @@ class SpeechSocket(ContextSocket):
             self.front.admit(self.account, held=1)  # the socket's own session
         else:
             self.front.admit(self.account, more=True)
-        hold = self.hold_seconds if hold_seconds is None else hold_seconds
         idle = self.limits.turn_idle_ms / 1000
         saved = settings.lead_ms == self.limits.max_lead_ms  # nobody listens while it comes
         self._opened += 1
@@ -105,7 +103,7 @@ class SpeechSocket(ContextSocket):
             self.front.reporter(name, self.client),
             Delivery(FramedPackets, continuous=continuous, fills=True, saved=saved),
             self.account,
-            hold_seconds=idle if hold is None else hold,
+            hold_seconds=self.hold_seconds if hold_seconds is None else hold_seconds,
             starts=after is None,
         )
         context = SpeechContext(
@@ -208,7 +206,6 @@ class SpeechSocket(ContextSocket):
 
     def drain(self) -> None:
         """Let contexts that have begun finish, then close the socket: at once without any."""
-        self._draining = True
         with self.contained():
             for context in self.contexts.values():
                 context.drain()
@@ -246,7 +243,7 @@ class SpeechSocket(ContextSocket):
             if not self.contexts:
                 self.say(*self.finished())
                 self.close(*self._last_close)
-        elif self._draining or self.front.draining:
+        elif self.front.draining:
             if not any(context.busy for context in self.contexts.values()):
                 self.close(CloseCode.GOING_AWAY, GOING_AWAY)
 

@@ -47,7 +47,6 @@ class VllmOmniSocket(SingleVoiceSocket):
         self._config = Config()
         self._refused = False  # the last `session.config`, so it is unknown how to speak
         self._open = False  # an utterance takes text
-        self._ended = False  # `session.close` came
         self._utterance = 0  # index of the one being spoken
         self._sentence = 0  # index of its sentence
 
@@ -65,7 +64,7 @@ class VllmOmniSocket(SingleVoiceSocket):
             "session.close": self._close,
         }
         kind = type_of(message, actions)
-        if self._ended:
+        if self.finishing:
             raise RequestError("nothing can come after `session.close`")
         actions[kind]()
 
@@ -130,7 +129,6 @@ class VllmOmniSocket(SingleVoiceSocket):
     def _close(self) -> None:
         """Speak what `input.done` ended, but of an open utterance only what is already spoken."""
         self.kept = ""
-        self._ended = True
         self.finish()
 
     # To the client.

@@ -80,7 +80,9 @@ class MergedMetrics:
 
 def page_of(processes: Iterable[list[Family]], accept: str = "") -> Page:
     """Return the answer to a scrape. `accept`: media types that the scraper accepts."""
-    return page_of_registry(_Collected(merged(processes)), accept)
+    registry = CollectorRegistry()
+    registry.register(_Families(merged(processes)))
+    return page_of_registry(registry, accept)
 
 
 def merged(processes: Iterable[list[Family]]) -> list[Family]:
@@ -124,14 +126,6 @@ def _example(exemplar: Exemplar | None) -> Example | None:
         return None
     at = float(exemplar.timestamp or 0)
     return Example(_labels(exemplar.labels), float(exemplar.value), at)
-
-
-class _Collected(CollectorRegistry):
-    """The registry from which `generate_latest` reads the merged metrics."""
-
-    def __init__(self, families: list[Family]) -> None:
-        super().__init__()
-        self.register(_Families(families))
 
 
 class _Families(Collector):

@@ -272,8 +272,8 @@ class Supervisor:
         row = self._occupancy.row(number)
         async with self._starting:
             self._serial += 1
-            infos = [engine.info for engine in self._engines] if self._complete else ()
-            spec = self._spec.of(number, self._serial, infos)
+            infos = tuple(engine.info for engine in self._engines) if self._complete else ()
+            spec = replace(self._spec, number=number, serial=self._serial, infos=infos)
             try:
                 front = await FrontChild.start(spec, row, self._on_message)
             except OSError as error:

@@ -3,8 +3,8 @@ child_process.py: msgpack, one struct per message. Sockets are sent another way 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -35,10 +35,6 @@ class FrontSpec:
     number: int = 0
     serial: int = 0
     infos: tuple[EngineInfo, ...] = ()
-
-    def of(self, number: int, serial: int, infos: Iterable[EngineInfo]) -> FrontSpec:
-        """Return a copy for the front with these numbers."""
-        return replace(self, number=number, serial=serial, infos=tuple(infos))
 
 
 # Down: parent -> front ----------------------------------------------------------------------

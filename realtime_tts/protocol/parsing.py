@@ -91,7 +91,7 @@ class Decoded:
     """A client message, and a sentence for each field of it that is ignored."""
 
     message: ClientMessage
-    ignored: tuple[str, ...] = ()
+    ignored: tuple[str, ...]
 
 
 def decode_client_message(raw: str | bytes, max_bytes: int = Limits().max_message_bytes) -> Decoded:

@@ -21,11 +21,11 @@ class Resume:
 
     samples: int
     text_chars: int
-    words_chars: int = 0
-    part: bytes | None = None
-    state: bytes | None = None
-    codes: bytes = b""
-    too_much: bool = False
+    words_chars: int
+    part: bytes | None
+    state: bytes | None
+    codes: bytes
+    too_much: bool
     """Whether more codes came in this session than anybody can have heard: all are dropped."""
 
 

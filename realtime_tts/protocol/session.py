@@ -20,7 +20,7 @@ from realtime_tts.protocol.intake import Intake
 from realtime_tts.protocol.parsing import ProtocolError, TooLarge, decode_client_message
 from realtime_tts.protocol.query import parse_query
 from realtime_tts.protocol.settings import Limits, SessionSettings
-from realtime_tts.protocol.turns import Turns, failed, interrupted, refused
+from realtime_tts.protocol.turns import Turns, failed, interrupted, refused, warning
 
 _WARNINGS_REMEMBERED = 64  # a field sent with each delta causes one warning
 
@@ -110,13 +110,8 @@ class Session:
             decoded = decode_client_message(raw, self.limits.max_message_bytes)
         except ProtocolError as error:
             return self._bad_message(error, now)
-        return [*self._warn_ignored(decoded.ignored), *self.handle(decoded.message, now)]
-
-    def handle(self, message: m.ClientMessage, now: float) -> list[Effect]:
-        """Handle a parsed message, without the limits on frames."""
-        if not self._listening:
-            return []
-        return [*self._handled(message, now), *self._settle()]
+        warnings = self._warn_ignored(decoded.ignored)
+        return [*warnings, *self._handled(decoded.message, now), *self._settle()]
 
     # From the connection --------------------------------------------------------------------
 
@@ -149,8 +144,7 @@ class Session:
 
     def warn(self, code: str, message: str, turn_id: str | None = None) -> list[Effect]:
         """Send the client a warning, which refuses nothing."""
-        warning = m.WarningMessage(code=code, message=message, turn_id=turn_id)
-        return self._unless_closed([Send(warning)])
+        return self._unless_closed([warning(code, message, turn_id)])
 
     # Time and endings -----------------------------------------------------------------------
 
@@ -170,7 +164,7 @@ class Session:
         self.phase = Phase.DRAINING
         self._turns.closed_to_new = TurnFailure("going_away", why, retryable=True)
         self._close = Close(m.CloseCode.GOING_AWAY, "going_away: connect again")
-        return [*self.warn("going_away", why), *self._settle()]
+        return self.warn("going_away", why)
 
     def fail(self, code: str, message: str, close_code: m.CloseCode) -> list[Effect]:
         """End the session now: a fatal error, `turn.done` (closed) for every turn, Close."""
@@ -209,32 +203,32 @@ class Session:
     def _handled(self, message: m.ClientMessage, now: float) -> list[Effect]:
         match message:
             case m.SessionStart():
-                return self._on_session_start(message, now)
+                return self._on_session_start(message)
             case m.Text():
                 return self._turns.text(message, now)
             case m.Flush():
                 return self._turns.flush(message, now)
             case m.TurnEnd():
-                return self._turns.end(message, now)
+                return self._turns.end(message)
             case m.TurnCodes():
-                return self._turns.codes(message, now)
+                return self._turns.codes(message)
             case m.TurnResume():
                 return self._turns.resume(message, now)
             case m.Interrupt():
-                return self._turns.interrupt(message, now)
+                return self._turns.interrupt(message)
             case m.Played():
-                return self._turns.played(message, now)
+                return self._turns.played(message)
         assert isinstance(message, m.SessionClose)
-        return self._on_session_close(message, now)
+        return self._on_session_close()
 
-    def _on_session_start(self, message: m.SessionStart, now: float) -> list[Effect]:
+    def _on_session_start(self, message: m.SessionStart) -> list[Effect]:
         try:
             self._apply(message)
         except RealtimeTTSError as error:
             return [refused("bad_settings", str(error))]
         return [Send(self._ready())]
 
-    def _on_session_close(self, message: m.SessionClose, now: float) -> list[Effect]:
+    def _on_session_close(self) -> list[Effect]:
         self.phase = Phase.FINISHING
         self._close = Close(m.CloseCode.DONE, "done")
         why = "this session is closing: open another one"

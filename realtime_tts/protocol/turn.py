@@ -37,9 +37,7 @@ class State(IntEnum):  # its hash, unlike Enum's, is not computed in Python
 
 
 class Event(IntEnum):
-    TEXT = auto()
-    FLUSH = auto()
-    END = auto()
+    END = auto()  # of the input: until then it takes text and flushes
     OPEN = auto()  # the turn goes on the air
     STOP = auto()  # interrupted
     FINISH = auto()  # the server is done with it, for any reason
@@ -47,8 +45,6 @@ class Event(IntEnum):
 
 MOVES: dict[State, dict[Event, State]] = {
     State.QUEUED: {
-        Event.TEXT: State.QUEUED,
-        Event.FLUSH: State.QUEUED,
         Event.END: State.QUEUED_ENDED,
         Event.OPEN: State.ON_AIR,
         Event.STOP: State.DONE,
@@ -60,8 +56,6 @@ MOVES: dict[State, dict[Event, State]] = {
         Event.FINISH: State.DONE,
     },
     State.ON_AIR: {
-        Event.TEXT: State.ON_AIR,
-        Event.FLUSH: State.ON_AIR,
         Event.END: State.ON_AIR_ENDED,
         Event.STOP: State.STOPPING,
         Event.FINISH: State.LATE,
@@ -74,8 +68,6 @@ MOVES: dict[State, dict[Event, State]] = {
         Event.FINISH: State.DONE,
     },
     State.LATE: {
-        Event.TEXT: State.LATE,
-        Event.FLUSH: State.LATE,
         Event.END: State.DONE,
         Event.STOP: State.DONE,
     },

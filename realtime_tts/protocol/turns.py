@@ -62,7 +62,7 @@ class Turns:
         turn = self._find_input(message.turn_id)
         if turn is None:
             return self._begin(message, now, refusal)
-        if not turn.may(Event.TEXT):
+        if not turn.input_open:
             why = f"turn {turn.id} has ended: send the text with a new turn_id"
             return [Send(failed(turn.id, TurnFailure("turn_ended", why)))]
         turn.last_input = now
@@ -72,18 +72,18 @@ class Turns:
 
     def flush(self, message: m.Flush, now: float) -> list[Effect]:
         turn = self._find_input(message.turn_id)
-        if turn is None or not turn.may(Event.FLUSH):
+        if turn is None or not turn.input_open:
             return _nothing_open("flush", turn, message.turn_id)
         turn.last_input = now
         return turn.flush()
 
-    def end(self, message: m.TurnEnd, now: float) -> list[Effect]:
+    def end(self, message: m.TurnEnd) -> list[Effect]:
         turn = self._find_input(message.turn_id)
-        if turn is None or not turn.may(Event.END):
+        if turn is None or not turn.input_open:
             return _nothing_open("turn.end", turn, message.turn_id)
         return turn.end()
 
-    def codes(self, message: m.TurnCodes, now: float) -> list[Effect]:
+    def codes(self, message: m.TurnCodes) -> list[Effect]:
         problem = self._brought.add(message)
         return [] if problem is None else [refused("bad_message", problem)]
 
@@ -96,20 +96,20 @@ class Turns:
         turn = self._table.begin(message.turn_id, settings, now, resume)
         return self._enqueue(turn, "")
 
-    def interrupt(self, message: m.Interrupt, now: float) -> list[Effect]:
+    def interrupt(self, message: m.Interrupt) -> list[Effect]:
         position = _samples(message)
         if message.turn_id is None:
             return self._interrupt_all(position)
         turn = self._table.get(message.turn_id)
         return self._interrupt(turn, position) if turn else [_unknown(message.turn_id)]
 
-    def played(self, message: m.Played, now: float) -> list[Effect]:
+    def played(self, message: m.Played) -> list[Effect]:
         position = _samples(message)
         assert position is not None, "the parser lets no `played` through without a position"
         if message.turn_id is None:
             turn = self._table.on_air or self._table.last_heard
             if turn is None:
-                return [_warning("no_active_turn", "played: no turn was on the air yet")]
+                return [warning("no_active_turn", "played: no turn was on the air yet")]
         else:
             turn = self._table.get(message.turn_id)
             if turn is None:
@@ -153,7 +153,7 @@ class Turns:
             if turn.alive:
                 turn.idled = True
                 why = f"no text for {self._limits.turn_idle_ms} ms: the turn's text was ended"
-                effects.append(_warning("turn_idle", why, turn.id))
+                effects.append(warning("turn_idle", why, turn.id))
             effects += turn.end()
         return effects
 
@@ -226,7 +226,7 @@ class Turns:
             return []
         turn.warned_late = True
         why = f"turn {turn.id} is done: its further text is dropped until you end it"
-        return [_warning("late_text", why, turn.id)]
+        return [warning("late_text", why, turn.id)]
 
     def _interrupt_all(self, position: int | None) -> list[Effect]:
         for turn in list(self._table.inputs):
@@ -250,7 +250,7 @@ class Turns:
 
     def _report_heard(self, turn: TurnRecord | None, position: int | None) -> list[Effect]:
         if turn is None:
-            return [_warning("no_active_turn", "interrupt: no turn is on the air or waiting")]
+            return [warning("no_active_turn", "interrupt: no turn is on the air or waiting")]
         return [ReportHeard(turn.id, position)]
 
     def _finish(
@@ -307,18 +307,18 @@ def refused(code: str, message: str) -> Send:
 
 
 def _unknown(turn_id: str) -> Send:
-    failure = TurnFailure("unknown_turn", f"no turn {turn_id} in this session", retryable=False)
+    failure = TurnFailure("unknown_turn", f"no turn {turn_id} in this session")
     return Send(failed(turn_id, failure))
 
 
-def _warning(code: str, message: str, turn_id: str | None = None) -> Send:
+def warning(code: str, message: str, turn_id: str | None = None) -> Send:
     return Send(m.WarningMessage(code=code, message=message, turn_id=turn_id))
 
 
 def _nothing_open(kind: str, turn: TurnRecord | None, turn_id: str | None) -> list[Effect]:
     """Answer a `flush` or `turn.end` that finds no open text."""
     if turn is not None:
-        return [_warning("turn_already_ended", f"{kind}: turn {turn.id} has ended", turn.id)]
+        return [warning("turn_already_ended", f"{kind}: turn {turn.id} has ended", turn.id)]
     if turn_id is not None:
         return [_unknown(turn_id)]
-    return [_warning("no_open_turn", f"{kind}: no turn is open for text")]
+    return [warning("no_open_turn", f"{kind}: no turn is open for text")]

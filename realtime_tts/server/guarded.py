@@ -70,14 +70,9 @@ def guarded(
     kind: type[G],
     settings: SocketConfig,
     metrics: Metrics,
-    addresses: ClientAddresses | None = None,
-    slices: TimeSlices | None = None,
+    addresses: ClientAddresses,
+    slices: TimeSlices,
 ) -> type[G]:
     """Return the class to pass to uvicorn as `http` or `ws`."""
-    fields = {
-        "settings": settings,
-        "metrics": metrics,
-        "addresses": addresses or ClientAddresses(),
-        "slices": slices or TimeSlices(),
-    }
+    fields = {"settings": settings, "metrics": metrics, "addresses": addresses, "slices": slices}
     return type(kind.__name__, (kind,), fields)

@@ -108,7 +108,7 @@ class RunningServer:
     port: int
     front: Front
     server: DrainingServer
-    agent_port: int | None = None
+    agent_port: int | None
     """The port of HAProxy's agent check; None without one."""
 
     @property

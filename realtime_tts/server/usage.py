@@ -18,7 +18,7 @@ from realtime_tts.server.denials import error_response
 from realtime_tts.server.front import Front
 
 if TYPE_CHECKING:
-    from realtime_tts.access.access import Access
+    from realtime_tts.access.usage import Usage
 
 log = logging.getLogger(__name__)
 
@@ -68,23 +68,22 @@ async def _usage(request: Request) -> Response:
         message = f"`days` must be a number from 1 to {MOST_DAYS}, found {asked[:40]!r}"
         return error_response(400, "bad_request", message, fatal=False)
     account = account_of(request.scope)
+    only = None if account.is_admin else account.id  # now: the key may change meanwhile, or end
     assert front.access is not None, "there is no such route without keys"
     try:
-        rows = await asyncio.to_thread(_rows, front.access, account.id or None, count)
+        rows = await asyncio.to_thread(_rows, front.access.usage, only, count)
     except OSError as error:
         event(log, logging.ERROR, "usage.not_read", why=str(error))
         return error_response(503, "not_ready", "the record of usage cannot be read now", 1)
-    if not account.is_admin:
-        return JSONResponse(rows[0] if rows else _of(account.id, []))
+    if only is not None:
+        return JSONResponse(rows[0] if rows else _of(only, []))
     answer: AllUsage = {"keys": rows}
     return JSONResponse(answer)
 
 
-def _rows(access: Access, key_id: str | None, days: int) -> list[KeyUsage]:
-    """Return the usage of the key, or of all keys for None or an admin's key."""
-    account = None if key_id is None else access.account(key_id)
-    only = key_id if account is not None and not account.is_admin else None
-    found = sorted(access.usage.days(only, days), key=itemgetter("key_id", "day"))
+def _rows(usage: Usage, only: str | None, days: int) -> list[KeyUsage]:
+    """Return the usage of the key with the id `only`, or of all keys for None."""
+    found = sorted(usage.days(only, days), key=itemgetter("key_id", "day"))
     return [_of(id, list(rows)) for id, rows in groupby(found, key=itemgetter("key_id"))]
 
 

@@ -210,12 +210,10 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
         return True
 
     def send_receive_event_to_app(self) -> None:
-        if not self._aborted:
-            self._queue_without_pause()
-
-    def _queue_without_pause(self) -> None:
         """Let a few messages wait before reading stops: uvicorn stops after every message until it
         is taken, which costs two system calls each."""
+        if self._aborted:
+            return
         size = sum(map(len, self.frames))
         paused, self.read_paused = self.read_paused, True
         super().send_receive_event_to_app()

@@ -22,8 +22,8 @@ class Job(msgspec.Struct, frozen=True, tag=True):
     content_type: str
     folder: str
     path: str
-    reserved: tuple[str, ...] = ()
-    allowed: tuple[str, ...] = ("*",)
+    reserved: tuple[str, ...]
+    allowed: tuple[str, ...]
 
 
 class Started(msgspec.Struct, frozen=True, tag=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -15,15 +16,20 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import httpx2
 import pytest
 import sqlalchemy
+from starlette.requests import Request
+from starlette.routing import Route
 
+from realtime_tts.access.account import ACCOUNT
 from realtime_tts.access.key import Key
 from realtime_tts.access.usage import Usage
 from realtime_tts.errors import ConfigError
+from realtime_tts.server.usage import usage_routes
 from tests.access.conftest import Keys
 from tests.access.test_sockets import OWN, get, say
 from tests.fronts.running import Server, serving, sessions
@@ -71,6 +77,28 @@ async def test_a_key_sees_its_own_usage_and_an_admin_that_of_all(
         for days in ("0", "x", "367", "-1", "9" * 30):
             answer = await get(server, f"/v1/usage?days={days}", bearer(one))
             assert answer.status_code == 400, days
+
+
+async def test_a_key_that_ends_meanwhile_does_not_see_the_usage_of_others(
+    speech: Speaking, keys: Keys, bearer: Bearer
+) -> None:
+    secrets = {keys.id(name): (name, secret) for name in "ab" if (secret := keys.create(name))}
+    async with speech(keys.server()) as server:
+        for _, secret in secrets.values():
+            await say(server, "Hello.", bearer(secret))
+        front = server.running.front
+        last = max(secrets)  # the other one comes first in a list of all
+        assert front.access is not None
+        account = front.access.account(last)
+        assert account is not None
+        keys.revoke(secrets[last][0])
+        await until(lambda: account.ended)
+        (route,) = usage_routes(front)
+        assert isinstance(route, Route)
+        app = SimpleNamespace(state=SimpleNamespace(front=front))
+        scope = {"type": "http", "query_string": b"", "app": app, ACCOUNT: account}
+        own = json.loads((await route.endpoint(Request(scope))).body)
+        assert (own["key"], own["turns"]) == (last, 1)
 
 
 async def test_a_server_without_keys_has_no_usage(speech: Speaking) -> None:

@@ -244,6 +244,8 @@ def test_a_front_waits_for_a_certificate_that_is_whole(server: Served, folder: P
     finally:
         certificate.write_bytes(whole)
     assert all("traceback" not in str(line).lower() for line in server.log[begun:])
+    restored = len(server.log)
+    wait_until(lambda: any(line["event"] == "config.reloaded" for line in server.log[restored:]))
     wait_until(lambda: server.metric("tts_fronts", OLD) == 2)
     server.visit(OLD, certificate)
 

@@ -41,7 +41,7 @@ class Plain(Api):
 class PlainSocket(SpeechSocket):
     api = Plain()
     max_contexts = 50
-    hold_seconds = None
+    hold_seconds = 60.0
 
     def received(self, message: dict[str, Any]) -> None:
         if self.needs_key:

@@ -160,7 +160,8 @@ async def test_voices_come_in_pages_or_as_a_list(speech: Speaking) -> None:
         assert [voice["id"] for voice in old.json()] == ["alto", "bass", "soprano", "tenor"]
         assert (await get(server, "/voices/alto")).json()["name"] == "alto"
         wrong = await post(server, "/voices")
-        assert wrong.status_code == 405 and wrong.headers["allow"] == "GET"
+        assert wrong.status_code == 405 and wrong.headers["allow"] == "GET, HEAD"
+        assert (await answer_to(server, "HEAD", "/voices")).status_code == 200
         missing = await get(server, "/voices/nobody")
         assert missing.status_code == 404 and "nobody" in missing.json()["message"]
 

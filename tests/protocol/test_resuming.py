@@ -6,6 +6,7 @@ from base64 import b64encode
 
 from realtime_tts.protocol import messages as m
 from realtime_tts.protocol.effects import InterruptTurn, OpenTurn
+from realtime_tts.protocol.parsing import encode
 from realtime_tts.protocol.resuming import BroughtCodes
 from realtime_tts.protocol.session import ServerInfo, Session
 from realtime_tts.protocol.settings import Limits
@@ -38,9 +39,10 @@ def test_turns_that_are_over_keep_none_of_the_codes_they_came_with() -> None:
     codes = b64encode(bytes(340)).decode()
     for number in range(5):
         name = f"turn-{number}"
-        assert session.handle(m.TurnCodes(turn_id=name, codes=(codes,)), number) == []
+        message = encode(m.TurnCodes(turn_id=name, codes=(codes,)))
+        assert session.receive(message, number) == []
         resume = m.TurnResume(turn_id=name, samples=1, text_chars=0)
-        for effect in session.handle(resume, number):
+        for effect in session.receive(encode(resume), number):
             assert not isinstance(effect, OpenTurn) or effect.resume is not None
     turns = session._turns._table
     assert [len(t.resume.codes) for t in turns.queue if t.resume] == [340] * 4

@@ -21,11 +21,13 @@ from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.interface import no_voice
 from realtime_tts.metrics import Metrics
+from realtime_tts.server.addresses import ClientAddresses
 from realtime_tts.server.connection import Connection
 from realtime_tts.server.guarded import guarded
 from realtime_tts.server.http import GuardedHttp
 from realtime_tts.server.run import RunningServer, running
 from realtime_tts.server.text_input import TextInput
+from realtime_tts.server.time_slices import TimeSlices
 from realtime_tts.server.utterances import Utterances
 from realtime_tts.server.websocket import GuardedWebSocket
 from realtime_tts.text.stable_bpe import ALPHABET
@@ -224,10 +226,11 @@ async def serving(app: Any, **options: Any) -> AsyncIterator[tuple[int, uvicorn.
 async def aimed(app: Any, settings: SocketConfig, **uvicorn_options: Any) -> AsyncIterator[Aimed]:
     """An ASGI app behind the guarded protocol classes."""
     metrics = Metrics()
+    shared = settings, metrics, ClientAddresses(), TimeSlices()
     async with serving(
         app,
-        http=guarded(GuardedHttp, settings, metrics),
-        ws=guarded(GuardedWebSocket, settings, metrics),
+        http=guarded(GuardedHttp, *shared),
+        ws=guarded(GuardedWebSocket, *shared),
         ws_per_message_deflate=False,
         ws_ping_interval=settings.ping_interval,
         ws_ping_timeout=settings.ping_timeout,

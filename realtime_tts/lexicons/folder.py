@@ -35,9 +35,9 @@ from realtime_tts.lexicons.file import (
 from realtime_tts.logs import event
 from realtime_tts.shared_folder import (
     NAME,
+    Listing,
     discard,
     link,
-    settled,
     unfinished_in,
     write,
     wrong_name,
@@ -76,7 +76,7 @@ class LexiconFolder:
         self.folder = Path(folder)
         self._lock = threading.Lock()
         self._versions: dict[str, list[Version]] = {}  # by name, the oldest first
-        self._stamp: int | None = None  # of the folder, when it was listed
+        self._listing = Listing(self.folder)
 
     def names(self) -> list[str]:
         """Return the names of all lexicons, sorted."""
@@ -209,13 +209,12 @@ class LexiconFolder:
 
     def _refresh(self) -> None:
         try:
-            stamp = self.folder.stat().st_mtime_ns
-            if stamp == self._stamp:
+            if self._listing.is_current():
                 return
             with os.scandir(self.folder) as listing:
                 found = [version for entry in listing if (version := _version(entry)) is not None]
         except FileNotFoundError:
-            self._versions, self._stamp = {}, None
+            self._versions = {}
             return
         except OSError as error:
             # Known lexicons stay usable through a failing disk; the next look-up tries again.
@@ -225,7 +224,7 @@ class LexiconFolder:
         for version in sorted(found, key=lambda version: version.number):
             versions.setdefault(version.name, []).append(version)
         self._versions = versions
-        self._stamp = settled(stamp)
+        self._listing.listed()
 
 
 def _overtaken(name: str) -> Overtaken:

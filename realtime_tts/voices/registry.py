@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from realtime_tts.logs import event
-from realtime_tts.shared_folder import discard, link, settled, unfinished_in
+from realtime_tts.shared_folder import Listing, discard, link, unfinished_in
 from realtime_tts.voices.errors import CannotStore, UnknownVoice, VoiceExists, not_written
 from realtime_tts.voices.file import (
     SUFFIX,
@@ -52,7 +52,7 @@ class Registry:
         self._lock = threading.Lock()
         self._index: dict[str, VoiceRecord] = {}
         self._seen: dict[str, tuple[_Identity, VoiceRecord | None]] = {}
-        self._stamp: int | None = None  # the folder's, when the index was made
+        self._listing = Listing(self.folder)
 
     def voices(self) -> list[VoiceRecord]:
         """List all registered voices, sorted by id."""
@@ -165,20 +165,19 @@ class Registry:
 
     def _refresh(self) -> None:
         try:
-            stamp = self.folder.stat().st_mtime_ns
-            if stamp == self._stamp:
+            if self._listing.is_current():
                 return
             with os.scandir(self.folder) as listing:
                 entries = [entry for entry in listing if entry.name.endswith(SUFFIX)]
         except FileNotFoundError:
-            self._index, self._seen, self._stamp = {}, {}, None
+            self._index, self._seen = {}, {}
             return
         except OSError as error:
             # Known voices stay usable through a failing disk; the next look-up tries again.
             event(log, logging.WARNING, "voices.unreadable", folder=str(self.folder), why=error)
             return
         self._index, whole = self._scan(entries)
-        self._stamp = settled(stamp) if whole else None
+        self._listing.listed(whole)
 
     def _scan(self, entries: list[os.DirEntry[str]]) -> tuple[dict[str, VoiceRecord], bool]:
         """Return the index, and whether it has all files; if not, the next look-up tries again."""

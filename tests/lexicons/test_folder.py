@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
+import time
 from itertools import chain
 from pathlib import Path
 
@@ -54,6 +55,20 @@ def test_what_replaces_a_lexicon_is_its_next_version(tmp_path: Path) -> None:
     for number in range(3, 12):
         assert folder.put("brands", [SQL]).number == number
     assert other.get("brands").number == 11, "numbers are compared as numbers"
+
+
+def test_a_version_is_found_where_the_folder_s_clock_is_behind_and_coarse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    past = time.time() - 60
+
+    def discard(unfinished: Path) -> None:
+        unfinished.unlink()
+        os.utime(tmp_path, (past, past))
+
+    monkeypatch.setattr(module, "discard", discard)
+    folder = LexiconFolder(tmp_path)
+    assert [folder.put("brands", [SQL]).number for _ in range(3)] == [1, 2, 3]
 
 
 def test_a_version_goes_alone_and_a_lexicon_with_all_of_them(tmp_path: Path) -> None:

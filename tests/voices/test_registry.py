@@ -96,6 +96,7 @@ def test_an_old_folder_is_not_read_again_until_it_changes(
 ) -> None:
     registry = Registry(tmp_path)
     add(registry, "anna")
+    monkeypatch.setattr("realtime_tts.shared_folder._SETTLED_SECONDS", -1.0)
     past = time.time() - 60
     os.utime(tmp_path, (past, past))
     assert registry.has("anna")
@@ -106,12 +107,21 @@ def test_an_old_folder_is_not_read_again_until_it_changes(
     assert registry.has("ben")
 
 
+def test_changes_are_seen_where_the_folder_s_clock_is_behind_and_coarse(tmp_path: Path) -> None:
+    """A folder on a network has the time of another machine, maybe in whole seconds."""
+    registry, past = Registry(tmp_path), time.time() - 60
+    for name in ("anna", "ben"):
+        add(Registry(tmp_path), name)
+        os.utime(tmp_path, (past, past))
+        assert registry.has(name)
+
+
 def test_a_file_that_could_not_be_read_is_read_by_the_next_look_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also in a folder that has not changed for long: too many files were open, for example."""
     add(Registry(tmp_path), "anna")
-    os.utime(tmp_path, (0, 0))
+    monkeypatch.setattr("realtime_tts.shared_folder._SETTLED_SECONDS", -1.0)
     registry = Registry(tmp_path)
 
     def fails(path: Path) -> None:

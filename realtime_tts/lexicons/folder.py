@@ -245,9 +245,9 @@ def readable(version: Version) -> Iterator[None]:
         yield
     except (OSError, CorruptLexiconError) as error:
         event(log, logging.WARNING, "lexicon.unreadable", file=version.path.name, why=str(error))
-        raise UnknownLexicon(
-            f"the lexicon {version.ref} cannot be read any more: {error}"
-        ) from None
+        # Without the path that an OSError names: it is a client that reads this.
+        why = getattr(error, "strerror", None) or error
+        raise UnknownLexicon(f"the lexicon {version.ref} cannot be read any more: {why}") from None
 
 
 def _version(entry: os.DirEntry[str]) -> Version | None:

@@ -89,7 +89,9 @@ class Registry:
             return read_embedding(record.path)
         except (OSError, CorruptVoiceError) as error:
             event(log, logging.WARNING, "voice.unreadable", file=record.path.name, why=str(error))
-            raise UnknownVoice(f"voice {id!r} cannot be read any more: {error}") from None
+            # Without the path that safetensors names: it is a client that reads this.
+            why = error if isinstance(error, CorruptVoiceError) else "its file cannot be opened"
+            raise UnknownVoice(f"voice {id!r} cannot be read any more: {why}") from None
 
     def unfinished(self) -> Path:
         """Choose where to write the file of a voice before it is added. Raises CannotStore."""

@@ -173,6 +173,18 @@ def test_what_is_no_lexicon_is_unknown_and_named_in_the_log(
         list(read_entries(tmp_path / "broken@1.lexicon"))
 
 
+def test_a_version_that_goes_while_it_is_looked_up_is_unknown_and_no_path_is_told(
+    tmp_path: Path,
+) -> None:
+    folder = LexiconFolder(tmp_path)
+    version = folder.put("brands", [SQL])
+    LexiconFolder(tmp_path).delete("brands")
+    for read in (folder.header, folder.entries):
+        with pytest.raises(UnknownLexicon, match="No such file") as caught:
+            read(version)
+        assert str(tmp_path) not in str(caught.value)
+
+
 def test_a_pipe_in_the_folder_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe@1.lexicon")
     folder = LexiconFolder(tmp_path)

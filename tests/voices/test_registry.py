@@ -143,6 +143,19 @@ def test_an_embedding_that_is_not_finite_is_not_given(tmp_path: Path) -> None:
         registry.embedding("anna")
 
 
+def test_a_voice_that_goes_while_it_is_looked_up_is_unknown_and_no_path_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry = Registry(tmp_path)
+    add(registry, "anna")
+    record = registry.get("anna")
+    record.path.unlink()
+    monkeypatch.setattr(registry, "get", lambda id: record)
+    with pytest.raises(UnknownVoice, match="cannot be opened") as caught:
+        registry.embedding("anna")
+    assert str(tmp_path) not in str(caught.value)
+
+
 def test_corrupt_files_are_skipped_and_said_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

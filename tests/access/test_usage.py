@@ -159,6 +159,23 @@ def test_a_database_that_is_away_loses_nothing(tmp_path: Path) -> None:
     usage.stop()
 
 
+def test_a_database_that_was_replaced_by_an_empty_one_is_used(tmp_path: Path) -> None:
+    """A file that was moved away, for example: SQLite writes no more to the one that is open."""
+    file = tmp_path / "u.db"
+    usage, reader = Usage(at(file)), Usage(at(file))
+    for turns in (2, 1):
+        for _ in range(turns):
+            usage.spoke(key("a"), 1, 24_000, 5)
+        for one in (usage, reader):
+            with contextlib.suppress(OSError):  # the new file has no table yet
+                one.days(None, 1)
+            (row,) = one.days(None, 1)
+            assert row["turns"] == turns
+        file.rename(tmp_path / f"{turns}.db")
+    usage.stop()
+    reader.stop()
+
+
 def test_what_a_database_that_is_away_does_not_take_is_in_the_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

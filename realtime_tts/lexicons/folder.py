@@ -213,18 +213,23 @@ class LexiconFolder:
                 return
             with os.scandir(self.folder) as listing:
                 found = [version for entry in listing if (version := _version(entry)) is not None]
-        except FileNotFoundError:
+        except FileNotFoundError as error:
+            if self._versions:  # else it has not been made yet
+                self._unreadable(error)
             self._versions = {}
             return
         except OSError as error:
             # Known lexicons stay usable through a failing disk; the next look-up tries again.
-            event(log, logging.WARNING, "lexicons.unreadable", folder=str(self.folder), why=error)
+            self._unreadable(error)
             return
         versions: dict[str, list[Version]] = {}
         for version in sorted(found, key=lambda version: version.number):
             versions.setdefault(version.name, []).append(version)
         self._versions = versions
         self._listing.listed()
+
+    def _unreadable(self, why: OSError) -> None:
+        event(log, logging.WARNING, "lexicons.unreadable", folder=str(self.folder), why=why)
 
 
 def _overtaken(name: str) -> Overtaken:

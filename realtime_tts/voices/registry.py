@@ -171,15 +171,20 @@ class Registry:
                 return
             with os.scandir(self.folder) as listing:
                 entries = [entry for entry in listing if entry.name.endswith(SUFFIX)]
-        except FileNotFoundError:
+        except FileNotFoundError as error:
+            if self._index:  # else it has not been made yet
+                self._unreadable(error)
             self._index, self._seen = {}, {}
             return
         except OSError as error:
             # Known voices stay usable through a failing disk; the next look-up tries again.
-            event(log, logging.WARNING, "voices.unreadable", folder=str(self.folder), why=error)
+            self._unreadable(error)
             return
         self._index, whole = self._scan(entries)
         self._listing.listed(whole)
+
+    def _unreadable(self, why: OSError) -> None:
+        event(log, logging.WARNING, "voices.unreadable", folder=str(self.folder), why=why)
 
     def _scan(self, entries: list[os.DirEntry[str]]) -> tuple[dict[str, VoiceRecord], bool]:
         """Return the index, and whether it has all files; if not, the next look-up tries again."""

@@ -185,6 +185,20 @@ def test_a_version_that_goes_while_it_is_looked_up_is_unknown_and_no_path_is_tol
         assert str(tmp_path) not in str(caught.value)
 
 
+def test_a_folder_that_goes_is_told_once_and_found_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    place, away = tmp_path / "lexicons", tmp_path / "away"
+    folder = LexiconFolder(place)
+    assert refs(folder) == [] and not caplog.records, "it need not exist"
+    folder.put("brands", [SQL])
+    place.rename(away)
+    assert refs(folder) == refs(folder) == []
+    assert [record.getMessage() for record in caplog.records].count("lexicons.unreadable") == 1
+    away.rename(place)
+    assert refs(folder) == ["brands@1"]
+
+
 def test_a_pipe_in_the_folder_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe@1.lexicon")
     folder = LexiconFolder(tmp_path)

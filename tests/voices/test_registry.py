@@ -243,6 +243,20 @@ def test_what_a_dead_server_left_is_swept(tmp_path: Path) -> None:
     assert not old.exists() and new.exists()
 
 
+def test_a_folder_that_goes_is_told_once_and_found_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder, away = tmp_path / "voices", tmp_path / "away"
+    registry = Registry(folder)
+    assert ids(registry) == [] and not caplog.records, "it need not exist"
+    add(registry, "anna")
+    folder.rename(away)
+    assert ids(registry) == ids(registry) == []
+    assert [record.getMessage() for record in caplog.records].count("voices.unreadable") == 1
+    away.rename(folder)
+    assert ids(registry) == ["anna"]
+
+
 def test_nothing_is_created_by_looking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     registry = Registry(default_folder())

@@ -244,6 +244,25 @@ def test_many_processes_add_up_in_postgresql() -> None:
         check_many_writers(url)
 
 
+async def test_a_database_that_hangs_holds_up_nobody_else(
+    speech: Speaking, keys: Keys, bearer: Bearer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The threads of the event loop read lexicons and voices, too, and there are 32 at most."""
+    go_on = Event()
+    monkeypatch.setattr(Usage, "days", lambda *_: go_on.wait(SECONDS) and [])
+    monkeypatch.setattr("realtime_tts.server.usage._PATIENCE_SECONDS", 0.2)
+    async with speech(keys.server(api_keys=(OWN,))) as server:
+        asking = [asyncio.create_task(get(server, "/v1/usage", bearer(OWN))) for _ in range(40)]
+        try:
+            async with asyncio.timeout(5.0):
+                answers = await asyncio.gather(*asking)
+                await asyncio.to_thread(lambda: None)
+        finally:
+            go_on.set()
+        assert {answer.status_code for answer in answers} == {503}
+        assert (await get(server, "/v1/usage", bearer(OWN))).json() == {"keys": []}
+
+
 async def test_a_killed_server_loses_the_last_second_at_most(keys: Keys, bearer: Bearer) -> None:
     secret = keys.create("acme")
     access = (str(keys.path), None, None)

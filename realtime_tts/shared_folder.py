@@ -18,6 +18,38 @@ _SETTLED_SECONDS = 2.0
 """Seconds for which a folder that has changed may change again without another time stamp."""
 
 
+class Listing:
+    """Whether a folder must be listed again, by its time stamp.
+
+    The stamp is compared only with itself: the folder's clock may be another machine's.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._stamp: int | None = None
+        self._seen_at = 0.0  # when this stamp was seen first
+        self._settled = False  # whether the next change will give the folder another stamp
+        self._is_current = False
+
+    def is_current(self) -> bool:
+        """Return whether the last listing still holds. If not, list the folder, then call
+        `listed`. Raises OSError."""
+        try:
+            stamp = self._folder.stat().st_mtime_ns
+        except OSError:
+            self._is_current = False
+            raise
+        now = time.monotonic()
+        if stamp != self._stamp:
+            self._stamp, self._seen_at, self._is_current = stamp, now, False
+        self._settled = now - self._seen_at > _SETTLED_SECONDS
+        return self._is_current
+
+    def listed(self, whole: bool = True) -> None:
+        """Say that the folder was listed. `whole`: False if some of it has to be read again."""
+        self._is_current = whole and self._settled
+
+
 def wrong_name(whose: str, name: str) -> str:
     """Return the message for a name that does not match `NAME`. `whose`: "a voice's"."""
     shown = name if len(name) <= 80 else name[:80] + "…"
@@ -68,9 +100,3 @@ def link(unfinished: Path, place: Path) -> None:
         if place.exists():
             raise FileExistsError(place) from None
         os.rename(unfinished, place)
-
-
-def settled(stamp: int) -> int | None:
-    """Return the time stamp of a folder that was listed (nanoseconds), if the next change will give
-    it another one; otherwise None."""
-    return stamp if time.time_ns() - stamp > _SETTLED_SECONDS * 1e9 else None

@@ -118,6 +118,7 @@ class Usage:
         try:
             self.write()
         except sql.exc.SQLAlchemyError as error:
+            self._is_there = False  # the next database at this address may be another one
             if not self._failing:
                 event(log, logging.ERROR, "usage.not_written", why=self._why(error))
             self._failing = True
@@ -195,6 +196,7 @@ class Usage:
             self.write()
             return self._days(key_id, count)
         except sql.exc.SQLAlchemyError as error:
+            self._is_there = False  # the next database at this address may be another one
             raise OSError(f"the database for usage: {self._why(error)}") from None
 
     def _days(self, key_id: str | None, count: int) -> list[dict[str, Any]]:
@@ -216,8 +218,11 @@ def _engine(url: str) -> sql.Engine:
             raise ConfigError(
                 "--usage-database has more than one @: write one in a password as %40"
             )
-        options = {"timeout": _BUSY_SECONDS} if local else {}
-        return sql.create_engine(parsed, connect_args=options, pool_pre_ping=not local)
+        if not local:
+            return sql.create_engine(parsed, pool_pre_ping=True)
+        # Opened each time: an open file stays the same one when another takes its place.
+        options = {"timeout": _BUSY_SECONDS}
+        return sql.create_engine(parsed, connect_args=options, poolclass=sql.pool.NullPool)
     except (sql.exc.ArgumentError, ModuleNotFoundError) as error:  # the URL may hold a password
         what = f"{error}" if isinstance(error, ModuleNotFoundError) else "it is no address"
         raise ConfigError(

@@ -35,9 +35,9 @@ from realtime_tts.lexicons.file import (
 from realtime_tts.logs import event
 from realtime_tts.shared_folder import (
     NAME,
+    Listing,
     discard,
     link,
-    settled,
     unfinished_in,
     write,
     wrong_name,
@@ -76,7 +76,7 @@ class LexiconFolder:
         self.folder = Path(folder)
         self._lock = threading.Lock()
         self._versions: dict[str, list[Version]] = {}  # by name, the oldest first
-        self._stamp: int | None = None  # of the folder, when it was listed
+        self._listing = Listing(self.folder)
 
     def names(self) -> list[str]:
         """Return the names of all lexicons, sorted."""
@@ -209,23 +209,27 @@ class LexiconFolder:
 
     def _refresh(self) -> None:
         try:
-            stamp = self.folder.stat().st_mtime_ns
-            if stamp == self._stamp:
+            if self._listing.is_current():
                 return
             with os.scandir(self.folder) as listing:
                 found = [version for entry in listing if (version := _version(entry)) is not None]
-        except FileNotFoundError:
-            self._versions, self._stamp = {}, None
+        except FileNotFoundError as error:
+            if self._versions:  # else it has not been made yet
+                self._unreadable(error)
+            self._versions = {}
             return
         except OSError as error:
             # Known lexicons stay usable through a failing disk; the next look-up tries again.
-            event(log, logging.WARNING, "lexicons.unreadable", folder=str(self.folder), why=error)
+            self._unreadable(error)
             return
         versions: dict[str, list[Version]] = {}
         for version in sorted(found, key=lambda version: version.number):
             versions.setdefault(version.name, []).append(version)
         self._versions = versions
-        self._stamp = settled(stamp)
+        self._listing.listed()
+
+    def _unreadable(self, why: OSError) -> None:
+        event(log, logging.WARNING, "lexicons.unreadable", folder=str(self.folder), why=why)
 
 
 def _overtaken(name: str) -> Overtaken:
@@ -246,9 +250,9 @@ def readable(version: Version) -> Iterator[None]:
         yield
     except (OSError, CorruptLexiconError) as error:
         event(log, logging.WARNING, "lexicon.unreadable", file=version.path.name, why=str(error))
-        raise UnknownLexicon(
-            f"the lexicon {version.ref} cannot be read any more: {error}"
-        ) from None
+        # Without the path that an OSError names: it is a client that reads this.
+        why = getattr(error, "strerror", None) or error
+        raise UnknownLexicon(f"the lexicon {version.ref} cannot be read any more: {why}") from None
 
 
 def _version(entry: os.DirEntry[str]) -> Version | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -24,6 +26,7 @@ log = logging.getLogger(__name__)
 
 USAGE_PATH = "/v1/usage"
 DAYS, MOST_DAYS = 31, 366
+_PATIENCE_SECONDS = 5.0
 
 
 class Counts(TypedDict):
@@ -57,11 +60,14 @@ class AllUsage(TypedDict):
 
 def usage_routes(front: Front) -> list[BaseRoute]:
     """Return the route, if there are keys whose usage is recorded."""
-    return [] if front.access is None else [Route(USAGE_PATH, _usage, methods=["GET"])]
+    if front.access is None:
+        return []
+    # Its own, since those of the event loop read voices and lexicons: a database may hang.
+    thread = ThreadPoolExecutor(1, "usage-reader")
+    return [Route(USAGE_PATH, partial(_usage, front.access.usage, thread), methods=["GET"])]
 
 
-async def _usage(request: Request) -> Response:
-    front: Front = request.app.state.front
+async def _usage(usage: Usage, thread: ThreadPoolExecutor, request: Request) -> Response:
     asked = request.query_params.get("days", str(DAYS))
     count = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 6 else 0
     if not 1 <= count <= MOST_DAYS:
@@ -69,11 +75,12 @@ async def _usage(request: Request) -> Response:
         return error_response(400, "bad_request", message, fatal=False)
     account = account_of(request.scope)
     only = None if account.is_admin else account.id  # now: the key may change meanwhile, or end
-    assert front.access is not None, "there is no such route without keys"
     try:
-        rows = await asyncio.to_thread(_rows, front.access.usage, only, count)
-    except OSError as error:
-        event(log, logging.ERROR, "usage.not_read", why=str(error))
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            reading = partial(_rows, usage, only, count)
+            rows = await asyncio.get_running_loop().run_in_executor(thread, reading)
+    except OSError as error:  # or a TimeoutError, which says nothing
+        event(log, logging.ERROR, "usage.not_read", why=str(error) or "the database hangs")
         return error_response(503, "not_ready", "the record of usage cannot be read now", 1)
     if only is not None:
         return JSONResponse(rows[0] if rows else _of(only, []))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from realtime_tts.logs import event
-from realtime_tts.shared_folder import discard, link, settled, unfinished_in
+from realtime_tts.shared_folder import Listing, discard, link, unfinished_in
 from realtime_tts.voices.errors import CannotStore, UnknownVoice, VoiceExists, not_written
 from realtime_tts.voices.file import (
     SUFFIX,
@@ -52,7 +52,7 @@ class Registry:
         self._lock = threading.Lock()
         self._index: dict[str, VoiceRecord] = {}
         self._seen: dict[str, tuple[_Identity, VoiceRecord | None]] = {}
-        self._stamp: int | None = None  # the folder's, when the index was made
+        self._listing = Listing(self.folder)
 
     def voices(self) -> list[VoiceRecord]:
         """List all registered voices, sorted by id."""
@@ -89,7 +89,9 @@ class Registry:
             return read_embedding(record.path)
         except (OSError, CorruptVoiceError) as error:
             event(log, logging.WARNING, "voice.unreadable", file=record.path.name, why=str(error))
-            raise UnknownVoice(f"voice {id!r} cannot be read any more: {error}") from None
+            # Without the path that safetensors names: it is a client that reads this.
+            why = error if isinstance(error, CorruptVoiceError) else "its file cannot be opened"
+            raise UnknownVoice(f"voice {id!r} cannot be read any more: {why}") from None
 
     def unfinished(self) -> Path:
         """Choose where to write the file of a voice before it is added. Raises CannotStore."""
@@ -165,20 +167,24 @@ class Registry:
 
     def _refresh(self) -> None:
         try:
-            stamp = self.folder.stat().st_mtime_ns
-            if stamp == self._stamp:
+            if self._listing.is_current():
                 return
             with os.scandir(self.folder) as listing:
                 entries = [entry for entry in listing if entry.name.endswith(SUFFIX)]
-        except FileNotFoundError:
-            self._index, self._seen, self._stamp = {}, {}, None
+        except FileNotFoundError as error:
+            if self._index:  # else it has not been made yet
+                self._unreadable(error)
+            self._index, self._seen = {}, {}
             return
         except OSError as error:
             # Known voices stay usable through a failing disk; the next look-up tries again.
-            event(log, logging.WARNING, "voices.unreadable", folder=str(self.folder), why=error)
+            self._unreadable(error)
             return
         self._index, whole = self._scan(entries)
-        self._stamp = settled(stamp) if whole else None
+        self._listing.listed(whole)
+
+    def _unreadable(self, why: OSError) -> None:
+        event(log, logging.WARNING, "voices.unreadable", folder=str(self.folder), why=why)
 
     def _scan(self, entries: list[os.DirEntry[str]]) -> tuple[dict[str, VoiceRecord], bool]:
         """Return the index, and whether it has all files; if not, the next look-up tries again."""

@@ -187,6 +187,23 @@ def test_a_database_that_is_away_loses_nothing(tmp_path: Path) -> None:
     usage.stop()
 
 
+def test_a_database_that_was_replaced_by_an_empty_one_is_used(tmp_path: Path) -> None:
+    """A file that was moved away, for example: SQLite writes no more to the one that is open."""
+    file = tmp_path / "u.db"
+    usage, reader = Usage(at(file)), Usage(at(file))
+    for turns in (2, 1):
+        for _ in range(turns):
+            usage.spoke(key("a"), 1, 24_000, 5)
+        for one in (usage, reader):
+            with contextlib.suppress(OSError):  # the new file has no table yet
+                one.days(None, 1)
+            (row,) = one.days(None, 1)
+            assert row["turns"] == turns
+        file.rename(tmp_path / f"{turns}.db")
+    usage.stop()
+    reader.stop()
+
+
 def test_what_a_database_that_is_away_does_not_take_is_in_the_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -253,6 +270,25 @@ def test_many_processes_add_up_in_postgresql() -> None:
         pytest.skip("needs PostgreSQL's server (Debian: apt-get install postgresql)")
     with tempfile.TemporaryDirectory() as folder, postgresql(Path(folder)) as url:
         check_many_writers(url)
+
+
+async def test_a_database_that_hangs_holds_up_nobody_else(
+    speech: Speaking, keys: Keys, bearer: Bearer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The threads of the event loop read lexicons and voices, too, and there are 32 at most."""
+    go_on = Event()
+    monkeypatch.setattr(Usage, "days", lambda *_: go_on.wait(SECONDS) and [])
+    monkeypatch.setattr("realtime_tts.server.usage._PATIENCE_SECONDS", 0.2)
+    async with speech(keys.server(api_keys=(OWN,))) as server:
+        asking = [asyncio.create_task(get(server, "/v1/usage", bearer(OWN))) for _ in range(40)]
+        try:
+            async with asyncio.timeout(5.0):
+                answers = await asyncio.gather(*asking)
+                await asyncio.to_thread(lambda: None)
+        finally:
+            go_on.set()
+        assert {answer.status_code for answer in answers} == {503}
+        assert (await get(server, "/v1/usage", bearer(OWN))).json() == {"keys": []}
 
 
 async def test_a_killed_server_loses_the_last_second_at_most(keys: Keys, bearer: Bearer) -> None:

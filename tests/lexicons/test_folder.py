@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
+import time
 from itertools import chain
 from pathlib import Path
 
@@ -54,6 +55,20 @@ def test_what_replaces_a_lexicon_is_its_next_version(tmp_path: Path) -> None:
     for number in range(3, 12):
         assert folder.put("brands", [SQL]).number == number
     assert other.get("brands").number == 11, "numbers are compared as numbers"
+
+
+def test_a_version_is_found_where_the_folder_s_clock_is_behind_and_coarse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    past = time.time() - 60
+
+    def discard(unfinished: Path) -> None:
+        unfinished.unlink()
+        os.utime(tmp_path, (past, past))
+
+    monkeypatch.setattr(module, "discard", discard)
+    folder = LexiconFolder(tmp_path)
+    assert [folder.put("brands", [SQL]).number for _ in range(3)] == [1, 2, 3]
 
 
 def test_a_version_goes_alone_and_a_lexicon_with_all_of_them(tmp_path: Path) -> None:
@@ -156,6 +171,32 @@ def test_what_is_no_lexicon_is_unknown_and_named_in_the_log(
     assert "lexicon.unreadable" in caplog.text
     with pytest.raises(CorruptLexiconError):
         list(read_entries(tmp_path / "broken@1.lexicon"))
+
+
+def test_a_version_that_goes_while_it_is_looked_up_is_unknown_and_no_path_is_told(
+    tmp_path: Path,
+) -> None:
+    folder = LexiconFolder(tmp_path)
+    version = folder.put("brands", [SQL])
+    LexiconFolder(tmp_path).delete("brands")
+    for read in (folder.header, folder.entries):
+        with pytest.raises(UnknownLexicon, match="No such file") as caught:
+            read(version)
+        assert str(tmp_path) not in str(caught.value)
+
+
+def test_a_folder_that_goes_is_told_once_and_found_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    place, away = tmp_path / "lexicons", tmp_path / "away"
+    folder = LexiconFolder(place)
+    assert refs(folder) == [] and not caplog.records, "it need not exist"
+    folder.put("brands", [SQL])
+    place.rename(away)
+    assert refs(folder) == refs(folder) == []
+    assert [record.getMessage() for record in caplog.records].count("lexicons.unreadable") == 1
+    away.rename(place)
+    assert refs(folder) == ["brands@1"]
 
 
 def test_a_pipe_in_the_folder_is_not_waited_for(tmp_path: Path) -> None:

@@ -96,6 +96,7 @@ def test_an_old_folder_is_not_read_again_until_it_changes(
 ) -> None:
     registry = Registry(tmp_path)
     add(registry, "anna")
+    monkeypatch.setattr("realtime_tts.shared_folder._SETTLED_SECONDS", -1.0)
     past = time.time() - 60
     os.utime(tmp_path, (past, past))
     assert registry.has("anna")
@@ -106,12 +107,21 @@ def test_an_old_folder_is_not_read_again_until_it_changes(
     assert registry.has("ben")
 
 
+def test_changes_are_seen_where_the_folder_s_clock_is_behind_and_coarse(tmp_path: Path) -> None:
+    """A folder on a network has the time of another machine, maybe in whole seconds."""
+    registry, past = Registry(tmp_path), time.time() - 60
+    for name in ("anna", "ben"):
+        add(Registry(tmp_path), name)
+        os.utime(tmp_path, (past, past))
+        assert registry.has(name)
+
+
 def test_a_file_that_could_not_be_read_is_read_by_the_next_look_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also in a folder that has not changed for long: too many files were open, for example."""
     add(Registry(tmp_path), "anna")
-    os.utime(tmp_path, (0, 0))
+    monkeypatch.setattr("realtime_tts.shared_folder._SETTLED_SECONDS", -1.0)
     registry = Registry(tmp_path)
 
     def fails(path: Path) -> None:
@@ -131,6 +141,19 @@ def test_an_embedding_that_is_not_finite_is_not_given(tmp_path: Path) -> None:
     assert ids(registry) == ["anna"]
     with pytest.raises(UnknownVoice, match="not finite"):
         registry.embedding("anna")
+
+
+def test_a_voice_that_goes_while_it_is_looked_up_is_unknown_and_no_path_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry = Registry(tmp_path)
+    add(registry, "anna")
+    record = registry.get("anna")
+    record.path.unlink()
+    monkeypatch.setattr(registry, "get", lambda id: record)
+    with pytest.raises(UnknownVoice, match="cannot be opened") as caught:
+        registry.embedding("anna")
+    assert str(tmp_path) not in str(caught.value)
 
 
 def test_corrupt_files_are_skipped_and_said_once(
@@ -218,6 +241,20 @@ def test_what_a_dead_server_left_is_swept(tmp_path: Path) -> None:
     os.utime(old, (0, 0))
     registry.unfinished()
     assert not old.exists() and new.exists()
+
+
+def test_a_folder_that_goes_is_told_once_and_found_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder, away = tmp_path / "voices", tmp_path / "away"
+    registry = Registry(folder)
+    assert ids(registry) == [] and not caplog.records, "it need not exist"
+    add(registry, "anna")
+    folder.rename(away)
+    assert ids(registry) == ids(registry) == []
+    assert [record.getMessage() for record in caplog.records].count("voices.unreadable") == 1
+    away.rename(folder)
+    assert ids(registry) == ["anna"]
 
 
 def test_nothing_is_created_by_looking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

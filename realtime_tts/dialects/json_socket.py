@@ -148,7 +148,9 @@ class JsonSocket(ServedSocket):
 
     def _parsed(self, raw: str | bytes) -> dict[str, Any]:
         if isinstance(raw, bytes):
-            raise RequestError(f"expected a text frame with JSON, found a binary one ({len(raw)} B)")
+            raise RequestError(
+                f"expected a text frame with JSON, found a binary one ({len(raw)} B)"
+            )
         most = self.limits.max_message_bytes
         if len(raw) > most or len(raw.encode(errors="surrogatepass")) > most:
             raise TooLarge(f"a message must have at most {most} bytes; send it in pieces")

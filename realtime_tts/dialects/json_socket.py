@@ -83,6 +83,11 @@ class JsonSocket(ServedSocket):
         self.closing = True
         self.writer.close(code, reason)
 
+    def unread(self) -> bool:
+        """Return whether nothing is to be said: clients then keep a socket in a pool, in which
+        nobody reads it, so that no ping is answered."""
+        return self.open_turns == 0
+
     def lost(self, reason: str) -> None:
         self.closing = True
         super().lost(reason)

@@ -16,6 +16,9 @@ ABORT_EXTENSION = "realtime_tts.abort"
 """Key in the ASGI scope's extensions: `abort(reason)`, for which ASGI itself has no message."""
 FLUSH_EXTENSION = "realtime_tts.flush"
 """Key in the ASGI scope's extensions: `flush()` sends messages that wait for another to follow."""
+UNREAD_EXTENSION = "realtime_tts.unread"
+"""Key in the ASGI scope's extensions, set by the application: `unread()` returns whether the client
+may not read its socket now, and so answer no ping."""
 
 
 class Guarded(asyncio.Protocol):
@@ -57,6 +60,7 @@ def forget(protocol: Any, *alarms: Alarm) -> None:
         extensions = scope.get("extensions", {})
         extensions[ABORT_EXTENSION] = _gone
         extensions.pop(FLUSH_EXTENSION, None)
+        extensions.pop(UNREAD_EXTENSION, None)
 
 
 def _gone(reason: str) -> None:

@@ -25,7 +25,7 @@ from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.server.auth import account_of, echoed_subprotocol
 from realtime_tts.server.front import Front
-from realtime_tts.server.guarded import ABORT_EXTENSION
+from realtime_tts.server.guarded import ABORT_EXTENSION, UNREAD_EXTENSION
 from realtime_tts.server.refusals import SLOW_READER
 from realtime_tts.server.registered import Registered
 from realtime_tts.server.writer import Writer, WriterFull
@@ -102,6 +102,10 @@ class ServedSocket(Registered, abc.ABC):
     def take_frame(self, raw: str | bytes) -> None:
         """Handle a message: str for a text frame, bytes for a binary one."""
 
+    def unread(self) -> bool:
+        """Return whether the client may not read the socket now, and so answer no ping."""
+        return False
+
     @abc.abstractmethod
     def faulted(self) -> None:
         """End the socket as properly as possible, after a bug that was logged."""
@@ -118,6 +122,7 @@ class ServedSocket(Registered, abc.ABC):
     async def run(self) -> None:
         """Serve the socket until it is gone."""
         self.reporter.opened()
+        self.websocket.scope.setdefault("extensions", {})[UNREAD_EXTENSION] = self.unread
         writer = asyncio.create_task(self._write(), name=f"writer-{self.name}")
         try:
             with self.contained():

@@ -27,7 +27,13 @@ from realtime_tts.logs import event
 from realtime_tts.protocol.messages import CloseCode
 from realtime_tts.server.addresses import network_of
 from realtime_tts.server.alarm import Alarm
-from realtime_tts.server.guarded import ABORT_EXTENSION, FLUSH_EXTENSION, Guarded, forget
+from realtime_tts.server.guarded import (
+    ABORT_EXTENSION,
+    FLUSH_EXTENSION,
+    UNREAD_EXTENSION,
+    Guarded,
+    forget,
+)
 from realtime_tts.server.refusals import SLOW_READER
 
 log = logging.getLogger(__name__)
@@ -54,6 +60,8 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
         self.close_timeout = self.settings.close_timeout
         self._aborted = False
         self._pings = 0
+        self._excused = False  # whether the last ping need not be answered in time
+        self._late = 0  # pings without an answer, which may still come
         self._unread = bytearray()  # received but not parsed; reading pauses meanwhile
         self._parsing = False  # whether a time slice is to come
         self._ahead = 0  # bytes of messages that wait to be handled
@@ -163,6 +171,8 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
         """Answers to our pings are not counted; other pongs are limited like pings."""
         if self._aborted or self.pending_ping_payload == bytes(event.data):
             super().handle_pong(event)
+        elif self._late:
+            self._late -= 1
         else:
             self._is_flood("pong_flood")
 
@@ -261,7 +271,18 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
         if held and not self.disconnected:
             self.transport.write(held)
 
+    def send_keepalive_ping(self) -> None:
+        super().send_keepalive_ping()
+        extensions = cast("dict[str, Any]", self.scope["extensions"])
+        self._excused = UNREAD_EXTENSION in extensions and extensions[UNREAD_EXTENSION]()
+
     def keepalive_timeout(self) -> None:
+        if self._excused and not (self.close_sent or self.transport.is_closing()):
+            # The kernel still finds a dead peer (`tcp_user_timeout`), as this one gets more pings.
+            self.pong_timer = self.pending_ping_payload = None
+            self._late += 1
+            self.schedule_ping()
+            return
         super().keepalive_timeout()  # says 1011, in case the peer still listens
         self.abort("ping_timeout")
 

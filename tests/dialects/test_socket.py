@@ -18,7 +18,7 @@ from tests.dialects.asking import SLOW
 from tests.dialects.plain import PATH, PlainSocket, add_route, plain, sound_of
 from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
-from tests.server.conftest import Connecting, Eventually, Speaking
+from tests.server.conftest import PING, PONG, TEXT, Connecting, Eventually, Speaking
 
 # Speech.
 
@@ -380,6 +380,40 @@ async def test_an_idle_socket_is_closed(speech: Speaking, monkeypatch: pytest.Mo
         with pytest.raises(websockets.ConnectionClosedOK):
             await client.next()
         assert client.socket.close_reason == "idle"
+
+
+async def test_a_socket_that_waits_in_a_pool_need_not_answer_pings(
+    speech: Speaking, peer: Connecting
+) -> None:
+    """LiveKit's plugins keep one there, and nobody reads it. Later all answers come at once."""
+    settings = SocketConfig(ping_interval=0.01, ping_timeout=0.5, pings_per_second=1)
+    async with speech(ServerConfig(port=0, socket=settings)) as server:
+        add_route(server)
+        pooled = await peer(server.port)
+        await pooled.upgrade(PATH)
+        pings = [await pooled.next_frame() for _ in range(4)]
+        assert {opcode for opcode, _ in pings} == {PING}
+        for _, payload in pings:
+            await pooled.frame(PONG, payload)
+        await pooled.frame(TEXT, json.dumps({"text": "Hi.", "end": True}).encode())
+        said = b""
+        while b"done" not in said:
+            opcode, payload = await pooled.next_frame()
+            if opcode == PING:
+                await pooled.frame(PONG, payload)
+            said += payload
+
+
+async def test_one_that_speaks_has_to_answer_pings(speech: Speaking, peer: Connecting) -> None:
+    settings = SocketConfig(ping_interval=0.05, ping_timeout=0.05)
+    async with speech(ServerConfig(port=0, socket=settings), engine=SLOW) as server:
+        add_route(server)
+        silent = await peer(server.port)
+        await silent.upgrade(PATH)
+        await silent.frame(TEXT, json.dumps({"text": "A long text. " * 50}).encode())
+        assert await silent.ended()
+        await server.settled()
+        assert server.value("tts_socket_aborts_total", reason="ping_timeout") == 1
 
 
 async def test_an_idle_context_ends_and_a_lasting_one_stays(speech: Speaking) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
@@ -22,7 +23,7 @@ from tests.clients.livekit_turns import (
     spoken,
     three_turns,
 )
-from tests.clients.serving import Server
+from tests.clients.serving import Server, serving
 
 CLIENT = os.environ["REALTIME_TTS_CLIENT"]
 PLUGINS: list[Plugin] = import_module(f"tests.clients.{CLIENT}.test_livekit").PLUGINS
@@ -70,6 +71,22 @@ async def test_a_barge_in_and_the_next_turn(plugin: Plugin, make: Make, server: 
     assert is_speech(await spoken(tts, *DELTAS))
     await asyncio.to_thread(server.until, series, counted + 1)
     await asyncio.to_thread(server.until, "tts_open_turns", 0)
+
+
+@pytest.fixture(scope="module")
+def pinging_server() -> Iterator[Server]:
+    with serving("--ping-interval", "0.3", "--ping-timeout", "0.7") as found:
+        yield found
+
+
+async def test_a_turn_after_a_pause_needs_no_second_attempt(
+    plugin: Plugin, make: Make, pinging_server: Server
+) -> None:
+    """Its socket was in the plugin's pool, where nobody reads it and answers pings."""
+    tts = make(pinging_server, **plugin.plain)
+    assert is_speech(await spoken(tts, *DELTAS))
+    await asyncio.sleep(2)
+    assert is_speech(await spoken(tts, *DELTAS))
 
 
 async def test_streams_in_parallel(plugin: Plugin, make: Make) -> None:

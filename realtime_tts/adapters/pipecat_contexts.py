@@ -70,8 +70,8 @@ class ContextService(ConnectedService):
             self._last_pts = frame.pts or self._last_pts
             if frame.context_id in self._texts:
                 self._texts[frame.context_id].space(frame)
-        elif isinstance(frame, TTSAudioRawFrame) and frame.context_id in self._sounding:
-            self._note_sound(self._sounding[frame.context_id], frame)
+        elif isinstance(frame, TTSAudioRawFrame):
+            self._note_sound(frame)
         await super().push_frame(frame, direction)
 
     async def start_word_timestamps(self) -> None:
@@ -139,13 +139,17 @@ class ContextService(ConnectedService):
 
     # What the listener hears
 
-    def _note_sound(self, utterance: Utterance, frame: TTSAudioRawFrame) -> None:
+    def _note_sound(self, frame: TTSAudioRawFrame) -> None:
         """Note sound that goes to the transport, which plays it behind what it has."""
-        now = time.monotonic()
+        now, seconds = time.monotonic(), len(frame.audio) / 2 / frame.sample_rate
+        utterance = self._sounding.get(frame.context_id or "")
+        if utterance is None:  # silence that Pipecat puts behind a reply (push_silence_after_stop)
+            self._listener.give(seconds, now)
+            return
         if not utterance.playback.seconds:
             self._leave_out_heard(now)
             self._at_transport.append(utterance)
-        utterance.playback.give(len(frame.audio) / 2 / frame.sample_rate, now)
+        utterance.playback.give(seconds, now)
 
     def _leave_out_heard(self, now: float) -> None:
         """Forget what was heard, except for the last."""

@@ -24,6 +24,10 @@ class Listener:
     def __init__(self) -> None:
         self.free_at = 0.0
 
+    def give(self, seconds: float, now: float) -> None:
+        """Note sound that is played behind what the listener has."""
+        self.free_at = max(now, self.free_at) + seconds
+
     def drop(self) -> None:
         """Note that sound not yet heard is dropped, because the listener speaks."""
         self.free_at = 0.0

@@ -137,9 +137,14 @@ async def test_the_next_context_counts_from_its_own_sound(fake: Server) -> None:
     assert len({frame.context_id for frame in words}) == 2
 
 
-async def test_replies_in_a_row_have_the_words_where_their_sound_is_heard(fake: Server) -> None:
-    """They come faster than they are heard, and each is played behind the ones before."""
-    async with pipeline(service(fake.url)) as rig:
+@pytest.mark.parametrize("silence", [0.0, 1.0])
+async def test_replies_in_a_row_have_the_words_where_their_sound_is_heard(
+    fake: Server, silence: float
+) -> None:
+    """They come faster than they are heard, and each is played behind the ones before, and behind
+    the silence that Pipecat puts after each if it is told to."""
+    behind = {"push_silence_after_stop": silence > 0, "silence_time_s": silence}
+    async with pipeline(service(fake.url, **behind)) as rig:
         await rig.send(
             *(TTSSpeakFrame(f"{number} is a number.") for number in ("One", "Two", "Six"))
         )
@@ -147,10 +152,10 @@ async def test_replies_in_a_row_have_the_words_where_their_sound_is_heard(fake: 
         first = {frame.context_id: frame.pts for frame in reversed(words_of(rig))}
         begins = min(first.values())
         seconds = 0.0
-        for context_id in rig.contexts():
+        for context_id in filter(None, rig.contexts()):  # the silence has none
             heard_at = (first[context_id] - begins) / NANOSECONDS
             assert heard_at == pytest.approx(seconds, abs=0.2)
-            seconds += len(rig.audio(context_id)) / 2 / 24_000
+            seconds += len(rig.audio(context_id)) / 2 / 24_000 + silence
     assert seconds > 2
 
 

@@ -49,6 +49,9 @@ def server_context(config: TlsConfig) -> ssl.SSLContext:
         _check_readable(what, path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # They come while a client writes its first request. One that reads in another thread, as the
+    # sync client of websockets does, then loses that request now and then (seen with Python 3.11).
+    context.num_tickets = 0
     _load(context, certificate, key)
     _check_acceptable(context, certificate)
     return context

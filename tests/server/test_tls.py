@@ -125,6 +125,23 @@ def test_files_that_cannot_be_used_are_told_apart(tls: TlsConfig, tmp_path: Path
             server_context(wrong)
 
 
+def test_a_server_says_nothing_behind_the_handshake_until_it_is_asked(tls: TlsConfig) -> None:
+    """A ticket there cost a client that reads in another thread its first request."""
+    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
+    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    asking = client.wrap_bio(back, there)
+    serving = server_context(tls).wrap_bio(there, back, server_side=True)
+    for side in (asking, serving):
+        with pytest.raises(ssl.SSLWantReadError):
+            side.do_handshake()
+    asking.do_handshake()
+    assert not back.pending
+    serving.do_handshake()
+    assert asking.version() == "TLSv1.3"
+    assert not back.pending
+
+
 def test_an_encrypted_key_is_refused_and_nobody_is_asked_for_a_password(
     tls: TlsConfig, tmp_path: Path
 ) -> None:

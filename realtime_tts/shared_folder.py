@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -19,35 +20,50 @@ _SETTLED_SECONDS = 2.0
 
 
 class Listing:
-    """Whether a folder must be listed again, by its time stamp.
+    """Lists a folder again when its time stamp says that it may have changed.
 
     The stamp is compared only with itself: the folder's clock may be another machine's.
+    `unreadable` is called with what keeps the folder from being read.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, unreadable: Callable[[OSError], None]) -> None:
         self._folder = folder
+        self._unreadable = unreadable
         self._stamp: int | None = None
         self._seen_at = 0.0  # when this stamp was seen first
         self._settled = False  # whether the next change will give the folder another stamp
         self._is_current = False
 
-    def is_current(self) -> bool:
-        """Return whether the last listing still holds. If not, list the folder, then call
-        `listed`. Raises OSError."""
+    def entries(self, known: bool) -> list[os.DirEntry[str]] | None:
+        """Return what is in the folder, then call `listed`; none if it is gone. None if the last
+        listing still holds, or for a failing disk: what is known stays usable then, and the next
+        call tries again. `known`: whether anything is, so that a missing folder is a fault."""
         try:
-            stamp = self._folder.stat().st_mtime_ns
-        except OSError:
-            self._is_current = False
-            raise
-        now = time.monotonic()
-        if stamp != self._stamp:
-            self._stamp, self._seen_at, self._is_current = stamp, now, False
-        self._settled = now - self._seen_at > _SETTLED_SECONDS
-        return self._is_current
+            if self._still_holds():
+                return None
+            with os.scandir(self._folder) as listing:
+                return list(listing)
+        except FileNotFoundError as error:
+            self._settled = False  # it may come back with the same stamp
+            if known:  # else it has not been made yet
+                self._unreadable(error)
+            return []
+        except OSError as error:
+            self._unreadable(error)
+            return None
 
     def listed(self, whole: bool = True) -> None:
-        """Say that the folder was listed. `whole`: False if some of it has to be read again."""
+        """Say that the entries were taken. `whole`: False if some have to be read again."""
         self._is_current = whole and self._settled
+
+    def _still_holds(self) -> bool:
+        current, self._is_current = self._is_current, False  # until it is known
+        stamp, now = self._folder.stat().st_mtime_ns, time.monotonic()
+        if stamp != self._stamp:
+            self._stamp, self._seen_at, current = stamp, now, False
+        self._settled = now - self._seen_at > _SETTLED_SECONDS
+        self._is_current = current
+        return current
 
 
 def wrong_name(whose: str, name: str) -> str:

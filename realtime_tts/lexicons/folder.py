@@ -76,7 +76,7 @@ class LexiconFolder:
         self.folder = Path(folder)
         self._lock = threading.Lock()
         self._versions: dict[str, list[Version]] = {}  # by name, the oldest first
-        self._listing = Listing(self.folder)
+        self._listing = Listing(self.folder, self._unreadable)
 
     def names(self) -> list[str]:
         """Return the names of all lexicons, sorted."""
@@ -208,20 +208,10 @@ class LexiconFolder:
             return self._versions
 
     def _refresh(self) -> None:
-        try:
-            if self._listing.is_current():
-                return
-            with os.scandir(self.folder) as listing:
-                found = [version for entry in listing if (version := _version(entry)) is not None]
-        except FileNotFoundError as error:
-            if self._versions:  # else it has not been made yet
-                self._unreadable(error)
-            self._versions = {}
+        entries = self._listing.entries(known=bool(self._versions))
+        if entries is None:
             return
-        except OSError as error:
-            # Known lexicons stay usable through a failing disk; the next look-up tries again.
-            self._unreadable(error)
-            return
+        found = [version for entry in entries if (version := _version(entry)) is not None]
         versions: dict[str, list[Version]] = {}
         for version in sorted(found, key=lambda version: version.number):
             versions.setdefault(version.name, []).append(version)

@@ -52,7 +52,7 @@ class Registry:
         self._lock = threading.Lock()
         self._index: dict[str, VoiceRecord] = {}
         self._seen: dict[str, tuple[_Identity, VoiceRecord | None]] = {}
-        self._listing = Listing(self.folder)
+        self._listing = Listing(self.folder, self._unreadable)
 
     def voices(self) -> list[VoiceRecord]:
         """List all registered voices, sorted by id."""
@@ -166,22 +166,11 @@ class Registry:
     # The index.
 
     def _refresh(self) -> None:
-        try:
-            if self._listing.is_current():
-                return
-            with os.scandir(self.folder) as listing:
-                entries = [entry for entry in listing if entry.name.endswith(SUFFIX)]
-        except FileNotFoundError as error:
-            if self._index:  # else it has not been made yet
-                self._unreadable(error)
-            self._index, self._seen = {}, {}
-            return
-        except OSError as error:
-            # Known voices stay usable through a failing disk; the next look-up tries again.
-            self._unreadable(error)
-            return
-        self._index, whole = self._scan(entries)
-        self._listing.listed(whole)
+        entries = self._listing.entries(known=bool(self._index))
+        if entries is not None:
+            found = [entry for entry in entries if entry.name.endswith(SUFFIX)]
+            self._index, whole = self._scan(found)
+            self._listing.listed(whole)
 
     def _unreadable(self, why: OSError) -> None:
         event(log, logging.WARNING, "voices.unreadable", folder=str(self.folder), why=why)

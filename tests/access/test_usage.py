@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import httpx2
@@ -95,8 +94,7 @@ async def test_a_key_that_ends_meanwhile_does_not_see_the_usage_of_others(
         await until(lambda: account.ended)
         (route,) = usage_routes(front)
         assert isinstance(route, Route)
-        app = SimpleNamespace(state=SimpleNamespace(front=front))
-        scope = {"type": "http", "query_string": b"", "app": app, ACCOUNT: account}
+        scope = {"type": "http", "query_string": b"", ACCOUNT: account}
         own = json.loads((await route.endpoint(Request(scope))).body)
         assert (own["key"], own["turns"]) == (last, 1)
 

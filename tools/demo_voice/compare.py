@@ -42,7 +42,7 @@ from tools.demo_voice.student import LAYOUTS, SAMPLE_RATE, Layout
 from tools.demo_voice.text_sets import TextSet
 from tools.demo_voice.utterance import Utterance
 from tools.demo_voice.whisper import as_said
-from tools.demo_voice.whisper_batches import WhisperBatches
+from tools.demo_voice.whisper_batches import WINDOW_SECONDS, WhisperBatches
 from tools.demo_voice.words import word_errors
 
 HERE = Path(__file__).parent
@@ -58,7 +58,7 @@ SETS = tuple(
         "short_replies",
     )
 )
-_AT_ONCE = {"cuda": 128, "cpu": 4}
+AT_ONCE = {"cuda": 128, "cpu": 4}
 """Recordings that Whisper hears."""
 _LONG_RELEASE = 0.16
 """Seconds. The teacher's last for 0.06 to 0.12 s."""
@@ -171,15 +171,18 @@ class Speaker:
 
 
 def listen(said: Sequence[tuple[Request, Utterance]], ears: Ears, at_once: int) -> list[Heard]:
-    """What is heard of each, with silence around it."""
-    heard: list[Heard] = []
-    silence = round(PADDING_SECONDS * SAMPLE_RATE)
+    """What is heard of each."""
+    heard = transcripts([utterance for _, utterance in said], ears, at_once)
+    return [Heard.of(*one, text) for one, text in zip(said, heard, strict=True)]
+
+
+def transcripts(said: Sequence[Utterance], ears: Ears, at_once: int) -> Iterator[str]:
+    """What is heard of each, with silence around it, in its first half minute."""
+    silence, window = round(PADDING_SECONDS * SAMPLE_RATE), WINDOW_SECONDS * SAMPLE_RATE
     for begin in range(0, len(said), at_once):
         some = said[begin : begin + at_once]
-        sounds = [np.pad(utterance.samples, silence) for _, utterance in some]
-        texts = ears.transcribe(sounds, SAMPLE_RATE)
-        heard += [Heard.of(*one, text) for one, text in zip(some, texts, strict=True)]
-    return heard
+        sounds = [np.pad(one.samples, silence)[:window] for one in some]
+        yield from ears.transcribe(sounds, SAMPLE_RATE)
 
 
 def header(heard: Sequence[Heard]) -> list[str]:
@@ -233,7 +236,7 @@ def main() -> None:
     for checkpoint in given.checkpoints:
         began = time.monotonic()
         speaker = Speaker(checkpoint, requests(sets, given.seeds), device, given.gpu_memory)
-        heard = listen(asyncio.run(speaker.spoken()), ears, _AT_ONCE[device.type])
+        heard = listen(asyncio.run(speaker.spoken()), ears, AT_ONCE[device.type])
         rows.append(row(checkpoint.name, heard))
         found[str(checkpoint)] = [asdict(one) for one in heard]
         given.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

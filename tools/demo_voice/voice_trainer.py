@@ -206,9 +206,7 @@ class Trainer:
     def restore(self, path: Path) -> None:
         """The state of an earlier run, or only weights from an exported checkpoint folder."""
         if path.is_dir():
-            stored = load_file(path / "model.safetensors")
-            weights = {name.removeprefix("talker."): part for name, part in stored.items()}
-            self.voice.load_state_dict(self.voice.state_dict() | weights)
+            read_voice(self.voice, path)
             self.average = {n: part.clone() for n, part in self.voice.state_dict().items()}
             return
         held = torch.load(path, map_location=self.device, weights_only=True)
@@ -216,6 +214,13 @@ class Trainer:
         self.average = held["average"]
         resume(self.optimizer, held["optimizer"])
         self.seconds, self.steps = held["seconds"], held["steps"]
+
+
+def read_voice(voice: Voice, checkpoint: Path) -> None:
+    """Give it the weights of an exported checkpoint folder; heads that are not in it stay."""
+    stored = load_file(checkpoint / "model.safetensors")
+    weights = {name.removeprefix("talker."): part for name, part in stored.items()}
+    voice.load_state_dict(voice.state_dict() | weights)
 
 
 def rate_share(share: float, steps: int, warm_up: int) -> float:

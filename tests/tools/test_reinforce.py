@@ -1,0 +1,180 @@
+"""Texts said several times, and a voice that learns from the tries that were understood."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import torch
+
+from realtime_tts import demo_voice
+from tests.when_used import WhenUsed
+from tools.demo_voice.codes import encoder, read_tokenizer, word_tokens
+from tools.demo_voice.settings import EOS, IM_START
+from tools.demo_voice.tries import (
+    TRIES,
+    Group,
+    TriedShard,
+    Trier,
+    collect,
+    frame_gains,
+    gains,
+    right_words,
+    tried,
+)
+from tools.demo_voice.utterance import Text, Utterance
+
+if TYPE_CHECKING:
+    from tools.demo_voice import reinforce, voice_trainer
+else:  # the compiler comes with them
+    reinforce, voice_trainer = (
+        WhenUsed(f"tools.demo_voice.{name}") for name in ("reinforce", "voice_trainer")
+    )
+
+CPU = torch.device("cpu")
+TEXT = ("He said no.",)
+FRAMES = [-1, -1, 0, 0, 1, 1, 2, 2, 2, -1]
+"""The words that they say."""
+
+
+class Ears:
+    """Hears each of some texts in turn."""
+
+    def __init__(self, *heard: str) -> None:
+        self._heard, self.calls = heard, count()
+
+    def transcribe(self, sounds: Sequence[np.ndarray], sample_rate: int) -> list[str]:
+        return [self._heard[next(self.calls) % len(self._heard)] for _ in sounds]
+
+
+def said(text: Text, first: int, reason: str = "complete") -> Utterance:
+    """An utterance of `FRAMES`, the third of which has the code `first`."""
+    one = Utterance(text, 0, *word_tokens(encoder(read_tokenizer(demo_voice.folder())), text[0]))
+    codes = np.full((len(FRAMES), 16), 7, "<i2")
+    codes[:2], codes[2, 0] = 31, first
+    one.codes += codes.tobytes()
+    one.tokens += np.array([-1 if w < 0 else one.words.index(w) for w in FRAMES], "<i2").tobytes()
+    one.pcm += bytes(len(FRAMES) * 1920 * 2)
+    one.reason = reason
+    return one
+
+
+def test_a_word_gains_by_the_tries_in_which_it_was_understood() -> None:
+    right = np.array([[1, 1, 0], [1, 0, 0], [1, 0, 0], [1, 1, 0]], np.float32)
+    assert np.allclose(gains(right)[:, 0], 0) and np.allclose(gains(right)[:, 2], 0), "all alike"
+    assert np.allclose(gains(right)[:, 1], [2 / 3, -2 / 3, -2 / 3, 2 / 3])
+    assert np.allclose(gains(right).sum(0), 0)
+
+
+def test_frames_gain_by_their_word_and_by_the_one_that_follows() -> None:
+    found = frame_gains(np.array(FRAMES), np.array([1.0, 0.0, -0.5]))
+    assert found.tolist() == [0, 1, 1, 1, 0, -0.5, -0.5, -0.5, -0.5, 0]
+
+
+@pytest.mark.parametrize(
+    ("heard", "right"),
+    [
+        ("He said no.", [True, True, True]),
+        ("You said no.", [False, True, True]),
+        ("He said", [True, True, False]),
+        ("He said so no.", [True, False, False]),
+        ("", [False, False, False]),
+    ],
+)
+def test_words_are_understood_one_by_one(heard: str, right: list[bool]) -> None:
+    assert right_words(said(TEXT, 5), heard) == right
+
+
+def test_of_an_utterance_that_was_cut_off_nothing_is_right() -> None:
+    assert right_words(said(TEXT, 5, "max_tokens"), "He said no.") == [False] * 3
+
+
+def test_the_tries_of_a_text_are_kept_with_what_they_gained(tmp_path: Path) -> None:
+    texts: list[Text] = [("Yes.",), ("No way.",)]
+    trier = Trier(demo_voice.folder(), texts, 3, CPU, "30%")
+    heard = (*["Yes."] * TRIES, *["No way.", "No"] * (TRIES // 2))
+    shelf = iter([tmp_path / "tries-0.npz"])
+    asyncio.run(collect(trier, Ears(*heard), 5, shelf, seconds=600))
+    held = TriedShard.load(tmp_path / "tries-0.npz")
+    entries = held.coded.entries
+    assert len(entries) == len(held.ends) == 2 * TRIES
+    assert len(held.gains) == len(held.coded.codes) == entries[:, 3].sum()
+    share = TRIES / (TRIES - 1) / 2
+    words = {tuple(held.coded.tokens[t : t + n].tolist()) for _, t, _, _, n in entries.tolist()}
+    assert len(words) == 2
+    lost = sorted(held.ends.tolist())
+    assert np.allclose(lost, [-share] * 4 + [0] * 8 + [share] * 4, atol=1e-3), "of one text's two"
+    for (frame, _, _, frames, _), end in zip(entries.tolist(), held.ends.tolist(), strict=True):
+        mine = held.gains[frame : frame + frames].astype(float)
+        assert np.allclose(mine[mine != 0], end, atol=1e-3)
+        assert (mine != 0).any() == (end != 0)
+
+
+@pytest.fixture(scope="module")
+def pool() -> reinforce.TriedPool:
+    """Half of the tries begin with code 14 and are understood."""
+    group: Group = [said(TEXT, 14 if number % 2 else 141) for number in range(TRIES)]
+    heard = ["He said no." if number % 2 else "You said no." for number in range(TRIES)]
+    pool = reinforce.TriedPool([IM_START, 7, 8], CPU, frames=400)
+    assert pool.add(tried([group], iter(heard)))
+    return pool
+
+
+def learner(rate: float, likeness: float) -> reinforce.Reinforcer:
+    plan = reinforce.Plan(1.0, 2, rate, likeness, length=128, predicted=16)
+    return reinforce.Reinforcer(plan, demo_voice.folder(), CPU)
+
+
+def test_each_position_has_the_gain_of_the_frame_that_it_predicts(
+    pool: reinforce.TriedPool,
+) -> None:
+    share = TRIES / (TRIES - 1) / 2
+    seen = 0
+    for _, (batch, gained) in zip(range(4), pool.batches(2, 128, seed=1), strict=False):
+        for row, of in enumerate(batch.rows.utterances):
+            for utterance in of[of >= 0].unique():
+                here = (of == utterance) & (batch.target[row] >= 0)
+                codes, got = batch.target[row][here], gained[row][here]
+                assert len(codes) == len(FRAMES) + 1 and codes[-1] == EOS
+                sign = 1 if codes[2] == 14 else -1
+                assert torch.allclose(got[1:4], torch.full((3,), sign * share), atol=1e-3)
+                assert not got[0] and not got[4:].any(), "the other words were understood in all"
+                seen += 1
+        assert not gained[batch.target < 0].any()
+    assert seen >= TRIES
+
+
+def test_what_gained_becomes_more_probable_and_all_else_stays(pool: reinforce.TriedPool) -> None:
+    torch.manual_seed(1)
+    free, held = learner(3e-4, 0.0), learner(3e-4, 50.0)
+    for one in (free, held):
+        for number, (batch, gained) in zip(range(12), pool.batches(2, 128, 1), strict=False):
+            one.step(batch, gained, number / 12)
+    batch, gained = next(pool.batches(2, 128, 2))
+    after = {one: one.losses(batch, gained) for one in (free, held)}
+    assert after[free]["first"] < -0.05, "codes with a gain are more probable than they were"
+    assert after[held]["first_apart"] < after[free]["first_apart"] / 2
+    assert after[held]["others_apart"] < after[free]["others_apart"]
+
+
+def test_a_code_falls_no_further_by_its_loss_than_it_shall() -> None:
+    before = torch.zeros(1, 1, 4)
+    codes, lost = torch.tensor([[0]]), torch.tensor([-1.0])
+    for fall, moves in ((0.0, True), (-3.0, False)):
+        now = before.clone()
+        now[..., 0] = fall
+        now.requires_grad_()
+        reinforce.gaining(before, now, codes, lost).backward()
+        assert now.grad is not None and bool(now.grad.any()) == moves
+
+
+def test_what_was_learnt_is_kept_as_export_reads_it(tmp_path: Path) -> None:
+    one = learner(1e-4, 1.0)
+    one.save(tmp_path / "voice.pt")
+    kept = torch.load(tmp_path / "voice.pt", weights_only=True)["average"]
+    assert kept.keys() == one.voice.state_dict().keys()

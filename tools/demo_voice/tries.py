@@ -1,0 +1,197 @@
+"""Texts said several times, and which of their words were understood: what `reinforce` learns from.
+
+    python -m tools.demo_voice.tries --checkpoint build/demo_voice/checkpoint --minutes 4
+
+A word that is understood in some tries and not in others was said better in those. How much better
+is its gain; where all tries were alike there is nothing to learn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import asdict, dataclass, fields
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import torch
+from msgspec.structs import replace
+
+from realtime_tts.sampling import Sampling
+from tools.demo_voice.codes import CodedShard, encoder, read_tokenizer
+from tools.demo_voice.compare import AT_ONCE, Ears, transcripts
+from tools.demo_voice.crowd import GPU_MEMORY, Crowd, Job, job
+from tools.demo_voice.judge import understood
+from tools.demo_voice.own_speech import texts, voice_of
+from tools.demo_voice.phonetics import spelled_out
+from tools.demo_voice.student import LAYOUTS
+from tools.demo_voice.utterance import Text, Utterance, coded
+from tools.demo_voice.whisper_batches import WhisperBatches
+
+TRIES = 8
+"""Of each text."""
+TEMPERATURE = 0.8
+"""Of the talker, so that tries differ in what it says; the code predictor's is as ever."""
+_MOST_WORDS = 60  # of a text: Whisper hears half a minute
+_SHARD = 512  # tries
+
+Group = list[Utterance]
+"""All tries of a text."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TriedShard:
+    """Tries, and what each of their frames gained: [F] float16, as long as `coded.codes`. `ends`
+    [E] float16 is the gain of ending there, for each utterance."""
+
+    coded: CodedShard
+    gains: np.ndarray
+    ends: np.ndarray
+
+    def save(self, path: Path) -> None:
+        partial = path.with_suffix(".partial")
+        with partial.open("wb") as file:
+            np.savez(file, **asdict(self.coded), gains=self.gains, ends=self.ends)
+        partial.rename(path)
+
+    @classmethod
+    def load(cls, path: Path) -> TriedShard:
+        with np.load(path) as held:
+            coded = CodedShard(**{part.name: held[part.name] for part in fields(CodedShard)})
+            return cls(coded, held["gains"], held["ends"])
+
+
+class Trier:
+    """Says every text `TRIES` times in one layout. `memory`: as of a crowd."""
+
+    def __init__(
+        self, checkpoint: Path, texts: Iterable[Text], seed: int, device: torch.device, memory: str
+    ) -> None:
+        self._crowd = Crowd(checkpoint, self._next_job, device, memory)
+        self._encode = encoder(read_tokenizer(checkpoint))
+        self._seed = seed
+        self._planned = ((text, number) for text in texts for number in range(TRIES))
+        self._said = count()
+
+    async def groups(self) -> AsyncGenerator[Group]:
+        """The tries of each text, when all of them are over."""
+        waiting: defaultdict[int, Group] = defaultdict(list)
+        async with aclosing(self._crowd.spoken()) as spoken:
+            async for one in spoken:
+                group = waiting[one.attempt // TRIES]
+                group.append(one)
+                if len(group) == TRIES:
+                    yield waiting.pop(one.attempt // TRIES)
+
+    def _next_job(self, sampling: Sampling) -> Job | None:
+        planned = next(self._planned, None)
+        if planned is None:
+            return None
+        text, said = planned[0], next(self._said)
+        return job(
+            self._encode,
+            text,
+            voice_of(text[0]),
+            LAYOUTS[said // TRIES % len(LAYOUTS)],
+            1_000_000 * self._seed + said,
+            replace(sampling, temperature=TEMPERATURE),
+            said,
+        )
+
+
+def right_words(utterance: Utterance, heard: str) -> list[bool]:
+    """Which of its text's words were understood; none of an utterance that was cut off."""
+    words = " ".join(utterance.text).split()
+    if utterance.reason != "complete":
+        return [False] * len(words)
+    return understood(words, heard)
+
+
+def gains(right: np.ndarray) -> np.ndarray:
+    """[tries, words] of 0 and 1 -> the same shape: how much better a word was understood than in
+    the other tries, from -1 to 1 (a leave-one-out baseline, https://arxiv.org/abs/2402.14740)."""
+    tries = len(right)
+    return (right - right.mean(0)) * (tries / (tries - 1))
+
+
+def frame_gains(words: np.ndarray, gained: np.ndarray) -> np.ndarray:
+    """[F] for frames that say the words [F] (-1: none). The frame before a word counts for it, too:
+    most words begin there."""
+    with_none = np.append(gained, 0.0)
+    following = np.append(words[1:], -1)
+    begins = np.where(following != words, with_none[following], 0.0)
+    found: np.ndarray = with_none[words] + begins
+    return found
+
+
+def tried(groups: Sequence[Group], heard: Iterator[str]) -> TriedShard:
+    """A shard of all tries; `heard` is what was heard of each."""
+    frames: list[np.ndarray] = []
+    ends: list[float] = []
+    for group in groups:
+        right = np.array([right_words(one, next(heard)) for one in group], np.float32)
+        for one, gained in zip(group, gains(right), strict=True):
+            frames.append(frame_gains(one.spoken_words(), gained))
+            ends.append(float(gained[-1]))
+    shard = coded([(one, [True] * len(one.text)) for group in groups for one in group])
+    return TriedShard(shard, np.concatenate(frames).astype("f2"), np.array(ends, "f2"))
+
+
+def _is_short(text: Text) -> bool:
+    return len(" ".join(text).split()) <= _MOST_WORDS
+
+
+async def collect(
+    trier: Trier, ears: Ears, at_once: int, shelf: Iterator[Path], seconds: float
+) -> None:
+    """Store shards for so many seconds, or until no text is left; the last one may be small."""
+    begun, done, full = time.monotonic(), 0, list[Group]()
+
+    def store(groups: Sequence[Group]) -> None:
+        every = [one for group in groups for one in group]
+        tried(groups, transcripts(every, ears, at_once)).save(next(shelf))
+
+    async with aclosing(trier.groups()) as groups:
+        async for group in groups:
+            full.append(group)
+            if TRIES * len(full) >= _SHARD:
+                await asyncio.to_thread(store, full)
+                done, full = done + len(full), []
+                took = time.monotonic() - begun
+                print(f"{took:5.0f} s: {done} texts, {TRIES} times each", flush=True)
+                if took > seconds:
+                    break
+    if full:
+        store(full)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    folder = Path("build/demo_voice")
+    add = parser.add_argument
+    add("--checkpoint", type=Path, default=folder / "checkpoint")
+    add("--sentences", type=Path, default=folder / "sentences.txt")
+    add("--out", type=Path, default=folder / "tries")
+    add("--minutes", type=float, default=4.0)
+    add("--part", type=int, default=0)
+    add("--parts", type=int, default=1, help="processes, which share the sentences")
+    add("--gpu-memory", default=GPU_MEMORY, help="of the engine")
+    add("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    lines = given.sentences.read_text("utf-8").splitlines()[given.part :: given.parts]
+    said = filter(_is_short, texts(map(spelled_out, lines), given.part))
+    device = torch.device(given.device)
+    trier = Trier(given.checkpoint, said, given.part, device, given.gpu_memory)
+    shelf = (given.out / f"tries-{given.part}-{number:04d}.npz" for number in count())
+    ears = WhisperBatches(device)
+    asyncio.run(collect(trier, ears, AT_ONCE[device.type], shelf, 60 * given.minutes))
+
+
+if __name__ == "__main__":
+    main()

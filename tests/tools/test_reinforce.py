@@ -165,7 +165,7 @@ def test_what_gained_becomes_more_probable_and_all_else_stays(pool: reinforce.Tr
 def test_a_code_falls_no_further_by_its_loss_than_it_shall() -> None:
     before = torch.zeros(1, 1, 4)
     codes, lost = torch.tensor([[0]]), torch.tensor([-1.0])
-    for fall, moves in ((0.0, True), (-3.0, False)):
+    for fall, moves in ((0.0, True), (-4.0, False)):
         now = before.clone()
         now[..., 0] = fall
         now.requires_grad_()

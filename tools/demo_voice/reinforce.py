@@ -31,7 +31,7 @@ from tools.demo_voice.voice_trainer import read_voice
 
 _PREDICTOR_TEMPERATURE = 0.3
 """Of the code predictor in the tries: the checkpoint's own."""
-_RATIOS = (0.5, 3.0)
+_RATIOS = (0.2, 10.0)
 """How much less and more probable a code shall become by its gain alone."""
 _WARM_UP = 20
 _POINTER = 0.2

@@ -126,11 +126,11 @@ class Reinforcer:
         their probabilities are from those of the start, in nats a frame."""
         with mixed(self.device):
             hidden, pointer = self.voice(batch.rows)
+            told = batch.target >= 0
+            logits = self.voice.first_logits(hidden[told]).float()
             with torch.no_grad():
                 hidden_before, _ = self._before(batch.rows)
-        told = batch.target >= 0
-        logits = self.voice.first_logits(hidden[told]).float()
-        before = self._before.first_logits(hidden_before[told]).float()
+                before = self._before.first_logits(hidden_before[told]).float()
         at, codes = self._some_frames(batch, gained)
         others = self._others(self.voice, hidden, at, codes)
         with torch.no_grad():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,11 +29,9 @@ from tools.demo_voice.tries import (
 from tools.demo_voice.utterance import Text, Utterance
 
 if TYPE_CHECKING:
-    from tools.demo_voice import reinforce, voice_trainer
-else:  # the compiler comes with them
-    reinforce, voice_trainer = (
-        WhenUsed(f"tools.demo_voice.{name}") for name in ("reinforce", "voice_trainer")
-    )
+    from tools.demo_voice import reinforce
+else:  # the compiler comes with it
+    reinforce = WhenUsed("tools.demo_voice.reinforce")
 
 CPU = torch.device("cpu")
 TEXT = ("He said no.",)
@@ -43,13 +40,13 @@ FRAMES = [-1, -1, 0, 0, 1, 1, 2, 2, 2, -1]
 
 
 class Ears:
-    """Hears each of some texts in turn."""
+    """Hears what it is told to."""
 
-    def __init__(self, *heard: str) -> None:
-        self._heard, self.calls = heard, count()
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = iter(texts)
 
     def transcribe(self, sounds: Sequence[np.ndarray], sample_rate: int) -> list[str]:
-        return [self._heard[next(self.calls) % len(self._heard)] for _ in sounds]
+        return [next(self._texts) for _ in sounds]
 
 
 def said(text: Text, first: int, reason: str = "complete") -> Utterance:
@@ -97,9 +94,9 @@ def test_of_an_utterance_that_was_cut_off_nothing_is_right() -> None:
 def test_the_tries_of_a_text_are_kept_with_what_they_gained(tmp_path: Path) -> None:
     texts: list[Text] = [("Yes.",), ("No way.",)]
     trier = Trier(demo_voice.folder(), texts, 3, CPU, "30%")
-    heard = (*["Yes."] * TRIES, *["No way.", "No"] * (TRIES // 2))
+    heard = ["Yes."] * TRIES + ["No way.", "No"] * (TRIES // 2)
     shelf = iter([tmp_path / "tries-0.npz"])
-    asyncio.run(collect(trier, Ears(*heard), 5, shelf, seconds=600))
+    asyncio.run(collect(trier, Ears(heard), 5, shelf, seconds=600))
     held = TriedShard.load(tmp_path / "tries-0.npz")
     entries = held.coded.entries
     assert len(entries) == len(held.ends) == 2 * TRIES

@@ -24,8 +24,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from realtime_tts.text.pretokens import SPLIT
 from tools.demo_voice.codec_model import Codec
 from tools.demo_voice.codec_trainer import FRAME_SAMPLES, LABELS
-from tools.demo_voice.settings import CODEC
-from tools.demo_voice.speech import SHARD_SECONDS, Shard
+from tools.demo_voice.settings import CODEC, IM_START
+from tools.demo_voice.speech import SHARD_SECONDS, Shard, store_arrays
 from tools.demo_voice.teacher import LABEL_SAMPLES
 
 _GAP = 4
@@ -53,10 +53,7 @@ class CodedShard:
     entries: np.ndarray
 
     def save(self, path: Path) -> None:
-        partial = path.with_suffix(".partial")
-        with partial.open("wb") as file:
-            np.savez(file, **asdict(self))
-        partial.rename(path)
+        store_arrays(path, asdict(self))
 
     @classmethod
     def load(cls, path: Path) -> CodedShard:
@@ -147,6 +144,11 @@ def read_tokenizer(folder: Path) -> Tokenizer:
         [SPLIT, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
     )
     return tokenizer
+
+
+def prompt_start(tokenizer: Tokenizer) -> list[int]:
+    """The tokens that every prompt begins with."""
+    return [IM_START, *tokenizer.encode("assistant\n").ids]
 
 
 def encoder(tokenizer: Tokenizer) -> Encode:

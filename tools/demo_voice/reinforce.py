@@ -21,16 +21,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tools.demo_voice.codes import read_tokenizer
+from tools.demo_voice.codes import prompt_start, read_tokenizer
 from tools.demo_voice.recording import Losses, adamw, mixed, update
-from tools.demo_voice.settings import BOS, CODEBOOKS, EOS, IM_START, PREDICTOR, TALKER
-from tools.demo_voice.tries import TEMPERATURE, TriedShard
+from tools.demo_voice.settings import BOS, PREDICTOR, TALKER
+from tools.demo_voice.tries import PREDICTOR_TEMPERATURE, TEMPERATURE, TriedShard
 from tools.demo_voice.voice_data import Batch, VoicePool
 from tools.demo_voice.voice_model import Voice, pointer_loss
 from tools.demo_voice.voice_trainer import read_voice
 
-_PREDICTOR_TEMPERATURE = 0.3
-"""Of the code predictor in the tries: the checkpoint's own."""
 _RATIOS = (0.2, 10.0)
 """How much less and more probable a code shall become by its gain alone."""
 _WARM_UP = 20
@@ -144,8 +142,8 @@ class Reinforcer:
             ),
             "first_apart": _apart(before, logits),
             "others": gaining(
-                others_before / _PREDICTOR_TEMPERATURE,
-                others / _PREDICTOR_TEMPERATURE,
+                others_before / PREDICTOR_TEMPERATURE,
+                others / PREDICTOR_TEMPERATURE,
                 codes[:, 1:],
                 gained.flatten()[at],
             ),
@@ -162,12 +160,11 @@ class Reinforcer:
     def _some_frames(self, batch: Batch, gained: Tensor) -> tuple[Tensor, Tensor]:
         """Flat positions [K] that predict a frame, those that gained or lost first, and the codes
         of these frames [K, 16]."""
-        spoken = (batch.target >= 0) & (batch.target != EOS)
+        spoken = batch.spoken()
         chance = torch.rand(spoken.shape, device=spoken.device) + (gained != 0)
         ranked = torch.where(spoken, chance, -1.0).flatten()
         at = ranked.topk(min(self.plan.predicted, int(spoken.sum()))).indices
-        codes = torch.cat((batch.target[..., None], batch.others), -1).view(-1, CODEBOOKS)
-        return at, codes[at]
+        return at, batch.frame_codes(at)
 
     def save(self, path: Path) -> None:
         """As `export` reads it."""
@@ -226,7 +223,7 @@ def main() -> None:
     torch.manual_seed(given.seed)
     torch.backends.cuda.matmul.allow_tf32 = True
     device = torch.device(given.device)
-    template = [IM_START, *read_tokenizer(given.start).encode("assistant\n").ids]
+    template = prompt_start(read_tokenizer(given.start))
     pool = TriedPool(template, device, frames=given.frames)
     for path in sorted(given.tries.glob("tries-*.npz")):
         if not pool.add(TriedShard.load(path)):

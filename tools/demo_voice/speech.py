@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -56,11 +57,8 @@ class Shard:
     texts: list[str]
 
     def save(self, path: Path) -> None:
-        partial = path.with_suffix(".partial")
-        parts = asdict(self) | {"texts": np.frombuffer("\n".join(self.texts).encode(), np.uint8)}
-        with partial.open("wb") as file:
-            np.savez(file, **parts)
-        partial.rename(path)
+        texts = np.frombuffer("\n".join(self.texts).encode(), np.uint8)
+        store_arrays(path, asdict(self) | {"texts": texts})
 
     @classmethod
     def load(cls, path: Path) -> Shard:
@@ -68,6 +66,14 @@ class Shard:
             parts = {name: held[name] for name in held.files}
         texts = parts.pop("texts").tobytes().decode().split("\n")
         return cls(texts=texts, **parts)
+
+
+def store_arrays(path: Path, arrays: dict[str, Any]) -> None:
+    """Write them as an npz file, which appears under its name when it is complete."""
+    partial = path.with_suffix(".partial")
+    with partial.open("wb") as file:
+        np.savez(file, **arrays)
+    partial.rename(path)
 
 
 Spoken = tuple[str, Speech]

@@ -14,9 +14,8 @@ from pathlib import Path
 
 import torch
 
-from tools.demo_voice.codes import read_tokenizer
+from tools.demo_voice.codes import prompt_start, read_tokenizer
 from tools.demo_voice.recording import Losses
-from tools.demo_voice.settings import IM_START
 from tools.demo_voice.speech import SHARD_SECONDS
 from tools.demo_voice.voice_data import VoicePool
 from tools.demo_voice.voice_feed import Feed
@@ -104,8 +103,7 @@ def main() -> None:
         given.listens_from,
         given.warm_up,
     )
-    tokenizer = read_tokenizer(given.tokenizer)
-    template = [IM_START, *tokenizer.encode("assistant\n").ids]
+    template = prompt_start(read_tokenizer(given.tokenizer))
     pool = VoicePool(template, device, frames=given.frames)
     feed = Feed(pool, given.codes, plan.rows, plan.length, given.seed)
     while feed.shards < given.first_shards:

@@ -29,14 +29,15 @@ from tools.demo_voice.crowd import GPU_MEMORY, Crowd, Job, job
 from tools.demo_voice.judge import understood
 from tools.demo_voice.own_speech import texts, voice_of
 from tools.demo_voice.phonetics import spelled_out
+from tools.demo_voice.speech import store_arrays
 from tools.demo_voice.student import LAYOUTS
 from tools.demo_voice.utterance import Text, Utterance, coded
 from tools.demo_voice.whisper_batches import WhisperBatches
 
 TRIES = 8
 """Of each text."""
-TEMPERATURE = 0.8
-"""Of the talker, so that tries differ in what it says; the code predictor's is as ever."""
+TEMPERATURE, PREDICTOR_TEMPERATURE = 0.8, 0.3
+"""The talker's is high, so that tries differ in what it says."""
 _MOST_WORDS = 60  # of a text: Whisper hears half a minute
 _SHARD = 512  # tries
 
@@ -54,10 +55,7 @@ class TriedShard:
     ends: np.ndarray
 
     def save(self, path: Path) -> None:
-        partial = path.with_suffix(".partial")
-        with partial.open("wb") as file:
-            np.savez(file, **asdict(self.coded), gains=self.gains, ends=self.ends)
-        partial.rename(path)
+        store_arrays(path, asdict(self.coded) | {"gains": self.gains, "ends": self.ends})
 
     @classmethod
     def load(cls, path: Path) -> TriedShard:
@@ -75,8 +73,7 @@ class Trier:
         self._crowd = Crowd(checkpoint, self._next_job, device, memory)
         self._encode = encoder(read_tokenizer(checkpoint))
         self._seed = seed
-        self._planned = ((text, number) for text in texts for number in range(TRIES))
-        self._said = count()
+        self._planned = enumerate(text for text in texts for _ in range(TRIES))
 
     async def groups(self) -> AsyncGenerator[Group]:
         """The tries of each text, when all of them are over."""
@@ -92,14 +89,15 @@ class Trier:
         planned = next(self._planned, None)
         if planned is None:
             return None
-        text, said = planned[0], next(self._said)
+        said, text = planned
+        predictor = replace(sampling.predictor, temperature=PREDICTOR_TEMPERATURE)
         return job(
             self._encode,
             text,
             voice_of(text[0]),
             LAYOUTS[said // TRIES % len(LAYOUTS)],
             1_000_000 * self._seed + said,
-            replace(sampling, temperature=TEMPERATURE),
+            replace(sampling, temperature=TEMPERATURE, predictor=predictor),
             said,
         )
 

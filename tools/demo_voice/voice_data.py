@@ -48,6 +48,14 @@ class Batch(NamedTuple):
     def tensors(self) -> list[Tensor]:
         return [part for part in (*self.rows, *self[1:]) if part is not None]
 
+    def spoken(self) -> Tensor:
+        """[B, L]: whether a position predicts a frame."""
+        return (self.target >= 0) & (self.target != ids.EOS)
+
+    def frame_codes(self, at: Tensor) -> Tensor:
+        """Codes [K, 16] of the frames that flat positions [K] predict."""
+        return torch.cat((self.target[..., None], self.others), -1).view(-1, ids.CODEBOOKS)[at]
+
     def first_rows(self, count: int) -> Batch:
         *parts, bounds = self.rows
         if bounds is not None:

@@ -15,7 +15,7 @@ from torch import Tensor
 from tools.demo_voice.listener import pitch_loss
 from tools.demo_voice.phonetics import PHONES
 from tools.demo_voice.recording import Losses, Recorder, adamw, mixed, resume, update
-from tools.demo_voice.settings import CODEBOOK_SIZE, CODEBOOKS, EOS, PREDICTOR, TALKER
+from tools.demo_voice.settings import CODEBOOK_SIZE, EOS, PREDICTOR, TALKER
 from tools.demo_voice.voice_data import Batch, corrupted
 from tools.demo_voice.voice_model import Rows, Voice, pointer_loss
 
@@ -179,11 +179,10 @@ class Trainer:
 
     def _some_frames(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Flat positions [K] that predict a frame, and that frame's codes [K, 16]."""
-        spoken = ((batch.target >= 0) & (batch.target != EOS)).flatten().cumsum(0)
+        spoken = batch.spoken().flatten().cumsum(0)
         picked = torch.rand(self.plan.predicted, device=spoken.device) * spoken[-1]
         frames = torch.searchsorted(spoken, picked.long(), right=True)
-        codes = torch.cat((batch.target[..., None], batch.others), -1).view(-1, CODEBOOKS)
-        return frames, codes[frames]
+        return frames, batch.frame_codes(frames)
 
     @torch.no_grad()
     def validate(self, batches: list[Batch]) -> dict[str, float]:

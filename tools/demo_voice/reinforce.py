@@ -5,7 +5,7 @@
 Codes of frames that gained (`tries`) become more probable, and those that lost, less: a policy
 gradient that is clipped (PPO). All else shall stay as it is, so it counts, too, how far the
 probabilities of all codes come from what they were. The result is read by `export --voice`;
-`silent_start` follows. Several rounds of tries and of this do more than a long one.
+`silent_start` follows.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from tools.demo_voice.tries import (
     frame_gains,
     gains,
     right_words,
+    risen,
     tried,
 )
 from tools.demo_voice.utterance import Text, Utterance
@@ -85,6 +86,27 @@ def test_frames_gain_by_their_word_and_by_the_one_that_follows() -> None:
 )
 def test_words_are_understood_one_by_one(heard: str, right: list[bool]) -> None:
     assert right_words(said(TEXT, 5), heard) == right
+
+
+def test_a_question_gains_by_its_rise_and_an_unclear_one_by_nothing() -> None:
+    pytest.importorskip("pyworld", reason="pitch is measured by pyworld, of [demo-voice]")
+    text = ("He said no?", "Why did he?")
+    moved = [6.0, -6.0, 20.0, None]
+    found = risen([sounding(text, semitones) for semitones in moved])
+    assert not found[:, [0, 1, 3, 4, 5]].any(), "only the last word of a question for yes or no"
+    assert np.allclose(found[:, 2], [1, -1, 1, 1 / 3], atol=0.15)
+    assert abs(gains(found)[3, 2]) < 0.01
+
+
+def sounding(text: Text, semitones: float | None) -> Utterance:
+    """An utterance of `FRAMES`, whose pitch moves so far within a quarter of a second."""
+    one = said(text, 5)
+    size, rate = 1920 * len(FRAMES), 24_000
+    moved = np.arange(size) / (rate / 4) * (semitones or 0.0) / 12
+    phase = np.cumsum(2 * np.pi * 150 * 2 ** (moved - moved.mean()) / rate)
+    sound = sum(np.sin(n * phase) / n for n in range(1, 9)) if semitones else np.zeros(size)
+    one.pcm[:] = (6000 * sound).astype("<i2").tobytes()
+    return one
 
 
 def test_of_an_utterance_that_was_cut_off_nothing_is_right() -> None:

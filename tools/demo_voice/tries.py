@@ -3,7 +3,8 @@
     python -m tools.demo_voice.tries --checkpoint build/demo_voice/checkpoint --minutes 4
 
 A word that is understood in some tries and not in others was said better in those. How much better
-is its gain; where all tries were alike there is nothing to learn.
+is its gain; where all tries were alike there is nothing to learn. The last word of a question that
+asks for yes or no gains also by its rise.
 """
 
 from __future__ import annotations
@@ -29,8 +30,11 @@ from tools.demo_voice.crowd import GPU_MEMORY, Crowd, Job, job
 from tools.demo_voice.judge import understood
 from tools.demo_voice.own_speech import texts, voice_of
 from tools.demo_voice.phonetics import spelled_out
+from tools.demo_voice.pitch import Pitch
+from tools.demo_voice.questions import rises
+from tools.demo_voice.recognise import Recording
 from tools.demo_voice.speech import store_arrays
-from tools.demo_voice.student import LAYOUTS
+from tools.demo_voice.student import LAYOUTS, SAMPLE_RATE
 from tools.demo_voice.utterance import Text, Utterance, coded
 from tools.demo_voice.whisper_batches import WhisperBatches
 
@@ -38,6 +42,8 @@ TRIES = 8
 """Of each text."""
 TEMPERATURE, PREDICTOR_TEMPERATURE = 0.8, 0.3
 """The talker's is high, so that tries differ in what it says."""
+_RISE = 6.0
+"""Semitones within a question's last quarter second; a further rise gains nothing."""
 _MOST_WORDS = 60  # of a text: Whisper hears half a minute
 _SHARD = 512  # tries
 
@@ -110,11 +116,29 @@ def right_words(utterance: Utterance, heard: str) -> list[bool]:
     return understood(words, heard)
 
 
-def gains(right: np.ndarray) -> np.ndarray:
-    """[tries, words] of 0 and 1 -> the same shape: how much better a word was understood than in
-    the other tries, from -1 to 1 (a leave-one-out baseline, https://arxiv.org/abs/2402.14740)."""
-    tries = len(right)
-    return (right - right.mean(0)) * (tries / (tries - 1))
+def risen(group: Group) -> np.ndarray:
+    """[tries, words] float32 from -1 to 1: how far each question of a text rises, at its last word;
+    0 at all other words. Where too little of a try has a pitch, it rises as the others do."""
+    text = group[0].text
+    found = np.zeros((len(group), len(" ".join(text).split())), np.float32)
+    last = np.cumsum([len(sentence.split()) for sentence in text]) - 1
+    for number, sentence in enumerate(text):
+        if rises(sentence):
+            sounds = (one.sentences()[number][1] for one in group)
+            rise = np.array(
+                [Pitch.of(Recording(sound, SAMPLE_RATE)).terminal() for sound in sounds]
+            )
+            known = rise[~np.isnan(rise)].clip(-_RISE, _RISE) / _RISE
+            found[:, last[number]] = known.mean() if len(known) else 0.0
+            found[~np.isnan(rise), last[number]] = known
+    return found
+
+
+def gains(reached: np.ndarray) -> np.ndarray:
+    """[tries, words] -> the same shape: how much more a word reached than in the other tries (a
+    leave-one-out baseline, https://arxiv.org/abs/2402.14740)."""
+    tries = len(reached)
+    return (reached - reached.mean(0)) * (tries / (tries - 1))
 
 
 def frame_gains(words: np.ndarray, gained: np.ndarray) -> np.ndarray:
@@ -133,8 +157,9 @@ def tried(groups: Sequence[Group], heard: Iterator[str]) -> TriedShard:
     ends: list[float] = []
     for group in groups:
         right = np.array([right_words(one, next(heard)) for one in group], np.float32)
-        for one, gained in zip(group, gains(right), strict=True):
-            frames.append(frame_gains(one.spoken_words(), gained))
+        understood_better, risen_more = gains(right), gains(risen(group))
+        for one, gained, rise in zip(group, understood_better, risen_more, strict=True):
+            frames.append(frame_gains(one.spoken_words(), gained + rise))
             ends.append(float(gained[-1]))
     shard = coded([(one, [True] * len(one.text)) for group in groups for one in group])
     return TriedShard(shard, np.concatenate(frames).astype("f2"), np.array(ends, "f2"))

@@ -151,7 +151,7 @@ def _learn(held: CodedShard) -> None:
     was not understood."""
     pool = voice_data.VoicePool([IM_START, 7, 8], CPU, frames=500)
     assert pool.add(held)
-    rows = pool.pack(np.array([0, 1]), 192, np.random.default_rng(1))
+    rows = pool.pack(np.array([0, 1]), np.array([[0, 1], [1, 0]]), 192)
     batch = pool.batch(pool.plan(rows[:1]), 1, 192)
     assert (batch.phones == -1).all()
     learnt = (held.phones[:, 0] != voice_data.UNLEARNT).sum()
@@ -178,7 +178,7 @@ def test_the_end_of_a_sentence_that_was_not_understood_is_not_learnt() -> None:
     )
     pool = voice_data.VoicePool([IM_START, 7, 8], CPU, frames=16)
     assert pool.add(shard)
-    rows = pool.pack(np.array([0]), 64, np.random.default_rng(1))
+    rows = pool.pack(np.array([0]), np.array([[0, 1]]), 64)
     batch = pool.batch(pool.plan(rows), 1, 64)
     assert (batch.target >= 0).sum() == 3
     assert (batch.heard >= 0).sum() == 3

@@ -38,6 +38,8 @@ CPU = torch.device("cpu")
 TEXT = ("He said no.",)
 FRAMES = [-1, -1, 0, 0, 1, 1, 2, 2, 2, -1]
 """The words that they say."""
+MISHEARD = 0.5
+"""The share of tries in which a word was not understood: what it counts."""
 
 
 class Ears:
@@ -123,9 +125,10 @@ def test_the_tries_of_a_text_are_kept_with_what_they_gained(tmp_path: Path) -> N
     entries = held.coded.entries
     assert len(entries) == len(held.ends) == 2 * TRIES
     assert len(held.gains) == len(held.coded.codes) == entries[:, 3].sum()
-    share = TRIES / (TRIES - 1) / 2
+    share = TRIES / (TRIES - 1) / 2 * MISHEARD
     words = {tuple(held.coded.tokens[t : t + n].tolist()) for _, t, _, _, n in entries.tolist()}
     assert len(words) == 2
+    assert held.layouts.tolist() == [[1, 1]] * TRIES + [[0, 1]] * TRIES
     lost = sorted(held.ends.tolist())
     assert np.allclose(lost, [-share] * 4 + [0] * 8 + [share] * 4, atol=1e-3), "of one text's two"
     for (frame, _, _, frames, _), end in zip(entries.tolist(), held.ends.tolist(), strict=True):
@@ -152,7 +155,7 @@ def learner(rate: float, likeness: float) -> reinforce.Reinforcer:
 def test_each_position_has_the_gain_of_the_frame_that_it_predicts(
     pool: reinforce.TriedPool,
 ) -> None:
-    share = TRIES / (TRIES - 1) / 2
+    share = TRIES / (TRIES - 1) / 2 * MISHEARD
     seen = 0
     for _, (batch, gained) in zip(range(4), pool.batches(2, 128, seed=1), strict=False):
         for row, of in enumerate(batch.rows.utterances):
@@ -190,6 +193,38 @@ def test_a_code_falls_no_further_by_its_loss_than_it_shall() -> None:
         now.requires_grad_()
         reinforce.gaining(before, now, codes, lost).backward()
         assert now.grad is not None and bool(now.grad.any()) == moves
+
+
+def test_what_is_misheard_in_most_tries_counts_most() -> None:
+    heard = ["He said no."] + ["You said no."] * (TRIES - 2) + ["You said so."]
+    held = tried([[said(TEXT, 5) for _ in range(TRIES)]], iter(heard))
+    of = held.gains.reshape(TRIES, -1).astype(float)
+    rare, common = of[0, 2], of[-1, 7]
+    assert np.allclose(rare, (TRIES - 1) / TRIES, atol=1e-3), "the only one understood"
+    assert np.allclose(common, -1 / TRIES, atol=1e-3), "the only one misheard"
+
+
+def test_a_code_that_was_hardly_probable_is_not_all_that_is_learnt() -> None:
+    before, codes = torch.zeros(2, 1, 4), torch.tensor([[0], [1]])
+    before[0, 0, 0] = -40.0
+    now = torch.zeros(2, 1, 4, requires_grad=True)
+    loss = reinforce.gaining(before, now, codes, torch.tensor([-1.0, -1.0]))
+    loss.backward()
+    assert loss < 20 and now.grad is not None
+    assert not now.grad[0].any() and now.grad[1].any()
+
+
+def test_tries_are_learnt_in_the_layout_in_which_they_were_said() -> None:
+    group = [said(TEXT, 5) for _ in range(TRIES)]
+    for number, one in enumerate(group):
+        one.layout = "full_text" if number % 2 else "streaming"
+    pool = reinforce.TriedPool([IM_START, 7, 8], CPU, frames=400)
+    assert pool.add(tried([group], iter(["He said no."] * TRIES)))
+    batch, _ = next(pool.batches(2, 256, seed=1))
+    sizes = [(batch.rows.utterances == number).sum().item() for number in range(TRIES)]
+    streaming, full = sorted(set(sizes))
+    assert full == streaming + len(group[0].ids) + 1, "its text comes before its frames"
+    assert sizes.count(full) == sizes.count(streaming)
 
 
 def test_what_was_learnt_is_kept_as_export_reads_it(tmp_path: Path) -> None:

@@ -52,7 +52,8 @@ def pool() -> voice_data.VoicePool:
 def made(pool: voice_data.VoicePool, seed: int, rows: int = COUNT) -> voice_data.Batch:
     """`rows` rows with utterances, and the rest without."""
     chance = np.random.default_rng(seed)
-    packed = pool.pack(chance.integers(0, len(FRAMES), 40), LENGTH, chance)
+    entries = chance.integers(0, len(FRAMES), 40)
+    packed = pool.pack(entries, voice_data.random_layouts(40, chance), LENGTH)
     return pool.batch(pool.plan(packed[:rows]), COUNT, LENGTH)
 
 

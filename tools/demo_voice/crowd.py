@@ -53,7 +53,7 @@ def job(
     spec = UtteranceSpec(
         voice=VOICE_NAMES[voice], language="english", seed=seed, sampling=sampling, layout=layout
     )
-    return Utterance(text, attempt, *word_tokens(encode, " ".join(text)), voice), spec
+    return Utterance(text, attempt, *word_tokens(encode, " ".join(text)), voice, layout), spec
 
 
 class Crowd:

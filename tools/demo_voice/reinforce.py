@@ -30,7 +30,9 @@ from tools.demo_voice.voice_model import Voice, pointer_loss
 from tools.demo_voice.voice_trainer import read_voice
 
 _RATIOS = (0.2, 10.0)
-"""How much less and more probable a code shall become by its gain alone."""
+"""How much less and more probable a code shall become by its gain alone. Beyond them it neither
+gains nor loses: one that was hardly probable can become a million times as probable, and a loss
+by that would be all that is learnt."""
 _WARM_UP = 20
 _POINTER = 0.2
 
@@ -56,6 +58,7 @@ class TriedPool:
         self._device = device
         self._gains = torch.zeros(0, device=device)
         self._ends = torch.zeros(0, device=device)
+        self._layouts = np.zeros((0, 2), np.int64)
 
     def add(self, shard: TriedShard) -> bool:
         """Keep a shard if there is room."""
@@ -63,6 +66,7 @@ class TriedPool:
             return False
         self._gains = torch.cat((self._gains, self._moved(shard.gains)))
         self._ends = torch.cat((self._ends, self._moved(shard.ends)))
+        self._layouts = np.concatenate((self._layouts, shard.layouts))
         return True
 
     def _moved(self, values: np.ndarray) -> Tensor:
@@ -71,9 +75,9 @@ class TriedPool:
     def batches(self, rows: int, length: int, seed: int) -> Iterator[tuple[Batch, Tensor]]:
         """Rows of random tries without end, and the gain of what each position predicts [B, L]."""
         chance = np.random.default_rng(seed)
-        count = len(self._pool.lengths)
         while True:
-            packed = self._pool.pack(chance.permutation(count), length, chance)
+            order = chance.permutation(len(self._layouts))
+            packed = self._pool.pack(order, self._layouts[order], length)
             for begin in range(0, len(packed), rows):
                 plan = self._pool.plan(packed[begin : begin + rows])
                 batch = self._pool.batch(plan, rows, length)
@@ -174,10 +178,11 @@ class Reinforcer:
 def gaining(before: Tensor, now: Tensor, codes: Tensor, gained: Tensor) -> Tensor:
     """Of logits [K, n, V] of the start and of now, codes [K, n] and the gains [K] of their frames:
     what falls below 0 as codes with a gain become more probable, up to some times as they were
-    (https://arxiv.org/abs/1707.06347, section 3). A code that lost could fall without end."""
+    (https://arxiv.org/abs/1707.06347, section 3, and https://arxiv.org/abs/1912.09729 for
+    those that lost)."""
     ratio = (_likely(now, codes) - _likely(before, codes)).exp()
     gain = gained[:, None]
-    better = torch.minimum(gain * ratio, gain * ratio.clamp(*_RATIOS))
+    better = torch.minimum(gain * ratio.clamp(max=_RATIOS[1]), gain * ratio.clamp(*_RATIOS))
     return (gain - better).mean(1).sum() / (gained != 0).sum().clamp(min=1)
 
 

@@ -53,21 +53,27 @@ Group = list[Utterance]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TriedShard:
-    """Tries, and what each of their frames gained: [F] float16, as long as `coded.codes`. `ends`
-    [E] float16 is the gain of ending there, for each utterance."""
+    """Tries, and what each of their frames gained: [F] float16, as long as `coded.codes`. Of each
+    utterance, `ends` [E] float16 is the gain of ending there, and `layouts` [E, 2] is how it was
+    said, as `VoicePool.pack` takes it."""
 
     coded: CodedShard
     gains: np.ndarray
     ends: np.ndarray
+    layouts: np.ndarray
 
     def save(self, path: Path) -> None:
-        store_arrays(path, asdict(self.coded) | {"gains": self.gains, "ends": self.ends})
+        own = {name: getattr(self, name) for name in _OWN}
+        store_arrays(path, asdict(self.coded) | own)
 
     @classmethod
     def load(cls, path: Path) -> TriedShard:
         with np.load(path) as held:
             coded = CodedShard(**{part.name: held[part.name] for part in fields(CodedShard)})
-            return cls(coded, held["gains"], held["ends"])
+            return cls(coded, *(held[name] for name in _OWN))
+
+
+_OWN = ("gains", "ends", "layouts")
 
 
 class Trier:
@@ -152,17 +158,24 @@ def frame_gains(words: np.ndarray, gained: np.ndarray) -> np.ndarray:
 
 
 def tried(groups: Sequence[Group], heard: Iterator[str]) -> TriedShard:
-    """A shard of all tries; `heard` is what was heard of each."""
+    """A shard of all tries; `heard` is what was heard of each. What is misheard in most tries of a
+    text counts most: what is so in few is seldom said at the voice's own temperature."""
     frames: list[np.ndarray] = []
     ends: list[float] = []
+    every = [one for group in groups for one in group]
     for group in groups:
         right = np.array([right_words(one, next(heard)) for one in group], np.float32)
-        understood_better, risen_more = gains(right), gains(risen(group))
+        understood_better = gains(right) * (1 - right.mean(0))
+        risen_more = gains(risen(group))
         for one, gained, rise in zip(group, understood_better, risen_more, strict=True):
             frames.append(frame_gains(one.spoken_words(), gained + rise))
             ends.append(float(gained[-1]))
-    shard = coded([(one, [True] * len(one.text)) for group in groups for one in group])
-    return TriedShard(shard, np.concatenate(frames).astype("f2"), np.array(ends, "f2"))
+    return TriedShard(
+        coded([(one, [True] * len(one.text)) for one in every]),
+        np.concatenate(frames).astype("f2"),
+        np.array(ends, "f2"),
+        np.array([(one.layout == "full_text", True) for one in every], np.int64),
+    )
 
 
 def _is_short(text: Text) -> bool:

@@ -13,6 +13,7 @@ from tools.demo_voice.codes import CodedShard
 from tools.demo_voice.endings import ends_in_stop, frames_to_keep
 from tools.demo_voice.judge import Sentence
 from tools.demo_voice.settings import CODEBOOKS
+from tools.demo_voice.student import Layout
 from tools.demo_voice.voice_data import UNKNOWN, UNLEARNT
 from tools.demo_voice.voice_model import PHONE_LABELS
 
@@ -35,6 +36,7 @@ class Utterance:
     ids: list[int]
     words: list[int]
     voice: int = 0
+    layout: Layout = "streaming"
     reason: str = ""
     failure: str = ""
     pcm: bytearray = field(default_factory=bytearray)

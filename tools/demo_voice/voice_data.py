@@ -107,10 +107,10 @@ class VoicePool:
         self.lengths = np.concatenate((self.lengths, shard.entries[:, 3:].astype(np.int64)))
         return True
 
-    def pack(self, entries: np.ndarray, length: int, chance: np.random.Generator) -> list[Row]:
-        """Entries to rows of at most `length` positions, in order (next fit)."""
-        full = (chance.random(len(entries)) < 0.5).astype(np.int64)
-        named = (chance.random(len(entries)) < 0.5).astype(np.int64)
+    def pack(self, entries: np.ndarray, layouts: np.ndarray, length: int) -> list[Row]:
+        """Entries [N] to rows of at most `length` positions, in order (next fit). `layouts` [N, 2]
+        of 0 and 1: whether each has the full-text layout, and its language named."""
+        full, named = layouts.T
         frames, tokens = self.lengths[entries].T
         need = _UNNAMED + named * (_NAMED - _UNNAMED) + full * (tokens + 1) + 1 + frames
         rows: list[Row] = [[]]
@@ -151,6 +151,11 @@ class VoicePool:
             int(ends[-1]),
             (count, length),
         )
+
+
+def random_layouts(count: int, chance: np.random.Generator) -> np.ndarray:
+    """[count, 2], as `VoicePool.pack` takes them: half of each kind."""
+    return chance.integers(0, 2, (count, 2))
 
 
 def _bounds(begins: Tensor, count: int, length: int) -> Tensor:

@@ -11,7 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from tools.demo_voice.codes import CodedShard
-from tools.demo_voice.voice_data import Batch, Row, VoicePool
+from tools.demo_voice.voice_data import Batch, Row, VoicePool, random_layouts
 
 
 class Feed:
@@ -47,8 +47,8 @@ class Feed:
         return self._pool.batch(self._plans.get(), self._size, self._length)
 
     def validation_batches(self, count: int) -> list[Batch]:
-        chance = np.random.default_rng(0)
-        rows = self._pool.pack(np.arange(self.validation), self._length, chance)
+        layouts = random_layouts(self.validation, np.random.default_rng(0))
+        rows = self._pool.pack(np.arange(self.validation), layouts, self._length)
         size = self._size
         parts = [rows[start : start + size] for start in range(0, len(rows), size)]
         return [
@@ -66,7 +66,8 @@ class Feed:
         waiting: list[Row] = []
         while True:
             entries = self._chance.integers(self.validation, len(self._pool.lengths), 4096)
-            waiting += self._pool.pack(entries, self._length, self._chance)[:-1]
+            layouts = random_layouts(len(entries), self._chance)
+            waiting += self._pool.pack(entries, layouts, self._length)[:-1]
             while len(waiting) >= self._size:
                 self._plans.put(self._pool.plan(waiting[: self._size]))
                 waiting = waiting[self._size :]

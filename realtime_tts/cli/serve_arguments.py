@@ -183,7 +183,10 @@ def _add_server_arguments(group: argparse._ArgumentGroup) -> None:
     """Add the flags for where clients connect, and for what becomes of turns when something
     ends."""
     group.add_argument(
-        "--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)"
+        "--host",
+        default="127.0.0.1",
+        help="address to listen on (default: 127.0.0.1; 0.0.0.0: all of IPv4, ::: all of IPv6, "
+        "'': both)",
     )
     group.add_argument("--port", type=int, default=8000, help="port (default: 8000; 0: any free)")
     group.add_argument(

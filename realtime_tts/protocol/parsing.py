@@ -156,6 +156,8 @@ def load_json(raw: str) -> Any:
         raise BadJson(_TOO_DEEP) from None
     except json.JSONDecodeError as error:
         what = error.msg.removesuffix(" at")  # which some end with
+        if raw.startswith("\ufeff"):
+            what = "there is a byte order mark (send UTF-8 without one)"
         raise BadJson(f"not valid JSON: {what} at character {error.pos}") from None
     except ValueError:  # Python's limit on the digits of an integer
         raise BadJson("not valid JSON: a number has too many digits") from None

@@ -32,6 +32,7 @@ BAD_ENVELOPES = [
     # raw, code, what the error must say
     ("", "bad_json", "Expecting value at character 0"),
     ("hello", "bad_json", "Expecting value at character 0"),
+    ("\ufeff{}", "bad_json", "there is a byte order mark (send UTF-8 without one)"),
     ("\x00", "bad_json", "Expecting value"),
     ('{"type": "text"', "bad_json", "Expecting ',' delimiter at character 15"),
     ('{"type": "text"} x', "bad_json", "Extra data"),

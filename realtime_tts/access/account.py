@@ -19,7 +19,9 @@ ACCOUNT = "realtime_tts.account"
 LIMIT_REACHED = "key_limit_reached"
 UNAUTHORIZED = "unauthorized"
 
-_HELD_RETRY_MS = {"sessions": 5_000, "turns": 1_000}
+SESSION_RETRY_MS, TURN_RETRY_MS = 5_000, 1_000
+"""Times to wait before trying again: sessions last for minutes, turns for seconds."""
+_HELD_RETRY_MS = {"sessions": SESSION_RETRY_MS, "turns": TURN_RETRY_MS}
 _LIMIT_NAMES = {
     "sessions": "sessions at once",
     "turns": "turns at once",

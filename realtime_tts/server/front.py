@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from realtime_tts.access.account import Account, revoked, voice_not_allowed
+from realtime_tts.access.account import TURN_RETRY_MS, Account, revoked, voice_not_allowed
 from realtime_tts.audio.encoders import require
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.config import ServerConfig
@@ -27,12 +27,11 @@ from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import Limits, SessionSettings
 from realtime_tts.server.addresses import ClientAddresses
-from realtime_tts.server.auth import TOO_MANY_REQUESTS
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.ledger import Ledger
 from realtime_tts.server.load import Load
 from realtime_tts.server.occupancy import FrontRow
-from realtime_tts.server.refusals import SESSION_RETRY_MS, TURN_RETRY_MS, full, going_away
+from realtime_tts.server.refusals import full, going_away, too_many_without_key
 from realtime_tts.server.registered import Registered
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.resumption import Resumption
@@ -289,8 +288,7 @@ class Front:
             raise full(f"{_MOST_UNAUTHENTICATED} sockets have not shown their keys")
         most = self.addresses.config.sockets_without_key
         if sum(one.address is connection.address for one in waiting) >= most:
-            why = f"{most} sockets of this address have not shown their keys; try again later"
-            raise TurnFailure(TOO_MANY_REQUESTS, why, True, SESSION_RETRY_MS)
+            raise too_many_without_key(most)
 
     # Speeches.
 

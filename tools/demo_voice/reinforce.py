@@ -178,12 +178,12 @@ class Reinforcer:
 def gaining(before: Tensor, now: Tensor, codes: Tensor, gained: Tensor) -> Tensor:
     """Of logits [K, n, V] of the start and of now, codes [K, n] and the gains [K] of their frames:
     what falls below 0 as codes with a gain become more probable, up to some times as they were
-    (https://arxiv.org/abs/1707.06347, section 3, and https://arxiv.org/abs/1912.09729 for
-    those that lost)."""
+    (https://arxiv.org/abs/1707.06347, section 3, and https://arxiv.org/abs/1912.09729 for those
+    that lost). Where gains are small or few, it counts as much beside the likeness."""
     ratio = (_likely(now, codes) - _likely(before, codes)).exp()
     gain = gained[:, None]
     better = torch.minimum(gain * ratio.clamp(max=_RATIOS[1]), gain * ratio.clamp(*_RATIOS))
-    return (gain - better).mean(1).sum() / (gained != 0).sum().clamp(min=1)
+    return (gain - better).mean(1).sum() / gained.abs().sum().clamp(min=1)
 
 
 def _likely(logits: Tensor, codes: Tensor) -> Tensor:

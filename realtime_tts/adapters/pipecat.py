@@ -157,6 +157,14 @@ class RealtimeTTSService(ContextService):
 
     # Text in
 
+    def create_context_id(self) -> str:
+        """Return the context of the reply. Text begins one, too, where a ServiceSwitcher gave the
+        reply's beginning to another service: the reply's end must find a context to end."""
+        context_id = str(super().create_context_id())
+        if self._reuse_context_id_within_turn:
+            self._turn_context_id = context_id
+        return context_id
+
     async def on_turn_context_created(self, context_id: str) -> None:
         """Connect, since text will follow."""
         if self.is_usable and not self._link.client.connected:

@@ -183,6 +183,8 @@ class RealtimeTTSService(ContextService):
             speaking = self._speak(context_id, utterance, after=self._applying, span=span)
             self._spawn(speaking, f"speak {context_id}")
         utterance.add(text)
+        if not self._reuse_context_id_within_turn:
+            utterance.end()  # the context is for this text alone, and nothing else ends it
         if not self._push_text_frames:
             self._note_text(context_id, text)
         await self.start_tts_usage_metrics(text)

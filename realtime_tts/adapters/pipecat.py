@@ -79,8 +79,9 @@ class RealtimeTTSService(ContextService):
     Raises ConfigError for an address or a setting that cannot be used.
 
     Event handlers, besides those of every TTSService:
-        on_speech_interrupted: the server has answered an interruption; called with the service and
-            an `Interrupted` with `text_spoken` and `text_remaining`, an estimate to about a word.
+        on_speech_interrupted: the server has answered an interruption; called for each reply that
+            was not heard to its end, with the service and an `Interrupted` with `text_spoken` and
+            `text_remaining`, an estimate to about a word.
 
     Pipecat gets a TTSTextFrame for each word when, by the server's estimate, it is heard; so after
     an interruption the LLM's context holds what was heard.

@@ -79,8 +79,9 @@ class RealtimeTTSService(ContextService):
     Raises ConfigError for an address or a setting that cannot be used.
 
     Event handlers, besides those of every TTSService:
-        on_speech_interrupted: the server has answered an interruption; called with the service and
-            an `Interrupted` with `text_spoken` and `text_remaining`, an estimate to about a word.
+        on_speech_interrupted: the server has answered an interruption; called for each reply that
+            was not heard to its end, with the service and an `Interrupted` with `text_spoken` and
+            `text_remaining`, an estimate to about a word.
 
     Pipecat gets a TTSTextFrame for each word when, by the server's estimate, it is heard; so after
     an interruption the LLM's context holds what was heard.
@@ -120,7 +121,6 @@ class RealtimeTTSService(ContextService):
             settings=initial,
             **kwargs,
         )
-        self._last: tuple[str, Utterance] | None = None
         self._turn_limit = asyncio.Semaphore(_TURNS_AT_THE_SERVER)
         self._interrupts: set[asyncio.Task[None]] = set()
         self._register_event_handler("on_speech_interrupted")
@@ -152,10 +152,18 @@ class RealtimeTTSService(ContextService):
     async def process_frame(self, frame: Frame, direction: FrameDirection) -> None:
         """Process a frame as every TTSService does."""
         if isinstance(frame, InterruptionFrame):
-            self._cut_the_last()
+            self._cut_what_is_heard()
         await super().process_frame(frame, direction)
 
     # Text in
+
+    def create_context_id(self) -> str:
+        """Return the context of the reply. Text begins one, too, where a ServiceSwitcher gave the
+        reply's beginning to another service: the reply's end must find a context to end."""
+        context_id = str(super().create_context_id())
+        if self._reuse_context_id_within_turn:
+            self._turn_context_id = context_id
+        return context_id
 
     async def on_turn_context_created(self, context_id: str) -> None:
         """Connect, since text will follow."""
@@ -176,6 +184,8 @@ class RealtimeTTSService(ContextService):
             speaking = self._speak(context_id, utterance, after=self._applying, span=span)
             self._spawn(speaking, f"speak {context_id}")
         utterance.add(text)
+        if not self._reuse_context_id_within_turn:
+            utterance.end()  # the context is for this text alone, and nothing else ends it
         if not self._push_text_frames:
             self._note_text(context_id, text)
         await self.start_tts_usage_metrics(text)
@@ -218,8 +228,6 @@ class RealtimeTTSService(ContextService):
                     await self._append_words(context_id, utterance)
             await self._append_words(context_id, utterance)
             if utterance.complete:
-                if self._is_interruptible(context_id):
-                    self._last = context_id, utterance
                 if not resampler.used:
                     await self._append(context_id, resampler.push(_SILENCE))
                     await self._append_unspoken(context_id)
@@ -239,36 +247,28 @@ class RealtimeTTSService(ContextService):
 
     async def on_audio_context_interrupted(self, context_id: str) -> None:
         """Stop the turn: no further packet is played, and the server is notified."""
+        utterance = self._sounding.get(context_id)
         await super().on_audio_context_interrupted(context_id)
-        utterance = self._utterances.pop(context_id, None)
+        self._utterances.pop(context_id, None)
         if utterance is not None:
-            self._interrupt(context_id, utterance)
+            self._interrupt(utterance)
 
     async def on_audio_context_completed(self, context_id: str) -> None:
         """Stop the turn if Pipecat gave the context up before all audio was passed on."""
-        await super().on_audio_context_completed(context_id)
         if context_id in self._utterances:
             await self.on_audio_context_interrupted(context_id)
+        await super().on_audio_context_completed(context_id)
 
-    def _cut_the_last(self) -> None:
+    def _cut_what_is_heard(self) -> None:
         """Notify the server of a barge-in into audio that was all sent but is still heard."""
-        if self._last is None:
-            return
-        context_id, utterance = self._last
-        heard = self._bot_speaking or self.audio_context_available(context_id)
-        if heard and context_id not in self._utterances:  # otherwise Pipecat calls that itself
-            self._last = None
-            self._interrupt(context_id, utterance)
+        for utterance in self._take_dropped():
+            if self._bot_speaking:
+                self._interrupt(utterance)
 
-    def _is_interruptible(self, context_id: str) -> bool:
-        """Return False for a TTSSpeakFrame that must be heard in spite of interruptions."""
-        context = self._tts_contexts.get(context_id)
-        return bool(getattr(context, "interruptible", True))  # pipecat-ai 1.12 has no such frames
-
-    def _interrupt(self, context_id: str, utterance: Utterance) -> None:
+    def _interrupt(self, utterance: Utterance) -> None:
         utterance.stop()
         self._drop(utterance)
-        task = self._spawn(self._report_interrupt(utterance), f"interrupt {context_id}")
+        task = self._spawn(self._report_interrupt(utterance), "interrupt")
         self._interrupts.add(task)
         task.add_done_callback(self._interrupts.discard)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import time
 import unicodedata
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import soxr
@@ -47,7 +47,7 @@ class ContextService(ConnectedService):
         self._last_pts = 0  # of all words pushed
         self._late = 0.0  # seconds by which a context's sound is heard after Pipecat's time of it
         self._listener, self._bot_speaking = Listener(), False
-        self._at_transport: list[Utterance] = []  # perhaps not yet heard
+        self._at_transport: list[_Sent] = []  # perhaps not yet heard
 
     def _note_text(self, context_id: str, text: str) -> None:
         """Note text that goes to the server for the context; its words will be reported."""
@@ -142,31 +142,53 @@ class ContextService(ConnectedService):
     def _note_sound(self, frame: TTSAudioRawFrame) -> None:
         """Note sound that goes to the transport, which plays it behind what it has."""
         now, seconds = time.monotonic(), len(frame.audio) / 2 / frame.sample_rate
-        utterance = self._sounding.get(frame.context_id or "")
+        context_id = frame.context_id or ""
+        utterance = self._sounding.get(context_id)
         if utterance is None:  # silence that Pipecat puts behind a reply (push_silence_after_stop)
             self._listener.give(seconds, now)
             return
         if not utterance.playback.seconds:
             self._leave_out_heard(now)
-            self._at_transport.append(utterance)
+            interruptible = self._is_interruptible(context_id)
+            self._at_transport.append(_Sent(context_id, utterance, interruptible))
         utterance.playback.give(seconds, now)
 
     def _leave_out_heard(self, now: float) -> None:
         """Forget what was heard, except for the last."""
-        while len(self._at_transport) > 1 and self._at_transport[0].playback.over(now):
+        while len(self._at_transport) > 1 and self._at_transport[0].utterance.playback.over(now):
             del self._at_transport[0]
 
     def _drop(self, utterance: Utterance) -> None:
         """Note that the transport drops the rest of the utterance."""
         self._listener.drop()
-        self._at_transport = [each for each in self._at_transport if each is not utterance]
+        self._at_transport = [
+            each for each in self._at_transport if each.utterance is not utterance
+        ]
+
+    def _take_dropped(self) -> list[Utterance]:
+        """Take out what the transport drops in an interruption although all of it was passed on.
+        Pipecat stops the contexts that still have sound to pass on."""
+        self._leave_out_heard(time.monotonic())
+        sent, self._at_transport = self._at_transport, []
+        dropped = []
+        for each in sent:
+            if each.interruptible and each.context_id not in self._sounding:
+                dropped.append(each.utterance)
+            else:
+                self._at_transport.append(each)
+        return dropped
+
+    def _is_interruptible(self, context_id: str) -> bool:
+        """Return False for a TTSSpeakFrame that must be heard in spite of interruptions."""
+        context = self._tts_contexts.get(context_id)
+        return bool(getattr(context, "interruptible", True))  # pipecat-ai 1.12 has no such frames
 
     def _note_playback(self, *, begins: bool) -> None:
         """Note that the transport begins to play, or has played all; report the position."""
         now = time.monotonic()
         self._leave_out_heard(now)
         if self._at_transport:
-            utterance = self._at_transport[0]
+            utterance = self._at_transport[0].utterance
             if begins and utterance.playback.heard(now) < _BEGINNING_SECONDS:
                 utterance.playback.begins(now)
             self._spawn(self._report_played(utterance), "played")
@@ -176,6 +198,14 @@ class ContextService(ConnectedService):
             await utterance.report_played()
         except ClientError as error:  # `_speak` reports it
             logger.debug(f"{self}: the server cannot be told what was heard: {error}")
+
+
+class _Sent(NamedTuple):
+    """An utterance whose sound goes to the transport."""
+
+    context_id: str
+    utterance: Utterance
+    interruptible: bool
 
 
 class _ContextText:

@@ -84,6 +84,8 @@ class SessionPool:
         self._busy.remove(session)
         if session.broken or not session.client.connected:
             self._close(session)
+            if session.broken:  # perhaps a proxy dropped all sockets without a word
+                self._close_idle()
             return
         session.idle_since = time.monotonic()
         self._idle.append(session)
@@ -94,10 +96,9 @@ class SessionPool:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        for session in (*self._idle, *self._busy):
-            self._close(session)
-        self._idle.clear()
-        self._busy.clear()
+        self._close_idle()
+        while self._busy:
+            self._close(self._busy.pop())
         await asyncio.gather(*self._closing)
 
     def _idle_session(self) -> Session | None:
@@ -108,6 +109,10 @@ class SessionPool:
                 return session
             self._close(session)
         return None
+
+    def _close_idle(self) -> None:
+        while self._idle:
+            self._close(self._idle.pop())
 
     def _set_timer(self) -> None:
         """Look again when the session that is unused for longest may be closed."""

@@ -135,6 +135,26 @@ async def test_a_server_that_does_not_speak_is_a_timeout_and_left(way: Way) -> N
     assert len(sockets) == 2  # each attempt had a socket of its own
 
 
+async def test_after_a_timeout_the_next_attempt_has_a_new_socket() -> None:
+    """A proxy may have dropped the sockets of all unused sessions without a word."""
+    sockets = []
+
+    async def script(peer: Peer) -> None:
+        sockets.append(peer)
+        turn, text = await peer.text()
+        await peer.send("turn.started", turn, layout="streaming")
+        await peer.audio(1, 2048)
+        await peer.done(turn, "complete", 2048, len(text))
+        await peer.socket.wait_closed()  # nothing more comes
+
+    async with stand_in(script) as url, TTS(url) as speaker:
+        await asyncio.gather(*(say(speaker) for _ in range(3)))
+        assert len(sockets) == 3
+        events = await say(speaker, options=SOME_PATIENCE)
+    assert audio(events).count(b"\1\0") == 2048
+    assert len(sockets) == 4
+
+
 async def test_a_text_that_pauses_is_no_timeout() -> None:
     """While the language model thinks, the server owes nothing."""
 

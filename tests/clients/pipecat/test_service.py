@@ -130,6 +130,16 @@ async def test_sentences_keep_the_space_between_them(fake: Server) -> None:
     assert [each.text for each in rig.of(TTSTextFrame)] == ["One is here.", "Two is there."]
 
 
+async def test_a_context_for_every_sentence(fake: Server) -> None:
+    mode = TextAggregationMode.SENTENCE
+    tts = service(fake.url, text_aggregation_mode=mode, reuse_context_id_within_turn=False)
+    async with pipeline(tts) as rig:
+        await rig.send(*response("One is ", "here. Two", " is there."))
+        await rig.until(lambda: rig.of(LLMFullResponseEndFrame))
+    spoken_alone = [await spoken(fake.url, text) for text in ("One is here. ", "Two is there. ")]
+    assert [rig.audio(context) for context in rig.contexts()] == spoken_alone
+
+
 async def test_more_responses_than_the_server_queues_come_out_in_order(fake: Server) -> None:
     @dataclass
     class Marker(DataFrame):

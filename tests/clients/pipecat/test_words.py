@@ -224,6 +224,20 @@ async def test_late_sound_makes_words_late_and_the_server_knows(fake: Server) ->
     assert abs(len(heard) - len(report.text_spoken.split())) <= 1
 
 
+async def test_replies_that_wait_behind_the_one_heard_hide_nothing_of_it(fake: Server) -> None:
+    loudspeaker, reports = Loudspeaker(), asyncio.Queue[Interrupted]()
+    tts = service(fake.url)
+    tts.add_event_handler("on_speech_interrupted", lambda _, report: reports.put_nowait(report))
+    async with pipeline(Pipeline([tts, loudspeaker])) as rig:
+        await rig.send(TTSSpeakFrame(TEXT), TTSSpeakFrame("Yes."), *response("They are."))
+        async with asyncio.timeout(PATIENCE):
+            await loudspeaker.reached.wait()  # all of it went to the transport long ago
+        await rig.send(InterruptionFrame())
+        found = [await asyncio.wait_for(reports.get(), PATIENCE) for _ in range(3)]
+    assert [each.text_spoken + each.text_remaining for each in found] == [TEXT, "Yes.", "They are."]
+    assert found[0].text_spoken and not (found[1].text_spoken or found[2].text_spoken)
+
+
 @pytest.mark.parametrize("at_the_end", [False, True])
 async def test_what_the_context_holds_is_not_told_as_unheard(
     fake: Server, at_the_end: bool

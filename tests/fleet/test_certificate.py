@@ -49,3 +49,30 @@ async def test_a_certificate_that_is_renewed_is_shown_to_new_clients(tmp_path: P
         with pytest.raises(ConfigError, match=str(file)):
             await ingress.follow_certificate()
         assert shown() == shown_second
+
+
+async def test_a_key_in_a_file_of_its_own_is_renewed_with_its_certificate(tmp_path: Path) -> None:
+    """As in Kubernetes: one link that changes is both files."""
+    for name in ("1", "2"):
+        (tmp_path / name).mkdir()
+        write_self_signed(tmp_path / name)
+    now, port = tmp_path / "now", free_port()
+    now.symlink_to("1")
+    certificate, key = now / "certificate.pem", now / "key.pem"
+    config = IngressConfig(
+        bind=f"127.0.0.1:{port}", slots=1, certificate=str(certificate), key=str(key)
+    )
+
+    def shown() -> str:
+        return ssl.get_server_certificate(("127.0.0.1", port))
+
+    async with ingress_running(config) as ingress:
+        assert shown() == certificate.read_text()
+        first = shown()
+        now.unlink()
+        now.symlink_to("2")
+        await ingress.follow_certificate()
+        assert shown() == certificate.read_text() != first
+        now.unlink()
+        with pytest.raises(ConfigError, match=str(certificate)):
+            await ingress.follow_certificate()

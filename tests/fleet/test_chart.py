@@ -130,6 +130,18 @@ def test_pods_that_are_selected_have_the_labels() -> None:
                 assert any(wanted <= found.items() for found in labels), document["metadata"]
 
 
+def test_a_certificate_that_is_renewed_reaches_the_ingress() -> None:
+    """HAProxy is given the Secret's own files, which Kubernetes changes; a copy would expire."""
+    documents = rendered("deployment", **{"ingress.tlsSecret": "certificate"})
+    pod = one(documents, "Deployment", "speech-ingress")["spec"]["template"]["spec"]
+    assert "initContainers" not in pod
+    (haproxy,) = pod["containers"]
+    assert {"--tls-cert=/tls/tls.crt", "--tls-key=/tls/tls.key"} <= set(haproxy["args"])
+    (mount,) = (each for each in haproxy["volumeMounts"] if each["mountPath"] == "/tls")
+    (volume,) = (each for each in pod["volumes"] if each["name"] == mount["name"])
+    assert volume["secret"] == {"secretName": "certificate"} and "subPath" not in mount
+
+
 def test_the_alerts_know_the_servers_by_their_job() -> None:
     documents = rendered("deployment")
     monitor = one(documents, "ServiceMonitor", "speech-servers")["spec"]

@@ -130,6 +130,15 @@ def test_pods_that_are_selected_have_the_labels() -> None:
                 assert any(wanted <= found.items() for found in labels), document["metadata"]
 
 
+@pytest.mark.parametrize("mode", ["deployment", "ray"])
+def test_the_image_s_user_can_write_to_the_volumes(mode: str) -> None:
+    """A new volume is root's. Kubernetes gives it to a group, and the group to the server."""
+    for document in rendered(mode, **EVERYTHING):
+        for template in pods(document):
+            if template["metadata"]["labels"]["app.kubernetes.io/component"] == "server":
+                assert template["spec"]["securityContext"]["fsGroup"] > 0
+
+
 def test_a_certificate_that_is_renewed_reaches_the_ingress() -> None:
     """HAProxy is given the Secret's own files, which Kubernetes changes; a copy would expire."""
     documents = rendered("deployment", **{"ingress.tlsSecret": "certificate"})

@@ -139,11 +139,11 @@ class Ingress:
         if file is None or self._process is None:
             return
         try:
-            found = await asyncio.to_thread(lambda: "\n".join(map(Path.read_text, self._pems)))
+            found = await asyncio.to_thread(self._read_pems)
             if found != self._certificate:
                 await self.api.replace_certificate(file, found)
                 self._certificate = found
-        except (OSError, UnicodeDecodeError, RuntimeRefused) as error:
+        except (OSError, RuntimeRefused) as error:
             why = str(error) or "HAProxy does not answer"
             raise ConfigError(
                 f"the certificate {self._pems[0]} cannot be taken over: {why}"
@@ -209,14 +209,28 @@ class Ingress:
 
     async def _check(self) -> None:
         """Raise ConfigError if HAProxy would not take the configuration."""
+        await asyncio.to_thread(self._read_pems)  # HAProxy would name our links, not the files
         process = await asyncio.create_subprocess_exec(
-            *(self._haproxy, "-c", "-q", "-f", str(self._write())),
+            *(self._haproxy, "-c", "-f", str(self._write())),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
         said, _ = await process.communicate()
         if process.returncode != 0:
-            raise ConfigError(f"HAProxy does not take its configuration: {said.decode().strip()}")
+            lines = said.decode(errors="replace").splitlines()
+            faults = (line for line in lines if not line.startswith("[NOTICE]"))
+            raise ConfigError("HAProxy does not take its configuration:\n" + "\n".join(faults))
+
+    def _read_pems(self) -> str:
+        """Return the certificate and its key, joined. Raises ConfigError."""
+        texts = []
+        for file in self._pems:
+            try:
+                texts.append(file.read_text("utf-8"))
+            except (OSError, UnicodeDecodeError) as error:
+                why = error.strerror if isinstance(error, OSError) else "it is no PEM file"
+                raise ConfigError(f"{file} cannot be read: {why}") from None
+        return "\n".join(texts)
 
     async def _begin(self) -> None:
         """Start HAProxy with the present members. Raises ConfigError if it does not run."""

@@ -1,8 +1,9 @@
-"""Limits that a shell or a supervisor has set on this process's memory, and what a server needs.
+"""Limits that a shell, a supervisor or a container has set on this process's memory, and what a
+server needs.
 
 Without memory Python, numpy and torch fail each in its own way, with a traceback or none. So a
 limit that is surely too low is refused before they are imported, and one that proves too low is
-named in the error.
+named in the error. Beyond a container's limit the kernel kills, and nothing can be said any more.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from realtime_tts.cgroups import memory_limit
 from realtime_tts.errors import ConfigError, RealtimeTTSError
 
 _MIB = 2**20
@@ -39,9 +41,26 @@ class _Limit:
         return None if soft == resource.RLIM_INFINITY else soft / _MIB
 
 
+class _GroupLimit(_Limit):
+    """The limit of a control group. `front` and `engine`: with so little the server was killed."""
+
+    @property
+    def mib(self) -> float | None:
+        limit = memory_limit()
+        return None if limit is None else limit / _MIB
+
+
 _LIMITS = (
     _Limit("RLIMIT_DATA", "data", "`ulimit -d`, in systemd LimitDATA=", 180, 560),
     _Limit("RLIMIT_AS", "address space", "`ulimit -v`, in systemd LimitAS=", 420, 1_320),
+)
+
+_OF_GROUP = _GroupLimit(
+    "the container's limit",
+    "memory",
+    "`docker run --memory`, in Kubernetes resources.limits.memory, in systemd MemoryMax=",
+    45,
+    330,
 )
 
 
@@ -52,7 +71,7 @@ def check_memory_limits(models: Sequence[Path]) -> None:
     that do not exist yet count as empty.
     """
     weights = max((_weights(folder) for folder in models), default=0) / _MIB
-    for limit in _LIMITS:
+    for limit in (*_LIMITS, _OF_GROUP):
         # Weights are mapped wherever they end up, but are data only on a CPU.
         mapped = weights if limit.name == "RLIMIT_AS" else 0.0
         needed = limit.engine + mapped if models else limit.front

@@ -63,7 +63,22 @@ def test_the_server_in_an_image_is_not_root() -> None:
 def test_the_files_that_compose_mounts_are_there() -> None:
     compose = (DEPLOY / "compose.yaml").read_text("utf-8")
     mounted = re.findall(r"^ +- (\./[^:]+):", compose, re.MULTILINE)
-    assert len(mounted) == 3 and all((DEPLOY / path).exists() for path in mounted)
+    assert len(mounted) == 4 and all((DEPLOY / path).exists() for path in mounted)
+
+
+def test_compose_has_prometheus_ask_the_server_by_its_name() -> None:
+    """Not in the network of its container: who joins that has none once the server restarts."""
+    compose = (DEPLOY / "compose.yaml").read_text("utf-8")
+    assert "network_mode" not in compose
+    services = re.findall(r"^  (\w+):\n    (?:build|image):", compose, re.MULTILINE)
+    assert services == ["server", "prometheus", "grafana"]
+    alone, composed = (
+        re.sub(r"^#.*\n", "", (DEPLOY / "prometheus" / name).read_text("utf-8"))
+        for name in ("prometheus.yml", "compose.yml")
+    )
+    assert alone.replace('"localhost:8000"', '"server:8000"') == composed
+    source = DEPLOY / "grafana/provisioning/datasources/prometheus.yml"
+    assert "url: http://prometheus:9090 " in source.read_text("utf-8")
 
 
 @pytest.mark.skipif(not shutil.which("hadolint"), reason="hadolint is not installed")

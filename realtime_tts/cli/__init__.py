@@ -65,7 +65,9 @@ def _mend_streams() -> None:
     number."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))  # takes the lowest number: the closed one's
+            stream = open(os.devnull, mode)  # takes the lowest number: the closed one's
+            os.set_inheritable(stream.fileno(), True)  # a child that had none would end at once
+            setattr(sys, name, stream)
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as standard error is anyway
 

@@ -85,6 +85,11 @@ def _add_haproxy(parser: argparse.ArgumentParser) -> None:
         help="PEM, with its key: https and wss; a change of the file takes effect within a second",
     )
     parser.add_argument(
+        "--tls-key",
+        metavar="FILE",
+        help="PEM with the key, if that is not in the file of --tls-cert",
+    )
+    parser.add_argument(
         "--slots",
         type=int,
         default=_DEFAULTS.slots,
@@ -113,6 +118,11 @@ def run(arguments: argparse.Namespace) -> int:
     file: Path | None = arguments.members_file
     members = read_members(file) if file else tuple(map(parse_member, arguments.member or ()))
     if arguments.print:
+        if config.key:
+            raise ConfigError(
+                "--print has no use for --tls-key: HAProxy takes the key from the file of "
+                "--tls-cert, or from one beside it with the same name and .key after it"
+            )
         print(render(config, members, Path("/run/haproxy/realtime-tts.sock")), end="")
         return 0
     configure_logging("json", "info", access_log=False)
@@ -131,6 +141,7 @@ def ingress_config(arguments: argparse.Namespace) -> IngressConfig:
     return IngressConfig(
         bind=arguments.bind,
         certificate=arguments.tls_cert,
+        key=arguments.tls_key,
         slots=arguments.slots,
         weight=arguments.weight,
         dns=arguments.dns,

@@ -46,7 +46,8 @@ class IngressConfig:
     """What an ingress listens on, and how it picks a server.
 
     `bind`: as HAProxy has it, `*:8000` or `10.0.0.1:8000`. `certificate`: a PEM file with the
-    certificate and its key; None: no TLS. `slots`: most members at once. `weight`: of every member;
+    certificate and its key; None: no TLS. `key`: a PEM file with the key, if that has a file of its
+    own. `slots`: most members at once. `weight`: of every member;
     a server's effective weight is its free turns times this, in hundredths, at most 256, so a fleet
     of servers for more than 256 turns each needs less than 100. `dns`: a name whose addresses are
     the members, all at `dns_port` and `dns_agent_port`. `speakers`: with these, sessions of all
@@ -55,6 +56,7 @@ class IngressConfig:
 
     bind: str = "*:8000"
     certificate: str | None = None
+    key: str | None = None
     slots: int = 64
     weight: int = 100
     dns: str | None = None
@@ -69,6 +71,8 @@ class IngressConfig:
             raise ConfigError(f"slots must be between 1 and 1000, got {self.slots}")
         if any(char.isspace() for char in self.bind + (self.certificate or "")):
             raise ConfigError(f"an address or a file without spaces, got {self.bind!r}")
+        if self.key is not None and self.certificate is None:
+            raise ConfigError("--tls-key is the key of a certificate: give --tls-cert, too")
         for name in (*(self.speakers or ()), *filter(None, (self.dns,))):
             if not _NAME.fullmatch(name):
                 raise ConfigError(f"a name has letters, digits, `_`, `.` and `-`; got {name!r}")

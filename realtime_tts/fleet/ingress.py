@@ -51,15 +51,27 @@ def find_haproxy() -> str:
     return found
 
 
+def _with_key_beside(config: IngressConfig, folder: Path) -> IngressConfig:
+    """Return the settings with links to certificate and key in `folder`, if those are two files:
+    HAProxy looks for the key of FILE in FILE.key. A link is followed whenever a file is read."""
+    if config.certificate is None or config.key is None:
+        return config
+    certificate = folder / "certificate"
+    certificate.symlink_to(Path(config.certificate).absolute())
+    certificate.with_suffix(".key").symlink_to(Path(config.key).absolute())
+    return replace(config, certificate=str(certificate))
+
+
 class Ingress:
     """One HAProxy, on one event loop. Call `start` first and `stop` last."""
 
     def __init__(
         self, config: IngressConfig, members: Iterable[Member] = (), haproxy: str | None = None
     ) -> None:
-        self._config = config
         self._haproxy = find_haproxy() if haproxy is None else haproxy
         self._folder = Path(tempfile.mkdtemp(prefix="realtime-tts-ingress-"))  # mode 0700
+        self._pems = [Path(file).absolute() for file in (config.certificate, config.key) if file]
+        self._config = _with_key_beside(config, self._folder)
         self._slots: list[Member | None] = [None] * config.slots
         self._located: dict[Member, Member] = {}  # by numeric addresses, as they were named
         self._of: dict[Member, int] = {}  # slots, from 1 on, of members by numeric addresses
@@ -127,13 +139,15 @@ class Ingress:
         if file is None or self._process is None:
             return
         try:
-            found = await asyncio.to_thread(Path(file).read_text)
+            found = await asyncio.to_thread(self._read_pems)
             if found != self._certificate:
                 await self.api.replace_certificate(file, found)
                 self._certificate = found
-        except (OSError, UnicodeDecodeError, RuntimeRefused) as error:
+        except (OSError, RuntimeRefused) as error:
             why = str(error) or "HAProxy does not answer"
-            raise ConfigError(f"the certificate {file} cannot be taken over: {why}") from None
+            raise ConfigError(
+                f"the certificate {self._pems[0]} cannot be taken over: {why}"
+            ) from None
 
     async def _leave(self, member: Member) -> None:
         slot = self._free(member)
@@ -195,14 +209,28 @@ class Ingress:
 
     async def _check(self) -> None:
         """Raise ConfigError if HAProxy would not take the configuration."""
+        await asyncio.to_thread(self._read_pems)  # HAProxy would name our links, not the files
         process = await asyncio.create_subprocess_exec(
-            *(self._haproxy, "-c", "-q", "-f", str(self._write())),
+            *(self._haproxy, "-c", "-f", str(self._write())),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
         said, _ = await process.communicate()
         if process.returncode != 0:
-            raise ConfigError(f"HAProxy does not take its configuration: {said.decode().strip()}")
+            lines = said.decode(errors="replace").splitlines()
+            faults = (line for line in lines if not line.startswith("[NOTICE]"))
+            raise ConfigError("HAProxy does not take its configuration:\n" + "\n".join(faults))
+
+    def _read_pems(self) -> str:
+        """Return the certificate and its key, joined. Raises ConfigError."""
+        texts = []
+        for file in self._pems:
+            try:
+                texts.append(file.read_text("utf-8"))
+            except (OSError, UnicodeDecodeError) as error:
+                why = error.strerror if isinstance(error, OSError) else "it is no PEM file"
+                raise ConfigError(f"{file} cannot be read: {why}") from None
+        return "\n".join(texts)
 
     async def _begin(self) -> None:
         """Start HAProxy with the present members. Raises ConfigError if it does not run."""

@@ -11,6 +11,11 @@ from realtime_tts.errors import ConfigError
 
 BACKLOG = 2_048
 """Connections that may wait in the kernel."""
+_ADVICE = {
+    errno.EADDRINUSE: "; is another server running there?",
+    errno.EACCES: ". Ports below 1024 are for root and for processes with CAP_NET_BIND_SERVICE "
+    "(in systemd AmbientCapabilities=): choose another port, or grant it",
+}
 
 
 def bind(config: ServerConfig, port: int | None = None) -> list[socket.socket]:
@@ -30,8 +35,7 @@ def bind(config: ServerConfig, port: int | None = None) -> list[socket.socket]:
     except OSError as error:
         for listener in listeners:
             listener.close()
-        taken = error.errno == errno.EADDRINUSE
-        advice = "; is another server running there?" if taken else ""
+        advice = _ADVICE.get(error.errno or 0, "")
         raise ConfigError(
             f"cannot listen on {config.host} port {port}: {error.strerror}{advice}"
         ) from error

@@ -39,6 +39,11 @@ def test_print_shows_what_dns_and_voices_add(capsys: pytest.CaptureFixture[str])
         (["--dns", "tts.example", "--dns-ports", "9000"], "PORT/AGENT_PORT"),
         (["--member", "10.0.0.5:8000", "--dns-ports", "9000/9001"], "--dns-ports is for --dns"),
         (["--member", "a:1", "--weight", "1000"], "between 1 and 256"),
+        (["--member", "a:1", "--tls-key", "key.pem"], "give --tls-cert, too"),
+        (
+            ["--member", "a:1", "--tls-cert", "a.pem", "--tls-key", "b.pem"],
+            "one beside it with the same name",
+        ),
     ],
 )
 def test_what_cannot_work_is_told(

@@ -255,3 +255,14 @@ def test_where_another_server_answers_it_does_not_say_how_to_start_one() -> None
 def test_a_mistake_of_ours_is_not_hidden(error: Exception) -> None:
     with pytest.raises(type(error)):
         explain(error)
+
+
+def test_a_child_can_write_where_our_own_stream_is_closed() -> None:
+    """With `2>&-`, the fronts of a server ended at their start, and nothing could say so."""
+    child = "import sys; sys.stderr.write('lost')"
+    parent = (
+        "import subprocess, sys; from realtime_tts.cli import main; main(['completion', 'bash']); "
+        f"sys.exit(subprocess.run([sys.executable, '-c', {child!r}]).returncode)"
+    )
+    command = ["sh", "-c", 'exec "$0" -c "$1" 2>&-', sys.executable, parent]
+    assert subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == 0

@@ -130,6 +130,27 @@ def test_pods_that_are_selected_have_the_labels() -> None:
                 assert any(wanted <= found.items() for found in labels), document["metadata"]
 
 
+@pytest.mark.parametrize("mode", ["deployment", "ray"])
+def test_the_image_s_user_can_write_to_the_volumes(mode: str) -> None:
+    """A new volume is root's. Kubernetes gives it to a group, and the group to the server."""
+    for document in rendered(mode, **EVERYTHING):
+        for template in pods(document):
+            if template["metadata"]["labels"]["app.kubernetes.io/component"] == "server":
+                assert template["spec"]["securityContext"]["fsGroup"] > 0
+
+
+def test_a_certificate_that_is_renewed_reaches_the_ingress() -> None:
+    """HAProxy is given the Secret's own files, which Kubernetes changes; a copy would expire."""
+    documents = rendered("deployment", **{"ingress.tlsSecret": "certificate"})
+    pod = one(documents, "Deployment", "speech-ingress")["spec"]["template"]["spec"]
+    assert "initContainers" not in pod
+    (haproxy,) = pod["containers"]
+    assert {"--tls-cert=/tls/tls.crt", "--tls-key=/tls/tls.key"} <= set(haproxy["args"])
+    (mount,) = (each for each in haproxy["volumeMounts"] if each["mountPath"] == "/tls")
+    (volume,) = (each for each in pod["volumes"] if each["name"] == mount["name"])
+    assert volume["secret"] == {"secretName": "certificate"} and "subPath" not in mount
+
+
 def test_the_alerts_know_the_servers_by_their_job() -> None:
     documents = rendered("deployment")
     monitor = one(documents, "ServiceMonitor", "speech-servers")["spec"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import random
 import signal
@@ -192,6 +193,17 @@ def test_the_second_of_two_servers_that_start_together_is_told_so_before_it_load
         port = first.getsockname()[1]
         with pytest.raises(ConfigError, match=f"port {port}: .* another server"):
             bind(ServerConfig(port=port))
+
+
+def test_a_port_that_is_not_for_this_user_is_refused_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(self: socket.socket, address: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(socket.socket, "bind", refuse)
+    with pytest.raises(ConfigError, match=r"port 443: Permission denied\. .*CAP_NET_BIND_SERVICE"):
+        bind(ServerConfig(port=443))
 
 
 @pytest.mark.parametrize("host", ["a..b", "a" * 64], ids=["empty-label", "long-label"])

@@ -51,7 +51,7 @@ class GuardedHttp(Guarded, HttpToolsProtocol):
     def __init__(self, **by_uvicorn: Any) -> None:
         super().__init__(**by_uvicorn)
         self._in_header = True
-        self._waiting_bytes = 0  # of a header that is not complete
+        self._waiting_bytes = 0  # of a header or trailer that is not complete
         self._too_large = False
         self._address: Address | None = None  # None for a proxy
         self._unwelcome = False  # whether its address opens too many connections
@@ -81,13 +81,14 @@ class GuardedHttp(Guarded, HttpToolsProtocol):
                 "them open, or have the server take more",
             )
             return
+        # Counted before parsing: an endless header line reaches no callback, and neither does one
+        # in the trailer of a chunked body. The deadline is armed here, because blank lines before a
+        # request reach none either.
+        self._waiting_bytes += len(data)
         if self._in_header:
-            # Counted before parsing: an endless header line reaches no callback. The deadline is
-            # armed here, because blank lines before a request reach none either.
-            self._waiting_bytes += len(data)
             self._header_alarm.within(self.settings.handshake_timeout)
         super().data_received(data)
-        if self._in_header and self._waiting_bytes > self.settings.max_header_bytes:
+        if self._waiting_bytes > self.settings.max_header_bytes:
             self._too_large = True
         if self._too_large:
             self._refuse(_TOO_LARGE)
@@ -112,10 +113,12 @@ class GuardedHttp(Guarded, HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
+        self._waiting_bytes = 0
         if not self._too_large:
             super().on_body(body)
 
     def on_message_complete(self) -> None:
+        self._waiting_bytes = 0
         self._body_alarm.stop()
         if not self._too_large:
             self._in_header = True

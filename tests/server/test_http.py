@@ -16,11 +16,19 @@ FAST = SocketConfig(
     handshake_timeout=300 * MS, body_timeout=400 * MS, write_stall=300 * MS, close_timeout=200 * MS
 )
 
+CHUNKED = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+
 
 async def hello(scope: Any, receive: Any, send: Any) -> None:
     headers = [(b"content-length", b"0")]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": b""})
+
+
+async def upload(scope: Any, receive: Any, send: Any) -> None:
+    while (await receive()).get("more_body"):
+        pass
+    await hello(scope, receive, send)
 
 
 async def test_a_whole_request_is_answered_and_the_socket_reused(
@@ -109,6 +117,37 @@ async def test_a_large_header_of_an_upgrade_is_answered_with_431(
         assert b" 431 " in await client.upgrade(headers=fields)
 
 
+@pytest.mark.parametrize("trailer", [b"X-Field: more\r\n" * 2_700, b"X-Long: " + b"x" * 40_000])
+async def test_an_endless_trailer_is_answered_with_431(
+    aim_at: AimAt, peer: Connecting, trailer: bytes
+) -> None:
+    began = asyncio.Event()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        assert (await receive())["body"] == b"hi"
+        began.set()
+        await receive()
+
+    async with aim_at(app, FAST) as server:
+        client = await peer(server.port)
+        await client.send(CHUNKED + b"2\r\nhi\r\n0\r\n")
+        await began.wait()
+        await client.send(trailer)
+        assert b" 431 " in await client.head()
+        assert await client.ended()
+
+
+async def test_a_body_in_tiny_chunks_with_a_trailer_is_taken(
+    aim_at: AimAt, peer: Connecting
+) -> None:
+    async with aim_at(upload, FAST) as server:
+        client = await peer(server.port)
+        for _ in range(2):
+            await client.send(CHUNKED + b"1\r\nx\r\n" * 10_000)
+            await client.send(b"0\r\nX-Checksum: 7\r\n\r\n")
+            assert b" 200 " in await client.head()
+
+
 async def test_a_body_that_never_ends_is_cut_off(aim_at: AimAt, peer: Connecting) -> None:
     async with aim_at(hello, FAST) as server:
         client = await peer(server.port)
@@ -120,10 +159,6 @@ async def test_a_body_that_never_ends_is_cut_off(aim_at: AimAt, peer: Connecting
 async def test_a_body_that_comes_too_slowly_is_answered_with_408(
     aim_at: AimAt, peer: Connecting
 ) -> None:
-    async def upload(scope: Any, receive: Any, send: Any) -> None:
-        while (await receive()).get("more_body"):
-            pass
-
     async with aim_at(upload, FAST) as server:
         client = await peer(server.port)
         await client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nx")

@@ -209,6 +209,67 @@ async def test_http_1_0_gets_an_answer_of_known_length(aim_at: AimAt, peer: Conn
         assert await client.rest() == b"page"
 
 
+OFFER = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
+"""What Java's HttpClient and `curl --http2` send with their first request."""
+
+
+async def echo(scope: Any, receive: Any, send: Any) -> None:
+    body, more = scope["path"].encode(), True
+    while more:
+        message = await receive()
+        body, more = body + message["body"], message["more_body"]
+    headers = [(b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+async def test_an_offer_of_http_2_is_declined_and_the_request_is_answered(
+    aim_at: AimAt, peer: Connecting, size: int
+) -> None:
+    requests = (
+        b"POST /one HTTP/1.1\r\nHost: a\r\n" + OFFER + b"Content-Length: 5\r\n\r\n-body"
+        b"GET /two HTTP/1.1\r\nHost: a\r\n" + OFFER + b"\r\n"
+        b"POST /three HTTP/1.1\r\nHost: a\r\n" + OFFER + b"Transfer-Encoding: chunked\r\n\r\n"
+        b"1\r\n-\r\n2\r\nin\r\n0\r\n\r\n"
+        b"GET /last HTTP/1.1\r\nHost: a\r\nConnection: close, Upgrade\r\nUpgrade: h2c\r\n\r\n"
+    )
+    async with aim_at(echo, FAST) as server:
+        client = await peer(server.port)
+        for at in range(0, len(requests), size):
+            await client.send(requests[at : at + size])
+        answers = (await client.rest()).split(b"HTTP/1.1 200 OK")
+        assert [answer.rpartition(b"\r\n\r\n")[2] for answer in answers] == [
+            b"",
+            b"/one-body",
+            b"/two",
+            b"/three-in",
+            b"/last",
+        ]
+
+
+async def test_a_large_header_with_such_an_offer_is_answered_with_431(
+    aim_at: AimAt, peer: Connecting
+) -> None:
+    async with aim_at(hello, FAST) as server:
+        client = await peer(server.port)
+        field = b"X-Long: " + b"x" * 40_000
+        await client.send(b"GET / HTTP/1.1\r\nHost: a\r\n" + OFFER + field + b"\r\n\r\n")
+        assert b" 431 " in await client.head()
+
+
+async def test_an_upgrade_with_two_headers_connection_is_one(
+    aim_at: AimAt, peer: Connecting
+) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.accept"})
+
+    async with aim_at(app, FAST) as server:
+        client = await peer(server.port)
+        assert b" 101 " in await client.upgrade(headers="Connection: keep-alive\r\n")
+
+
 async def test_garbage_is_answered_with_400(aim_at: AimAt, peer: Connecting) -> None:
     async with aim_at(hello, FAST) as server:
         client = await peer(server.port)

@@ -11,8 +11,8 @@ from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.dialects.catalogue import SpeechFields, chosen_voice, our_format, refuse_cloning
 from realtime_tts.dialects.fields import WrongField, read_fields
 from realtime_tts.errors import RequestError
-from realtime_tts.protocol.parsing import ProtocolError, load_object
 from realtime_tts.protocol.settings import LeadMs, Limits, Name
+from realtime_tts.server.endpoints import object_in
 
 VOICES: dict[str, tuple[str, ...]] = {
     "alloy": ("ava", "vivian"),
@@ -55,12 +55,8 @@ class SpeechRequest(SpeechFields, frozen=True, kw_only=True):
 
 
 def parse_request(body: bytes, limits: Limits) -> SpeechRequest:
-    """Parse the request in a body. A field that is null counts as absent. Raises WrongField."""
-    try:
-        fields = load_object(body.decode())
-    except (UnicodeDecodeError, ProtocolError) as error:
-        raise WrongField(f"the body must be a JSON object in UTF-8: {error}") from None
-    given = {name: value for name, value in fields.items() if value is not None}
+    """Parse the request in a body. A field that is null counts as absent. Raises RequestError."""
+    given = object_in(body)
     if "input" not in given:
         raise WrongField("`input`, the text to speak, is missing", "input")
     refuse_cloning(given)

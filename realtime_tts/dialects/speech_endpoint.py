@@ -50,7 +50,7 @@ def most_body_bytes(chars: int, limits: Limits) -> int:
 async def read_object(request: Request, limits: Limits) -> dict[str, Any]:
     """Return the JSON object in the body, which may hold one text.
 
-    Raises BodyTooLarge, ClientDisconnect; RequestError or ProtocolError if it is no JSON object.
+    Raises BodyTooLarge, ClientDisconnect; RequestError if it is no JSON object.
     """
     return object_in(await read_body(request, most_body_bytes(limits.max_text_chars, limits)))
 

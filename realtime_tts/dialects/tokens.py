@@ -61,6 +61,6 @@ async def _cartesia(request: Request) -> dict[str, Any]:
 
 
 async def _fields(request: Request) -> dict[str, Any]:
-    """Return the fields of the body, if there is one. Raises RequestError and ProtocolError."""
+    """Return the fields of the body, if there is one. Raises RequestError."""
     body = await read_body(request, _MOST_BYTES)
     return object_in(body) if body else {}

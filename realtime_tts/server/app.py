@@ -8,13 +8,14 @@ import time
 from collections.abc import AsyncIterator
 from functools import partial
 from importlib import resources
+from urllib.parse import quote
 
 import msgspec
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
@@ -41,12 +42,7 @@ from realtime_tts.dialects.elevenlabs_dictionaries import (
 from realtime_tts.dialects.elevenlabs_messages import API as ELEVENLABS
 from realtime_tts.dialects.elevenlabs_messages import deny_or
 from realtime_tts.metrics import Metrics
-from realtime_tts.server.auth import (
-    OPEN_PATHS,
-    Gate,
-    PathRule,
-    is_loopback,
-)
+from realtime_tts.server.auth import OPEN_PATHS, Gate, PathRule, is_loopback
 from realtime_tts.server.connection import Connection
 from realtime_tts.server.denials import error_response, send_denial
 from realtime_tts.server.engine_host import EngineHost
@@ -74,6 +70,7 @@ def create_app(front: Front) -> Starlette:
         exception_handlers={404: _no_such_path, 405: _wrong_method},
         lifespan=_lifespan,
     )
+    app.router.redirect_slashes = False  # `_no_such_path` does it
     app.state.front = front
     app.middleware_stack = app.build_middleware_stack()  # now: a reload must find the gate
     return app
@@ -229,22 +226,27 @@ async def _no_such_socket(websocket: WebSocket) -> None:
 
 async def _no_such_path(request: Request, problem: Exception) -> Response:
     """Answer 404. Clients whose base URL lacks `/v1`, or has it twice, learn the right path, and
-    those whose upgrade got lost on the way learn that."""
-    if request.method == "GET" and _takes_sockets(request):
+    those whose upgrade got lost on the way learn that. A slash too many is redirected."""
+    if request.method == "GET" and _exists(request, type="websocket"):
         return await _upgrade_required(request)
     path = request.scope["path"]
+    if path.endswith("/") and _exists(request, path=path.rstrip("/")):
+        # Relative, because only the client knows whether a proxy in between speaks TLS: to go on
+        # with http:// would show the key to the network.
+        query = request.url.query
+        return RedirectResponse(quote(path.rstrip("/")) + (query and f"?{query}"))
     message = f"there is nothing at {path[:200]}"
     for meant in (f"/v1{path}", path.removeprefix("/v1")):
-        asked = {**request.scope, "path": meant}
-        if any(route.matches(asked)[0] is not Match.NONE for route in request.app.routes):
+        if _exists(request, path=meant):
             message += f"; {meant[:200]} is there: look where the base URL has /v1"
             break
     return error_response(404, "not_found", message)
 
 
-def _takes_sockets(request: Request) -> bool:
-    """Return whether a WebSocket speaks at this path. The last route takes what no other does."""
-    asked = {**request.scope, "type": "websocket"}
+def _exists(request: Request, **changed: str) -> bool:
+    """Return whether a route takes the request with this `changed` in its scope. The last route
+    takes every WebSocket that no other does."""
+    asked = {**request.scope, **changed}
     return any(route.matches(asked)[0] is not Match.NONE for route in request.app.routes[:-1])
 
 

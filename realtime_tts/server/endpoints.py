@@ -13,13 +13,15 @@ from realtime_tts.access.account import UNAUTHORIZED, revoked
 from realtime_tts.errors import RequestError
 from realtime_tts.lexicons.errors import LexiconError
 from realtime_tts.logs import event
-from realtime_tts.protocol.parsing import load_object
+from realtime_tts.protocol.parsing import ProtocolError, load_object
 from realtime_tts.server.auth import account_of
 from realtime_tts.server.denials import error_response
 from realtime_tts.server.front import Front
 from realtime_tts.voices.errors import VoiceRequestError
 
 log = logging.getLogger(__name__)
+
+_GZIP = b"\x1f\x8b"  # how its bytes begin
 
 T = TypeVar("T")
 
@@ -75,11 +77,14 @@ async def read_upload(
 
 
 def object_in(body: bytes) -> dict[str, Any]:
-    """Return the JSON object in a body, without null fields. Raises RequestError, ProtocolError."""
+    """Return the JSON object in a body, without null fields. Raises RequestError."""
     try:
         fields = load_object(body.decode())
-    except UnicodeDecodeError:
-        raise RequestError("the body must be a JSON object in UTF-8") from None
+    except (UnicodeDecodeError, ProtocolError) as error:
+        what = str(error)
+        if body.startswith(_GZIP):
+            what = "it is compressed (send it as it is, without `Content-Encoding`)"
+        raise RequestError(f"the body must be a JSON object in UTF-8: {what}") from None
     return {name: value for name, value in fields.items() if value is not None}
 
 

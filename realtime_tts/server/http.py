@@ -2,17 +2,19 @@
 
 Stock uvicorn keeps half-sent requests and unread answers for ever, and accepts headers of any size.
 Here a request must be complete in time, and a WebSocket upgrade reaches the socket's own class
-(websocket.py) only with a header of sane size.
+(websocket.py) only with a header of sane size. An offer of another protocol is declined.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import time
 from functools import lru_cache, partial
 from typing import Any, cast
 
+import httptools
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
@@ -51,8 +53,9 @@ class GuardedHttp(Guarded, HttpToolsProtocol):
     def __init__(self, **by_uvicorn: Any) -> None:
         super().__init__(**by_uvicorn)
         self._in_header = True
-        self._waiting_bytes = 0  # of a header that is not complete
+        self._waiting_bytes = 0  # of a header or trailer that is not complete
         self._too_large = False
+        self._declined_at: int | None = None  # where the header of a declined upgrade ends
         self._address: Address | None = None  # None for a proxy
         self._unwelcome = False  # whether its address opens too many connections
         self._header_alarm = Alarm(self._too_slow)
@@ -81,16 +84,52 @@ class GuardedHttp(Guarded, HttpToolsProtocol):
                 "them open, or have the server take more",
             )
             return
+        # Counted before parsing: an endless header line reaches no callback, and neither does one
+        # in the trailer of a chunked body. The deadline is armed here, because blank lines before a
+        # request reach none either.
+        self._waiting_bytes += len(data)
         if self._in_header:
-            # Counted before parsing: an endless header line reaches no callback. The deadline is
-            # armed here, because blank lines before a request reach none either.
-            self._waiting_bytes += len(data)
             self._header_alarm.within(self.settings.handshake_timeout)
-        super().data_received(data)
-        if self._in_header and self._waiting_bytes > self.settings.max_header_bytes:
+        self._parse(data)
+        if self._waiting_bytes > self.settings.max_header_bytes:
             self._too_large = True
         if self._too_large:
             self._refuse(_TOO_LARGE)
+
+    def _parse(self, data: bytes) -> None:
+        """Parse what came. A client may offer HTTP/2, as Java's does with its first request, which
+        need not be taken up. The parser takes what follows such a header for another protocol, so a
+        new one gets the header without the offer, and then the rest."""
+        rest = memoryview(data)
+        while True:
+            self._declined_at = None
+            super().data_received(cast("bytes", rest))
+            if self._declined_at is None:
+                return
+            rest = rest[self._declined_at :]
+            head = self._header_without_upgrade()
+            self.parser = httptools.HttpRequestParser(self)
+            self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
+            super().data_received(head)
+
+    def _header_without_upgrade(self) -> bytes:
+        method, version = self.parser.get_method(), self.parser.get_http_version().encode()
+        kept = [b"%b: %b\r\n" % field for field in self.headers if field[0] != b"upgrade"]
+        return b"%b %b HTTP/%b\r\n%b\r\n" % (method, self.url, version, b"".join(kept))
+
+    def _get_upgrade(self) -> bytes | None:
+        """Return what the client offers; uvicorn reads only the last header `Connection`."""
+        offers = [value.lower() for name, value in self.headers if name == b"upgrade"]
+        return offers[-1] if offers and self.parser.should_upgrade() else None
+
+    def _declines(self) -> bool:
+        return self._get_upgrade() is not None and not self._should_upgrade()
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Note where the header ends: uvicorn calls this while it handles `HttpParserUpgrade`."""
+        error = sys.exception()
+        if error is not None and self._declines() and not self._too_large:
+            self._declined_at = error.args[0]
 
     # Parser callbacks.
 
@@ -107,17 +146,21 @@ class GuardedHttp(Guarded, HttpToolsProtocol):
         if size > self.settings.max_header_bytes:
             self._too_large = True  # answered by data_received, never dispatched
             return
+        if self._declines():
+            return
         self._in_header, self._waiting_bytes = False, 0
         self._body_alarm.within(self.settings.body_timeout)
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
+        self._waiting_bytes = 0
         if not self._too_large:
             super().on_body(body)
 
     def on_message_complete(self) -> None:
+        self._waiting_bytes = 0
         self._body_alarm.stop()
-        if not self._too_large:
+        if not (self._too_large or self._declines()):
             self._in_header = True
             super().on_message_complete()
 

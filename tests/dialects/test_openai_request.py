@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from typing import Any
@@ -16,6 +17,7 @@ from realtime_tts.dialects.openai_request import (
     parse_request,
     usage,
 )
+from realtime_tts.errors import RequestError
 from realtime_tts.protocol.settings import Limits
 
 LIMITS = Limits(max_text_chars=100, max_instructions_chars=20)
@@ -37,8 +39,8 @@ def parse(**fields: Any) -> Any:
     return parse_request(json.dumps(fields).encode(), LIMITS)
 
 
-def refusal(body: bytes) -> WrongField:
-    with pytest.raises(WrongField) as caught:
+def refusal(body: bytes) -> RequestError:
+    with pytest.raises(RequestError) as caught:
         parse_request(body, LIMITS)
     return caught.value
 
@@ -95,6 +97,10 @@ def test_the_error_says_which_kind_of_value_a_field_takes(field: str) -> None:
 )
 def test_what_is_no_json_object_is_refused(body: bytes) -> None:
     assert "JSON object" in str(refusal(body))
+
+
+def test_a_compressed_body_is_named() -> None:
+    assert "without `Content-Encoding`" in str(refusal(gzip.compress(b'{"input": "Hi."}')))
 
 
 def test_text_that_is_missing_empty_or_too_long() -> None:

@@ -15,6 +15,7 @@ from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.server.connection import Connection
 from tests.engine.faulty import Faults
+from tests.server.asking import answer_to
 from tests.server.conftest import Eventually, Speaking
 from tests.server.talking import denied, of_type
 from tests.waiting import SECONDS
@@ -284,3 +285,28 @@ async def test_a_websocket_at_another_path_is_told_so_and_is_no_fault_of_ours(
         answer = await denied(websockets.connect(url))
     assert (answer.status_code, json.loads(answer.body)["code"]) == (404, "not_found")
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("/v1/voices/", "/v1/voices"),
+        ("/voices/?q=a%20b", "/voices?q=a%20b"),
+        ("/v1/text-to-speech/al%20to/", "/v1/text-to-speech/al%20to"),
+        ("/v1/lexicons%2F", "/v1/lexicons"),
+    ],
+)
+async def test_a_slash_too_many_is_redirected_within_the_connection_of_the_client(
+    speech: Speaking, asked: str, told: str
+) -> None:
+    """Behind a proxy that speaks TLS, a URL with http:// would carry the key in the open."""
+    async with speech() as server:
+        answer = await answer_to(server, "POST", asked)
+        assert (answer.status_code, answer.headers["location"]) == (307, told)
+
+
+@pytest.mark.parametrize("path", ["/nothing/", "//evil.example/", "//v1/voices"])
+async def test_no_other_path_is_redirected(speech: Speaking, path: str) -> None:
+    async with speech() as server:
+        answer = await answer_to(server, "GET", server.running.url + path)
+        assert answer.status_code == 404

@@ -16,11 +16,19 @@ FAST = SocketConfig(
     handshake_timeout=300 * MS, body_timeout=400 * MS, write_stall=300 * MS, close_timeout=200 * MS
 )
 
+CHUNKED = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+
 
 async def hello(scope: Any, receive: Any, send: Any) -> None:
     headers = [(b"content-length", b"0")]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": b""})
+
+
+async def upload(scope: Any, receive: Any, send: Any) -> None:
+    while (await receive()).get("more_body"):
+        pass
+    await hello(scope, receive, send)
 
 
 async def test_a_whole_request_is_answered_and_the_socket_reused(
@@ -109,6 +117,37 @@ async def test_a_large_header_of_an_upgrade_is_answered_with_431(
         assert b" 431 " in await client.upgrade(headers=fields)
 
 
+@pytest.mark.parametrize("trailer", [b"X-Field: more\r\n" * 2_700, b"X-Long: " + b"x" * 40_000])
+async def test_an_endless_trailer_is_answered_with_431(
+    aim_at: AimAt, peer: Connecting, trailer: bytes
+) -> None:
+    began = asyncio.Event()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        assert (await receive())["body"] == b"hi"
+        began.set()
+        await receive()
+
+    async with aim_at(app, FAST) as server:
+        client = await peer(server.port)
+        await client.send(CHUNKED + b"2\r\nhi\r\n0\r\n")
+        await began.wait()
+        await client.send(trailer)
+        assert b" 431 " in await client.head()
+        assert await client.ended()
+
+
+async def test_a_body_in_tiny_chunks_with_a_trailer_is_taken(
+    aim_at: AimAt, peer: Connecting
+) -> None:
+    async with aim_at(upload, FAST) as server:
+        client = await peer(server.port)
+        for _ in range(2):
+            await client.send(CHUNKED + b"1\r\nx\r\n" * 10_000)
+            await client.send(b"0\r\nX-Checksum: 7\r\n\r\n")
+            assert b" 200 " in await client.head()
+
+
 async def test_a_body_that_never_ends_is_cut_off(aim_at: AimAt, peer: Connecting) -> None:
     async with aim_at(hello, FAST) as server:
         client = await peer(server.port)
@@ -120,10 +159,6 @@ async def test_a_body_that_never_ends_is_cut_off(aim_at: AimAt, peer: Connecting
 async def test_a_body_that_comes_too_slowly_is_answered_with_408(
     aim_at: AimAt, peer: Connecting
 ) -> None:
-    async def upload(scope: Any, receive: Any, send: Any) -> None:
-        while (await receive()).get("more_body"):
-            pass
-
     async with aim_at(upload, FAST) as server:
         client = await peer(server.port)
         await client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nx")
@@ -172,6 +207,67 @@ async def test_http_1_0_gets_an_answer_of_known_length(aim_at: AimAt, peer: Conn
         await client.send(b"GET / HTTP/1.0\r\n\r\n")
         assert b"content-length: 4" in await client.head()
         assert await client.rest() == b"page"
+
+
+OFFER = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
+"""What Java's HttpClient and `curl --http2` send with their first request."""
+
+
+async def echo(scope: Any, receive: Any, send: Any) -> None:
+    body, more = scope["path"].encode(), True
+    while more:
+        message = await receive()
+        body, more = body + message["body"], message["more_body"]
+    headers = [(b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+async def test_an_offer_of_http_2_is_declined_and_the_request_is_answered(
+    aim_at: AimAt, peer: Connecting, size: int
+) -> None:
+    requests = (
+        b"POST /one HTTP/1.1\r\nHost: a\r\n" + OFFER + b"Content-Length: 5\r\n\r\n-body"
+        b"GET /two HTTP/1.1\r\nHost: a\r\n" + OFFER + b"\r\n"
+        b"POST /three HTTP/1.1\r\nHost: a\r\n" + OFFER + b"Transfer-Encoding: chunked\r\n\r\n"
+        b"1\r\n-\r\n2\r\nin\r\n0\r\n\r\n"
+        b"GET /last HTTP/1.1\r\nHost: a\r\nConnection: close, Upgrade\r\nUpgrade: h2c\r\n\r\n"
+    )
+    async with aim_at(echo, FAST) as server:
+        client = await peer(server.port)
+        for at in range(0, len(requests), size):
+            await client.send(requests[at : at + size])
+        answers = (await client.rest()).split(b"HTTP/1.1 200 OK")
+        assert [answer.rpartition(b"\r\n\r\n")[2] for answer in answers] == [
+            b"",
+            b"/one-body",
+            b"/two",
+            b"/three-in",
+            b"/last",
+        ]
+
+
+async def test_a_large_header_with_such_an_offer_is_answered_with_431(
+    aim_at: AimAt, peer: Connecting
+) -> None:
+    async with aim_at(hello, FAST) as server:
+        client = await peer(server.port)
+        field = b"X-Long: " + b"x" * 40_000
+        await client.send(b"GET / HTTP/1.1\r\nHost: a\r\n" + OFFER + field + b"\r\n\r\n")
+        assert b" 431 " in await client.head()
+
+
+async def test_an_upgrade_with_two_headers_connection_is_one(
+    aim_at: AimAt, peer: Connecting
+) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.accept"})
+
+    async with aim_at(app, FAST) as server:
+        client = await peer(server.port)
+        assert b" 101 " in await client.upgrade(headers="Connection: keep-alive\r\n")
 
 
 async def test_garbage_is_answered_with_400(aim_at: AimAt, peer: Connecting) -> None:

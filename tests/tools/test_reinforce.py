@@ -214,6 +214,14 @@ def test_a_code_that_was_hardly_probable_is_not_all_that_is_learnt() -> None:
     assert not now.grad[0].any() and now.grad[1].any()
 
 
+def test_small_gains_count_as_much_beside_the_likeness() -> None:
+    before, codes = torch.zeros(40, 1, 4), torch.arange(40)[:, None] % 4
+    now = torch.randn(40, 1, 4, generator=torch.Generator().manual_seed(1))
+    gained = torch.tensor([0.5, -0.25]).repeat(20)
+    whole, tenth = (reinforce.gaining(before, now, codes, gained / part) for part in (1, 10))
+    assert torch.allclose(whole, tenth) and whole.abs() > 0.05
+
+
 def test_tries_are_learnt_in_the_layout_in_which_they_were_said() -> None:
     group = [said(TEXT, 5) for _ in range(TRIES)]
     for number, one in enumerate(group):

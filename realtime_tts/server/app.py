@@ -230,11 +230,12 @@ async def _no_such_path(request: Request, problem: Exception) -> Response:
     if request.method == "GET" and _exists(request, type="websocket"):
         return await _upgrade_required(request)
     path = request.scope["path"]
-    if path.endswith("/") and _exists(request, path=path.rstrip("/")):
+    shorter = path.rstrip("/")
+    if shorter != path and _exists(request, path=shorter):
         # Relative, because only the client knows whether a proxy in between speaks TLS: to go on
         # with http:// would show the key to the network.
         query = request.url.query
-        return RedirectResponse(quote(path.rstrip("/")) + (query and f"?{query}"))
+        return RedirectResponse(quote(shorter) + (query and f"?{query}"))
     message = f"there is nothing at {path[:200]}"
     for meant in (f"/v1{path}", path.removeprefix("/v1")):
         if _exists(request, path=meant):

@@ -122,11 +122,11 @@ def test_the_tries_of_a_text_are_kept_with_what_they_gained(tmp_path: Path) -> N
     shelf = iter([tmp_path / "tries-0.npz"])
     asyncio.run(collect(trier, Ears(heard), 5, shelf, seconds=600))
     held = TriedShard.load(tmp_path / "tries-0.npz")
-    entries = held.coded.entries
+    entries = held.entries
     assert len(entries) == len(held.ends) == 2 * TRIES
-    assert len(held.gains) == len(held.coded.codes) == entries[:, 3].sum()
+    assert len(held.gains) == len(held.codes) == entries[:, 3].sum()
     share = TRIES / (TRIES - 1) / 2 * MISHEARD
-    words = {tuple(held.coded.tokens[t : t + n].tolist()) for _, t, _, _, n in entries.tolist()}
+    words = {tuple(held.tokens[t : t + n].tolist()) for _, t, _, _, n in entries.tolist()}
     assert len(words) == 2
     assert held.layouts.tolist() == [[1, 1]] * TRIES + [[0, 1]] * TRIES
     lost = sorted(held.ends.tolist())

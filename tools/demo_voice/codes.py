@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import torch
@@ -56,7 +57,7 @@ class CodedShard:
         store_arrays(path, asdict(self))
 
     @classmethod
-    def load(cls, path: Path) -> CodedShard:
+    def load(cls, path: Path) -> Self:
         with np.load(path) as held:
             return cls(**{name: held[name] for name in held.files})
 

@@ -62,7 +62,7 @@ class TriedPool:
 
     def add(self, shard: TriedShard) -> bool:
         """Keep a shard if there is room."""
-        if not self._pool.add(shard.coded):
+        if not self._pool.add(shard):
             return False
         self._gains = torch.cat((self._gains, self._moved(shard.gains)))
         self._ends = torch.cat((self._ends, self._moved(shard.ends)))

@@ -15,7 +15,7 @@ import time
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
 
@@ -33,7 +33,6 @@ from tools.demo_voice.phonetics import spelled_out
 from tools.demo_voice.pitch import Pitch
 from tools.demo_voice.questions import rises
 from tools.demo_voice.recognise import Recording
-from tools.demo_voice.speech import store_arrays
 from tools.demo_voice.student import LAYOUTS, SAMPLE_RATE
 from tools.demo_voice.utterance import Text, Utterance, coded
 from tools.demo_voice.whisper_batches import WhisperBatches
@@ -52,28 +51,14 @@ Group = list[Utterance]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TriedShard:
-    """Tries, and what each of their frames gained: [F] float16, as long as `coded.codes`. Of each
-    utterance, `ends` [E] float16 is the gain of ending there, and `layouts` [E, 2] is how it was
-    said, as `VoicePool.pack` takes it."""
+class TriedShard(CodedShard):
+    """Tries, and what each of their frames gained: [F] float16. Of each utterance, `ends` [E]
+    float16 is the gain of ending there, and `layouts` [E, 2] is how it was said, as
+    `VoicePool.pack` takes it."""
 
-    coded: CodedShard
     gains: np.ndarray
     ends: np.ndarray
     layouts: np.ndarray
-
-    def save(self, path: Path) -> None:
-        own = {name: getattr(self, name) for name in _OWN}
-        store_arrays(path, asdict(self.coded) | own)
-
-    @classmethod
-    def load(cls, path: Path) -> TriedShard:
-        with np.load(path) as held:
-            coded = CodedShard(**{part.name: held[part.name] for part in fields(CodedShard)})
-            return cls(coded, *(held[name] for name in _OWN))
-
-
-_OWN = ("gains", "ends", "layouts")
 
 
 class Trier:
@@ -116,7 +101,7 @@ class Trier:
 
 def right_words(utterance: Utterance, heard: str) -> list[bool]:
     """Which of its text's words were understood; none of an utterance that was cut off."""
-    words = " ".join(utterance.text).split()
+    words = _words(utterance.text)
     if utterance.reason != "complete":
         return [False] * len(words)
     return understood(words, heard)
@@ -126,7 +111,7 @@ def risen(group: Group) -> np.ndarray:
     """[tries, words] float32 from -1 to 1: how far each question of a text rises, at its last word;
     0 at all other words. Where too little of a try has a pitch, it rises as the others do."""
     text = group[0].text
-    found = np.zeros((len(group), len(" ".join(text).split())), np.float32)
+    found = np.zeros((len(group), len(_words(text))), np.float32)
     last = np.cumsum([len(sentence.split()) for sentence in text]) - 1
     for number, sentence in enumerate(text):
         if rises(sentence):
@@ -171,15 +156,19 @@ def tried(groups: Sequence[Group], heard: Iterator[str]) -> TriedShard:
             frames.append(frame_gains(one.spoken_words(), gained + rise))
             ends.append(float(gained[-1]))
     return TriedShard(
-        coded([(one, [True] * len(one.text)) for one in every]),
-        np.concatenate(frames).astype("f2"),
-        np.array(ends, "f2"),
-        np.array([(one.layout == "full_text", True) for one in every], np.int64),
+        **asdict(coded([(one, [True] * len(one.text)) for one in every])),
+        gains=np.concatenate(frames).astype("f2"),
+        ends=np.array(ends, "f2"),
+        layouts=np.array([(one.layout == "full_text", True) for one in every], np.int64),
     )
 
 
+def _words(text: Text) -> list[str]:
+    return " ".join(text).split()
+
+
 def _is_short(text: Text) -> bool:
-    return len(" ".join(text).split()) <= _MOST_WORDS
+    return len(_words(text)) <= _MOST_WORDS
 
 
 async def collect(

@@ -19,6 +19,7 @@ from realtime_tts.protocol.intake import Intake
 from realtime_tts.protocol.messages import CloseCode, close_reason
 from realtime_tts.protocol.parsing import ProtocolError, TooLarge, load_object
 from realtime_tts.server.auth import LATE_KEY
+from realtime_tts.server.denials import is_page
 from realtime_tts.server.front import Front
 from realtime_tts.server.socket import ServedSocket
 from realtime_tts.server.writer import Messages
@@ -62,7 +63,7 @@ class JsonSocket(ServedSocket):
     @classmethod
     async def refuse(cls, websocket: WebSocket, failure: TurnFailure) -> None:
         refusal = cls.api.of_failure(failure)
-        if "origin" in websocket.headers:
+        if is_page(websocket.headers):
             await websocket.accept(cls.subprotocol(websocket.scope))
             bad = refusal.status == 400
             code = CloseCode.POLICY if bad else CloseCode.TRY_AGAIN

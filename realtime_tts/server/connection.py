@@ -41,7 +41,7 @@ from realtime_tts.protocol.parsing import encode
 from realtime_tts.protocol.session import ServerInfo, Session
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.alarm import Alarm
-from realtime_tts.server.denials import refusal
+from realtime_tts.server.denials import is_page, refusal
 from realtime_tts.server.front import SERVER_NAME, Front
 from realtime_tts.server.refusals import GOING_AWAY, SLOW_READER
 from realtime_tts.server.resumption import Resumption, made_by
@@ -87,7 +87,7 @@ class Connection(ServedSocket):
     @classmethod
     async def refuse(cls, websocket: WebSocket, failure: TurnFailure) -> None:
         error = refusal(failure)
-        if "origin" not in websocket.headers:
+        if not is_page(websocket.headers):
             await websocket.send_denial_response(error)
             return
         await websocket.accept(cls.subprotocol(websocket.scope))

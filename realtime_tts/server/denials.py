@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.responses import Response
@@ -11,6 +12,15 @@ from realtime_tts.access.account import LIMIT_REACHED
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import ErrorMessage
 from realtime_tts.protocol.parsing import encode
+
+
+def is_page(headers: Mapping[str, str]) -> bool:
+    """Return whether a page asks for this WebSocket: it cannot read an answer that refuses it.
+
+    `headers` have names in any case. Libraries that send an `Origin`, such as Python's
+    websocket-client, can read it; every browser calls itself Mozilla.
+    """
+    return "origin" in headers and headers.get("user-agent", "").startswith("Mozilla/")
 
 
 async def send_retry_after(send: Send, message: Message) -> None:

@@ -15,7 +15,7 @@ from tests.dialects.deepgrams import LIVEKIT, flux, speaking, types_of
 from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
 from tests.server.conftest import Speaking
-from tests.server.talking import denied, sound_of
+from tests.server.talking import BROWSER, denied, sound_of
 
 PIPECAT = "?model=aura-2-helena-en&encoding=linear16&sample_rate=24000&mip_opt_out=true"
 LONG = "A long answer that nobody wants to hear. " * 8
@@ -220,7 +220,9 @@ async def test_an_address_that_cannot_be_is_refused(
         body = json.loads(response.body or b"")
         assert body["err_code"] == "Bad Request" and names in body["err_msg"]
         # Browsers cannot see that.
-        async with websockets.connect(url, origin=websockets.Origin(server.running.url)) as socket:
+        origin = websockets.Origin(server.running.url)
+        assert (await denied(websockets.connect(url, origin=origin))).status_code == 400
+        async with websockets.connect(url, origin=origin, user_agent_header=BROWSER) as socket:
             with pytest.raises(websockets.ConnectionClosed):
                 await socket.recv()
             assert socket.close_code == 1008 and socket.close_reason

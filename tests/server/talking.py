@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 import websockets
 
+BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+"""What a browser calls itself."""
+
 
 class Listener:
     """Whatever a message looks like."""

@@ -17,7 +17,7 @@ from realtime_tts.server.connection import Connection
 from tests.engine.faulty import Faults
 from tests.server.asking import answer_to
 from tests.server.conftest import Eventually, Speaking
-from tests.server.talking import denied, of_type
+from tests.server.talking import BROWSER, denied, of_type
 from tests.waiting import SECONDS
 
 
@@ -179,7 +179,10 @@ async def test_one_session_too_many_is_told_to_come_back(speech: Speaking) -> No
             assert (error["code"], error["retryable"]) == ("too_many_sessions", True)
             # A browser cannot read a refused handshake: it is told after the upgrade.
             url = server.running.websocket_url
-            async with websockets.connect(url, additional_headers={"Origin": own(server)}) as page:
+            origin = websockets.Origin(own(server))
+            answer = await denied(websockets.connect(url, origin=origin))  # no browser: it can
+            assert answer.status_code == 503
+            async with websockets.connect(url, origin=origin, user_agent_header=BROWSER) as page:
                 error = json.loads(await page.recv())
                 assert (error["code"], error["fatal"]) == ("too_many_sessions", True)
                 assert error["retry_after_ms"] == 5_000
@@ -189,7 +192,7 @@ async def test_one_session_too_many_is_told_to_come_back(speech: Speaking) -> No
         await server.settled()
         async with server.talk():
             pass
-        assert server.value("tts_refused_total", reason="too_many_sessions") == 2
+        assert server.value("tts_refused_total", reason="too_many_sessions") == 3
 
 
 def own(server: Any) -> str:

@@ -27,6 +27,7 @@ from tests.fleet.running import (
     weights,
 )
 from tests.fronts.running import Session
+from tests.server.talking import BROWSER
 from tests.waiting import until
 
 CAPACITIES = 8, 4, 4
@@ -172,9 +173,11 @@ async def test_a_client_whose_last_server_refused_is_answered() -> None:
 async def test_a_page_is_told_in_band_that_there_is_no_room() -> None:
     async with fleet(2, configs=[{"limits": places(1)}]) as found:
         await found.open()
-        origin = {"Origin": found.url}
+        origin = websockets.Origin(found.url)
         url = f"ws://127.0.0.1:{found.port}/v1/tts"
-        async with websockets.connect(url, proxy=None, additional_headers=origin) as page:
+        async with websockets.connect(
+            url, proxy=None, origin=origin, user_agent_header=BROWSER
+        ) as page:
             assert json.loads(await page.recv())["code"] == "too_many_sessions"
             with contextlib.suppress(websockets.ConnectionClosed):
                 await page.recv()

@@ -11,7 +11,7 @@ import websockets
 from realtime_tts.config import LimitsConfig, ServerConfig
 from tests.server.asking import answer_to, client_of
 from tests.server.conftest import Speaking
-from tests.server.talking import denied
+from tests.server.talking import BROWSER, denied
 from tests.tracing.collector import PARENT_ID, TRACE_ID, TRACEPARENT, Collector, Seen
 from tests.waiting import until
 
@@ -81,7 +81,9 @@ async def test_a_page_that_is_told_behind_the_upgrade(
         async with server.talk(additional_headers=KEY):
             url = f"ws://127.0.0.1:{server.port}/v1/tts?traceparent={TRACEPARENT}"
             page = {"Origin": f"http://127.0.0.1:{server.port}"}
-            async with websockets.connect(url, additional_headers=page | KEY, proxy=None) as one:
+            async with websockets.connect(
+                url, additional_headers=page | KEY, user_agent_header=BROWSER, proxy=None
+            ) as one:
                 assert json.loads(await one.recv())["code"] == "too_many_sessions"
         span = await only(collector)
     assert span.attributes["error.type"] == "too_many_sessions"

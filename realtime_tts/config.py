@@ -77,6 +77,9 @@ class SocketConfig:
     handshake_timeout: float = 5.0
     """Seconds for a complete request header, and again for the answer to a WebSocket upgrade."""
     body_timeout: float = 30.0
+    keep_alive: float = 75.0
+    """Seconds that a connection may wait for its next request. Longer than clients and most proxies
+    keep one (60 s): who closes later cannot be the one that closes upon a request."""
     max_header_bytes: int = 32 * 1024
     pings_per_second: int = 50
     pending_fragments: int = 256

@@ -41,6 +41,7 @@ SOCKETS = {
     "write_buffer_cap": "bytes in the server's buffer at which a socket is given up",
     "handshake_timeout": "seconds for the head of a request, and for the answer to an upgrade",
     "body_timeout": "seconds for the body of a request",
+    "keep_alive": "seconds that a connection may wait for its next request",
     "max_header_bytes": "longest head of a request, in bytes",
     "pings_per_second": "most pings of a client, in a second",
     "pending_fragments": "most fragments of a message",

@@ -21,6 +21,7 @@ import uvicorn
 from realtime_tts.config import ServerConfig
 from realtime_tts.logs import event
 from realtime_tts.server.front import Front
+from realtime_tts.server.http import GuardedHttp
 from realtime_tts.server.listening import BACKLOG
 from realtime_tts.server.tls import Certificate
 
@@ -164,6 +165,8 @@ class DrainingServer(uvicorn.Server):
 
     def _drain(self, deadline: float) -> None:
         front, now = self._front, time.monotonic()
+        if not front.draining:
+            self._end_idle_connections()
         front.drain()
         if front.sessions == 0:
             self.should_exit = True
@@ -173,6 +176,13 @@ class DrainingServer(uvicorn.Server):
             front.end_sessions()
         elif self._ended_at is not None and now >= self._ended_at + _CLOSE_SECONDS:
             self.should_exit = True
+
+    def _end_idle_connections(self) -> None:
+        """Let no connection wait for another request: clients ask another server at once."""
+        self.config.timeout_keep_alive = 0  # of connections that are still to come
+        for connection in list(self.server_state.connections):
+            if isinstance(connection, GuardedHttp):
+                connection.shutdown()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self._front.sessions:

@@ -196,6 +196,7 @@ def _uvicorn_config(front: Front) -> uvicorn.Config:
         http=guarded(GuardedHttp, *shared),
         ws=guarded(GuardedWebSocket, *shared),
         ws_max_size=config.limits.max_frame_bytes,
+        timeout_keep_alive=config.socket.keep_alive,  # type: ignore[arg-type]  # for `call_later`
         ws_ping_interval=config.socket.ping_interval,
         ws_ping_timeout=config.socket.ping_timeout,
         ws_per_message_deflate=False,  # costs 32 times the CPU of a send, and PCM does not shrink

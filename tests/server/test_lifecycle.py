@@ -18,9 +18,11 @@ import httpx2
 import pytest
 import websockets
 
-from realtime_tts.config import ServerConfig
+from realtime_tts.config import ServerConfig, SocketConfig
+from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.errors import ConfigError
 from realtime_tts.server.listening import bind
+from tests.server.conftest import Connecting, RawPeer, Speaking
 from tests.waiting import SECONDS, until
 
 SERVER = """
@@ -237,3 +239,39 @@ def test_all_addresses_of_a_host_share_one_port_and_the_kernels_timeout() -> Non
     finally:
         for listener in listeners:
             listener.close()
+
+
+async def test_a_connection_waits_for_its_next_request(speech: Speaking, peer: Connecting) -> None:
+    """Longer than any usual client keeps it, so that no request meets the close."""
+    async with speech() as server:
+        assert server.running.server.config.timeout_keep_alive == 75
+    briefly = ServerConfig(port=0, socket=SocketConfig(keep_alive=0.3))
+    async with speech(briefly) as server:
+        client = await peer(server.port)
+        await ask(client)
+        begun = time.monotonic()
+        assert await client.ended() and time.monotonic() - begun > 0.2
+
+
+async def test_a_drain_keeps_no_connection_for_another_request(
+    speech: Speaking, peer: Connecting
+) -> None:
+    """Who keeps one would be refused on it until the end, and never ask another server."""
+    async with speech(engine=FakeEngineConfig(frames_per_token=1)) as server, server.talk() as one:
+        await one.send("text", text="This turn goes on. " * 20)
+        await one.until("turn.started")
+        idle = await peer(server.port)
+        await ask(idle)
+        server.running.server.request_drain()
+        assert await idle.ended()
+        new = await peer(server.port)
+        await ask(new)
+        assert await new.ended()
+        assert server.running.front.sessions == 1
+
+
+async def ask(client: RawPeer) -> None:
+    """One request that is answered; another may follow."""
+    await client.send(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+    head = (await client.head()).lower()
+    assert b" 200 " in head and b"connection: close" not in head

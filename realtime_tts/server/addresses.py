@@ -7,12 +7,13 @@ client has a network of its own, so a /64 counts as one address.
 from __future__ import annotations
 
 import ipaddress
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Hashable
 from functools import lru_cache
 
 from realtime_tts.config import AddressConfig
 from realtime_tts.protocol.token_bucket import TokenBucket
+from realtime_tts.recent import Recent
 
 _MOST = 10_000
 """Addresses that are remembered at a time, at some hundred bytes each."""
@@ -86,7 +87,7 @@ class ClientAddresses:
 
     def __init__(self, config: AddressConfig | None = None) -> None:
         self.config = config or AddressConfig()
-        self._known: OrderedDict[str, Address] = OrderedDict()
+        self._known: Recent[str, Address] = Recent(_MOST)
         self._keys: dict[bytes | str, TokenBucket] = {}
         self._proxies = [ipaddress.ip_network(one) for one in self.config.trusted_proxies]
 
@@ -101,13 +102,7 @@ class ClientAddresses:
     def of(self, client: tuple[str, int] | None) -> Address:
         """Return the address of a client, as the scope or the transport names it."""
         name = network_of(client[0]) if client else ""
-        found = self._known.get(name)
-        if found is None:
-            found = self._known[name] = Address(name, self.config)
-            if len(self._known) > _MOST:
-                self._known.popitem(last=False)
-        else:
-            self._known.move_to_end(name)
+        found = self._known[name] = self._known.get(name) or Address(name, self.config)
         return found
 
     def of_key(self, key: bytes | str) -> TokenBucket:

@@ -1,7 +1,7 @@
 """ClientAddresses: what the clients at each network address may still do.
 
-Memory is bounded: the counters of the addresses that were unused for longest are forgotten. An IPv6
-client has a network of its own, so a /64 counts as one address.
+Memory is bounded: the counters of the addresses, and keys, that were unused for longest are
+forgotten. An IPv6 client has a network of its own, so a /64 counts as one address.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from realtime_tts.protocol.token_bucket import TokenBucket
 from realtime_tts.recent import Recent
 
 _MOST = 10_000
-"""Addresses that are remembered at a time, at some hundred bytes each."""
+"""Addresses, and keys, that are remembered at a time, at some hundred bytes each."""
 _LOG_EVERY = 1.0  # seconds
 _NAME = 64
 """Longest name, in characters, that a proxy may send in place of an address."""
@@ -88,7 +88,7 @@ class ClientAddresses:
     def __init__(self, config: AddressConfig | None = None) -> None:
         self.config = config or AddressConfig()
         self._known: Recent[str, Address] = Recent(_MOST)
-        self._keys: dict[bytes | str, TokenBucket] = {}
+        self._keys: Recent[bytes | str, TokenBucket] = Recent(_MOST)
         self._proxies = [ipaddress.ip_network(one) for one in self.config.trusted_proxies]
 
     def take_over(self, config: AddressConfig) -> None:
@@ -108,8 +108,9 @@ class ClientAddresses:
     def of_key(self, key: bytes | str) -> TokenBucket:
         """Return the request rate of a key: the digest of a server's key, or a customer's id."""
         config = self.config
-        new = TokenBucket(config.connections_per_second, config.burst)
-        return self._keys.setdefault(key, new)
+        found = self._keys.get(key) or TokenBucket(config.connections_per_second, config.burst)
+        self._keys[key] = found
+        return found
 
     def is_proxy(self, client: tuple[str, int] | None) -> bool:
         """Return whether the client is a trusted proxy."""

@@ -168,8 +168,10 @@ class Access:
     def _end_expired(self) -> None:
         now = self._clock()
         for account in self._accounts.values():  # a request that is read holds nothing yet
-            if account.key.expired(now) and not account.ended:
+            expired = account.key.expired(now)
+            if expired and not account.ended:
                 self._revoke(account)
+            account.ended = expired  # not any more, if the clock was wrong and has been set back
 
     def _revoke(self, account: KeyAccount) -> None:
         account.ended = True

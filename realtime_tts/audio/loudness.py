@@ -11,7 +11,7 @@ which the limiter takes a decibel or two, gets so much more gain.
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Hashable
 
 import numpy as np
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from realtime_tts.audio.formats import ENGINE_RATE
 from realtime_tts.audio.limiter import Limiter
 from realtime_tts.audio.pcm import from_s16le, to_s16le
+from realtime_tts.recent import Recent
 
 TARGET_LUFS = -16.0
 CEILING_DBTP = -1.0
@@ -94,14 +95,12 @@ class VoiceLevels:
     """The loudness of each voice without gain: blocks of its turns, counted by their level."""
 
     def __init__(self) -> None:
-        self._counts: OrderedDict[Hashable, Counts] = OrderedDict()  # the latest last
+        self._counts: Recent[Hashable, Counts] = Recent(_VOICES)
 
     def of(self, voice: Hashable) -> Counts:
         """Return the counts of a voice, which all callers share and add to."""
-        counts = self._counts.pop(voice, None)
+        counts = self._counts.get(voice)
         self._counts[voice] = counts = np.zeros(_CLASSES) if counts is None else counts
-        if len(self._counts) > _VOICES:
-            self._counts.popitem(last=False)
         return counts
 
 

@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import secrets
 import shlex
-import shutil
 import signal
 import sys
 import tempfile
@@ -267,6 +266,7 @@ def tls_config(arguments: argparse.Namespace) -> Iterator[TlsConfig | None]:
     if not arguments.tls_self_signed:
         yield files
         return
+    from realtime_tts.private_folder import keep, remove_private
     from realtime_tts.server.self_signed import write_self_signed
 
     everywhere = arguments.host in EVERYWHERE
@@ -276,9 +276,10 @@ def tls_config(arguments: argparse.Namespace) -> Iterator[TlsConfig | None]:
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         folder.mkdir(mode=0o700)
+        keep(folder)
         yield write_self_signed(folder, *hosts)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_private(folder)
         signal.signal(signal.SIGTERM, before)
 
 

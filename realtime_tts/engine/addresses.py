@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+
+from realtime_tts.private_folder import make_private, remove_private
 
 _LONGEST_PATH = 103
 """The longest path of a Unix socket on macOS, in bytes; Linux allows four more."""
@@ -24,10 +24,10 @@ class Addresses:
     def make(cls) -> Addresses:
         """Make a folder that only this user can open. It is in `/tmp` if the temporary folder's
         path is too long for a socket. Raises OSError."""
-        made = cls(Path(tempfile.mkdtemp(prefix="realtime-tts-")))  # mode 0700
+        made = cls(make_private())
         if len(os.fsencode(made.path)) > _LONGEST_PATH:
             made.remove()
-            made = cls(Path(tempfile.mkdtemp(prefix="realtime-tts-", dir="/tmp")))
+            made = cls(make_private(parent="/tmp"))
         return made
 
     @property
@@ -61,4 +61,4 @@ class Addresses:
 
     def remove(self) -> None:
         """Delete the folder. Idempotent."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        remove_private(self.folder)

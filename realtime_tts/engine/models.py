@@ -14,9 +14,12 @@ from realtime_tts.engine.data_parallel import DataParallelEngines
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 from realtime_tts.engine.link import EngineLink, Open, Stranded
 from realtime_tts.errors import RequestError
+from realtime_tts.recent import Recent
 
 FamilyOf = Callable[[str], str | None]
 """Returns the `model` of a registered voice by its name; None: there is no such voice."""
+
+_VOICES = 1_000
 
 
 class Models(DataParallelEngines):
@@ -36,8 +39,8 @@ class Models(DataParallelEngines):
         super().__init__(tuple(links.values()), loaded=loaded)
         self._names = tuple(links)
         self._family_of = family_of
-        self._families: dict[str, str] = {}
-        """Families of the voices named so far, for turns whose voice is deleted meanwhile."""
+        self._families: Recent[str, str] = Recent(_VOICES)
+        """Families of the voices named last, for turns whose voice is deleted meanwhile."""
 
     @property
     def info(self) -> EngineInfo:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
@@ -21,6 +20,7 @@ from realtime_tts.model import (
     to_reference,
 )
 from realtime_tts.model.config import ModelConfig
+from realtime_tts.recent import Recent
 
 _KEPT = 64
 """Number of voices that are kept with their tokenised transcripts, also when they are deleted."""
@@ -50,7 +50,7 @@ class SpokenAs:
         self._of_voice: Callable[[Voice], Reference] = lru_cache(_KEPT)(
             lambda voice: to_reference(voice, config, encode)
         )
-        self._last: OrderedDict[str, Voice] = OrderedDict()  # by name, the last one used at the end
+        self._last: Recent[str, Voice] = Recent(_KEPT)  # by name
         self._lock = threading.Lock()
         hidden = config.talker.transformer.hidden
         self._empty_reference = Reference(torch.zeros(hidden))
@@ -108,9 +108,6 @@ class SpokenAs:
             if voice is None:
                 return self._last.get(name) if begun else None
             self._last[name] = voice
-            self._last.move_to_end(name)
-            if len(self._last) > _KEPT:
-                self._last.popitem(last=False)
         return voice
 
     def _refuse_cloned(self, name: str) -> None:

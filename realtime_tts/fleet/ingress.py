@@ -14,7 +14,6 @@ import importlib.util
 import logging
 import shutil
 import signal
-import tempfile
 import time
 from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import replace
@@ -27,6 +26,7 @@ from realtime_tts.fleet.members import Member
 from realtime_tts.fleet.parents_end import signal_at_parents_end
 from realtime_tts.fleet.runtime import RuntimeApi, RuntimeRefused
 from realtime_tts.logs import event
+from realtime_tts.private_folder import make_private, remove_private
 from realtime_tts.restarts import Restarts
 
 log = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class Ingress:
         self, config: IngressConfig, members: Iterable[Member] = (), haproxy: str | None = None
     ) -> None:
         self._haproxy = find_haproxy() if haproxy is None else haproxy
-        self._folder = Path(tempfile.mkdtemp(prefix="realtime-tts-ingress-"))  # mode 0700
+        self._folder = make_private("realtime-tts-ingress-")
         self._pems = [Path(file).absolute() for file in (config.certificate, config.key) if file]
         self._config = _with_key_beside(config, self._folder)
         self._slots: list[Member | None] = [None] * config.slots
@@ -294,4 +294,4 @@ class Ingress:
         if self._keeping is not None:
             self._keeping.cancel()
             await asyncio.gather(self._keeping, return_exceptions=True)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        remove_private(self._folder)

@@ -10,12 +10,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import shutil
 import signal
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from realtime_tts.config import ServerConfig
 from realtime_tts.configuration.following import Source, following
@@ -33,6 +30,7 @@ from realtime_tts.fronts.reloading import Reloading
 from realtime_tts.fronts.scraping import Scraping
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
+from realtime_tts.private_folder import make_private, remove_private
 from realtime_tts.server.agent import answering
 from realtime_tts.server.announcement import announce
 from realtime_tts.server.checks import check_access, check_tracing
@@ -79,7 +77,7 @@ def supervise(
     agents = bind_agent(config)
 
     async def main() -> int:
-        folder = Path(tempfile.mkdtemp(prefix="realtime-tts-"))  # mode 0700
+        folder = make_private()
         occupancy = Occupancy.make(fronts)
         try:
             spec = wire.FrontSpec(config, tuple(engines), fronts, folder, occupancy.file)
@@ -98,7 +96,7 @@ def supervise(
                     return await supervisor.run(acceptor, port, on_ready)
         finally:
             occupancy.close()
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_private(folder)
 
     return asyncio.run(main())
 

@@ -22,6 +22,9 @@ log = logging.getLogger(__name__)
 
 _MOST_ENTRIES = 200_000
 """Entries in memory beyond those that turns speak with: about 50 MB."""
+_LEAST_ENTRIES = 200
+"""What a lexicon counts for at least: one of a single word takes memory, too, and there may be one
+for each call."""
 _REST_SECONDS = 0.0002
 
 
@@ -131,7 +134,7 @@ class LexiconLibrary:
 
     @property
     def _entries(self) -> int:
-        return sum(lexicon.entries for lexicon in self._kept.values())
+        return sum(max(_LEAST_ENTRIES, lexicon.entries) for lexicon in self._kept.values())
 
 
 def _fault(version: Version) -> UnknownLexicon:

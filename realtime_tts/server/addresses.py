@@ -1,21 +1,22 @@
 """ClientAddresses: what the clients at each network address may still do.
 
-Memory is bounded: the counters of the addresses that were unused for longest are forgotten. An IPv6
-client has a network of its own, so a /64 counts as one address.
+Memory is bounded: the counters of the addresses, and keys, that were unused for longest are
+forgotten. An IPv6 client has a network of its own, so a /64 counts as one address.
 """
 
 from __future__ import annotations
 
 import ipaddress
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Hashable
 from functools import lru_cache
 
 from realtime_tts.config import AddressConfig
 from realtime_tts.protocol.token_bucket import TokenBucket
+from realtime_tts.recent import Recent
 
 _MOST = 10_000
-"""Addresses that are remembered at a time, at some hundred bytes each."""
+"""Addresses, and keys, that are remembered at a time, at some hundred bytes each."""
 _LOG_EVERY = 1.0  # seconds
 _NAME = 64
 """Longest name, in characters, that a proxy may send in place of an address."""
@@ -86,8 +87,8 @@ class ClientAddresses:
 
     def __init__(self, config: AddressConfig | None = None) -> None:
         self.config = config or AddressConfig()
-        self._known: OrderedDict[str, Address] = OrderedDict()
-        self._keys: dict[bytes | str, TokenBucket] = {}
+        self._known: Recent[str, Address] = Recent(_MOST)
+        self._keys: Recent[bytes | str, TokenBucket] = Recent(_MOST)
         self._proxies = [ipaddress.ip_network(one) for one in self.config.trusted_proxies]
 
     def take_over(self, config: AddressConfig) -> None:
@@ -101,20 +102,15 @@ class ClientAddresses:
     def of(self, client: tuple[str, int] | None) -> Address:
         """Return the address of a client, as the scope or the transport names it."""
         name = network_of(client[0]) if client else ""
-        found = self._known.get(name)
-        if found is None:
-            found = self._known[name] = Address(name, self.config)
-            if len(self._known) > _MOST:
-                self._known.popitem(last=False)
-        else:
-            self._known.move_to_end(name)
+        found = self._known[name] = self._known.get(name) or Address(name, self.config)
         return found
 
     def of_key(self, key: bytes | str) -> TokenBucket:
         """Return the request rate of a key: the digest of a server's key, or a customer's id."""
         config = self.config
-        new = TokenBucket(config.connections_per_second, config.burst)
-        return self._keys.setdefault(key, new)
+        found = self._keys.get(key) or TokenBucket(config.connections_per_second, config.burst)
+        self._keys[key] = found
+        return found
 
     def is_proxy(self, client: tuple[str, int] | None) -> bool:
         """Return whether the client is a trusted proxy."""

@@ -48,6 +48,7 @@ LATE_KEY = "realtime_tts.late_key"
 """Key in the ASGI scope of a socket that has shown no key yet: a function that checks a key."""
 
 _NO_KEY = 401, UNAUTHORIZED, "a valid API key is needed (Authorization: Bearer KEY)"
+_CANNOT_USE = 503, "not_ready", "the server cannot note now that a single-use token is used"
 _KEY_HEADERS = frozenset({b"x-api-key", b"xi-api-key"})
 _KEY_FOLLOWS = frozenset({"token", "bearer"})
 
@@ -187,7 +188,15 @@ class Gate:
                 return _NO_KEY
             scope[ACCOUNT] = account
             denial = _not_for(account, scope, rule, origins)
-        return denial or (None if self._tokens.use(shown) else _NO_KEY)
+        return denial or self._use(shown)
+
+    def _use(self, shown: Shown) -> tuple[int, str, str] | None:
+        """Use a token up, if one for a single use was shown. Return a denial if that cannot be."""
+        try:
+            return None if self._tokens.use(shown) else _NO_KEY
+        except OSError as error:  # no space left, for example: it must not be used twice
+            event(log, logging.ERROR, "token.not_used", why=str(error))
+            return _CANNOT_USE
 
     @property
     def _closed(self) -> bool:

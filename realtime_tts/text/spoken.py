@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import accumulate, takewhile
 from typing import NamedTuple
 
+from realtime_tts.recent import Recent
 from realtime_tts.text.characters import (
     PAUSES,
     SENTENCE_ENDS,
@@ -248,7 +248,7 @@ class SpeechRates:
     """
 
     def __init__(self) -> None:
-        self._heard: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()  # the latest last
+        self._heard: Recent[Hashable, tuple[float, float]] = Recent(_VOICES)
 
     def of(self, voice: Hashable) -> float:
         """Return the speech rate of a voice, from 1/2 to 2."""
@@ -259,9 +259,7 @@ class SpeechRates:
         """Learn that a text of `expected` seconds took `seconds`, from first sound to last."""
         if expected < _SHORTEST or seconds <= 0:
             return
-        before = self._heard.pop(voice, (0.0, 0.0))
+        before = self._heard.get(voice, (0.0, 0.0))
         expected, seconds = before[0] + expected, before[1] + seconds
         kept = min(1.0, _LATELY / expected)
         self._heard[voice] = expected * kept, seconds * kept
-        if len(self._heard) > _VOICES:
-            self._heard.popitem(last=False)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from realtime_tts.logs import event
+from realtime_tts.recent import Recent
 from realtime_tts.voices.registry import Registry
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class LoadedVoices(Generic[V]):
         self._registry = registry
         self._load = load
         self._lock = threading.Lock()
-        self._loaded: OrderedDict[str, tuple[object, V]] = OrderedDict()
+        self._loaded: Recent[str, tuple[object, V]] = Recent(_KEPT)
 
     def __call__(self, name: str, /) -> V | None:
         with self._lock:
@@ -50,8 +50,5 @@ class LoadedVoices(Generic[V]):
                 # One unreadable file must not end the engine that speaks for everybody else.
                 event(log, logging.WARNING, "voice.not_loaded", voice=record.id, why=str(error))
                 return None
-            self._loaded[record.id] = found
-        self._loaded.move_to_end(record.id)
-        if len(self._loaded) > _KEPT:
-            self._loaded.popitem(last=False)
+        self._loaded[record.id] = found
         return found[1]

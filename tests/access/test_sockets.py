@@ -160,6 +160,21 @@ async def test_that_a_key_has_ended_is_in_the_log_once(
     assert [record.getMessage() for record in caplog.records].count("keys.ended") == 1
 
 
+async def test_a_key_that_had_expired_by_a_wrong_clock_is_good_again(
+    speech: Speaking, keys: Keys, bearer: Bearer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = keys.create("acme", expires=time.time() + 600)
+    async with speech(keys.server()) as server:
+        account = server.access.account_of(secret.encode())
+        assert account is not None
+        monkeypatch.setattr(server.access, "_clock", lambda: time.time() + 3_600)
+        await until(lambda: account.ended)
+        monkeypatch.setattr(server.access, "_clock", time.time)
+        await until(lambda: not account.ended)
+        answer = await say(server, "It speaks.", bearer(secret))
+        assert answer.status_code == 200, answer.text
+
+
 async def test_a_socket_of_another_api_is_closed_so_too(
     speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from realtime_tts.engine import links
+from realtime_tts.engine import links, models
 from realtime_tts.engine.fake import FakeEngine
 from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
@@ -102,6 +102,17 @@ def test_a_turn_whose_voice_is_deleted_goes_on_where_it_was() -> None:
     link.check(UtteranceSpec(voice="Anna"))
     del families["anna"]
     assert link.info_for(UtteranceSpec(voice="Anna", begun=True)).model == "large"
+
+
+def test_families_are_remembered_of_the_voices_named_last_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(models, "_VOICES", 2)
+    families = {"anna": "1b7", "carl": "1b7", "eve": "1b7"}
+    link = Models({"custom": Noted("custom", ("ava",), "custom_voice")}, families.get)
+    for name in families:
+        link.check(UtteranceSpec(voice=name))
+    assert list(link._families) == ["carl", "eve"]
 
 
 def test_a_model_that_is_not_loaded_is_refused_with_those_that_are() -> None:

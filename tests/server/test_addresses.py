@@ -66,6 +66,18 @@ def test_of_more_addresses_than_are_known_the_one_gone_for_longest_is_forgotten(
     assert known.of(("b", 2)) is not second
 
 
+def test_of_more_keys_than_are_known_the_one_unused_for_longest_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(addresses, "_MOST", 2)
+    known = ClientAddresses()
+    first, second = known.of_key("first"), known.of_key("second")
+    known.of_key("first")
+    known.of_key("third")
+    assert known.of_key("first") is first
+    assert known.of_key("second") is not second
+
+
 def test_a_trusted_proxy_is_an_address_or_a_network() -> None:
     AddressConfig(trusted_proxies=("10.0.0.0/8", "2001:db8::1"))
     with pytest.raises(ConfigError, match="a trusted proxy is an address or a network.*nginx"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from starlette.routing import Route, WebSocketRoute
 from realtime_tts.config import ServerConfig
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.auth import OPEN_PATHS, Gate, is_loopback
+from realtime_tts.server.tokens import Tokens
 from realtime_tts.voices.library import VoiceLibrary
 from tests.server.conftest import Speaking
 
@@ -187,6 +190,28 @@ async def test_any_origin_may_in_where_the_list_says_so() -> None:
     app = gate(allowed_origins=("*",))
     assert await status(app, scope_of(origin="https://anybody.example")) == 200
     assert await status(app, scope_of(origin="null")) == 200
+
+
+class NoSpace:
+    """Single-use tokens that cannot be noted as used."""
+
+    def has(self, id: str) -> bool:
+        return False
+
+    def use(self, id: str, until: float) -> bool:
+        raise OSError(errno.ENOSPC, "No space left on device", "/tmp/used-tokens")
+
+
+async def test_a_single_use_token_that_cannot_be_noted_is_refused_and_the_log_says_why(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    digest = hashlib.sha256(KEY.encode()).digest()
+    tokens, app = Tokens([digest]), gate(api_keys=(KEY,), used_tokens=NoSpace())
+    once, often = (tokens.mint(digest, 60, once=once) for once in (True, False))
+    assert await status(app, scope_of(authorization=f"Bearer {once}")) == 503
+    assert await status(app, scope_of(authorization=f"Bearer {often}")) == 200
+    [record] = [one for one in caplog.records if one.getMessage() == "token.not_used"]
+    assert "No space left" in record.__dict__["fields"]["why"]
 
 
 async def test_an_origin_does_not_stand_in_for_a_key() -> None:

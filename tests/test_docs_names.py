@@ -11,10 +11,13 @@ from pathlib import Path
 import realtime_tts
 from realtime_tts import RealtimeTTS, Turn
 from realtime_tts.cli import _COMMANDS, command_parser
+from realtime_tts.config import AddressConfig
+from realtime_tts.server.openapi_page import openapi
 from tests.test_docs import CLIENTS, DOCUMENTS, ROOT
 
 SOURCES = [*(ROOT / "realtime_tts").rglob("*.py"), *(ROOT / "scheduler").rglob("*.py")]
 SOURCE = "\n".join(path.read_text("utf-8") for path in SOURCES)
+OPERATIONS = (ROOT / "docs" / "operations.md").read_text("utf-8")
 PAGES = [page for page in DOCUMENTS if "decisions" not in page.parts]  # those may be of their time
 OF_OTHERS = {
     "--build-arg",
@@ -82,6 +85,20 @@ def test_events_of_the_log_that_a_document_names_are_in_the_code() -> None:
                 assert f'"{name}"' in SOURCE, f"{page.name} names {name}"
                 found += 1
     assert found > 15
+
+
+def test_the_table_of_endpoints_has_every_route_that_is_described() -> None:
+    table = OPERATIONS.split("## Endpoints")[1].split("\n## ")[0]
+    for path in openapi()["paths"]:
+        assert f"`{path.partition('/{')[0]}`" in table, path
+
+
+def test_the_limits_for_each_address_are_the_defaults() -> None:
+    table = OPERATIONS.split("## Limits for each address")[1].split("\n## ")[0]
+    limits = AddressConfig()
+    assert f"| {limits.connections_per_second:g} a second, {limits.burst:,g} at once" in table
+    assert f"| {limits.handshakes} (`--handshakes`)" in table
+    assert f"| {limits.sockets_without_key} of an address (`--sockets-without-key`)" in table
 
 
 def test_what_the_python_client_s_table_names_exists() -> None:

@@ -5,5 +5,8 @@ DISTRIBUTION = "realtime-tts-server"
 
 
 def install(extra: str) -> str:
-    """Return what to type to install `extra`: in a checkout, and from an index that has us."""
-    return f"pip install '.[{extra}]' in a checkout, or pip install '{DISTRIBUTION}[{extra}]'"
+    """Return what to type to install `extra`: in a checkout, and from an index that has us.
+
+    A checkout stays editable: the copy that pip would make instead lacks the demo voice.
+    """
+    return f"pip install -e '.[{extra}]' in a checkout, or pip install '{DISTRIBUTION}[{extra}]'"

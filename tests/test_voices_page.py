@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 
 from realtime_tts.bench.local_server import local_server
+from realtime_tts.dialects.openai_request import VOICES
+from tests.test_docs import DOCUMENTS
 from tests.voices import recordings
 
 ROOT = Path(__file__).parents[1]
@@ -56,3 +58,16 @@ async def test_the_page_s_examples_run_from_the_first_to_the_last(tmp_path: Path
 
 def test_the_page_has_commands_and_a_program() -> None:
     assert {language for language, _ in BLOCKS} == {"console", "python"}
+
+
+def test_the_released_voices_are_those_that_stand_in_for_openai_s() -> None:
+    (row,) = re.findall(r"^\| `Qwen/\S*1\.7B-CustomVoice` \| (.*?) \|", PAGE, re.MULTILINE)
+    assert set(re.findall(r"`(\w+)`", row)) == {released for _, released in VOICES.values()}
+
+
+def test_documents_name_released_checkpoints_only() -> None:
+    released = set(re.findall(r"`(Qwen/[\w.-]+)`", PAGE))
+    assert len(released) == 5
+    for document in DOCUMENTS:
+        named = set(re.findall(r"\bQwen/Qwen3-TTS-12Hz[\w.-]*\w", document.read_text("utf-8")))
+        assert named <= released, document.name

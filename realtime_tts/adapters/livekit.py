@@ -1,6 +1,6 @@
 """A TTS for LiveKit Agents: `AgentSession(tts=TTS("ws://127.0.0.1:8000", voice="ava"), ...)`.
 
-Needs the extra `livekit`: `pip install '.[livekit]'` in a checkout, or
+Needs the extra `livekit`: `pip install -e '.[livekit]'` in a checkout, or
 `pip install 'realtime-tts-server[livekit]'`. Text goes to the server as the language model writes
 it: no sentence tokenizer in between, since the server begins to speak with the first words.
 """

@@ -124,9 +124,15 @@ def _memory() -> Finding:
 def _disks() -> Iterator[Finding]:
     from realtime_tts.voices.registry import default_folder
 
-    cache = Path(os.environ.get("HF_HOME", Path.home() / ".cache" / "huggingface"))
     yield disk("voices", default_folder(), _LEAST_FOR_VOICES)
-    yield disk("models", cache, _LEAST_FOR_MODELS)
+    yield disk("models", models_folder(), _LEAST_FOR_MODELS)
+
+
+def models_folder() -> Path:
+    """Return the folder in which huggingface-hub, which may be missing, keeps what it downloads."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    home = os.environ.get("HF_HOME") or Path(cache, "huggingface")
+    return Path(os.environ.get("HF_HUB_CACHE") or Path(home, "hub"))
 
 
 def disk(what: str, folder: Path, least: float) -> Finding:

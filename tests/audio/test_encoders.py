@@ -246,7 +246,7 @@ def test_without_the_extra_the_answer_says_what_to_install(monkeypatch: pytest.M
     monkeypatch.setattr(codecs, "av", None)
     assert available() == ("pcm_s16le", "pcm_f32le", "pcm_mulaw", "pcm_alaw")
     assert Encoder(parse_format("wav")) and set(ENCODINGS) > set(available())
-    with pytest.raises(RequestError, match=r"pip install '\.\[codecs\]'"):
+    with pytest.raises(RequestError, match=r"pip install -e '\.\[codecs\]'"):
         Encoder(parse_format("mp3"))
 
 

@@ -234,8 +234,8 @@ def test_a_terminal_without_unicode_is_given_what_it_can_show() -> None:
         ),
         (OSError(28, "No space left on device"), ExitStatus.FAILED, "No space left on device"),
         (RealtimeTTSError("other"), ExitStatus.FAILED, "other"),
-        (ImportError("no torch", name="torch"), ExitStatus.FAILED, "pip install '.[server]'"),
-        (ImportError("…", name="matplotlib"), ExitStatus.FAILED, "pip install '.[plot]'"),
+        (ImportError("no torch", name="torch"), ExitStatus.FAILED, "pip install -e '.[server]'"),
+        (ImportError("…", name="matplotlib"), ExitStatus.FAILED, "pip install -e '.[plot]'"),
     ],
 )
 def test_each_kind_of_failure_has_its_status_and_its_advice(

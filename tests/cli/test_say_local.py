@@ -125,7 +125,7 @@ def test_without_the_servers_packages_it_says_what_to_install(
     monkeypatch.delitem(sys.modules, "realtime_tts.server.run", raising=False)
     assert main(["say", "--local", "So."]) == ExitStatus.FAILED
     assert f"{package!r}, which is not installed" in (error := told(capsys))
-    assert "pip install '.[server]' in a checkout" in error
+    assert "pip install -e '.[server]' in a checkout" in error
 
 
 def test_control_c_does_not_wait_for_a_model_that_loads(

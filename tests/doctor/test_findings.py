@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
@@ -40,6 +42,19 @@ def test_a_disk_is_judged_where_the_folder_will_be(tmp_path: Path) -> None:
     assert full.verdict == Verdict.WARNING and str(folder) in full.text
     assert not folder.exists()
     assert disk("voices", tmp_path / ("long" * 100), 0.0).verdict == Verdict.OK, "nor can it be"
+
+
+@pytest.mark.parametrize("variables", ["", "XDG_CACHE_HOME", "XDG_CACHE_HOME HF_HOME HF_HUB_CACHE"])
+def test_the_disk_of_models_is_that_to_which_they_are_downloaded(
+    variables: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    for name in variables.split():
+        monkeypatch.setenv(name, f"/elsewhere/{name}")
+    asked = "from huggingface_hub.constants import HF_HUB_CACHE; print(HF_HUB_CACHE)"
+    told = subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True)
+    assert findings.models_folder() == Path(told.stdout.strip())
 
 
 def test_a_missing_package_of_the_server_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

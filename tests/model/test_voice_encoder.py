@@ -116,7 +116,7 @@ def test_resampling_without_its_library_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "soxr", None)
     assert resampled(tone(), 24_000) is not None
-    with pytest.raises(ConfigError, match=r"pip install '\.\[server\]'"):
+    with pytest.raises(ConfigError, match=r"pip install -e '\.\[server\]'"):
         resampled(tone(rate=8_000), 8_000)
 
 

@@ -144,6 +144,17 @@ def test_every_query_parameter_limit_and_close_code_is_in_a_table() -> None:
         assert f"\n| {int(code)} |" in DOCUMENT, code
 
 
+def test_the_table_of_limits_has_the_defaults() -> None:
+    limits = DOCUMENT.split("\n## Limits")[1].split("\n## ")[0]
+    told: dict[str, int] = {}
+    for names, default in re.findall(r"^\| (`.*?`) \| (.*?) \|", limits, re.MULTILINE):
+        numbers = [int(each.replace(",", "")) for each in re.findall(r"\d[\d,]*", default)]
+        told |= zip(re.findall(r"`(\w+)`", names), numbers, strict=False)
+    defaults = msgspec.structs.asdict(Limits())
+    del defaults["max_turn_audio_ms"]  # the model's
+    assert told == defaults
+
+
 def test_every_code_that_the_package_sends_is_in_the_tables() -> None:
     errors = DOCUMENT.split("\n## Errors")[1].split("\n## Warnings")[0]
     warnings = DOCUMENT.split("\n## Warnings")[1].split("\n## Close codes")[0]

@@ -293,4 +293,4 @@ async def test_without_the_extra_the_answer_says_what_to_install(
         await talker.send("session.start", audio={"encoding": "opus"})
         error = await talker.next()
         assert "it has pcm_s16le, pcm_f32le, pcm_mulaw, pcm_alaw" in error["message"]
-        assert "pip install '.[codecs]' in a checkout" in error["message"]
+        assert "pip install -e '.[codecs]' in a checkout" in error["message"]

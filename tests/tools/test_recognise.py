@@ -159,5 +159,5 @@ def test_without_pocketsphinx_the_error_says_what_to_install(
 
     monkeypatch.delitem(sys.modules, "pocketsphinx", raising=False)
     monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(ImportError, match=r"pip install '\.\[demo-voice\]'"):
+    with pytest.raises(ImportError, match=r"pip install -e '\.\[demo-voice\]'"):
         Recogniser()

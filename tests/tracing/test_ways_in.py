@@ -238,7 +238,7 @@ def test_what_the_sdk_does_not_take_is_said_before_the_start(
 def test_without_the_extra_the_flag_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "realtime_tts.tracing.tracer", None)
     check_tracing(ServerConfig())
-    with pytest.raises(ConfigError, match=r"pip install '\.\[tracing\]'"):
+    with pytest.raises(ConfigError, match=r"pip install -e '\.\[tracing\]'"):
         check_tracing(TRACED)
 
 

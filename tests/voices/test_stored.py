@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -272,7 +273,7 @@ def test_without_the_package_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "s3fs", None)
-    known = sys.modules["fsspec.registry"]._registry  # what was imported before
+    known = import_module("fsspec.registry")._registry  # what was imported before
     monkeypatch.delitem(known, "s3", raising=False)
-    with pytest.raises(ConfigError, match=r"pip install '\.\[s3\]'"):
+    with pytest.raises(ConfigError, match=r"pip install -e '\.\[s3\]'"):
         check_location("s3://bucket/voices")

@@ -46,7 +46,7 @@ def draw(rows: Mapping[str, Mapping[str, Recording]], title: str, path: Path) ->
         from matplotlib.figure import Figure
         from PIL import Image
     except ImportError as error:
-        raise ImportError("pictures need matplotlib: pip install '.[demo-voice]'") from error
+        raise ImportError("pictures need matplotlib: pip install -e '.[demo-voice]'") from error
     longest = max(recording.seconds for row in rows.values() for recording in row.values())
     columns = list(dict.fromkeys(name for row in rows.values() for name in row))
     figure = Figure(figsize=(3.2 * len(columns), 1.7 * len(rows) + 0.4), layout="constrained")

@@ -31,7 +31,7 @@ class Pitch:
         try:
             import pyworld
         except ImportError as error:
-            raise ImportError("pitch needs pyworld: pip install '.[demo-voice]'") from error
+            raise ImportError("pitch needs pyworld: pip install -e '.[demo-voice]'") from error
         samples = recording.resampled(SAMPLE_RATE)
         step = 1000 * STEP_SECONDS
         rough, times = pyworld.dio(samples, SAMPLE_RATE, _LOWEST, _HIGHEST, frame_period=step)

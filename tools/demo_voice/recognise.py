@@ -30,7 +30,7 @@ SAMPLE_RATE = 16_000
 PADDING_SECONDS = 0.3
 """Of silence, before and behind what is recognised."""
 _FRAME_RATE = 100  # of the recogniser's times
-_NEEDED = "pip install '.[demo-voice]'"
+_NEEDED = "pip install -e '.[demo-voice]'"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

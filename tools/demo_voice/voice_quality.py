@@ -111,7 +111,7 @@ def loudness(recordings: Sequence[Recording]) -> float:
     try:
         import pyloudnorm
     except ImportError as error:
-        raise ImportError("loudness needs pyloudnorm: pip install '.[demo-voice]'") from error
+        raise ImportError("loudness needs pyloudnorm: pip install -e '.[demo-voice]'") from error
     samples = np.concatenate([recording.int16() / 32768.0 for recording in recordings])
     found: float = pyloudnorm.Meter(recordings[0].sample_rate).integrated_loudness(samples)
     return found

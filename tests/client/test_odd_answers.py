@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from realtime_tts import RealtimeTTS
+from realtime_tts.client.lexicons import LexiconClient
 from realtime_tts.client.voices import VoiceClient
 from realtime_tts.errors import HandshakeRefused, Unreachable
 
@@ -65,3 +66,13 @@ async def test_a_refusal_whose_body_never_ends_is_given_up() -> None:
             await RealtimeTTS(address, connect_timeout=0.2).connect()
         with pytest.raises(Unreachable, match=r"no answer from .* within 0.2 s"):
             await asyncio.to_thread(VoiceClient(address, timeout=0.2).voices)
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["Content-Length: 99\r\n\r\n<lexicon>", "Transfer-Encoding: chunked\r\n\r\n9\r\n<lexicon>"],
+)
+async def test_half_a_file_is_none(body: str) -> None:
+    async with Answering(f"HTTP/1.1 200 OK\r\n{body}").running() as address:
+        with pytest.raises(Unreachable, match="its answer broke off"):
+            await asyncio.to_thread(LexiconClient(address).pls, "names")

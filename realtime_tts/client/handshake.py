@@ -5,14 +5,14 @@ from __future__ import annotations
 import ssl
 
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import InvalidHandshake, InvalidStatus, InvalidURI
+from websockets.exceptions import InvalidHandshake, InvalidProxy, InvalidStatus, InvalidURI
 from websockets.typing import Subprotocol
 
 from realtime_tts.client.address import is_loopback
 from realtime_tts.client.refusals import http_error
 from realtime_tts.client.trust import key_header
 from realtime_tts.client.unanswered import misunderstood, no_answer, shown, unanswered
-from realtime_tts.errors import HandshakeRefused
+from realtime_tts.errors import ConfigError, HandshakeRefused
 from realtime_tts.protocol.messages import SUBPROTOCOL
 from realtime_tts.version import __version__
 
@@ -62,6 +62,12 @@ async def open_socket(
         response = error.response
         body, location = response.body or b"", response.headers.get("Location")
         raise http_error(url, response.status_code, body, location=location) from error
+    except (InvalidProxy, ImportError) as error:  # SOCKS needs a package more
+        # Without the proxy's URL, which may have a password.
+        raise ConfigError(
+            f"the proxy that the environment names cannot be used: {error.msg}; expected a URL "
+            "such as http://proxy.example:3128"
+        ) from error
     except (InvalidHandshake, InvalidURI, EOFError) as error:
         raise misunderstood(url, "a WebSocket server", error) from error
     except TimeoutError as error:

@@ -1,6 +1,7 @@
 """Answers of what stands between a client and its server, over HTTP and in place of a WebSocket."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -9,7 +10,8 @@ import pytest
 from realtime_tts import RealtimeTTS
 from realtime_tts.client.lexicons import LexiconClient
 from realtime_tts.client.voices import VoiceClient
-from realtime_tts.errors import HandshakeRefused, Unreachable
+from realtime_tts.errors import ConfigError, HandshakeRefused, Unreachable
+from tests.client.test_handshake import unused_port
 
 KEY = "s3cret-key"
 
@@ -76,3 +78,16 @@ async def test_half_a_file_is_none(body: str) -> None:
     async with Answering(f"HTTP/1.1 200 OK\r\n{body}").running() as address:
         with pytest.raises(Unreachable, match="its answer broke off"):
             await asyncio.to_thread(LexiconClient(address).pls, "names")
+
+
+@pytest.mark.parametrize(
+    ("scheme", "why"), [("ftp", "ftp isn't supported"), ("socks5", "requires python-socks")]
+)
+async def test_a_proxy_that_is_none_is_named_without_its_password(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, why: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "python_socks", None)  # as where it is not installed
+    monkeypatch.setenv("http_proxy", f"{scheme}://me:s3cret@127.0.0.1")
+    with pytest.raises(ConfigError, match=f"{why}; expected a URL such as http") as refused:
+        await RealtimeTTS(f"server.example:{unused_port()}").connect()
+    assert "s3cret" not in str(refused.value)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
+from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidHandshake, InvalidProxy, InvalidStatus, InvalidURI
@@ -18,6 +20,9 @@ from realtime_tts.version import __version__
 
 PING_SECONDS = 10.0
 """Seconds between pings. A dead peer is noticed after at most twice this."""
+
+NEXT_ADDRESS_SECONDS = 0.25
+"""Seconds after which the next address of a host is tried as well (RFC 8305)."""
 
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 """The largest message accepted: `turn.interrupted` has the whole text of a turn, six bytes a
@@ -42,6 +47,9 @@ async def open_socket(
     when to try again, or ConfigError for a key that cannot be sent.
     """
     headers = key_header(api_key)
+    # A host with several addresses may not answer at the first one. uvloop has no such parameter.
+    has_it = isinstance(asyncio.get_running_loop(), asyncio.BaseEventLoop)
+    delay: dict[str, Any] = {"happy_eyeballs_delay": NEXT_ADDRESS_SECONDS} if has_it else {}
     try:
         socket = await _Connect(
             url,
@@ -57,6 +65,7 @@ async def open_socket(
             ping_interval=PING_SECONDS,
             ping_timeout=PING_SECONDS,
             max_size=MAX_MESSAGE_BYTES,
+            **delay,
         )
     except InvalidStatus as error:
         response = error.response

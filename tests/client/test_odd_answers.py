@@ -81,13 +81,13 @@ async def test_half_a_file_is_none(body: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scheme", "why"), [("ftp", "ftp isn't supported"), ("socks5", "requires python-socks")]
+    ("scheme", "why"), [("ftp", "ftp isn't supported"), ("socks5", "python-socks")]
 )
 async def test_a_proxy_that_is_none_is_named_without_its_password(
     monkeypatch: pytest.MonkeyPatch, scheme: str, why: str
 ) -> None:
     monkeypatch.setitem(sys.modules, "python_socks", None)  # as where it is not installed
     monkeypatch.setenv("http_proxy", f"{scheme}://me:s3cret@127.0.0.1")
-    with pytest.raises(ConfigError, match=f"{why}; expected a URL such as http") as refused:
+    with pytest.raises(ConfigError, match=f"{why}.*; expected a URL") as refused:
         await RealtimeTTS(f"server.example:{unused_port()}").connect()
     assert "s3cret" not in str(refused.value)

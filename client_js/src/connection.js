@@ -42,6 +42,7 @@ export class Connection {
   #fatal = null;
   /** @type {any} */
   #socketError;
+  #watch = 0;
   #socket;
   #url;
   #options;
@@ -104,6 +105,10 @@ export class Connection {
       case "ready":
         if (this.#waiters[0] !== null) this.ready = message;
         this.outbox ??= new Outbox((sent) => this.#socket.send(JSON.stringify(sent)), message.limits);
+        // Pages cannot ping.
+        this.#watch ||= setInterval(() => {
+          if (this.turns.size) this.configure({}).catch(() => {});
+        }, this.#options.replyTimeoutMs);
         this.#waiters.shift()?.resolve(message);
         break;
       case "turn.started":
@@ -141,14 +146,10 @@ export class Connection {
     const Kind = retryAfterMs ? OverloadedError : message.turn_id ? TurnError : RequestError;
     const error = new Kind(`${code}: ${message.message}`, { code, retryable, retryAfterMs });
     turn?.refuse(error);
-    if (!message.turn_id && !this.#refuse(error) && !fatal) this.#options.onWarning(message);
-  }
-
-  /** Rejects the next waiter. @param {Error} error */
-  #refuse(error) {
+    if (message.turn_id) return;
     const waiter = this.#waiters.shift();
     waiter?.reject(error);
-    return waiter;
+    if (!waiter && !fatal) this.#options.onWarning(message);
   }
 
   /** @param {number} code @param {string} reason */
@@ -157,7 +158,8 @@ export class Connection {
       const detail = this.#socketError?.message;
       const where = `no session at ${this.#url}${detail ? `: ${detail}` : ""}`;
       const why = `${where}; is the server running, the key right, this origin allowed?`;
-      this.#refuse(new HandshakeRefused(why, { code: "handshake_refused", retryable: true }));
+      const refused = new HandshakeRefused(why, { code: "handshake_refused", retryable: true });
+      this.#waiters.shift()?.reject(refused);
     }
     const why = this.#fatal ? `${this.#fatal.code}: ${this.#fatal.message}` : `${code} ${reason}`;
     this.#end(`closed: ${why}`, this.#fatal?.retryable ?? code !== 1008);
@@ -166,6 +168,7 @@ export class Connection {
   /** @param {string} why @param {boolean} [retryable] @param {number} [code] */
   #end(why, retryable = true, code) {
     this.#socket.close(code);
+    clearInterval(this.#watch);
     if (this.lost) return;
     const where = `connection to ${this.#url}: ${why}`;
     this.lost = new ConnectionLost(where, { code: "connection_lost", retryable });

@@ -1,6 +1,6 @@
 /** @import * as wire from "../types/messages.js" */
 
-// Messages bunch up on the way, and a server ends a session that sends too fast.
+// Messages bunch up on the way.
 const RATE_SHARE = 0.9;
 // The rest is for interrupts, which never wait.
 const BURST_SHARE = 0.5;
@@ -14,7 +14,7 @@ export class Outbox {
   #tokens;
   #refilledAt = performance.now();
   #maxUnits;
-  /** @type {wire.ClientMessage[]} */
+  /** @type {any[]} */
   #queue = [];
   #timer = 0;
 
@@ -53,8 +53,8 @@ export class Outbox {
   drop(turnId) {
     let text = "";
     this.#queue = this.#queue.filter((message) => {
-      if (!("turn_id" in message) || message.turn_id !== turnId) return true;
-      if (message.type === "text") text += message.text;
+      if (message.turn_id !== turnId) return true;
+      text += message.text ?? "";
       return false;
     });
     return text;

@@ -24,8 +24,8 @@ export class Progress {
   }
 
   packet() {
-    const { part, codes } = (this.#last = this.#next ?? this.#last) ?? {};
     if (!this.#next) return;
+    const { part, codes } = (this.#last = this.#next);
     this.#next = null;
     if (part) [this.#part, this.#codes] = [part, []];
     if (codes) this.#codes.push(codes);

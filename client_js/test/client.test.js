@@ -51,7 +51,7 @@ for (const apiKey of ["", "a b", "a/b", "a=", "schlüssel"]) {
   });
 }
 
-test("settings are sent under the protocol's names, and the answer is awaited", async () => {
+test("settings are sent under the protocol's names, and the answer is awaited", async (t) => {
   const opening = connecting({
     voice: "ava",
     seed: 7,
@@ -85,7 +85,9 @@ test("settings are sent under the protocol's names, and the answer is awaited", 
     },
   ]);
   socket.say({ ...READY, session_id: "second" });
-  assert.equal((await opening).ready.session_id, "second");
+  const tts = await opening;
+  t.after(() => tts.close());
+  assert.equal(tts.ready.session_id, "second");
 });
 
 for (const [options, error, says] of [

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { test } from "node:test";
+import { after, test } from "node:test";
 
 import * as everything from "../src/index.js";
 import { FakeSocket, READY, done, interrupted, started } from "./fake-socket.js";
@@ -53,9 +53,14 @@ function players() {
   return { played, play: (packet) => played.push(new Int16Array(packet.buffer).length) };
 }
 
+const opened = [];
+after(() => opened.forEach((tts) => tts.close()));
+
 class RealtimeTTS {
-  static connect(url, options) {
-    return everything.RealtimeTTS.connect(url, { WebSocket: TalkingSocket, ...options });
+  static async connect(url, options) {
+    const tts = await everything.RealtimeTTS.connect(url, { WebSocket: TalkingSocket, ...options });
+    opened.push(tts);
+    return tts;
   }
 }
 

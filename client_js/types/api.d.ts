@@ -128,7 +128,10 @@ export interface ConnectOptions {
   WebSocket?: (new (url: string, protocols: string[]) => Socket) | undefined;
   /** Time to wait for the key of a function, and then until the server is ready (10,000). */
   connectTimeoutMs?: number | undefined;
-  /** Time to wait for the answer to settings or an interrupt (10,000). */
+  /**
+   * Time to wait for the answer to settings or an interrupt, and between two signs of life of the
+   * server while there is a turn (10,000).
+   */
   replyTimeoutMs?: number | undefined;
   /**
    * Time to try to connect again after a connection was lost (30,000). After that, the next turn or

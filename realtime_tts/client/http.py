@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from http.client import HTTPException
+from http.client import HTTPException, IncompleteRead
 from typing import Any, ClassVar
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote
-from urllib.request import Request
+from urllib.request import OpenerDirector, Request
 
 from realtime_tts.client.address import http_url
 from realtime_tts.client.refusals import http_error
@@ -67,13 +67,13 @@ class HttpClient:
         opener = http_opener(url, self._trust)
         request = Request(url, body, headers, method=method)
         try:
-            with opener.open(request, timeout=self._timeout) as answer:
+            with _answer(opener, request, self._timeout) as answer:
                 found: bytes = answer.read(_MAX_ANSWER)
-                return found
-        except HTTPError as error:
-            with error:
-                body = error.read(_MAX_ANSWER)
-                raise http_error(url, error.code, body, request=True) from None
+                status, location = answer.status, answer.headers["Location"]
+                if answer.length and 200 <= status < 300:  # which read() does not mind
+                    raise IncompleteRead(found, answer.length)
+        except IncompleteRead:
+            raise unanswered(url, OSError("its answer broke off")) from None
         except HTTPException as error:
             raise misunderstood(url, "an HTTP server", error) from None
         except OSError as error:
@@ -81,6 +81,17 @@ class HttpClient:
             if isinstance(why, TimeoutError):
                 raise no_answer(url, self._timeout) from None
             raise unanswered(url, why if isinstance(why, OSError) else error) from None
+        if not 200 <= status < 300:
+            raise http_error(url, status, found, location=location, request=True)
+        return found
+
+
+def _answer(opener: OpenerDirector, request: Request, timeout_s: float) -> Any:
+    """Return the answer, whatever its status."""
+    try:
+        return opener.open(request, timeout=timeout_s)
+    except HTTPError as error:
+        return error
 
 
 def quoted(name: str) -> str:

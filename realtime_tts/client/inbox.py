@@ -180,15 +180,19 @@ class Inbox:
         await self._changed.wait()
 
 
-def turn_lost(error: ConnectionLost, inbox: Inbox) -> ConnectionLost:
-    """Return `error` with the amount of this turn's speech that was received."""
+def turn_lost(
+    error: ConnectionLost, inbox: Inbox, none_else: RealtimeTTSError | None = None
+) -> ConnectionLost:
+    """Return `error` with the amount of this turn's speech that was received. `none_else`: why the
+    turn did not go on in another session, if that was tried."""
     samples = inbox.samples_received
     if samples == 0 and inbox.bytes_received > 0:
         came = f"{inbox.bytes_received} bytes"
     else:
         came = f"{samples / inbox.audio.sample_rate:.2f} s"
+    tried = "" if none_else in (None, error) else f"; connecting again failed: {none_else}"
     lost = ConnectionLost(
-        f"{error}; {came} of speech of turn {inbox.turn_id} had come. Nothing is sent "
+        f"{error}{tried}; {came} of speech of turn {inbox.turn_id} had come. Nothing is sent "
         "again: what the listener has not heard is for the caller to speak in a new turn"
     )
     lost.__cause__ = error

@@ -38,12 +38,20 @@ def session_error(said: ErrorMessage) -> RealtimeTTSError:
 
 
 def http_error(
-    url: str, status: int, body: bytes | bytearray, *, request: bool = False
+    url: str,
+    status: int,
+    body: bytes | bytearray,
+    *,
+    location: str | None = None,
+    request: bool = False,
 ) -> RealtimeTTSError:
     """Return the error for an HTTP answer in place of a WebSocket, or with a status other than 2xx.
-    `request`: it may be about the request, and not only about who makes it."""
+    `location`: where it redirects to. `request`: it may be about the request, and not only about
+    who makes it."""
     said = _said(body)
     reason = _ADVICE.get(status, "the server refused")
+    if location is not None and 300 <= status < 400:
+        reason = f"redirects are not followed; this one leads to {location}, so give that URL"
     reason = f"{reason}: {said.message}" if said is not None else reason
     text = f"{shown(url)}: {reason} (HTTP {status})"
     refused = HandshakeRefused(text, status)

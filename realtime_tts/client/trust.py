@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import ssl
+from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import HTTPSHandler, OpenerDirector, ProxyHandler, build_opener
+from urllib.request import (
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    ProxyHandler,
+    build_opener,
+)
 
 from realtime_tts.client.address import is_loopback
 from realtime_tts.errors import CertificateRefused, ConfigError
@@ -38,11 +45,20 @@ def refused_certificate(url: str, error: object) -> CertificateRefused | None:
     )
 
 
+class _NoRedirects(HTTPRedirectHandler):
+    """Makes a redirect an error: the key is for the server that the user has named."""
+
+    def http_error_302(self, *answer: Any, **named: Any) -> None:
+        """Leave the answer to what makes errors of answers."""
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
+
+
 def http_opener(url: str, trust: ssl.SSLContext | None) -> OpenerDirector:
-    """Make the opener with which urllib opens `url`."""
+    """Make the opener with which urllib opens `url`. It follows no redirect."""
     # The system's proxy settings often forget to except the machine itself.
     proxy = [ProxyHandler({})] if is_loopback(url) else []
-    return build_opener(*proxy, HTTPSHandler(context=trust))
+    return build_opener(*proxy, HTTPSHandler(context=trust), _NoRedirects)
 
 
 def key_header(api_key: str | None) -> dict[str, str]:

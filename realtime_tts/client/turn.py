@@ -299,8 +299,8 @@ class Turn(TurnView):
                     raise error
                 async with connection.settings(self._inbox.settings), self._sending:
                     await self._begin_again(connection)
-        except RealtimeTTSError:
-            self._inbox.fail(turn_lost(error, self._inbox))
+        except RealtimeTTSError as failed:
+            self._inbox.fail(turn_lost(error, self._inbox, failed))
 
     async def _begin_again(self, connection: Connection) -> None:
         """Send all there is in this session. Text that is sent meanwhile comes behind it."""

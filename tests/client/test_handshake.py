@@ -129,6 +129,32 @@ async def test_a_server_that_never_answers_is_given_up() -> None:
             await RealtimeTTS(address, connect_timeout=0.2).connect()
 
 
+async def test_an_address_that_never_answers_hides_no_other(
+    stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.until_closed()
+
+    loop = asyncio.get_running_loop()
+    connect = loop.sock_connect
+    port = int((await stand_in.start(script)).rpartition(":")[2])
+
+    async def two(*_: Any, **__: Any) -> list[Any]:
+        hosts = ("192.0.2.1", "127.0.0.1")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (host, port)) for host in hosts]
+
+    async def black_hole(sock: socket.socket, address: Any) -> None:
+        if address[0] != "127.0.0.1":
+            await asyncio.Event().wait()
+        await connect(sock, address)
+
+    monkeypatch.setattr(loop, "getaddrinfo", two)
+    monkeypatch.setattr(loop, "sock_connect", black_hole)
+    async with RealtimeTTS(f"speech.localhost:{port}", connect_timeout=5.0) as tts:
+        assert tts.connected
+
+
 async def test_a_server_that_speaks_something_else_is_named_so() -> None:
     async with tcp_server(b"220 mail.example ESMTP\r\n") as address:
         with pytest.raises(HandshakeRefused, match="did not answer as a WebSocket server"):

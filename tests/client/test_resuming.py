@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Literal
 
 import pytest
@@ -307,3 +308,17 @@ async def test_who_does_not_want_it_gets_the_error() -> None:
                 async for _ in turn:
                     pass
             await tts.close()
+
+
+async def test_a_reply_that_finds_no_other_session_says_why() -> None:
+    async with server() as started:
+        tts = RealtimeTTS(started.url, backoff=QUICK)
+        turn = await tts.turn()
+        await turn.send(TEXT)
+        await anext(turn)
+        tts._target = replace(tts._target, url=tts.url.replace("/v1/tts", "/nothing"))
+        await lose(tts)
+        with pytest.raises(ConnectionLost, match=r"again failed: .* no speech server at this path"):
+            async for _ in turn:
+                pass
+        await tts.close()

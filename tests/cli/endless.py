@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from pathlib import Path
 from typing import NoReturn
@@ -25,6 +26,13 @@ class EndlessModel:
         self._pipe = folder / "config.json"
         self._writer = -1
         os.mkfifo(self._pipe)
+
+    def environment(self) -> dict[str, str]:
+        """In which loading ends no sooner: it waits for that pipe while it imports torch. Whoever
+        starts a process only to end it need not import the real one, for seconds."""
+        folder = self._pipe.parent
+        (folder / "torch.py").write_text(f"open({str(self._pipe)!r}).read()", "utf-8")
+        return os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
 
     def until_it_loads(self) -> None:
         wait_until(self._is_read)

@@ -29,7 +29,7 @@ from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import ConfigError
 from realtime_tts.server.auth import is_loopback
 from realtime_tts.server.listening import bind
-from tests.cli.endless import interrupted_while_loading
+from tests.cli.endless import EndlessModel, interrupted_while_loading
 from tests.serving import serve_command, serving
 
 
@@ -264,28 +264,29 @@ def test_the_tls_flags_go_together_and_are_looked_at_before_anything_is_loaded(
 
 @pytest.mark.parametrize("loading", [False, True], ids=["at its start", "while it loads"])
 def test_a_server_that_is_ended_early_leaves_no_key_behind(tmp_path: Path, loading: bool) -> None:
-    pipe, made, writers = tmp_path / "config.json", tmp_path / "made", list[int]()
-    os.mkfifo(pipe)  # loading the checkpoint never ends
+    model, made = EndlessModel(tmp_path), tmp_path / "made"
     made.mkdir()
 
-    def has_come_far_enough() -> bool:
-        if loading:
-            with contextlib.suppress(OSError):  # nobody reads yet
-                writers.append(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+    def has_a_key() -> bool:
         # By its name: Python itself writes a file there for a moment, to see whether it can.
-        return bool(writers if loading else list(made.glob("realtime-tts-tls-*")))
+        return any(made.glob("realtime-tts-tls-*"))
 
     flags = "--tls-self-signed", "--model", str(tmp_path), "--voices-dir", str(tmp_path / "voices")
-    process = subprocess.Popen(serve_command(*flags), env=os.environ | {"TMPDIR": str(made)})
+    environment = model.environment() | {"TMPDIR": str(made)}
+    process = subprocess.Popen(serve_command(*flags), env=environment)
     try:
-        while process.poll() is None and not has_come_far_enough():
-            time.sleep(0.001)
+        if loading:
+            model.until_it_loads()
+            assert has_a_key()
+        else:
+            while process.poll() is None and not has_a_key():
+                time.sleep(0.001)
         process.terminate()
         assert process.wait(60) == 0
     finally:
         process.kill()
-        for writer in writers:
-            os.close(writer)
+        if loading:
+            model.end()
     assert not list(made.iterdir())
 
 

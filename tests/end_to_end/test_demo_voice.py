@@ -6,6 +6,7 @@ import asyncio
 import random
 import re
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any, Literal
 
 import httpx2
@@ -23,6 +24,8 @@ from tts_scheduler import SchedulerConfig
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 Pieces = Callable[..., Sequence[str]]
+Layout = Literal["streaming", "full_text"]
+LAYOUTS: tuple[Layout, ...] = ("streaming", "full_text")
 
 TEXTS = (
     "Hello there, how are you today?",
@@ -87,9 +90,10 @@ async def test_one_seed_gives_one_speech_alone_and_in_company(
     text = "Hello there."
     options = {"seed": 11, "voice": "ray", "layout": "streaming"}
     alone = b"".join(await packets_of(server, [text], **options))
-    one, other, *_ = await asyncio.gather(
+    one, other, other_seed, *_ = await asyncio.gather(
         packets_of(server, pieces(text, seed=1), **options),
         packets_of(server, pieces(text, seed=3), **options),
+        beginning_of(server, text, **{**options, "seed": 12}),
         beginning_of(server, TEXTS[1], seed=5),
         beginning_of(server, TEXTS[3], seed=6),
     )
@@ -97,20 +101,13 @@ async def test_one_seed_gives_one_speech_alone_and_in_company(
     for company in (b"".join(one), b"".join(other)):
         assert len(company) == len(alone)
         assert most_different(company, alone) <= 1
-    other_seed = await beginning_of(server, text, **{**options, "seed": 12})
     assert other_seed != alone[: len(other_seed)]
 
 
-@pytest.mark.parametrize(
-    ("layout", "texts"), [("streaming", TEXTS[:3]), ("full_text", TEXTS[3:0:-1])]
-)
 async def test_every_voice_ends_by_itself_after_about_the_time_the_text_takes(
-    server: RunningServer,
-    pieces: Pieces,
-    layout: Literal["streaming", "full_text"],
-    texts: Sequence[str],
+    server: RunningServer, pieces: Pieces
 ) -> None:
-    async def seconds(server: RunningServer, voice: str, text: str) -> float:
+    async def seconds(layout: Layout, voice: str, text: str) -> float:
         options: dict[str, Any] = {"voice": voice, "layout": layout, "trim_silence": "off"}
         options["lead_ms"] = 30_000
         async with RealtimeTTS(server.websocket_url, seed=1, **options) as tts:
@@ -125,22 +122,30 @@ async def test_every_voice_ends_by_itself_after_about_the_time_the_text_takes(
                 assert np.abs(edge).max() < 0.01, "a puff where nothing is said"
             return len(samples) / 24_000
 
-    said = list(zip(("ava", "ray", "ava"), texts, strict=True))
-    lasted = await asyncio.gather(*(seconds(server, *each) for each in said))
-    for (_, text), took in zip(said, lasted, strict=True):
+    ways: tuple[tuple[Layout, Sequence[str]], ...]
+    ways = (("streaming", TEXTS[:3]), ("full_text", TEXTS[3:0:-1]))
+    said = [
+        (layout, voice, text)
+        for layout, texts in ways
+        for voice, text in zip(("ava", "ray", "ava"), texts, strict=True)
+    ]
+    lasted = await asyncio.gather(*(seconds(*each) for each in said))
+    for (*_, text), took in zip(said, lasted, strict=True):
         expected = 0.8 + len(text) / 22  # as its other sentences last, in seconds
         assert 0.6 * expected < took < 1.6 * expected, (text, took)
 
 
-@pytest.mark.parametrize("voice", ["ava", "ray"])
-async def test_a_reply_goes_on_behind_a_short_sentence(server: RunningServer, voice: str) -> None:
+async def test_a_reply_goes_on_behind_a_short_sentence(server: RunningServer) -> None:
     """A checkpoint that learned from short texts alone ended there."""
-    for text in ("Got it. The cat.", "It was late. We stopped. He left."):
-        for layout in ("streaming", "full_text"):
-            async with RealtimeTTS(server.websocket_url, voice=voice, layout=layout, seed=1) as tts:
-                speech = tts.speak(text)
-                assert [packet async for packet in speech]
-                assert speech.result is not None and speech.result.reason == "complete", text
+
+    async def say(voice: str, text: str, layout: Layout) -> None:
+        async with RealtimeTTS(server.websocket_url, voice=voice, layout=layout, seed=1) as tts:
+            speech = tts.speak(text)
+            assert [packet async for packet in speech]
+            assert speech.result is not None and speech.result.reason == "complete", text
+
+    texts = ("Got it. The cat.", "It was late. We stopped. He left.")
+    await asyncio.gather(*(say(*each) for each in product(("ava", "ray"), texts, LAYOUTS)))
 
 
 async def test_an_engine_in_a_process_of_its_own_speaks_the_same_samples(
@@ -199,7 +204,7 @@ async def test_speech_is_heard_within_20_ms_of_its_first_packet(
         return first_heard(told)
 
     found = []
-    for text in TEXTS:  # as many at once as there are slots
+    for text in TEXTS:
         found += await asyncio.gather(*(late(voice, text) for voice in ("ava", "ray")))
     found.sort()
     assert found[len(found) * 3 // 4] <= 0.02 and found[-1] <= 0.06, found
@@ -236,7 +241,8 @@ def first_heard(pcm: bytes) -> float:
 async def test_its_word_times_are_those_of_its_sound(server: RunningServer, pieces: Pieces) -> None:
     """Each has a time that a word takes, and sound in it, up to the end of the turn."""
     text = "The train leaves at nine. It stops for an hour."
-    for layout in ("streaming", "full_text"):
+
+    async def check(layout: Layout) -> None:
         async with RealtimeTTS(
             server.websocket_url,
             voice="ava",
@@ -259,3 +265,5 @@ async def test_its_word_times_are_those_of_its_sound(server: RunningServer, piec
             assert 30 < word.end_ms - word.start_ms < 1_200, word
             assert np.abs(sound[first:last]).max() > 0.02, word
         assert words[-1].end_ms > len(sound) / 24 - 400
+
+    await asyncio.gather(*map(check, LAYOUTS))

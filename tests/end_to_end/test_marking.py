@@ -22,7 +22,7 @@ TEXT = (
 async def test_what_the_demo_voice_says_on_a_telephone_is_found_to_be_synthetic(
     serve: Serve,
 ) -> None:
-    engine = EngineConfig(scheduler=SchedulerConfig(slots=2, utilisation=1_000))
+    engine = EngineConfig(scheduler=SchedulerConfig(slots=1, utilisation=1_000))
     async with serve(engine, ServerConfig(port=0, marking="watermark")) as server:
         async with RealtimeTTS(
             server.websocket_url,

@@ -43,9 +43,14 @@ def loudness(samples: np.ndarray, rate: int) -> np.ndarray:
 
 async def test_the_samples_are_those_of_the_native_protocol(server: RunningServer) -> None:
     options = {"voice": "ava", "seed": 11, "layout": "full_text"}  # a request is a whole text
-    async with RealtimeTTS(server.websocket_url, **options) as tts:  # type: ignore[arg-type]
-        native = b"".join([packet async for packet in tts.speak([TEXT])])
-    pcm, wav = await asyncio.gather(asked(server, "pcm"), asked(server, "wav", "ava"))
+
+    async def spoken() -> bytes:
+        async with RealtimeTTS(server.websocket_url, **options) as tts:  # type: ignore[arg-type]
+            return b"".join([packet async for packet in tts.speak([TEXT])])
+
+    native, pcm, wav = await asyncio.gather(
+        spoken(), asked(server, "pcm"), asked(server, "wav", "ava")
+    )
     assert pcm == native, "nova is ava"
     assert wav[44:] == native
 

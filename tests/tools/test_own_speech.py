@@ -21,7 +21,7 @@ from tools.demo_voice.codes import CodedShard
 from tools.demo_voice.crowd import Job
 from tools.demo_voice.judge import Judge
 from tools.demo_voice.own_speech import Shelf, Speaker, keep, texts
-from tools.demo_voice.settings import IM_START
+from tools.demo_voice.settings import IM_START, UNKNOWN, UNLEARNT
 from tools.demo_voice.speech import VOICE_NAMES
 from tools.demo_voice.utterance import Utterance, coded
 
@@ -90,7 +90,7 @@ def test_the_beginning_of_an_utterance_can_be_left_out(tmp_path: Path) -> None:
 def _check_learnt(utterance: Utterance, words: np.ndarray, phones: np.ndarray) -> None:
     """All frames of a text that was understood, and none of a sentence that was not, but for the
     pause around it."""
-    unlearnt = (phones == voice_data.UNLEARNT).all(1)
+    unlearnt = (phones == UNLEARNT).all(1)
     if GONE not in utterance.text:
         assert not unlearnt.any()
         return
@@ -143,7 +143,7 @@ def spoken_in_ten_frames(*more: str) -> Utterance:
 
 def _learnt(one: Utterance, right: list[bool]) -> list[int]:
     phones = coded([(one, right)]).phones
-    return np.flatnonzero((phones != voice_data.UNLEARNT).all(1)).tolist()
+    return np.flatnonzero((phones != UNLEARNT).all(1)).tolist()
 
 
 def _learn(held: CodedShard) -> None:
@@ -154,7 +154,7 @@ def _learn(held: CodedShard) -> None:
     rows = pool.pack(np.array([0, 1]), np.array([[0, 1], [1, 0]]), 192)
     batch = pool.batch(pool.plan(rows[:1]), 1, 192)
     assert (batch.phones == -1).all()
-    learnt = (held.phones[:, 0] != voice_data.UNLEARNT).sum()
+    learnt = (held.phones[:, 0] != UNLEARNT).sum()
     assert (batch.target >= 0).sum() == learnt + len(held.entries), "and the ends of speech"
     plan = voice_trainer.Plan(1.0, 1, 192, 16, 1e-3, 0.0, 60.0, 1.0, warm_up=1)
     trainer = voice_trainer.Trainer(plan, CPU, compiled=False, recorded=False)
@@ -165,8 +165,8 @@ def _learn(held: CodedShard) -> None:
 
 
 def test_the_end_of_a_sentence_that_was_not_understood_is_not_learnt() -> None:
-    labels = np.full((6, 4), voice_data.UNKNOWN, np.uint8)
-    labels[3:] = voice_data.UNLEARNT
+    labels = np.full((6, 4), UNKNOWN, np.uint8)
+    labels[3:] = UNLEARNT
     shard = CodedShard(
         codes=np.ones((6, 16), np.uint8),
         phones=labels,

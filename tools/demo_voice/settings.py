@@ -6,6 +6,10 @@ from dataclasses import dataclass
 
 CODEBOOKS = 16
 CODEBOOK_SIZE = 256
+PHONE_LABELS = 4
+"""Phones, and pitches, told per frame by the training-only heads."""
+UNKNOWN, UNLEARNT = 255, 254
+"""A phone that nobody knows, and one of a frame that nobody shall learn to say."""
 
 
 @dataclass(frozen=True, slots=True)

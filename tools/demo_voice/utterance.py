@@ -12,10 +12,8 @@ from tools.demo_voice.codec_trainer import FRAME_SAMPLES
 from tools.demo_voice.codes import CodedShard
 from tools.demo_voice.endings import ends_in_stop, frames_to_keep
 from tools.demo_voice.judge import Sentence
-from tools.demo_voice.settings import CODEBOOKS
+from tools.demo_voice.settings import CODEBOOKS, PHONE_LABELS, UNKNOWN, UNLEARNT
 from tools.demo_voice.student import Layout
-from tools.demo_voice.voice_data import UNKNOWN, UNLEARNT
-from tools.demo_voice.voice_model import PHONE_LABELS
 
 _PAUSE = 2
 """Frames of silence behind a sentence that ends in a stop, and before the next one."""

@@ -18,14 +18,12 @@ from tools.demo_voice import settings as ids
 from tools.demo_voice.codes import CodedShard
 from tools.demo_voice.layers import knows_bounds
 from tools.demo_voice.speech import VOICE_NAMES
-from tools.demo_voice.voice_model import PHONE_LABELS, Rows
+from tools.demo_voice.voice_model import Rows
 
 _NAMED, _UNNAMED = 9, 8
 """Positions before the text, with the language named or not."""
 _SHORTEST = 32
 """Positions; over a batch, utterances have several times as many on average."""
-UNKNOWN, UNLEARNT = 255, 254
-"""A phone that nobody knows, and one of a frame that nobody shall learn to say."""
 Row = list[tuple[int, int, int, int]]
 """Entries of a row: which, full-text layout or not, language named or not, positions."""
 
@@ -75,8 +73,8 @@ class VoicePool:
             return torch.zeros(size, *rest, dtype=dtype, device=device)
 
         self.codes = room(frames, ids.CODEBOOKS, dtype=torch.uint8)
-        self.phones = room(frames, PHONE_LABELS, dtype=torch.uint8)
-        self.pitch = room(frames, PHONE_LABELS, dtype=torch.float16)
+        self.phones = room(frames, ids.PHONE_LABELS, dtype=torch.uint8)
+        self.pitch = room(frames, ids.PHONE_LABELS, dtype=torch.float16)
         self.words = room(frames, dtype=torch.int16)
         self.tokens = room(frames // 2, dtype=torch.int16)
         self.token_words = room(frames // 2, dtype=torch.int16)
@@ -216,7 +214,7 @@ def _lay_out(
     now, known = pool.codes[at].long(), pool.phones[at].long()
     # The end of speech is learnt where the last frame is.
     last = (first_frame[of] + torch.minimum(frame, frames[of] - 1)).clamp(0, len(pool.codes) - 1)
-    learnt = in_frames & (pool.phones[last, 0] != UNLEARNT)
+    learnt = in_frames & (pool.phones[last, 0] != ids.UNLEARNT)
     spoken = learnt & (frame < frames[of])
 
     def spread(values: Tensor, fill: int) -> Tensor:
@@ -240,7 +238,7 @@ def _lay_out(
         ),
         target=spread(torch.where(spoken, now[:, 0], torch.where(learnt, ids.EOS, -1)), -1),
         others=spread(now[:, 1:], 0),
-        phones=where_spoken(known.masked_fill(known == UNKNOWN, -1)),
+        phones=where_spoken(known.masked_fill(known == ids.UNKNOWN, -1)),
         pitch=where_spoken(pool.pitch[at]),
         heard=where_spoken(pool.words[at]),
         seen=spread(torch.where(has_token, pool.token_words[token].long(), -1), -1),

@@ -17,6 +17,7 @@ from tools.demo_voice.phonetics import PHONES
 from tools.demo_voice.settings import (
     CODEBOOK_SIZE,
     CODEBOOKS,
+    PHONE_LABELS,
     TALKER_USED,
     TALKER_VOCAB,
     TEXT_VOCAB,
@@ -24,8 +25,6 @@ from tools.demo_voice.settings import (
     StackSize,
 )
 
-PHONE_LABELS = 4
-"""Phones, and pitches, told per frame by the training-only heads."""
 POINTER_LAYER = 3
 POINTER_HEADS = 2
 """Heads of this layer are taught to look at the word being spoken."""

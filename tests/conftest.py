@@ -124,12 +124,20 @@ def pytest_collection_finish() -> None:
     """uvicorn looks ten times a second whether it is to stop, and sleeps once more before it does.
     The tests start a thousand servers in their own process: these look a hundred times a second,
     and the page's files are read and compressed once for all of them.
+
+    Before `torch.testing` compares two tensors, it imports all of `torch.distributed`, in a second,
+    to see whether they are spread over several machines.
     """
-    server, app = (sys.modules.get(name) for name in ("uvicorn.server", "realtime_tts.server.app"))
+    server, app, comparison = map(
+        sys.modules.get,
+        ("uvicorn.server", "realtime_tts.server.app", "torch.testing._comparison"),
+    )
     if server is not None:
         server.__dict__["asyncio"] = _QuickAsyncio("asyncio")
     if app is not None:
         app.__dict__["_page_routes"] = cache(app.__dict__["_page_routes"])
+    if comparison is not None:
+        comparison.__dict__["_HAS_DTENSOR"] = False
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -15,6 +15,7 @@ from tests.engine.speaking import (
     SAMPLINGS,
     Utterance,
     lookups,
+    note,
     plan,
     same_speech,
     speak,
@@ -96,26 +97,25 @@ def test_a_clone_is_the_same_alone_and_among_others(
 def test_text_that_arrives_step_by_step_changes_nothing(voices: dict[str, Voice]) -> None:
     """A streaming prompt takes the text it needs; the rest comes one token before each frame."""
     ids = [(7 * index) % 200 for index in range(30)]
-    for name in voices:
-        each = captured(voices)
-        spec = UtteranceSpec(voice=name, seed=3)
-        whole = Utterance("whole", 0, ids, spec)
-        speak(each, [whole], steps=60)
-        pieces, fed = Utterance("pieces", 1, ids, spec), max(1, each.text_needed(spec))
-        each.open(pieces.id, spec)
-        each.append(pieces.id, ids[:fed])
-        pages = ScriptedPages(SLOTS, each.kv_cache)
-        for _ in range(FRAMES):
-            output = each.step(pages.added_to(plan(each, [pieces])))
-            pieces.codes.append(output.frames[pieces.id])
-            pieces.frames += 1
-            pieces.sounded += 1
-            each.append(pieces.id, ids[fed : fed + 1])
-            fed += 1
-            if fed == len(ids):
-                each.finish(pieces.id)
-        each.close(pieces.id)
-        assert pieces.codes == whole.codes, name
+    each = captured(voices)
+    specs = [UtteranceSpec(voice=name, seed=3) for name in voices]
+    whole = [Utterance(f"{spec.voice}", n, ids, spec) for n, spec in enumerate(specs)]
+    speak(each, whole, steps=60)
+    rows = [Utterance(f"{spec.voice}", 3 + n, ids, spec) for n, spec in enumerate(specs)]
+    fed = {row.id: max(1, each.text_needed(row.spec)) for row in rows}
+    for row in rows:
+        each.open(row.id, row.spec)
+        each.append(row.id, ids[: fed[row.id]])
+    pages = ScriptedPages(SLOTS, each.kv_cache)
+    for _ in range(FRAMES):
+        note(each, each.step(pages.added_to(plan(each, rows))), rows)
+        for row in (row for row in rows if row.end is None):
+            each.append(row.id, ids[fed[row.id] : fed[row.id] + 1])
+            fed[row.id] += 1
+            if fed[row.id] == len(ids):
+                each.finish(row.id)
+    for row, other in zip(rows, whole, strict=True):
+        assert row.codes == other.codes and len(row.codes) == FRAMES, row.id
 
 
 def test_the_prefix_of_a_voice_is_computed_once(voices: dict[str, Voice]) -> None:

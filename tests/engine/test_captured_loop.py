@@ -18,7 +18,7 @@ from tests.model.light import light_model
 from tests.waiting import SECONDS
 from tts_scheduler import Scheduler, SchedulerConfig, StepPlan
 
-FRAMES = 30
+FRAMES = 16
 TURNS = 6
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -85,8 +85,8 @@ def spoken(engine: CapturedEngine) -> tuple[dict[str, bytes], int]:
 
 
 def test_turns_wait_for_memory_and_none_is_lost() -> None:
-    plenty, many = spoken(engine(700))
-    little, few = spoken(engine(96))
+    plenty, many = spoken(engine(600))
+    little, few = spoken(engine(80))
     assert few < many
     assert {id: len(pcm) for id, pcm in plenty.items()} == dict.fromkeys(plenty, FRAMES * 3840)
     assert little == plenty

@@ -28,17 +28,19 @@ paged = partial(PagedKVCache, positions=256)
 
 
 @pytest.mark.parametrize(
-    "folder", [PARITY / "tiny-custom_voice", demo_voice.FOLDER], ids=["random", "demo voice"]
+    ("folder", "frames"),
+    [(PARITY / "tiny-custom_voice", 14), (demo_voice.FOLDER, 8)],
+    ids=["random", "demo voice"],
 )
 def test_pages_and_fused_operations_say_what_the_plain_modules_say(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, frames: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(captured_engine, "PagedKVCache", paged)
     load = load_model if folder == demo_voice.FOLDER else light_model
     model, tokenizer = load(folder), Qwen2Tokenizer.from_folder(folder)
-    one = TorchEngine(model, tokenizer, name="plain", slots=SLOTS, max_frames=14)
+    one = TorchEngine(model, tokenizer, name="plain", slots=SLOTS, max_frames=frames)
     other = CapturedEngine(
-        model, tokenizer, name="pages", slots=SLOTS, kv_positions=1600, max_frames=14
+        model, tokenizer, name="pages", slots=SLOTS, kv_positions=1600, max_frames=frames
     )
     other.steps.frame_step.sampling.fused = True
     told = []

@@ -58,7 +58,7 @@ def test_what_a_checkpoint_can_do_passes_front_and_engine(
 
 @pytest.mark.parametrize("captured", [False, True])
 def test_a_base_checkpoint_warms_up_without_any_voice(captured: bool) -> None:
-    steps = engine({}, captured=captured).warm_up(lambda what, done, total: None)
+    steps = engine({}, captured=captured, light=True).warm_up(lambda what, done, total: None)
     starts = [step.plan for step in steps if step.plan.prefills]
     layouts = (Layout.STREAMING, Layout.FULL_TEXT)
     begun = [(plan.rows, plan.prefills[0].layout) for plan in starts]

@@ -1,7 +1,4 @@
-"""Compiles every Triton kernel as the launchers ask for it, for GPUs that need not be there.
-
-python compile_all.py 80 90    # compute capabilities, without the dot; prints which and the kernel
-"""
+"""Compiles every Triton kernel as the launchers ask for it, for GPUs that need not be there."""
 
 from __future__ import annotations
 
@@ -77,10 +74,11 @@ def sampling(vocab: int) -> None:
     kernels.sample.triton(logits, ones, ones.int(), ones.bool(), torch.zeros(2, 16)[:, 3])
 
 
-if __name__ == "__main__":
+def main(*architectures: int) -> None:
+    """Compute capabilities, without the dot. Prints which and the kernel."""
     compile_instead_of_launching()
-    for architecture in sys.argv[1:]:
-        driver.set_active(NoDriver(int(architecture)))
+    for architecture in architectures:
+        driver.set_active(NoDriver(architecture))
         elementwise()
         attention(rows=1, length=16)  # split
         attention(rows=64, length=256)

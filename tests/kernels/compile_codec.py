@@ -1,8 +1,8 @@
 """Compiles what a call of the released codec launches, for an H200, on a machine without a GPU.
 
-Run as a program, because Triton's interpreter cannot be on: `compile_codec.py ROWS FRAMES`. The
-decoder runs on the meta device with every launch recorded instead of made. Prints a line for each
-kernel: its name, registers of a thread, and bytes of its stack, where registers are spilled to.
+Runs in a process of its own, because Triton's interpreter cannot be on. The decoder runs on the
+meta device with every launch recorded instead of made. Prints a line for each kernel: its name,
+registers of a thread, and bytes of its stack, where registers are spilled to.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -81,7 +82,16 @@ def registers(cubin: bytes) -> tuple[int, int]:
     return int(used[1]), int(used[2])
 
 
+def spare_the_tracer() -> None:
+    """torch imports its tracer, in two seconds, to say that operations on the meta device are not
+    to be traced. Here nothing is."""
+    tracer: Any = ModuleType("torch._dynamo")
+    tracer.disable = lambda function, *_, **__: function
+    sys.modules[tracer.__name__] = torch._dynamo = tracer
+
+
 def main(rows: int, frames: int) -> None:
+    spare_the_tracer()
     JITFunction.__getitem__ = record
     Kernel.__call__ = lambda self, *args, **named: self.triton(*args, **named)  # type: ignore[method-assign]
     meta = torch.device("meta")
@@ -100,7 +110,3 @@ def main(rows: int, frames: int) -> None:
             target = GPUTarget("cuda", _ARCHITECTURE, 32)
             made = triton.compile(ASTSource(kernel, *description), target, options)
             print(kernel.__name__, *registers(made.asm["cubin"]))  # noqa: T201
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))

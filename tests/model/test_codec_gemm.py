@@ -107,11 +107,15 @@ def test_frames_in_any_pieces_give_the_samples_of_the_cpus_codec(
     assert state.frames[:3].tolist() == [FRAMES, 0, FRAMES]
 
 
+@pytest.mark.parametrize("direct_channels", [0, 192])
 def test_it_decodes_like_the_official_causal_pass(
-    codec: GemmCodecDecoder, device: torch.device, parity: Path
+    direct_channels: int, model: SpeechModel, device: torch.device, parity: Path
 ) -> None:
+    """All 26 seconds, in both forms that a block can have; the mixed ones are compared with the
+    CPU's codec above."""
     with np.load(parity / "tiny-custom_voice.npz") as stored:
         codes, samples = stored["codec/codes"], stored["codec/wav_full"]
+    codec = decoder(model, device, direct_channels=direct_channels)
     given = torch.from_numpy(codes).long()[None].to(device)
     found = in_pieces(codec, given, [0], codec.new_slot_state(1), [8, 4, 2, 1])
     np.testing.assert_allclose(found[0].cpu().numpy(), samples, atol=1e-4, rtol=0)

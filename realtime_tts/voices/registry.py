@@ -35,12 +35,8 @@ log = logging.getLogger(__name__)
 
 def default_folder() -> Path:
     """Return the default folder of voices, in the user's data folder. Creates nothing."""
-    base = os.environ.get("XDG_DATA_HOME")
-    if base:
-        return Path(base) / "realtime-tts" / "voices"
-    if os.name == "nt" and os.environ.get("LOCALAPPDATA"):
-        return Path(os.environ["LOCALAPPDATA"]) / "realtime-tts" / "voices"
-    return Path.home() / ".local" / "share" / "realtime-tts" / "voices"
+    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(base, "realtime-tts", "voices")
 
 
 class Registry:

@@ -81,13 +81,13 @@ async def _served(
     use: Callable[[str], Awaitable[int]],
 ) -> int:
     from realtime_tts.engine.links import make_links
-    from realtime_tts.engine.load import tokenizer_loaders
+    from realtime_tts.engine.load import tokenizer_loaders, voice_library
     from realtime_tts.metrics import Metrics
     from realtime_tts.server.run import make_front, running_front
 
     metrics = Metrics()
     link, loaders = make_links(engines, metrics, progress.update), tokenizer_loaders(engines)
-    front = make_front(config, link, loaders, metrics, serve.voice_library(engines))
+    front = make_front(config, link, loaders, metrics, voice_library(engines))
     status: int = ExitStatus.INTERRUPTED
     try:
         async with running_front(front, wait_ready=False) as server:

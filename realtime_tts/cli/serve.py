@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from realtime_tts.engine.devices import Choice
     from realtime_tts.engine.link import EngineLink
     from realtime_tts.engine.settings import EngineConfig
-    from realtime_tts.voices.library import VoiceLibrary
 
 __all__ = [
     "add_arguments",
@@ -50,7 +49,6 @@ __all__ = [
     "engine_configs",
     "run",
     "server_config",
-    "voice_library",
 ]
 
 
@@ -109,7 +107,7 @@ def _serve(
             config, engines, fronts, metrics, progress.update, on_ready=greet, source=source
         )
     from realtime_tts.engine.links import make_links
-    from realtime_tts.engine.load import tokenizer_loaders
+    from realtime_tts.engine.load import tokenizer_loaders, voice_library
     from realtime_tts.server.run import serve
 
     links: list[EngineLink] = []
@@ -135,16 +133,6 @@ def _serve(
         source=source,
         loading=lambda: stage,
     )
-
-
-def voice_library(engines: Sequence[EngineConfig]) -> VoiceLibrary | None:
-    """Return the registered voices that these engines share; None if they have none."""
-    from realtime_tts.engine.load import voice_maker_loader
-    from realtime_tts.voices.library import VoiceLibrary
-
-    if engines[0].voices_dir is None:
-        return None
-    return VoiceLibrary(engines[0].voices_dir, voice_maker_loader(*engines))
 
 
 def _start_log(

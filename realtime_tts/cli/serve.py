@@ -23,7 +23,6 @@ from realtime_tts.cli.serve_arguments import add_arguments
 from realtime_tts.cli.serve_engine import (
     chosen_lines,
     device_choice,
-    engine_config,
     engine_configs,
     front_count,
     log_reasons,
@@ -42,14 +41,7 @@ if TYPE_CHECKING:
     from realtime_tts.engine.link import EngineLink
     from realtime_tts.engine.settings import EngineConfig
 
-__all__ = [
-    "add_arguments",
-    "checkpoint_folders",
-    "engine_config",
-    "engine_configs",
-    "run",
-    "server_config",
-]
+__all__ = ["add_arguments", "run"]
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import resource
 import secrets
 import shlex
 import signal
@@ -171,16 +172,13 @@ def keep_through_reloads() -> None:
     """Until the server handles SIGHUP, let it end nothing. A change that it tells of is seen
     anyway, by the time of the file. On a terminal it means that the terminal has gone."""
     if not sys.stderr.isatty():
-        with contextlib.suppress(AttributeError):  # no such signal there
-            signal.signal(signal.SIGHUP, lambda *_: None)
+        signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 def allow_open_files() -> None:
     """Raise the soft limit on open files to the hard one: a session is a file, and shells allow
     1,024, which the sessions of a large GPU exceed."""
-    with contextlib.suppress(ImportError, OSError, ValueError):  # a system without such limits
-        import resource
-
+    with contextlib.suppress(OSError, ValueError):  # macOS has another limit, too
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 

@@ -138,13 +138,9 @@ class Metrics:
         )
 
     def _socket_metrics(self) -> None:
-        self.sessions = Gauge(
-            "tts_sessions", "Open sessions, and streams of other APIs.", registry=self.registry
-        )
-        self.open_turns = Gauge(
-            "tts_open_turns",
-            "Turns begun and not done, queued ones included.",
-            registry=self.registry,
+        self.sessions = self._gauge("tts_sessions", "Open sessions, and streams of other APIs.")
+        self.open_turns = self._gauge(
+            "tts_open_turns", "Turns begun and not done, queued ones included."
         )
         self.socket_aborts = self._counter(
             "tts_socket_aborts_total", "Sockets given up, by reason.", ["reason"]
@@ -187,13 +183,12 @@ class Metrics:
             "tts_capacity_turns": ("Turns that fit, as measured.", lambda: status().capacity),
         }
         for name, (text, value) in gauges.items():
-            Gauge(name, text, registry=self.registry).set_function(value)
+            self._gauge(name, text).set_function(value)
 
     def watch_fronts(self, fronts: Callable[[], float]) -> Counter:
         """Show how many of several fronts take sockets. Return the counter of those that have ended
         and are started again."""
-        gauge = Gauge("tts_fronts", "Front processes that take sockets.", registry=self.registry)
-        gauge.set_function(fronts)
+        self._gauge("tts_fronts", "Front processes that take sockets.").set_function(fronts)
         return self._counter(
             "tts_front_restarts_total", "Front processes that ended and were started again."
         )
@@ -201,18 +196,16 @@ class Metrics:
     def show_reloads(self) -> tuple[Gauge, Gauge]:
         """Show when settings were last reloaded, and whether the last try succeeded. Return both
         gauges, to be set to a Unix time, and to 1 or 0."""
-        time = Gauge(
-            "tts_config_last_reload_success_timestamp_seconds",
-            "When the settings were taken over the last time.",
-            unit="seconds",
-            registry=self.registry,
+        return (
+            self._gauge(
+                "tts_config_last_reload_success_timestamp_seconds",
+                "When the settings were taken over the last time.",
+            ),
+            self._gauge(
+                "tts_config_last_reload_successful",
+                "Whether the last try to take settings over succeeded.",
+            ),
         )
-        success = Gauge(
-            "tts_config_last_reload_successful",
-            "Whether the last try to take settings over succeeded.",
-            registry=self.registry,
-        )
-        return time, success
 
     def describe_engine(self, infos: Iterable[EngineInfo]) -> None:
         """Show what each engine computes with."""
@@ -228,6 +221,10 @@ class Metrics:
     def _counter(self, name: str, text: str, labels: list[str] | None = None) -> Counter:
         unit = "seconds" if name.endswith("_seconds_total") else ""
         return Counter(name, text, labels or [], unit=unit, registry=self.registry)
+
+    def _gauge(self, name: str, text: str) -> Gauge:
+        unit = "seconds" if name.endswith("_seconds") else ""
+        return Gauge(name, text, unit=unit, registry=self.registry)
 
     def _histogram(self, name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
         return Histogram(name, text, buckets=buckets, unit="seconds", registry=self.registry)

@@ -16,12 +16,8 @@ class BadForm(ValueError):
     """The body is not a form; the message says why."""
 
 
-def read_form(body: bytes, content_type: str, put: Put, *, most_bytes: int) -> None:
-    """Pass each field of a form to `put`. `most_bytes`: of files that are kept in memory.
-
-    Raises BadForm. A hostile form costs seconds of Python.
-    """
-
+def read_form(body: bytes, content_type: str, put: Put) -> None:
+    """Pass each field of a form to `put`. Raises BadForm. A hostile one costs seconds of Python."""
     kind, options = parse_options_header(content_type.encode("latin-1", "replace"))
     if kind != b"multipart/form-data":
         raise BadForm(f"expected a form as multipart/form-data, got {content_type[:80]!r}")
@@ -43,7 +39,7 @@ def read_form(body: bytes, content_type: str, put: Put, *, most_bytes: int) -> N
         nonlocal whole
         whole = True
 
-    config = {"MAX_MEMORY_FILE_SIZE": most_bytes}
+    config = {"MAX_MEMORY_FILE_SIZE": len(body)}  # no file of it is written to the disk
     try:
         parser = FormParser(
             "multipart/form-data", on_field, on_file, on_end, boundary=boundary, config=config

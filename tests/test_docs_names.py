@@ -62,7 +62,7 @@ def test_variables_that_the_code_reads_are_listed() -> None:
     page = (ROOT / "docs" / "configuration.md").read_text("utf-8")
     read = set(re.findall(r'environ(?:\.get\(|\[)"(\w+)"', SOURCE))
     read |= set(re.findall(r'^\w+_VARIABLE = "(\w+)"', SOURCE, re.MULTILINE))
-    ours = read - {"COMP_LINE", "LOCALAPPDATA", "TRITON_INTERPRET"}  # shells, Windows, tests
+    ours = read - {"COMP_LINE", "TRITON_INTERPRET"}  # shells, tests
     assert {"HF_HOME", "REALTIME_TTS_URL", "REALTIME_TTS_COMMIT"} <= ours
     assert {name for name in ours if f"`{name}`" not in page} == set()
 

@@ -54,19 +54,19 @@ def commit() -> str:
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return os.environ.get(COMMIT_VARIABLE, "")
-    head = _git(root, "rev-parse", "--short=12", "HEAD")
+    git = "git", "-C", str(root)
+    head = _printed(*git, "rev-parse", "--short=12", "HEAD")
     if not head:
         return ""
-    return head + ("+" if _git(root, "status", "--porcelain", "--untracked-files=no") else "")
+    return head + ("+" if _printed(*git, "status", "--porcelain", "--untracked-files=no") else "")
 
 
-def _git(root: Path, *arguments: str) -> str:
+def _printed(*command: str) -> str:
+    """Return what a program prints; nothing if it is not here, fails or hangs."""
     try:
-        done = subprocess.run(
-            ["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=10
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
-        return ""  # no git here: the result says so by an empty commit
+        return ""
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
@@ -94,12 +94,7 @@ def gpus() -> tuple[Gpu, ...]:
 
     Takes some tens of milliseconds.
     """
-    command = ["nvidia-smi", _QUERY, "--format=csv,noheader,nounits"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10)
-    except (OSError, subprocess.TimeoutExpired):
-        return ()
-    return parse(done.stdout) if done.returncode == 0 else ()
+    return parse(_printed("nvidia-smi", _QUERY, "--format=csv,noheader,nounits"))
 
 
 def parse(text: str) -> tuple[Gpu, ...]:

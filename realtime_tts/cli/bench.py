@@ -164,11 +164,12 @@ def _engine(
 ) -> contextlib.AbstractAsyncContextManager[Target]:
     """Make an engine in this process, as `serve` with these flags would have it."""
     from realtime_tts.bench.in_process import engine_target
-    from realtime_tts.cli import serve
+    from realtime_tts.cli import serve_arguments
+    from realtime_tts.cli.serve_engine import engine_config
 
     parser = argparse.ArgumentParser(prog="realtime-tts bench --in-process")
-    serve.add_arguments(parser)
-    return engine_target(serve.engine_config(parser.parse_args(flags)), options)
+    serve_arguments.add_arguments(parser)
+    return engine_target(engine_config(parser.parse_args(flags)), options)
 
 
 @contextlib.contextmanager

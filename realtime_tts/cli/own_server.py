@@ -18,6 +18,7 @@ from rich.console import Console
 from realtime_tts.cli import serve
 from realtime_tts.cli.failures import ExitStatus, explain
 from realtime_tts.cli.progress import LoadingProgress
+from realtime_tts.cli.serve_engine import engine_configs
 from realtime_tts.errors import ConfigError
 from realtime_tts.memory_limits import check_memory_limits
 
@@ -53,7 +54,7 @@ def with_own_server(flags: Sequence[str], console: Console, use: Use) -> int:
     arguments = _arguments(flags)
     with LoadingProgress(console) as progress, _log(arguments, progress.log):
         check_memory_limits(serve.checkpoint_folders(arguments))  # before what is large is imported
-        engines = serve.engine_configs(arguments)
+        engines = engine_configs(arguments)
         key = secrets.token_hex(16)
         config = serve.server_config(arguments, terminal=True)
         config = replace(config, port=0, api_keys=(key,))
@@ -81,13 +82,13 @@ async def _served(
     use: Callable[[str], Awaitable[int]],
 ) -> int:
     from realtime_tts.engine.links import make_links
-    from realtime_tts.engine.load import tokenizer_loaders
+    from realtime_tts.engine.load import tokenizer_loaders, voice_library
     from realtime_tts.metrics import Metrics
     from realtime_tts.server.run import make_front, running_front
 
     metrics = Metrics()
     link, loaders = make_links(engines, metrics, progress.update), tokenizer_loaders(engines)
-    front = make_front(config, link, loaders, metrics, serve.voice_library(engines))
+    front = make_front(config, link, loaders, metrics, voice_library(engines))
     status: int = ExitStatus.INTERRUPTED
     try:
         async with running_front(front, wait_ready=False) as server:

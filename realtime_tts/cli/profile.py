@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from realtime_tts.cli import serve_arguments
 from realtime_tts.cli.failures import ExitStatus, check_writable
-from realtime_tts.cli.serve_arguments import add_computing_arguments
 from realtime_tts.cli.session_arguments import numbers, shown_command
 from realtime_tts.errors import ConfigError
 
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
     parser.add_argument("--model", help="as for `serve` (default: demo)")
     parser.add_argument("--device", default="auto", help="as for `serve` (default: auto)")
-    add_computing_arguments(parser)
+    serve_arguments.add_computing_arguments(parser)
     parser.add_argument("--rows", default="1,2,4,8", help="utterances at once (default: 1,2,4,8)")
     parser.add_argument(
         "--context", type=int, default=128, help="positions before the first frame (default: 128)"
@@ -70,7 +70,7 @@ def rows_of(text: str) -> list[int]:
 
 def profile_config(arguments: argparse.Namespace, rows: Sequence[int]) -> EngineConfig:
     """Return the engine to measure, as `serve` would load it. Raises ConfigError."""
-    from realtime_tts.cli import serve
+    from realtime_tts.cli.serve_engine import engine_config
     from realtime_tts.profiler.stages import frames_needed
 
     models = None if arguments.model is None else [arguments.model]
@@ -79,8 +79,8 @@ def profile_config(arguments: argparse.Namespace, rows: Sequence[int]) -> Engine
     if arguments.random_weights is not None:
         flags += ["--max-frames", str(frames_needed(arguments.repeat))]
     parser = argparse.ArgumentParser(prog="realtime-tts profile")
-    serve.add_arguments(parser)
-    return serve.engine_config(parser.parse_args(flags, given))
+    serve_arguments.add_arguments(parser)
+    return engine_config(parser.parse_args(flags, given))
 
 
 def _measure(

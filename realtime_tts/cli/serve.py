@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import resource
 import secrets
 import shlex
 import signal
@@ -23,7 +24,6 @@ from realtime_tts.cli.serve_arguments import add_arguments
 from realtime_tts.cli.serve_engine import (
     chosen_lines,
     device_choice,
-    engine_config,
     engine_configs,
     front_count,
     log_reasons,
@@ -41,17 +41,8 @@ if TYPE_CHECKING:
     from realtime_tts.engine.devices import Choice
     from realtime_tts.engine.link import EngineLink
     from realtime_tts.engine.settings import EngineConfig
-    from realtime_tts.voices.library import VoiceLibrary
 
-__all__ = [
-    "add_arguments",
-    "checkpoint_folders",
-    "engine_config",
-    "engine_configs",
-    "run",
-    "server_config",
-    "voice_library",
-]
+__all__ = ["add_arguments", "run"]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -109,7 +100,7 @@ def _serve(
             config, engines, fronts, metrics, progress.update, on_ready=greet, source=source
         )
     from realtime_tts.engine.links import make_links
-    from realtime_tts.engine.load import tokenizer_loaders
+    from realtime_tts.engine.load import tokenizer_loaders, voice_library
     from realtime_tts.server.run import serve
 
     links: list[EngineLink] = []
@@ -135,16 +126,6 @@ def _serve(
         source=source,
         loading=lambda: stage,
     )
-
-
-def voice_library(engines: Sequence[EngineConfig]) -> VoiceLibrary | None:
-    """Return the registered voices that these engines share; None if they have none."""
-    from realtime_tts.engine.load import voice_maker_loader
-    from realtime_tts.voices.library import VoiceLibrary
-
-    if engines[0].voices_dir is None:
-        return None
-    return VoiceLibrary(engines[0].voices_dir, voice_maker_loader(*engines))
 
 
 def _start_log(
@@ -191,16 +172,13 @@ def keep_through_reloads() -> None:
     """Until the server handles SIGHUP, let it end nothing. A change that it tells of is seen
     anyway, by the time of the file. On a terminal it means that the terminal has gone."""
     if not sys.stderr.isatty():
-        with contextlib.suppress(AttributeError):  # no such signal there
-            signal.signal(signal.SIGHUP, lambda *_: None)
+        signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 def allow_open_files() -> None:
     """Raise the soft limit on open files to the hard one: a session is a file, and shells allow
     1,024, which the sessions of a large GPU exceed."""
-    with contextlib.suppress(ImportError, OSError, ValueError):  # a system without such limits
-        import resource
-
+    with contextlib.suppress(OSError, ValueError):  # macOS has another limit, too
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 

@@ -146,12 +146,10 @@ async def following(
 
     loop = asyncio.get_running_loop()
     task = asyncio.create_task(follower.run(), name="configuration")
-    with contextlib.suppress(NotImplementedError, AttributeError):  # no such signal there
-        loop.add_signal_handler(signal.SIGHUP, hung_up)
+    loop.add_signal_handler(signal.SIGHUP, hung_up)
     try:
         yield
     finally:
-        with contextlib.suppress(NotImplementedError, AttributeError):
-            loop.remove_signal_handler(signal.SIGHUP)
+        loop.remove_signal_handler(signal.SIGHUP)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

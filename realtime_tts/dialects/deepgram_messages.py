@@ -17,6 +17,7 @@ from realtime_tts.audio.formats import audio_format
 from realtime_tts.dialects.api import Api, Refusal
 from realtime_tts.dialects.catalogue import our_language, our_model, own_voice
 from realtime_tts.dialects.fields import AskedSpeed, number_in
+from realtime_tts.dialects.fields import text_of as text_in
 from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
@@ -85,9 +86,7 @@ def http_wanted(query: Mapping[str, str], front: Front, account: Account) -> Wan
 
 def text_of(message: Mapping[str, Any], limits: Limits) -> str:
     """Return the text to speak. Raises RequestError, and TooLarge, which has a code of its own."""
-    text, most = message.get("text"), limits.max_text_chars
-    if not isinstance(text, str):
-        raise RequestError("`text`, the text to speak, must be a string")
+    text, most = text_in(message.get("text")), limits.max_text_chars
     if len(text) > most:
         raise TooLarge(f"`text` must have at most {most} characters, it has {len(text)}")
     return text

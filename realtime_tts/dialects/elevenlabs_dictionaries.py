@@ -26,7 +26,6 @@ from realtime_tts.lexicons.errors import LexiconError
 from realtime_tts.lexicons.file import Entry
 from realtime_tts.lexicons.folder import LexiconFolder, Version
 from realtime_tts.lexicons.pls import NO_PHONEMES, read_pls, write_pls
-from realtime_tts.lexicons.request import MAX_BODY_BYTES
 from realtime_tts.multipart import BadForm, read_form
 from realtime_tts.server.endpoints import object_in
 from realtime_tts.server.front import Front
@@ -105,7 +104,7 @@ def _form(body: bytes, content_type: str) -> dict[str, bytes]:
         fields.setdefault(name, value)
 
     try:
-        read_form(body, content_type, put, most_bytes=MAX_BODY_BYTES)
+        read_form(body, content_type, put)
     except BadForm as error:
         raise RequestError(str(error)) from None
     return fields

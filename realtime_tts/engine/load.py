@@ -21,8 +21,10 @@ from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import CheckpointError
 from realtime_tts.text.tokenizer import LoadTokenizer, Qwen2Tokenizer
 from realtime_tts.voices.audio import Recording
+from realtime_tts.voices.encoding import WorkerLimits
 from realtime_tts.voices.file import write_voice
 from realtime_tts.voices.form import NewVoice
+from realtime_tts.voices.library import VoiceLibrary
 from realtime_tts.voices.maker import SILENCE_SECONDS, VoiceMaker, load_fake
 from realtime_tts.voices.stored import open_registry
 
@@ -94,6 +96,16 @@ def voice_maker_loader(*configs: EngineConfig) -> Callable[[], VoiceMaker]:
     if configs[0].kind == "fake":
         return load_fake
     return partial(load_voice_maker, *(config.checkpoint for config in configs))
+
+
+def voice_library(engines: Sequence[EngineConfig], fronts: int = 1) -> VoiceLibrary | None:
+    """Return the registered voices that these engines share; None if they have none. Each of
+    several `fronts` takes its share of the recordings at once."""
+    folder = engines[0].voices_dir
+    if folder is None:
+        return None
+    limits = WorkerLimits(places=max(1, WorkerLimits().places // fronts))
+    return VoiceLibrary(folder, voice_maker_loader(*engines), limits)
 
 
 if TYPE_CHECKING:

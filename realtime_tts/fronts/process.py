@@ -19,7 +19,7 @@ from realtime_tts.engine.addresses import Addresses
 from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.engine.link import EngineStatus
 from realtime_tts.engine.links import shared_links
-from realtime_tts.engine.load import tokenizer_loaders, voice_maker_loader
+from realtime_tts.engine.load import tokenizer_loaders, voice_library
 from realtime_tts.errors import ConfigError
 from realtime_tts.fronts import wire
 from realtime_tts.fronts.acceptor import SocketLost, received
@@ -32,8 +32,6 @@ from realtime_tts.server.lifecycle import ACCEPTED_AT_ONCE
 from realtime_tts.server.occupancy import Occupancy
 from realtime_tts.server.run import make_front, server_for
 from realtime_tts.server.tokens import UsedByAll
-from realtime_tts.voices.encoding import WorkerLimits
-from realtime_tts.voices.library import VoiceLibrary
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +67,7 @@ class FrontProcess:
         self._pages = Asks[Parent, Page]()
         tokenizers = tokenizer_loaders(spec.engines)
         self._metrics = FrontMetrics()
-        voices = _voices(spec)
+        voices = voice_library(spec.engines, spec.fronts)
         config = share_of_addresses(spec.config, spec.fronts)
         self._front = make_front(
             config, link, tokenizers, self._metrics, voices, self._row, spec.number
@@ -204,15 +202,6 @@ def share_of_addresses(config: ServerConfig, fronts: int) -> ServerConfig:
             sockets_without_key=-(-whole.sockets_without_key // fronts),
         ),
     )
-
-
-def _voices(spec: wire.FrontSpec) -> VoiceLibrary | None:
-    """Make the library of voices, with this front's share of the recordings at once."""
-    folder = spec.engines[0].voices_dir
-    if folder is None:
-        return None
-    limits = WorkerLimits(places=max(1, WorkerLimits().places // spec.fronts))
-    return VoiceLibrary(folder, voice_maker_loader(*spec.engines), limits)
 
 
 def main(parent: Parent) -> int:

@@ -168,8 +168,10 @@ class Supervisor:
         status = self._link.status()
         info = self._link.info if self._complete else None
         limits = self._spec.config.limits
-        return Load.of(
-            status,
+        return Load(
+            capacity=status.capacity,
+            active=status.active,
+            queued=status.queued,
             sessions=self._occupancy.sessions,
             max_sessions=limits.sessions_for(0 if info is None else info.slots),
             ready=self._complete and status.ready and bool(self._listening),

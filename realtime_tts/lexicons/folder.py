@@ -18,6 +18,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
+from realtime_tts.configuration.stamps import Stamp, stamp
 from realtime_tts.lexicons.errors import (
     CannotStore,
     LexiconError,
@@ -61,7 +62,7 @@ class Version:
     name: str
     number: int
     path: Path
-    identity: tuple[int, int, int]
+    identity: Stamp
 
     @property
     def ref(self) -> str:
@@ -247,11 +248,6 @@ def readable(version: Version) -> Iterator[None]:
 
 def _version(entry: os.DirEntry[str]) -> Version | None:
     match = _FILE.fullmatch(entry.name)
-    if match is None:
+    if match is None or (identity := stamp(entry)) is None:  # removed since it was listed
         return None
-    try:
-        details = entry.stat()
-    except OSError:
-        return None  # removed since the folder was listed
-    identity = (details.st_ino, details.st_mtime_ns, details.st_size)
     return Version(match["name"], int(match["number"]), Path(entry.path), identity)

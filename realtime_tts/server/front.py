@@ -157,8 +157,11 @@ class Front:
 
     def load(self) -> Load:
         """Return how full the server is, all its fronts together."""
-        return Load.of(
-            self.engine.status,
+        status = self.engine.status
+        return Load(
+            capacity=status.capacity,
+            active=status.active,
+            queued=status.queued,
             sessions=self._taken,
             max_sessions=self.max_sessions,
             ready=self.engine.not_ready() is None,

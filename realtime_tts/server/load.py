@@ -12,7 +12,6 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from realtime_tts.engine.link import EngineStatus
 from realtime_tts.version import __version__
 
 _Capacity = Annotated[
@@ -42,29 +41,6 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     draining: _Draining
     model: _Model
     version: str = __version__
-
-    @classmethod
-    def of(
-        cls,
-        engine: EngineStatus,
-        *,
-        sessions: int,
-        max_sessions: int,
-        ready: bool,
-        draining: bool,
-        model: str | None,
-    ) -> Load:
-        """Combine what the engine and the front report."""
-        return cls(
-            capacity=engine.capacity,
-            active=engine.active,
-            queued=engine.queued,
-            sessions=sessions,
-            max_sessions=max_sessions,
-            ready=ready,
-            draining=draining,
-            model=model,
-        )
 
     @property
     def free_turns(self) -> int:

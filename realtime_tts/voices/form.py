@@ -90,7 +90,7 @@ def _collect(body: bytes, content_type: str, fields: dict[str, bytes]) -> None:
         fields[name] = value
 
     try:
-        read_form(body, content_type, put, most_bytes=MAX_BODY_BYTES)
+        read_form(body, content_type, put)
     except BadForm as error:
         raise BadVoiceRequest(str(error)) from None
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from realtime_tts.configuration.stamps import Stamp, stamp
 from realtime_tts.logs import event
 from realtime_tts.shared_folder import Listing, discard, link, unfinished_in
 from realtime_tts.voices.errors import CannotStore, UnknownVoice, VoiceExists, not_written
@@ -31,17 +32,11 @@ from realtime_tts.voices.file import (
 
 log = logging.getLogger(__name__)
 
-_Identity = tuple[int, int, int]
-
 
 def default_folder() -> Path:
     """Return the default folder of voices, in the user's data folder. Creates nothing."""
-    base = os.environ.get("XDG_DATA_HOME")
-    if base:
-        return Path(base) / "realtime-tts" / "voices"
-    if os.name == "nt" and os.environ.get("LOCALAPPDATA"):
-        return Path(os.environ["LOCALAPPDATA"]) / "realtime-tts" / "voices"
-    return Path.home() / ".local" / "share" / "realtime-tts" / "voices"
+    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(base, "realtime-tts", "voices")
 
 
 class Registry:
@@ -51,7 +46,7 @@ class Registry:
         self.folder = Path(folder)
         self._lock = threading.Lock()
         self._index: dict[str, VoiceRecord] = {}
-        self._seen: dict[str, tuple[_Identity, VoiceRecord | None]] = {}
+        self._seen: dict[str, tuple[Stamp, VoiceRecord | None]] = {}
         self._listing = Listing(self.folder, self._unreadable)
 
     def voices(self) -> list[VoiceRecord]:
@@ -179,12 +174,9 @@ class Registry:
         """Return the index, and whether it has all files; if not, the next look-up tries again."""
         whole = True
         index: dict[str, VoiceRecord] = {}
-        seen: dict[str, tuple[_Identity, VoiceRecord | None]] = {}
+        seen: dict[str, tuple[Stamp, VoiceRecord | None]] = {}
         for entry in sorted(entries, key=lambda entry: entry.name):
-            try:
-                details = entry.stat()
-                identity = (details.st_ino, details.st_mtime_ns, details.st_size)
-            except OSError:
+            if (identity := stamp(entry)) is None:
                 continue  # removed since the folder was listed
             known = self._seen.get(entry.name)
             if known is not None and known[0] == identity:

@@ -57,10 +57,9 @@ def check_location(where: str) -> None:
 
 def cache_folder(url: str) -> Path:
     """Return the folder of this machine's copies of the voices at `url`. Creates nothing."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    caches = Path(base) if base else Path.home() / ".cache"
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     digest = hashlib.sha256(url.rstrip("/").encode()).hexdigest()[:32]
-    return caches / "realtime-tts" / "voices" / digest
+    return Path(base, "realtime-tts", "voices", digest)
 
 
 class StoredRegistry(Registry):

@@ -22,7 +22,8 @@ from rich.console import Console
 
 from realtime_tts.cli import command_parser, main
 from realtime_tts.cli.reachable import EVERYWHERE, addresses_for_others
-from realtime_tts.cli.serve import engine_config, engine_configs, server_config, welcome
+from realtime_tts.cli.serve import server_config, welcome
+from realtime_tts.cli.serve_engine import engine_config, engine_configs
 from realtime_tts.cli.serve_settings import Sources
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.settings import EngineConfig

@@ -72,8 +72,8 @@ _ABBREVIATIONS = (
             Kind.YEAR: "c circa",
             Kind.COMPASS: "N North|S South|E East|W West",
         },
-        bare="UTC- UTC− GMT- Rs Apt Ave Blvd Hwy Ln Pkwy Rd Mr Mrs Jr Mt vs approx Mon Tue Tues Wed"
-        " Thu Thur Thurs Fri N S E W",
+        bare="UTC- UTC− GMT- ext Rs Apt Ave Blvd Hwy Ln Pkwy Rd Mr Mrs Jr Mt vs approx Mon Tue Tues"
+        " Wed Thu Thur Thurs Fri N S E W",
     )
     | {
         "St": Abbreviation("Saint", Kind.PLACE, "Street", bare=True),

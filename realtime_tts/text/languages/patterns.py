@@ -50,7 +50,8 @@ class Patterns:
         self._times(language)
         self._dates(language)
         self.glued = re.compile(language.glued or _NEVER)
-        abroad = r"\+\d{1,3}(?: ?\(0\))?(?:[ .-]?\(?\d{2,4}\)?){2,5}"
+        area = r"(?: ?\(0\)(?:\d(?!\d))?|(?<=\d\d)[ .-]\(?\d\)?(?!\d))?"  # (0), or a single digit
+        abroad = rf"\+\d{{1,3}}{area}(?:[ .-]?\(?\d{{2,4}}\)?){{2,5}}"
         self.phone = re.compile(rf"(?:{language.phones or _NEVER}|{abroad})(?!\w)")
 
     def _quantities(self, language: Language) -> None:
@@ -117,8 +118,9 @@ class Patterns:
         )
         self.month_year = re.compile(rf"(?P<month>{months})(?!\w)\.? (?P<year>\d{{4}})(?!:?\d)")
         self.month_days = re.compile(
-            rf"(?P<month>{months})(?!\w)\.? (?P<one>\d{{1,2}})[{DASHES}](?P<two>\d{{1,2}})"
-            r"(?![\w/-])(?:,? (?P<year>\d{4})(?!:?\d))?"
+            rf"(?P<month>{months})(?!\w)\.? (?P<one>\d{{1,2}}){ordinal}(?:[{DASHES}]| [-–] )"
+            rf"(?P<two>\d{{1,2}}){ordinal}(?![\w/:%-]|[.,]\d| ?[AaPp]\.?[Mm])"
+            r"(?:,? (?P<year>\d{4})(?!:?\d))?"
         )
         self.month_day = re.compile(
             rf"(?P<month>{months})(?!\w)\.? (?P<day>\d{{1,2}}){ordinal}(?![\d:%/]|[.,]\d)"

@@ -16,6 +16,11 @@ MONTH = (
     r"|week of|airs|airing|starts|starting|opens|closes|expires|ends|released)"
     r"|(?:Mon|Tue(?:s)?|Wed(?:nes)?|Thu(?:rs?)?|Fri|Sat(?:ur)?|Sun)(?:day)?\.?,?))\s\Z"
 )
+CARD_EXPIRES = (
+    r"\b(?:(?i:exp(?:iry|iration)?\.?(?: date)?(?: is| of|:)?|valid thru:?)"
+    r"|(?:[Cc]ard|Visa|Mastercard|Amex)\b[^.!?]*\b[Ee]xpires)\s\(?"
+)
+"""Text before the month and the year of a card: expiry date 04/27."""
 PART = (
     r"(?! (?:an|of|off|cups?|teaspoons?|tsp|tablespoons?|tbsp|pounds?|lbs?|ounces?|oz|pints?"
     r"|quarts?|gallons?|inch|inches|yards?|miles?|mi|hours?|hrs?|days?|price)(?!\w))"
@@ -23,13 +28,15 @@ PART = (
 """A fraction of something, not a date."""
 _SPELLED = (
     "code|PIN|OTP|passcode|password|ID|card|account|acct|ticket|case|invoice|tracking|reference|"
-    "confirmation|reservation|booking|serial|ISBN|SSN|IMEI|SKU|P/N|S/N|zip|routing|policy"
+    "confirmation|reservation|booking|serial|ISBN|SSN|IMEI|SKU|P/N|S/N|zip|routing|policy|passport"
 )
 SPELLING = (
-    rf"\b(?i:{_SPELLED})(?: (?i:number|no\.|#|code|ID|to))?(?: is| are|,? (?i:ending in|ends in))?"
-    r"[:#]?\s?#?\s?|\b(?:ending|ends)(?: in)?\s|#|\*-?|[•xX]{2,}-?|\b(?i:text) \w+ to\s"
+    rf"\b(?i:{_SPELLED})(?:\.? (?i:number|no\.|#|code|ID|to))?"
+    r"(?: is| are|,? (?i:ending in|ends in))?"
+    r"[:#]?\s?#?\s?|\b(?:ending|ends)(?: in)?\s|#|\*-?|[xX]{2,}-?|•{2,}[ -]?|\b(?i:text) \w+ to\s"
     r"|\b(?i:(?:your|my|the|this|our) (?:order|claim)|order (?:number|no\.|#)(?: is|:)?)\s#?"
-    r"|\border #"
+    r"|\border #|\b(?:Visa|Mastercard|Amex)\s"
+    r"|\b(?i:(?:member|customer|licen[sc]e|patient|employee|student) (?:number|no\.|#)(?: is|:)?)\s"
 )
 PAIRED = (
     r"(?:\b(?i:rooms?|rm\.?|suite|ste\.?|apt\.?|apartment|flight|gate|bus|route|highway|hwy\.?|interstate|"
@@ -38,6 +45,14 @@ PAIRED = (
 )
 ROAD = r"\b(?:[A-Z]{1,2}-|(?:I|US|SR|(?i:rte\.?|rt\.?|route|highway|hwy\.?|interstate|exit)) )\Z"
 STATE = rf"(?:\b(?:{'|'.join(say.STATES)})|(?i:\bzip(?: code)?(?: is|:)?))\s\Z"
+COUNTED = (
+    r"(?=\+?[ -](?:people|users?|customers?|followers?|subscribers?|members?|visitors?|viewers?"
+    r"|listeners|residents|inhabitants|views|visits|downloads|installs|clicks|likes|streams|tokens?"
+    r"|params?|parameters?|requests?|messages|emails|calls|events|records|rows|entries|documents"
+    r"|transactions|orders|steps|words|results|units|copies|accounts|households|jobs|miles|points"
+    r"|dollars|euros|active|monthly|daily|weekly|paying|registered)(?!\w))"
+)
+"""What is counted in thousands and more: 3M users, unlike 3M tape."""
 DECADE = re.compile(
     r"(?:\b(?i:the|his|her|their|my|your|our|late|early|mid|upper|lower|low|high)\s?"
     r"|[-–]\s?|['’]\s?|(?:\A|[.;:!?])\s?)\Z"

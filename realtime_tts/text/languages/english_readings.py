@@ -24,9 +24,10 @@ def date(match: re.Match[str]) -> str | None:
 
 
 def scaled(match: re.Match[str]) -> str:
-    """Read 10K-20K."""
-    scale = "million" if match["scale"] == "M" else "thousand"
-    return f"{say.decimal(match['one'])} to {say.decimal(match['two'])} {scale}"
+    """Read 10K-20K, 1-2M users and 5M users."""
+    scale = {"M": "million", "B": "billion"}.get(match["scale"], "thousand")
+    least = f"{say.decimal(match['one'])} to " if match["one"] else ""
+    return f"{least}{say.decimal(match['two'])} {scale}"
 
 
 def date_range(match: re.Match[str]) -> str | None:
@@ -45,7 +46,12 @@ def timestamp(match: re.Match[str]) -> str | None:
     day = date(match)
     second = int(match["second"] or 0)
     time = say.time(int(match["hour"]), int(match["minute"]), second or None, "")
-    return f"{day}, {time}" if day else None
+    zone = ""
+    if match["sign"]:
+        part = f" {say.cardinal(int(match['part']))}" if int(match["part"]) else ""
+        zone = f" UTC {'plus' if match['sign'] == '+' else 'minus'} "
+        zone += say.cardinal(int(match["ahead"])) + part
+    return f"{day}, {time}{zone}" if day else None
 
 
 def short_time(match: re.Match[str], *, at_end: bool = False) -> str | None:

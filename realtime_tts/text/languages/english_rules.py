@@ -44,9 +44,10 @@ RULES = (
     ),
     rule(
         r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)T(?P<hour>\d\d):(?P<minute>\d\d)"
-        r"(?::(?P<second>\d\d))?(?![\d.])",
+        r"(?::(?P<second>\d\d))?(?:(?P<sign>[-−+])(?P<ahead>\d\d):?(?P<part>\d\d))?(?!\d|\.\d)",
         read.timestamp,
     ),
+    rule(r"(?P<n>0?\d|1\d):00(?!\w)", lambda m: say.cardinal(int(m["n"])), r"(?:UTC|GMT) ?[-−+]"),
     rule(r"(?P<year>\d{4})(?P<mark>[/.])(?P<month>\d\d)(?P=mark)(?P<day>\d\d)(?!\w)", read.date),
     rule(
         r"(?=0|\d\d\.0)(?P<day>[0-3]\d)\.(?P<month>[01]\d)\.(?P<year>20\d\d)(?![\w./-]\w)",
@@ -171,6 +172,11 @@ RULES = (
         lambda m: say.pairs(m.group()),
         r"\b(?:[Aa]n?|[Tt]he|[Yy]our|[Ff]orms?)\s",
     ),
+    rule(
+        r"(?P<month>0[1-9]|1[0-2])/(?P<year>2[4-9]|[34]\d)(?![\w/])",
+        lambda m: f"{say.month(int(m['month']))} {say.pairs('20' + m['year'])}",
+        cues.CARD_EXPIRES,
+    ),
     rule(rf"(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}})(?![\w/]){cues.PART}", read.date, cues.MONTH),
     rule(
         rf"(?P<one>\d{{1,2}})[-–](?P<two>\d{{1,2}}) (?P<month>{'|'.join(say.MONTHS)})(?!\w)"
@@ -213,7 +219,7 @@ RULES = (
         lambda m: say.spell(m.group()),
         r"\b(?i:order|claim|text)\s",
     ),
-    rule(r"\d{5,}(?![\w.,%:/-]*[\w%])", lambda m: say.spell(m.group()), r"\b(?!ISO)[A-Z]{1,8}-"),
+    rule(r"\d{5,}(?![\w.,%:/-]*[\w%])", lambda m: say.spell(m.group()), r"\b(?!ISO)[A-Z]{1,8}\d*-"),
     rule(r"[0-7]{3,4}(?!\w|[.,]\d)", lambda m: say.spell(m.group()), r"\b[Cc]hmod (?:-R )?"),
     rule(
         r"\d{3}(?![\d.,%:/-]*[\d%])",
@@ -273,6 +279,10 @@ RULES = (
         r"(?P<one>\d+(?:\.\d+)?)(?P<scale>[kKM])[-–](?P<two>\d+(?:\.\d+)?)(?P=scale)(?!\w)",
         read.scaled,
     ),
+    rule(
+        r"(?:(?P<one>\d+(?:\.\d+)?)[-–])?(?P<two>\d+(?:\.\d+)?)(?P<scale>[kKMB])" + cues.COUNTED,
+        read.scaled,
+    ),
     rule(r"(?!3M)(?P<n>\d+(?:\.\d+)?)M(?!\w)", lambda m: f"{say.decimal(m['n'])} million"),
     rule(
         r"(?P<n>\d+(?:\.\d+)?)(?:bn|(?<=\.\d)B|(?<=\.\d\d)B)(?!\w)",
@@ -303,7 +313,7 @@ RULES = (
 """The rules, the most exact patterns first."""
 
 BEHIND = re.compile(
-    r"\d{1,3}/\d{1,2}|10(?:40|9[589])|(?:\d{1,2}[-–])?\d{1,2}x|1:\d{1,3}|10K"
+    r"\d{1,3}/\d{1,2}|10(?:40|9[589])|(?:\d{1,2}[-–])?\d{1,2}x|1:\d{1,3}|[\d.–-]+[kKMB]\+?"
     r"|[\d.]+ ?(?:oz|lb)\)?|[\d.]+[\"”″](?: ?[x×] ?\d+[\"”″])?"
     r"|\d+ ?(?:[GTM]B|k?W)|[45]0\d|\d+ [NW]|[\d.–-]+ in(?: of)?"
 )

@@ -15,6 +15,7 @@ from realtime_tts.text.characters import NO_SPACES, is_word_character
 from realtime_tts.text.directions import Change, Item, SayAs, Seam, Voicing
 from realtime_tts.text.filter import MAX_HOLD_SECONDS
 from realtime_tts.text.languages.amounts import Reading
+from realtime_tts.text.languages.codes import codes_for
 from realtime_tts.text.languages.language import Language
 from realtime_tts.text.languages.patterns import MAX_WORD, SIGNS, VULGAR
 from realtime_tts.text.languages.reading import begins_number, reader_for
@@ -144,6 +145,7 @@ class SpeechNormalizer:
         self._rules = rules_for(language) if language else None
         self._abbreviations = abbreviations_for(language) if language else None
         self._signs = signs_for(language) if language else None
+        self._codes = codes_for(language) if language else None
         self._ending = language.ending if language else ""
         self._language_halves = bool(language and language.halves)  # a.m. may end a sentence
         self._candidate = _candidate_for(language, self._lexicon is not None)
@@ -203,7 +205,11 @@ class SpeechNormalizer:
                 return found
         if self._language is None:
             return _NOTHING
-        assert self._signs
+        assert self._signs and self._codes
+        if not inside and char in self._codes.first:
+            code = self._codes.read(text, at, self._before(text, at), ended)
+            if code is None or code.length:
+                return code
         if char.isalpha() and char not in self._signs.alone:
             assert self._abbreviations and self._rules
             if not inside and char in "IVX":

@@ -7,6 +7,7 @@ import re
 from realtime_tts.text.languages import english_cues as cues
 from realtime_tts.text.languages import english_words as words
 from realtime_tts.text.languages import tables
+from realtime_tts.text.languages.english_codes import CODES, DOSED, HEADS
 from realtime_tts.text.languages.english_rules import BEHIND, NUMERALS, RULES
 from realtime_tts.text.languages.language import Abbreviation, Currency, Kind, Language, Noun
 
@@ -43,6 +44,7 @@ _ABBREVIATIONS = (
             "|appt appointment|Appt Appointment|acct account|Acct Account|pkg package"
             "|pkgs packages|qtr quarter|yr year|Dept Department|fl floor|mo month"
             "|b.i.d twice a day|t.i.d three times a day|q.i.d four times a day|p.o by mouth"
+            "|q.d once a day"
             "|p.r.n as needed|Esq Esquire|sq._ft square foot"
             "|Mon Monday|Tue Tuesday|Tues Tuesday|Wed Wednesday"
             "|Thu Thursday"
@@ -66,8 +68,9 @@ _ABBREVIATIONS = (
             "|sq_ft square foot"
             "|WWI World War One|WWII World War Two|WW1 World War One|WW2 World War Two"
             "|YoY year over year|QoQ quarter over quarter|M-F Monday to Friday"
-            "|M–F Monday to Friday"
-            f"|Ave_Maria Ave Maria|{tables.ranges(_WEEKDAYS, 'to')}",
+            "|M–F Monday to Friday|PRN as needed|prn as needed"
+            f"|Ave_Maria Ave Maria|{tables.ranges(_WEEKDAYS, 'to')}"
+            f"|{'|'.join(f'{short} {short}' for short in DOSED)}",
             Kind.ZIP: "|".join(f"{short} {name}" for short, name in words.STATES.items()),
             Kind.YEAR: "c circa",
             Kind.COMPASS: "N North|S South|E East|W West",
@@ -253,6 +256,9 @@ ENGLISH = Language(
     rules=RULES,
     behind=BEHIND,
     numeral_rules=NUMERALS,
+    codes=CODES,
+    code_heads=HEADS,
+    behind_text=DOSED,
     signs={
         "→": ",",
         "√": "square root of",

@@ -80,8 +80,9 @@ def address(match: re.Match[str]) -> str | None:
 
 
 def lasting(match: re.Match[str]) -> str:
+    """Read 1h 45m, 3m20s and PT1H30M."""
     names = {"h": "hour", "m": "minute", "s": "second"}
-    found = re.findall(r"(\d+) ?([hms])", match.group())
+    found = re.findall(r"(\d+) ?([hms])", match.group().lower())
     parts = [(int(number), names[unit]) for number, unit in found]
     return " ".join(f"{say.cardinal(n)} {unit}{'' if n == 1 else 's'}" for n, unit in parts)
 

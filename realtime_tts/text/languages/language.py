@@ -207,6 +207,9 @@ class Language:
     """An abbreviation that also ends compounds, which are capitalised: Bahnhofstr."""
     behind_text: Mapping[str, tuple[re.Pattern[str], str]] = field(default_factory=dict)
     """Other words for an abbreviation, behind text that the pattern finds: Abs. 1 S. 2."""
+    codes: tuple[Rule, ...] = ()
+    """Rules for whole words that begin with one of `code_heads` and a digit: q8h."""
+    code_heads: tuple[str, ...] = ()
     spans: Mapping[str, str] = field(default_factory=dict)
     """Short names of days and months, read in full in a range: Mon-Fri."""
     behind_day: frozenset[str] = frozenset()

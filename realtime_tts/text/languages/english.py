@@ -69,6 +69,8 @@ _ABBREVIATIONS = (
             "|WWI World War One|WWII World War Two|WW1 World War One|WW2 World War Two"
             "|YoY year over year|QoQ quarter over quarter|M-F Monday to Friday"
             "|M–F Monday to Friday|PRN as needed|prn as needed"
+            "|qHS at bedtime|QHS at bedtime|qhs at bedtime|qAM every morning|qam every morning"
+            "|qPM every evening|qpm every evening"
             f"|Ave_Maria Ave Maria|{tables.ranges(_WEEKDAYS, 'to')}"
             f"|{'|'.join(f'{short} {short}' for short in DOSED)}",
             Kind.ZIP: "|".join(f"{short} {name}" for short, name in words.STATES.items()),

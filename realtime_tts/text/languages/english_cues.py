@@ -13,9 +13,12 @@ from realtime_tts.text.languages.rules import UNQUOTED
 MONTH = (
     r"(?:/(?:1[3-9]|2\d|3[01]) (?:to|and|or)"
     r"|\b(?:(?i:on|by|until|till|before|after|since|from|due|dated?|through|for"
-    r"|week of|airs|airing|starts|starting|opens|closes|expires|ends|released)"
+    r"|w(?:ee)?k\.? of|as of|EOD|COB|effective"
+    r"|airs|airing|starts|starting|opens|closes|expires|ends|released)"
     r"|(?:Mon|Tue(?:s)?|Wed(?:nes)?|Thu(?:rs?)?|Fri|Sat(?:ur)?|Sun)(?:day)?\.?,?))\s\Z"
 )
+RECORD = r"\b(?:[Rr]ecord(?: is| was| of)?:?|are|went)\s|['’]re\s"
+"""Text before wins, losses and ties: a record of 45-12-3."""
 CARD_EXPIRES = (
     r"\b(?:(?i:exp(?:iry|iration)?\.?(?: date)?(?: is| of|:)?|valid thru:?)"
     r"|(?:[Cc]ard|Visa|Mastercard|Amex)\b[^.!?]*\b[Ee]xpires)\s\(?"
@@ -28,12 +31,12 @@ PART = (
 """A fraction of something, not a date."""
 _SPELLED = (
     "code|PIN|OTP|passcode|password|ID|card|account|acct|ticket|case|invoice|tracking|reference|"
-    "confirmation|reservation|booking|serial|ISBN|SSN|IMEI|SKU|P/N|S/N|zip|routing|policy|passport"
+    "confirmation|reservation|booking|serial|ISBN|SSN|IMEI|SKU|P/N|S/N|zip|routing|policy|passport|PUK"
 )
 SPELLING = (
     rf"\b(?i:{_SPELLED})(?:\.? (?i:number|no\.|#|code|ID|to))?"
     r"(?: is| are|,? (?i:ending in|ends in))?"
-    r"[:#]?\s?#?\s?|\b(?:ending|ends)(?: in)?\s|#|\*-?|[xX]{2,}-?|•{2,}[ -]?|\b(?i:text) \w+ to\s"
+    r"[:#]?\s?#?\s?|\b(?:ending|ends)(?: in)?\s|#|\*-?|[xX]{2,}-?|•{2,}[ -]?|\b(?i:te?xt) \w+ to\s"
     r"|\b(?i:(?:your|my|the|this|our) (?:order|claim)|order (?:number|no\.|#)(?: is|:)?)\s#?"
     r"|\border #|\b(?:Visa|Mastercard|Amex)\s"
     r"|\b(?i:(?:member|customer|licen[sc]e|patient|employee|student) (?:number|no\.|#)(?: is|:)?)\s"
@@ -55,7 +58,7 @@ COUNTED = (
 """What is counted in thousands and more: 3M users, unlike 3M tape."""
 DECADE = re.compile(
     r"(?:\b(?i:the|his|her|their|my|your|our|late|early|mid|upper|lower|low|high)\s?"
-    r"|[-–]\s?|['’]\s?|(?:\A|[.;:!?])\s?)\Z"
+    r"|[-–]\s?|['’]\s?|(?:\A|[.;!?])\s?)\Z"
 )
 RELEASES = (
     r"(?:\b(?:Python|Ubuntu|Node|PHP|Java|Ruby|Django|Go|Rust|Kubernetes|Debian|macOS|iOS)|"

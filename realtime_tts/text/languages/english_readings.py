@@ -8,6 +8,8 @@ from realtime_tts.text.languages import english_words as say
 from realtime_tts.text.languages.rules import linked, spelled
 
 _LENGTHS = {"ft": "feet", "in": "inches", "yd": "yards"}
+_MEASURES = {"mg": "milligrams", "mcg": "micrograms"}
+_MEASURES |= {"Mbps": "megabits per second", "Gbps": "gigabits per second"}
 _LENGTHS |= {"m": "meters", "cm": "centimeters", "mm": "millimeters", "px": "pixels"}
 
 
@@ -82,8 +84,8 @@ def address(match: re.Match[str]) -> str | None:
 def lasting(match: re.Match[str]) -> str:
     """Read 1h 45m, 3m20s and PT1H30M."""
     names = {"h": "hour", "m": "minute", "s": "second"}
-    found = re.findall(r"(\d+) ?([hms])", match.group().lower())
-    parts = [(int(number), names[unit]) for number, unit in found]
+    found = re.findall(r"(\d+) ?([hms]|\Z)", match.group().lower())
+    parts = [(int(number), names[unit or "m"]) for number, unit in found]
     return " ".join(f"{say.cardinal(n)} {unit}{'' if n == 1 else 's'}" for n, unit in parts)
 
 
@@ -94,7 +96,7 @@ def of(match: re.Match[str]) -> str | None:
         "." in above
         or (below in (10, 100) and above != "1")
         or (int(above) == below and below <= 12)
-        or (below in (20, 25, 30, 40, 50) and 12 < int(above) < below)
+        or (12 < int(above) < below not in (16, 32, 64, 100 - int(above)))
     ):
         return f"{say.decimal(above)} out of {say.cardinal(below)}" if below else None
     first = int(above)
@@ -116,6 +118,14 @@ def of(match: re.Match[str]) -> str | None:
         if (first, below) in say.FRACTIONS
         else f"{say.cardinal(first)} over {say.cardinal(below)}"
     )
+
+
+def both(match: re.Match[str]) -> str | None:
+    """Read two amounts with one unit, unless they are a fraction of it: 5/325 mg, 300/20 Mbps."""
+    one, two = map(int, match["n"].split("/"))
+    if (one, two) in say.FRACTIONS:
+        return None
+    return f"{say.cardinal(one)} over {say.cardinal(two)} {_MEASURES[match['unit']]}"
 
 
 def of_many(match: re.Match[str]) -> str:

@@ -27,7 +27,7 @@ _HYPHENED = tables.entries(
 """Units behind a number and a hyphen: a 12-oz steak."""
 _OFTEN = r"(?=/(?:day|week|wk|month|mo|year|yr)(?!\w)| (?:daily|weekly|an?|per|each|every)(?!\w))"
 _DOSES = tables.entries("mg milligram|mcg microgram|g gram|IU international_unit|units unit")
-_TIME = r"(?P<hour>1?\d)(?::(?P<minute>[0-5]\d))?(?P<half>[ap])"
+_TIME = r"(?P<hour>1?\d)(?::(?P<minute>[0-5]\d))?(?P<half>[ap])(?!\.m)"
 _plainly = linked(say.cardinal, " ")
 _SOME = r"(?P<one>\d{1,3})/(?P<two>\d{1,3})"
 
@@ -109,6 +109,11 @@ RULES = (
         r"(?=\)? (?:can|jar|package|bag|bottle|box|container)(?:s|es)?(?!\w))",
         lambda m: f"{say.decimal(m['n'])} {_HYPHENED[m['unit']]}",
     ),
+    rule(
+        r"(?P<n>\d{1,3}/\d{1,3}) ?(?P<unit>mg|mcg|Mbps|Gbps)(?!\w)",
+        read.both,
+    ),
+    rule(r"(?P<one>[357]|10)/(?P<two>[16])(?= ARMs?(?!\w))", _plainly),
     rule(r"24/7/365(?![\w/])", lambda m: "twenty-four seven three sixty-five"),
     rule(r"9/11(?![\w/])", lambda m: "nine eleven"),
     rule(rf"{_SOME}(?![\w/])", read.of_all, cues.STEP),
@@ -117,7 +122,8 @@ RULES = (
         lambda m: f"{say.cardinal(int(m['one']))} out of five",
     ),
     rule(
-        rf"{_SOME}(?= (?:tasks|items|steps|questions|people|students|complete|done|correct)(?!\w))",
+        rf"{_SOME}(?= (?:tasks|items|steps|questions|people|students|tests|complete|done|correct"
+        r"|passed|passing)(?!\w))",
         read.of_all,
     ),
     rule(
@@ -189,7 +195,12 @@ RULES = (
         lambda m: f"{say.pairs(m['a'])} {say.pairs(m['b'])}",
     ),
     rule(rf"(?P<a>{_AIRCRAFT})(?!\w)", lambda m: say.pairs(m["a"]), r"(?i:boeing|the|an?)\s\Z"),
-    rule(r"(?!(?:(?:19|20)\d\d ?){3})\d{4}(?: \d{4}){2,}(?: \d\d)?(?!\w)", read.groups),
+    rule(r"(?!(?:(?:19|20)\d\d ?){3})\d{3,4}(?: \d{4}){2,}(?: \d\d)?(?!\w)", read.groups),
+    rule(
+        r"(?P<won>\d{1,3})-(?P<lost>\d{1,3})-(?P<tied>\d{1,3})(?![\w-])",
+        lambda m: ", ".join(say.cardinal(int(n)) for n in m.groups()),
+        cues.RECORD,
+    ),
     rule(
         r"(?!\d{4}-[01]\d-\d\d(?!\d)|(?:1-)?\d{3}-\d{3}-\d{4}(?!\d))\d+(?:-\d+){2,}(?![\w-])",
         read.groups,
@@ -200,7 +211,7 @@ RULES = (
     ),
     rule(r"\d{5}(?:-\d{4})?(?![\w,]*\d)", read.groups, cues.STATE),
     rule(
-        r"\d{2,}-\d{3,}(?![\w.,%:/-]*[\d%])|\d{3} \d{3}(?!\w|[.,:/-]\w| \d)",
+        r"\d{2,}-\d{3,}(?![\w.,%:/-]*[\d%])|\d{3,4}(?: \d{3,4}){1,3}(?!\w|[.,:/-]\w| \d)",
         read.groups,
         cues.SPELLING,
     ),
@@ -252,7 +263,8 @@ RULES = (
         r"(?P<n>20\d\d)\.(?P<part>\d)(?!\w|\.\d)",
         lambda m: f"{say.pairs(m['n'])} point {say.cardinal(int(m['part']))}",
     ),
-    rule(r"\d+h ?\d+m(?:in)?(?: ?\d+s)?(?!\w)|\d+m ?\d+s(?!\w)", read.lasting),
+    rule(r"\d+h ?\d+m(?:in)?(?: ?\d+s)?(?!\w)|\d+h[0-5]\d(?!\w)|\d+m ?\d+s(?!\w)", read.lasting),
+    rule(r"\d{1,3}(?:_\d{3})+(?![\d_])", lambda m: say.cardinal(int(m.group()))),
     rule(
         rf"(?P<n>\d+(?:\.\d+)?)-(?P<unit>{'|'.join(_HYPHENED)})(?![\w-])",
         lambda m: f"{say.decimal(m['n'])}-{_HYPHENED[m['unit']]}",
@@ -313,7 +325,7 @@ RULES = (
 """The rules, the most exact patterns first."""
 
 BEHIND = re.compile(
-    r"\d{1,3}/\d{1,2}|10(?:40|9[589])|(?:\d{1,2}[-–])?\d{1,2}x|1:\d{1,3}|[\d.–-]+[kKMB]\+?"
+    r"\d{1,3}/\d{1,3}|10(?:40|9[589])|(?:\d{1,2}[-–])?\d{1,2}x|1:\d{1,3}|[\d.–-]+[kKMB]\+?"
     r"|[\d.]+ ?(?:oz|lb)\)?|[\d.]+[\"”″](?: ?[x×] ?\d+[\"”″])?"
     r"|\d+ ?(?:[GTM]B|k?W)|[45]0\d|\d+ [NW]|[\d.–-]+ in(?: of)?"
 )

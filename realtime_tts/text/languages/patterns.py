@@ -72,6 +72,8 @@ class Patterns:
         behind = [*codes, *language.behind_money]
         self.money_heads = frozenset([*codes, *(name.rstrip("$") for name in prefixes)])
         many = rf"(?(currency)1(?:0{{0,2}}[kKM]|00+|(?:,000)+){self._end}|{_NEVER})"  # $3/1M tokens
+        hours = _any(name for name in ("h", "hr", "hrs") if name in language.units)
+        each = rf"10+ ?(?:g|km|m[lL])|(?:6|8|12|24) ?(?:{hours})|{many}"  # 5 €/100 g, 5 mg/24 h
         self.quantity = re.compile(
             rf"(?P<sign>[{MINUS}+±])?"
             rf"(?P<currency>{_any(prefixes)}|[{SIGNS}]|(?:{_any(codes)})(?= ))?"
@@ -83,7 +85,7 @@ class Patterns:
             rf"(?(currency)(?: (?P<behind>{_any(behind)}){self._end})?"
             rf"|(?:{_SPACE}(?P<unit>{_any(units)}){self._end}|{_SPACE}(?P<percent>%)"
             rf"|(?P<degrees>°)(?![A-Za-z]))?)"
-            rf"(?P<per>(?:/(?:{spaced}|10+ ?(?:g|km|m[lL])|{many}|[^\W\d_]+[²³23]?))+{self._end})?"
+            rf"(?P<per>(?:/(?:{spaced}|{each}|[^\W\d_]+[²³23]?))+{self._end})?"
         )
         self.behind_fraction = re.compile(
             rf"{_SPACE}(?:%|(?P<unit>{_any(language.units)}){self._end})"

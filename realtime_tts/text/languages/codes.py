@@ -4,7 +4,6 @@ a language knows: q8h, PT1H30M."""
 from __future__ import annotations
 
 import re
-import string
 from functools import cache
 
 from realtime_tts.text.languages.amounts import Reading
@@ -17,7 +16,6 @@ _HEXADECIMAL = re.compile(
     rf"(?:{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}|{_HEX}{{2}}(?::{_HEX}{{2}}){{5}})(?![\w:-])"
 )
 _EXAMPLES = ("00000000-0000-0000-0000-000000000000", "00:00:00:00:00:00")
-_OPEN_HEXADECIMAL = re.compile(rf"{_HEX}(?:{_HEX}|\Z)")
 _GROUP = re.compile(r"\w+")
 _CODE = re.compile(rf"[\w–-]{{0,{MAX_WORD}}}")
 _NONE = Reading(0, "")
@@ -28,16 +26,20 @@ class CodeReader:
 
     def __init__(self, language: Language) -> None:
         self._language = language
-        self.first = frozenset(string.hexdigits) | {head[0] for head in language.code_heads}
-        """The characters that codes begin with."""
+        starts = [head[:n] for head in language.code_heads for n in range(1, len(head) + 1)]
+        begun = "".join(f"|{head}\\d" for head in language.code_heads)
+        opened = "".join(f"|{start}" for start in starts)
+        self.may_begin = re.compile(
+            rf"{_HEX}{{8}}-|{_HEX}{{2}}:{begun}|(?:{_HEX}{{1,8}}{opened})\Z"
+        ).match
+        """Returns whether a code may begin at a place in a text. Cheap: called for every word."""
 
     def read(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
         """Return the words for the code at `at`, the beginning of a word; length 0 if there is
         none; None if more text is needed. `before` is the text before it."""
-        if _OPEN_HEXADECIMAL.match(text, at):
-            found = self._hexadecimal(text, at, ended)
-            if found is None or found.length:
-                return found
+        found = self._hexadecimal(text, at, ended)
+        if found is None or found.length:
+            return found
         word = _CODE.match(text, at)
         assert word is not None
         code = word.group()

@@ -13,7 +13,7 @@ from realtime_tts.text.languages.rules import UNQUOTED
 MONTH = (
     r"(?:/(?:1[3-9]|2\d|3[01]) (?:to|and|or)"
     r"|\b(?:(?i:on|by|until|till|before|after|since|from|due|dated?|through|for"
-    r"|w(?:ee)?k\.? of|as of|EOD|COB|effective"
+    r"|w(?:ee)?k\.? of|as of|available|avail\.?|EOD|COB|effective"
     r"|airs|airing|starts|starting|opens|closes|expires|ends|released)"
     r"|(?:Mon|Tue(?:s)?|Wed(?:nes)?|Thu(?:rs?)?|Fri|Sat(?:ur)?|Sun)(?:day)?\.?,?))\s\Z"
 )
@@ -31,12 +31,13 @@ PART = (
 """A fraction of something, not a date."""
 _SPELLED = (
     "code|PIN|OTP|passcode|password|ID|card|account|acct|ticket|case|invoice|tracking|reference|"
-    "confirmation|reservation|booking|serial|ISBN|SSN|IMEI|SKU|P/N|S/N|zip|routing|policy|passport|PUK"
+    "confirmation|reservation|booking|serial|ISBN|SSN|IMEI|SKU|P/N|S/N|zip|routing|policy|passport|PUK|RMA"
 )
 SPELLING = (
     rf"\b(?i:{_SPELLED})(?:\.? (?i:number|no\.|#|code|ID|to))?"
     r"(?: is| are|,? (?i:ending in|ends in))?"
-    r"[:#]?\s?#?\s?|\b(?:ending|ends)(?: in)?\s|#|\*-?|[xX]{2,}-?|•{2,}[ -]?|\b(?i:te?xt) \w+ to\s"
+    r"[:#]?\s?#?\s?|\b(?:ending|ends)(?: in)?\s|#\s?|\*-?|[xX]{2,}-?|•{2,}[ -]?"
+    r"|\b(?i:te?xt) \w+ to\s"
     r"|\b(?i:(?:your|my|the|this|our) (?:order|claim)|order (?:number|no\.|#)(?: is|:)?)\s#?"
     r"|\border #|\b(?:Visa|Mastercard|Amex)\s"
     r"|\b(?i:(?:member|customer|licen[sc]e|patient|employee|student) (?:number|no\.|#)(?: is|:)?)\s"
@@ -47,6 +48,11 @@ PAIRED = (
     r"|\b(?!AD|BC|CE|TO|IN|OF|AT)[A-Z]{2,4}[ -]|\b[A-Z][.-]|localhost:)\Z"
 )
 ROAD = r"\b(?:[A-Z]{1,2}-|(?:I|US|SR|(?i:rte\.?|rt\.?|route|highway|hwy\.?|interstate|exit)) )\Z"
+PLACED = (
+    r"\b(?i:seats?|gates?|rows?|routes?|rte\.?|exits?|highway|hwy\.?|terminals?|platform|pier|bus"
+    r"|flat|apt\.?|apartment|unit|rooms?|suite|ste\.?|form|line|stand|zone|bay)\s"
+)
+"""Text before a number whose letter is no unit: Route 9W, seat 14L."""
 STATE = rf"(?:\b(?:{'|'.join(say.STATES)})|(?i:\bzip(?: code)?(?: is|:)?))\s\Z"
 COUNTED = (
     r"(?=\+?[ -](?:people|users?|customers?|followers?|subscribers?|members?|visitors?|viewers?"

@@ -9,6 +9,7 @@ from realtime_tts.text.languages.rules import linked, spelled
 
 _LENGTHS = {"ft": "feet", "in": "inches", "yd": "yards"}
 _MEASURES = {"mg": "milligrams", "mcg": "micrograms"}
+_MEASURES |= {"mpg": "miles per gallon", "oz": "ounces"}
 _MEASURES |= {"Mbps": "megabits per second", "Gbps": "gigabits per second"}
 _LENGTHS |= {"m": "meters", "cm": "centimeters", "mm": "millimeters", "px": "pixels"}
 

@@ -110,7 +110,7 @@ RULES = (
         lambda m: f"{say.decimal(m['n'])} {_HYPHENED[m['unit']]}",
     ),
     rule(
-        r"(?P<n>\d{1,3}/\d{1,3}) ?(?P<unit>mg|mcg|Mbps|Gbps)(?!\w)",
+        r"(?P<n>\d{1,3}/\d{1,3}) ?(?P<unit>mg|mcg|Mbps|Gbps|mpg|oz)(?!\w)",
         read.both,
     ),
     rule(r"(?P<one>[357]|10)/(?P<two>[16])(?= ARMs?(?!\w))", _plainly),
@@ -253,6 +253,7 @@ RULES = (
         r"(?i:rooms)\s\Z",
     ),
     rule(r"\d{1,3}(?= [NW](?!\w))", lambda m: say.pairs(m.group()), cues.ROAD),
+    rule(r"\d{1,3}(?=[A-Z](?!\w))", lambda m: say.pairs(m.group()), cues.PLACED),
     rule(r"\d{3,4}(?![\d.,%:/-]*[\d%]|['’]?s)", lambda m: say.pairs(m.group()), cues.PAIRED),
     rule(
         r"(?P<n>\d+)\.(?P<part>0?\d\d)(?![\w]|\.\d)",
@@ -266,7 +267,7 @@ RULES = (
     rule(r"\d+h ?\d+m(?:in)?(?: ?\d+s)?(?!\w)|\d+h[0-5]\d(?!\w)|\d+m ?\d+s(?!\w)", read.lasting),
     rule(r"\d{1,3}(?:_\d{3})+(?![\d_])", lambda m: say.cardinal(int(m.group()))),
     rule(
-        rf"(?P<n>\d+(?:\.\d+)?)-(?P<unit>{'|'.join(_HYPHENED)})(?![\w-])",
+        rf"(?P<n>\d+(?:\.\d+)?)-(?P<unit>{'|'.join(_HYPHENED)})(?:(?![\w-])|(?=-old))",
         lambda m: f"{say.decimal(m['n'])}-{_HYPHENED[m['unit']]}",
     ),
     rule(r"(?P<n>\d+(?:\.\d+)?)×(?![\w(])", lambda m: f"{say.decimal(m['n'])} times"),

@@ -28,6 +28,10 @@ _RAISED_RUN = re.compile(f"⁻?[{_RAISED}]+")
 _RAISED_BEHIND = re.compile(rf"(?:[{_RAISED}]|\^\d+)\Z")
 _ION = re.compile(rf"(?P<number>[{_RAISED}]*)(?P<sign>[⁺⁻])(?![{_RAISED}])")
 _OPEN_ION = re.compile(rf"[{_RAISED}]*[⁺⁻]?\Z")
+_GRADE = re.compile(
+    r"\b(?:[Aa]n?|[Tt]ype:?|[Gg]rade:?|[Bb]lutgruppe:?|[Gg]roupe|[Gg]rupo|[Tt]ipo) (?:[A-DFO]|AB)\Z"
+)
+"""A grade or a blood type, whose minus is read: type O-."""
 _LOWERED_RUN = re.compile(f"[{_LOWERED}]+")
 _DIGITS = str.maketrans(_RAISED + _LOWERED + "⁻", "01234567890123456789-")
 _OPERAND = re.compile(
@@ -213,7 +217,8 @@ class SignReader:
         if run.end() == len(text) and not ended:
             return None
         number = run.group().translate(_DIGITS)
-        if text[at] in _LOWERED:
+        isotope = before[-1:] in ("", " ", "(") and text[run.end() : run.end() + 1].isupper()
+        if text[at] in _LOWERED or isotope:
             return Reading(len(number), self._language.cardinal(int(number[:15])))
         return Reading(len(number), self._power_words(number))
 
@@ -263,6 +268,10 @@ class SignReader:
                 return None
             joins = text[at + 1 : at + 2].isalnum() if char == "/" else _OPERATOR.match(text, at)
             return Reading(1, lang.operators[char]) if joins else _NONE
+        if char in "-−" and _GRADE.search(before):
+            if at + 1 == len(text) and not ended:
+                return None
+            return _NONE if text[at + 1 : at + 2].isalnum() else Reading(1, lang.minus)
         if char in _SPACED and before[-1:] != " ":
             return _NONE
         operand = _OPERAND.search(before) or (char == "×" and before[-1:].isalnum())

@@ -246,7 +246,8 @@ class SpeechNormalizer:
             month = self._month(text, at, ended)
             if month is None or month[0]:
                 return month
-        if word.group() in self._reader.money_heads:
+        paired = self._before(text, at).endswith("/")
+        if word.group() in self._reader.money_heads and not paired:  # EUR/USD 1.08
             money = self._money(text, at, word.end(), ended)
             if money is None or money[0]:
                 return money

@@ -77,8 +77,8 @@ _ABBREVIATIONS = (
             Kind.YEAR: "c circa",
             Kind.COMPASS: "N North|S South|E East|W West",
         },
-        bare="UTC- UTC− GMT- ext Rs Apt Ave Blvd Hwy Ln Pkwy Rd Mr Mrs Jr Mt vs approx Mon Tue Tues"
-        " Wed Thu Thur Thurs Fri N S E W",
+        bare="UTC- UTC− GMT- ext Rm Rs Rte Ste Apt Ave Blvd Hwy Ln Pkwy Rd Mr Mrs Jr Mt vs approx"
+        " Mon Tue Tues Wed Thu Thur Thurs Fri N S E W",
     )
     | {
         "St": Abbreviation("Saint", Kind.PLACE, "Street", bare=True),
@@ -242,7 +242,8 @@ ENGLISH = Language(
     dials=frozenset("call Call dial Dial ext extension Extension ext.".split()),
     phones=r"(?:\+?1[ .-])?(?:\(\d{3}\) ?|\d{3}[-. ])\d{3}[-. ]\d{4}|\d{3}-\d{4}"
     r"|(?:\+?1)?[2-9]\d{2}[2-9]\d{6}"
-    r"|(?:0\d{1,4}|\(0\d{1,4}\))[ -]\d{3,4}[ -]\d{3,4}|(?:0\d{2,4}|\(0\d{2,4}\))[ -]\d{6,7}",
+    r"|(?:0\d{1,4}|\(0\d{1,4}\))[ -]\d{3,4}[ -]\d{3,4}|(?:0\d{2,4}|\(0\d{2,4}\))[ -]\d{6,7}"
+    r"|\(\d\d\) ?9?\d{4}-\d{4}",
     kings=frozenset(
         "Henry Louis Elizabeth George Edward Charles William Richard James Philip Paul Pius Leo "
         "Benedict Alexander Nicholas Frederick Napoleon Ramses John Ferdinand Philippe "
@@ -287,7 +288,7 @@ ENGLISH = Language(
         "|month month|yr year|year year|night night|person person|user user|unit unit|item item"
         "|hour hour|minute minute|second second|seat seat|dL deciliter|dl deciliter"
         "|mL milliliter|ml milliliter"
-        "|s² second squared|quarter quarter|annum annum|capita capita"
+        "|s² second squared|quarter quarter|bbl barrel|annum annum|capita capita"
     ),
     behind_money=tables.entries(
         "min minimum|max maximum|gal per gallon|lb per pound|hr per hour|oz per ounce"

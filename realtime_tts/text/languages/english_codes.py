@@ -17,9 +17,13 @@ def _every(match: re.Match[str]) -> str:
     return f"every {say.cardinal(int(least))} hours" if int(least) > 1 else "every hour"
 
 
-HEADS = ("q", "PT")
+HEADS = ("q", "Q", "PT")
 CODES = (
     rule(r"q(?P<one>[1-9]\d?)(?:[-–](?P<two>[1-9]\d?))?h(?:rs?)?\Z", _every),
+    rule(
+        r"Q(?P<one>[1-4])[-–]Q?(?P<two>[1-4])(?!\w)",
+        lambda m: f"Q {say.cardinal(int(m['one']))} to Q {say.cardinal(int(m['two']))}",
+    ),
     rule(r"PT(?=\d)(?:\d+H)?(?:\d+M)?(?:\d+S)?\Z", read.lasting),
 )
 

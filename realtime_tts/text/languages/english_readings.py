@@ -84,8 +84,8 @@ def address(match: re.Match[str]) -> str | None:
 
 def lasting(match: re.Match[str]) -> str:
     """Read 1h 45m, 3m20s and PT1H30M."""
-    names = {"h": "hour", "m": "minute", "s": "second"}
-    found = re.findall(r"(\d+) ?([hms]|\Z)", match.group().lower())
+    names = {"d": "day", "h": "hour", "m": "minute", "s": "second"}
+    found = re.findall(r"(\d+) ?([dhms]|\Z)", match.group().lower())
     parts = [(int(number), names[unit or "m"]) for number, unit in found]
     return " ".join(f"{say.cardinal(n)} {unit}{'' if n == 1 else 's'}" for n, unit in parts)
 
@@ -210,7 +210,7 @@ def part(match: re.Match[str]) -> str | None:
 def euros(match: re.Match[str]) -> str:
     """Read euros and cents as they are written in Europe: €1.234,56."""
     whole, cents = match["n"] or match["whole"], int(match["cents"] or match["part"])
-    number = int(whole.replace(".", ""))
+    number = int(whole.replace(".", "").replace(" ", ""))
     words = f"{say.cardinal(number)} euro{'' if number == 1 else 's'}"
     coins = f"{say.cardinal(cents)} cent{'' if cents == 1 else 's'}"
     return (f"{words} and {coins}" if number else coins) if cents else words

@@ -33,8 +33,8 @@ _SOME = r"(?P<one>\d{1,3})/(?P<two>\d{1,3})"
 
 RULES = (
     rule(
-        r"€ ?(?P<n>\d{1,3}(?:\.\d{3})*),(?P<cents>\d\d)(?![\d.,]*\d)"
-        r"|(?P<whole>\d{1,3}(?:\.\d{3})*),(?P<part>\d\d) ?(?:€|EUR(?!\w))",
+        r"€ ?(?P<n>\d{1,3}(?:[. ]\d{3})*),(?P<cents>\d\d)(?![\d.,]*\d)"
+        r"|(?P<whole>\d{1,3}(?:[. ]\d{3})*),(?P<part>\d\d) ?(?:€|EUR(?!\w))",
         read.euros,
     ),
     rule(
@@ -264,7 +264,11 @@ RULES = (
         r"(?P<n>20\d\d)\.(?P<part>\d)(?!\w|\.\d)",
         lambda m: f"{say.pairs(m['n'])} point {say.cardinal(int(m['part']))}",
     ),
-    rule(r"\d+h ?\d+m(?:in)?(?: ?\d+s)?(?!\w)|\d+h[0-5]\d(?!\w)|\d+m ?\d+s(?!\w)", read.lasting),
+    rule(
+        r"(?:\d+d ?)?\d+h ?\d+m(?:in)?(?: ?\d+s)?(?!\w)|\d+d ?\d+h(?!\w)"
+        r"|\d+h[0-5]\d(?!\w)|\d+m ?\d+s(?!\w)",
+        read.lasting,
+    ),
     rule(r"\d{1,3}(?:_\d{3})+(?![\d_])", lambda m: say.cardinal(int(m.group()))),
     rule(
         rf"(?P<n>\d+(?:\.\d+)?)-(?P<unit>{'|'.join(_HYPHENED)})(?:(?![\w-])|(?=-old))",
@@ -294,6 +298,10 @@ RULES = (
     ),
     rule(
         r"(?:(?P<one>\d+(?:\.\d+)?)[-–])?(?P<two>\d+(?:\.\d+)?)(?P<scale>[kKMB])" + cues.COUNTED,
+        read.scaled,
+    ),
+    rule(
+        r"(?P<one>\d+(?:\.\d+)?)[-–](?P<two>\d+(?:\.\d+)?)(?P<scale>[kM])(?!\w)",
         read.scaled,
     ),
     rule(r"(?!3M)(?P<n>\d+(?:\.\d+)?)M(?!\w)", lambda m: f"{say.decimal(m['n'])} million"),

@@ -206,7 +206,7 @@ class SpeechNormalizer:
         if self._language is None:
             return _NOTHING
         assert self._signs and self._codes
-        if not inside and self._codes.may_begin(text, at):
+        if char in self._codes.first and not inside and self._codes.may_begin(text, at):
             code = self._codes.read(text, at, self._before(text, at), ended)
             if code is None or code.length:
                 return code

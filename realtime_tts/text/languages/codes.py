@@ -4,6 +4,7 @@ a language knows: q8h, PT1H30M."""
 from __future__ import annotations
 
 import re
+import string
 from functools import cache
 
 from realtime_tts.text.languages.amounts import Reading
@@ -26,13 +27,15 @@ class CodeReader:
 
     def __init__(self, language: Language) -> None:
         self._language = language
+        self.first = frozenset(string.hexdigits) | {head[0] for head in language.code_heads}
+        """The characters that codes begin with."""
         starts = [head[:n] for head in language.code_heads for n in range(1, len(head) + 1)]
         begun = "".join(f"|{head}\\d" for head in language.code_heads)
         opened = "".join(f"|{start}" for start in starts)
         self.may_begin = re.compile(
             rf"{_HEX}{{8}}-|{_HEX}{{2}}:{begun}|(?:{_HEX}{{1,8}}{opened})\Z"
         ).match
-        """Returns whether a code may begin at a place in a text. Cheap: called for every word."""
+        """Returns whether a code may begin at a place in a text. Cheap: called for many words."""
 
     def read(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
         """Return the words for the code at `at`, the beginning of a word; length 0 if there is

@@ -50,7 +50,8 @@ class AmountWords:
 
     def _signed(self, match: re.Match[str], words: str) -> str:
         """Return the words for a quantity without its sign, behind the word for its sign."""
-        lang, sign = self.language, match["sign"] or match["inner"]
+        lang, groups = self.language, match.groupdict()
+        sign = groups["sign"] or groups.get("inner") or ""
         before = {"+": lang.plus, "±": lang.plus_or_minus or f"{lang.plus} {lang.minus}"}
         word = before.get(sign, lang.minus)
         return f"{word}{' ' if lang.spaced else ''}{words}" if sign else words

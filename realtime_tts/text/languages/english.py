@@ -264,6 +264,8 @@ ENGLISH = Language(
     behind_text=DOSED,
     signs={
         "→": ",",
+        "↑": "up",
+        "↓": "down",
         "√": "square root of",
         "§": "section",
         "§§": "sections",

@@ -9,6 +9,7 @@ from realtime_tts.text.languages.rules import linked, spelled
 
 _LENGTHS = {"ft": "feet", "in": "inches", "yd": "yards"}
 _MEASURES = {"mg": "milligrams", "mcg": "micrograms"}
+_MEASURES |= {"MB": "megabytes", "GB": "gigabytes", "TB": "terabytes", "min": "minutes"}
 _MEASURES |= {"mpg": "miles per gallon", "oz": "ounces"}
 _MEASURES |= {"Mbps": "megabits per second", "Gbps": "gigabits per second"}
 _LENGTHS |= {"m": "meters", "cm": "centimeters", "mm": "millimeters", "px": "pixels"}
@@ -101,6 +102,8 @@ def of(match: re.Match[str]) -> str | None:
     ):
         return f"{say.decimal(above)} out of {say.cardinal(below)}" if below else None
     first = int(above)
+    if first == below and below > 12 and below not in (20, 50):
+        return f"{say.cardinal(first)} out of {say.cardinal(below)}"
     if first == below:
         return f"{say.cardinal(first)}-{say.cardinal(below)}"
     if first <= 12 < below <= 31 and below != 16 and first > 1:
@@ -123,10 +126,11 @@ def of(match: re.Match[str]) -> str | None:
 
 def both(match: re.Match[str]) -> str | None:
     """Read two amounts with one unit, unless they are a fraction of it: 5/325 mg, 300/20 Mbps."""
-    one, two = map(int, match["n"].split("/"))
-    if (one, two) in say.FRACTIONS:
+    one, two = match["one"], match["two"]
+    if (one, two) in {(str(above), str(below)) for above, below in say.FRACTIONS}:
         return None
-    return f"{say.cardinal(one)} over {say.cardinal(two)} {_MEASURES[match['unit']]}"
+    link = "out of" if match["unit"] in ("GB", "MB", "TB", "min") else "over"
+    return f"{say.decimal(one)} {link} {say.decimal(two)} {_MEASURES[match['unit']]}"
 
 
 def of_many(match: re.Match[str]) -> str:

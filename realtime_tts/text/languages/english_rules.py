@@ -110,7 +110,8 @@ RULES = (
         lambda m: f"{say.decimal(m['n'])} {_HYPHENED[m['unit']]}",
     ),
     rule(
-        r"(?P<n>\d{1,3}/\d{1,3}) ?(?P<unit>mg|mcg|Mbps|Gbps|mpg|oz)(?!\w)",
+        r"(?P<one>\d+(?:\.\d+)?)/(?P<two>\d+(?:\.\d+)?) ?"
+        r"(?P<unit>mg|mcg|Mbps|Gbps|mpg|oz|[GMT]B|min)(?!\w)",
         read.both,
     ),
     rule(r"(?P<one>[357]|10)/(?P<two>[16])(?= ARMs?(?!\w))", _plainly),

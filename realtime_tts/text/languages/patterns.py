@@ -10,7 +10,6 @@ from realtime_tts.text.characters import NO_SPACES
 from realtime_tts.text.languages.language import Language
 
 SIGNS = "$€£¥￥₹₩₽₿"
-DASHES = "-–—"
 MINUS = "-−"
 VULGAR = {"½": (1, 2), "¼": (1, 4), "¾": (3, 4), "⅓": (1, 3), "⅔": (2, 3), "⅛": (1, 8)} | {
     "⅜": (3, 8),
@@ -32,20 +31,22 @@ class Patterns:
     `number` has no groups; the groups of the others are named for what they hold.
     """
 
-    dash = re.compile(rf"[{DASHES}](?! )")
     spaced_dash = re.compile(r" [-–] ")
-    time_dash = re.compile(rf"[{DASHES}](?! )| [-–] ")
-    until_hour = re.compile(rf"[{DASHES}](?P<hour>1?\d|2[0-4])(?!\w|[.,:%/-]\w)")
     iso_date = re.compile(r"(?P<year>\d{4})-(?P<month>0\d|1[0-2])-(?P<day>[0-2]\d|3[01])(?![\d-])")
     version = re.compile(r"\d+(?:\.\d+){2,}(?!\d)")
     dotted = re.compile(r"\d+\.\d+(?![\d.])")
     decade = re.compile(r"(?P<year>1[1-9]\d0|20\d0|[2-9]0)['’]?s(?!\w)")
-    fraction = re.compile(r"(?P<above>\d{1,3})/(?P<below>\d{1,4})(?![\d/])")
+    fraction = re.compile(r"(?P<sign>[-−+±])?(?P<above>\d{1,3})/(?P<below>\d{1,4})(?![\d/])")
     short_phone = re.compile(r"\d{3,6}(?![\d.,%-]*[\d%])")
 
     def __init__(self, language: Language) -> None:
         self._ordinal_marks = language.ordinal_marks or _NEVER
         self._end = r"(?!\w)" if language.spaced else r"(?![A-Za-z0-9])"
+        # A long dash is a range in Chinese; elsewhere, another thought begins: it is $84—$6 more.
+        self._dashes = "-–" if language.spaced else "-–—"
+        self.dash = re.compile(rf"[{self._dashes}](?! )")
+        self.time_dash = re.compile(rf"[{self._dashes}](?! )| [-–] ")
+        self.until_hour = re.compile(rf"[{self._dashes}](?P<hour>1?\d|2[0-4])(?!\w|[.,:%/-]\w)")
         self._quantities(language)
         self._times(language)
         self._dates(language)
@@ -96,10 +97,10 @@ class Patterns:
         half = rf"{_SPACE}(?P<half>{_any(language.halves)}){self._end}"
         self.hour = re.compile(rf"(?P<hour>\d{{1,2}}){half}")
         self.hours = re.compile(
-            rf"(?P<hour>\d{{1,2}})(?:[{DASHES}]| [-–] )"
+            rf"(?P<hour>\d{{1,2}})(?:[{self._dashes}]| [-–] )"
             rf"(?=\d{{1,2}}(?::[0-5]\d)?{half}|\d{{1,2}}:[0-5]\d(?!:?\d))"
         )
-        until = rf"(?:[{DASHES}]\d{{1,2}}(?:[.:][0-5]\d)?)?"
+        until = rf"(?:[{self._dashes}]\d{{1,2}}(?:[.:][0-5]\d)?)?"
         dot = rf"\.(?=[0-5]\d{until}{_SPACE}(?:{_any(language.halves)}){self._end})"
         self.time = re.compile(
             rf"(?P<hour>\d{{1,2}})(?::|{dot})(?P<minute>[0-5]\d)"
@@ -120,7 +121,7 @@ class Patterns:
         )
         self.month_year = re.compile(rf"(?P<month>{months})(?!\w)\.? (?P<year>\d{{4}})(?!:?\d)")
         self.month_days = re.compile(
-            rf"(?P<month>{months})(?!\w)\.? (?P<one>\d{{1,2}}){ordinal}(?:[{DASHES}]| [-–] )"
+            rf"(?P<month>{months})(?!\w)\.? (?P<one>\d{{1,2}}){ordinal}(?:[{self._dashes}]| [-–] )"
             rf"(?P<two>\d{{1,2}}){ordinal}(?![\w/:%-]|[.,]\d| ?[AaPp]\.?[Mm])"
             r"(?:,? (?P<year>\d{4})(?!:?\d))?"
         )

@@ -31,12 +31,13 @@ PART = (
 """A fraction of something, not a date."""
 _SPELLED = (
     "code|PIN|OTP|passcode|password|ID|card|account|acct|ticket|case|invoice|tracking|reference|"
-    "confirmation|reservation|booking|serial|ISBN|SSN|IMEI|SKU|P/N|S/N|zip|routing|policy|passport|PUK|RMA"
+    "confirmation|reservation|booking|serial|ISBN|SSN|IMEI|SKU|P/N|S/N|zip|routing|policy|passport|PUK|RMA|NPI|EIN|DEA"
 )
 SPELLING = (
     rf"\b(?i:{_SPELLED})(?:\.? (?i:number|no\.|#|code|ID|to))?"
     r"(?: is| are|,? (?i:ending in|ends in))?"
-    r"[:#]?\s?#?\s?|\b(?:ending|ends)(?: in)?\s|#\s?|\*-?|[xX]{2,}-?|•{2,}[ -]?"
+    r"[:#]?\s?#?\s?|\b(?:ending|ends)(?: in)?\s|#\s?|\*-?|[xX]{2,}-?|[xX]{4} |•{2,}[ -]?|-{2,}"
+    r"|(?:\A|\s)(?:\.{3}|…)"
     r"|\b(?i:te?xt) \w+ to\s"
     r"|\b(?i:(?:your|my|the|this|our) (?:order|claim)|order (?:number|no\.|#)(?: is|:)?)\s#?"
     r"|\border #|\b(?:Visa|Mastercard|Amex)\s"

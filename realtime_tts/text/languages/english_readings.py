@@ -88,7 +88,8 @@ def lasting(match: re.Match[str]) -> str:
     names = {"d": "day", "h": "hour", "m": "minute", "s": "second"}
     found = re.findall(r"(\d+) ?([dhms]|\Z)", match.group().lower())
     parts = [(int(number), names[unit or "m"]) for number, unit in found]
-    return " ".join(f"{say.cardinal(n)} {unit}{'' if n == 1 else 's'}" for n, unit in parts)
+    sign = {"+": "plus ", None: ""}.get(match.groupdict().get("sign"), "minus ")
+    return sign + " ".join(f"{say.cardinal(n)} {unit}{'' if n == 1 else 's'}" for n, unit in parts)
 
 
 def of(match: re.Match[str]) -> str | None:

@@ -13,6 +13,7 @@ from realtime_tts.text.languages import english_cues as cues
 from realtime_tts.text.languages import english_readings as read
 from realtime_tts.text.languages import english_words as say
 from realtime_tts.text.languages import tables
+from realtime_tts.text.languages.english_identifiers import IDENTIFIERS
 from realtime_tts.text.languages.english_lengths import LENGTHS
 from realtime_tts.text.languages.rules import ROMAN, dated, linked, roman_value, rule, vehicles
 
@@ -54,6 +55,10 @@ RULES = (
         dated(say.date),
     ),
     rule(r"(?P<month>\d{1,2})-(?P<day>\d{1,2})-(?P<year>\d{4})(?![\w-])", read.date),
+    rule(
+        rf"(?P<day>[0-3]?\d)-(?P<month>{'|'.join(say.MONTHS)})-(?P<year>(?:19|20)\d\d)(?![\w-])",
+        lambda m: say.date(int(m["day"]), say.MONTHS[m["month"]], int(m["year"]), ""),
+    ),
     rule(
         r"(?P<month>\d{1,2})/(?P<day>\d{1,2})/(?P<year>\d\d(?:\d\d)?)"
         r" ?[-–](?= ?\d{1,2}/\d{1,2}/\d)",
@@ -196,27 +201,11 @@ RULES = (
         lambda m: f"{say.pairs(m['a'])} {say.pairs(m['b'])}",
     ),
     rule(rf"(?P<a>{_AIRCRAFT})(?!\w)", lambda m: say.pairs(m["a"]), r"(?i:boeing|the|an?)\s\Z"),
-    rule(r"(?!(?:(?:19|20)\d\d ?){3})\d{3,4}(?: \d{4}){2,}(?: \d\d)?(?!\w)", read.groups),
     rule(
         r"(?P<won>\d{1,3})-(?P<lost>\d{1,3})-(?P<tied>\d{1,3})(?![\w-])",
         lambda m: ", ".join(say.cardinal(int(n)) for n in m.groups()),
         cues.RECORD,
     ),
-    rule(
-        r"(?!\d{4}-[01]\d-\d\d(?!\d)|(?:1-)?\d{3}-\d{3}-\d{4}(?!\d))\d+(?:-\d+){2,}(?![\w-])",
-        read.groups,
-    ),
-    rule(
-        r"(?P<host>\d{1,3}(?:\.\d{1,3}){3})(?!\.?\w)(?::(?P<port>\d{2,5})|/(?P<bits>\d\d?))?",
-        read.address,
-    ),
-    rule(r"\d{5}(?:-\d{4})?(?![\w,]*\d)", read.groups, cues.STATE),
-    rule(
-        r"\d{2,}-\d{3,}(?![\w.,%:/-]*[\d%])|\d{3,4}(?: \d{3,4}){1,3}(?!\w|[.,:/-]\w| \d)",
-        read.groups,
-        cues.SPELLING,
-    ),
-    rule(r"\d{3,}(?![\d.,%:/-]*[\d%])", lambda m: say.spell(m.group()), cues.SPELLING),
     rule(
         r"(?P<n>\d{1,2})s(?!\w)",
         lambda m: say.decade(int(m["n"])),
@@ -226,19 +215,7 @@ RULES = (
         r"(?P<a>\d{1,3})(?:st|nd|rd|th)[-–](?P<b>\d{1,3})(?:st|nd|rd|th)(?!\w)",
         lambda m: f"{say.ordinal(int(m['a']))} to {say.ordinal(int(m['b']))}",
     ),
-    rule(
-        r"(?!0\d{4} \d{3})\d{5,}(?![\d.,%:/-]*[\d%])",
-        lambda m: say.spell(m.group()),
-        r"\b(?i:order|claim|text)\s",
-    ),
-    rule(r"\d{5,}(?![\w.,%:/-]*[\w%])", lambda m: say.spell(m.group()), r"\b(?!ISO)[A-Z]{1,8}\d*-"),
-    rule(r"[0-7]{3,4}(?!\w|[.,]\d)", lambda m: say.spell(m.group()), r"\b[Cc]hmod (?:-R )?"),
-    rule(
-        r"\d{3}(?![\d.,%:/-]*[\d%])",
-        lambda m: say.spell(m.group()),
-        r"\b(?:[Cc]all|[Dd]ial) \d{3} or\s",
-    ),
-    rule(r"911(?![\w.,%-]*[\d%])", lambda m: "nine one one", r"(?<!Porsche )\Z"),
+    *IDENTIFIERS,
     rule(r"(?:40[13]|501)(?=\(?[bck])", lambda m: say.pairs(m.group())),
     rule(
         r"[45]0\d(?= (?:[Ee]rrors?|page|status|Unauthorized|Forbidden|Not|Bad|Service)(?!\w))",
@@ -266,8 +243,8 @@ RULES = (
         lambda m: f"{say.pairs(m['n'])} point {say.cardinal(int(m['part']))}",
     ),
     rule(
-        r"(?:\d+d ?)?\d+h ?\d+m(?:in)?(?: ?\d+s)?(?!\w)|\d+d ?\d+h(?!\w)"
-        r"|\d+h[0-5]\d(?!\w)|\d+m ?\d+s(?!\w)",
+        r"(?P<sign>[-−+])?(?:(?:\d+d ?)?\d+h ?\d+m(?:in)?(?: ?\d+s)?|\d+d ?\d+h"
+        r"|\d+h[0-5]\d|\d+m ?\d+s)(?!\w)",
         read.lasting,
     ),
     rule(r"\d{1,3}(?:_\d{3})+(?![\d_])", lambda m: say.cardinal(int(m.group()))),
@@ -337,7 +314,7 @@ RULES = (
 BEHIND = re.compile(
     r"\d{1,3}/\d{1,3}|10(?:40|9[589])|(?:\d{1,2}[-–])?\d{1,2}x|1:\d{1,3}|[\d.–-]+[kKMB]\+?"
     r"|[\d.]+ ?(?:oz|lb)\)?|[\d.]+[\"”″](?: ?[x×] ?\d+[\"”″])?"
-    r"|\d+ ?(?:[GTM]B|k?W)|[45]0\d|\d+ [NW]|[\d.–-]+ in(?: of)?"
+    r"|\d+ ?(?:[GTM]B|k?W)|[\d.]+°|[45]0\d|\d+ [NW]|[\d.–-]+ in(?: of)?"
 )
 """Text from a number on behind which the rules look at another word."""
 

@@ -66,6 +66,8 @@ class AmountWords:
     def _per(self, match: re.Match[str]) -> tuple[int, str]:
         """Return where the quantity ends, and the words behind slashes: /s, /user/month."""
         lang, end, words = self.language, match.start("per"), ""
+        if match["short"] and not money_sign(match):  # k and bn are scales of money only
+            return match.start("short"), ""
         if not self._belongs(match):
             return match.start("behind") - 1, ""
         if not match["per"] or not lang.per:

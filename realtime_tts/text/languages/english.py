@@ -123,7 +123,7 @@ _UNITS = (
         "|hPa hectopascal|mbar millibar|pg picogram|ng nanogram|mmol millimole|mol mole"
         "|IU international unit|mIU milli-international unit"
         "|cm³ cubic centimeter|cm3 cubic centimeter|mm² square millimeter"
-        "|px pixel",
+        "|px pixel|Ω ohm|kΩ kilohm|mA milliamp|µF microfarad|μF microfarad",
     )
     | tables.nouns(
         tables.invariable,

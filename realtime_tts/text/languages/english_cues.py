@@ -12,10 +12,11 @@ from realtime_tts.text.languages.rules import UNQUOTED
 
 MONTH = (
     r"(?:/(?:1[3-9]|2\d|3[01]) (?:to|and|or)"
+    r"|\b(?:[Ff]rom|[Bb]etween) \d{1,2}/\d{1,2} (?:to|and|through|until)"
     r"|\b(?:(?i:on|by|until|till|before|after|since|from|due|dated?|through|for"
-    r"|w(?:ee)?k\.? of|as of|available|avail\.?|EOD|COB|effective"
+    r"|w(?:ee)?k\.? of|as of|available|avail\.?|EOD|COB|effective|see you|meet me|dates?"
     r"|airs|airing|starts|starting|opens|closes|expires|ends|released)"
-    r"|(?:Mon|Tue(?:s)?|Wed(?:nes)?|Thu(?:rs?)?|Fri|Sat(?:ur)?|Sun)(?:day)?\.?,?))\s\Z"
+    r"|(?:Mon|Tue(?:s)?|Wed(?:nes)?|Thu(?:rs?)?|Fri|Sat(?:ur)?|Sun)(?:day)?\.?,?):?)\s\Z"
 )
 RECORD = r"\b(?:[Rr]ecord(?: is| was| of)?:?|are|went)\s|['’]re\s"
 """Text before wins, losses and ties: a record of 45-12-3."""
@@ -60,7 +61,8 @@ COUNTED = (
     r"|listeners|residents|inhabitants|views|visits|downloads|installs|clicks|likes|streams|tokens?"
     r"|params?|parameters?|requests?|messages|emails|calls|events|records|rows|entries|documents"
     r"|transactions|orders|steps|words|results|units|copies|accounts|households|jobs|miles|points"
-    r"|dollars|euros|active|monthly|daily|weekly|paying|registered)(?!\w))"
+    r"|dollars|euros|active|monthly|daily|weekly|paying|registered)(?!\w)"
+    r"|/(?:s|sec|min|h|hr|hour|day|wk|week|mo|month|yr|year|user|person)(?!\w))"
 )
 """What is counted in thousands and more: 3M users, unlike 3M tape."""
 DECADE = re.compile(
@@ -100,5 +102,8 @@ STREET = re.compile(
 )
 """Text before Street or Drive where a capital follows: on Oak Dr. She, not Ask Dr. Lee."""
 
-RATIO = r"\b(?:(?i:ratio|scale)(?: (?:of|is|was))?|(?i:diluted)|dilution of|odds (?:of|are))\s\Z"
+RATIO = (
+    r"\b(?:[Mm]ix(?: at)?|(?i:ratio|scale)(?: (?:of|is|was))?|(?i:diluted)|dilution of"
+    r"|odds (?:of|are))\s\Z"
+)
 """Text before 1:20 that says that it is no time."""

@@ -191,6 +191,11 @@ RULES = (
     ),
     rule(rf"(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}})(?![\w/]){cues.PART}", read.date, cues.MONTH),
     rule(
+        r"(?P<month>\d{1,2})/(?P<day>\d{1,2})"
+        r"(?= (?:meeting|appointment|call|flight|deadline|session|game|class|visit)(?!\w))",
+        read.date,
+    ),
+    rule(
         rf"(?P<one>\d{{1,2}})[-–](?P<two>\d{{1,2}}) (?P<month>{'|'.join(say.MONTHS)})(?!\w)"
         r"(?P<year>(?!))?",
         read.days,
@@ -243,7 +248,7 @@ RULES = (
         lambda m: f"{say.pairs(m['n'])} point {say.cardinal(int(m['part']))}",
     ),
     rule(
-        r"(?P<sign>[-−+])?(?:(?:\d+d ?)?\d+h ?\d+m(?:in)?(?: ?\d+s)?|\d+d ?\d+h"
+        r"(?P<sign>[-−+])?(?:(?:\d+d ?)?\d+ ?h ?\d+ ?m(?:in)?(?: ?\d+s)?|\d+d ?\d+h"
         r"|\d+h[0-5]\d|\d+m ?\d+s)(?!\w)",
         read.lasting,
     ),
@@ -314,7 +319,7 @@ RULES = (
 BEHIND = re.compile(
     r"\d{1,3}/\d{1,3}|10(?:40|9[589])|(?:\d{1,2}[-–])?\d{1,2}x|1:\d{1,3}|[\d.–-]+[kKMB]\+?"
     r"|[\d.]+ ?(?:oz|lb)\)?|[\d.]+[\"”″](?: ?[x×] ?\d+[\"”″])?"
-    r"|\d+ ?(?:[GTM]B|k?W)|[\d.]+°|[45]0\d|\d+ [NW]|[\d.–-]+ in(?: of)?"
+    r"|\d+ ?(?:[GTM]B|k?W)|[\d.]+°|\d+ h(?: \d+)?|[45]0\d|\d+ [NW]|[\d.–-]+ in(?: of)?"
 )
 """Text from a number on behind which the rules look at another word."""
 

@@ -253,9 +253,7 @@ class NumberReader(DateWords):
         return Reading(self._length(match), self._amount(match, ""))
 
     def _length(self, match: re.Match[str]) -> int:
-        """Return the length of a number without the short scale (`k`, `bn`) that only money has."""
-        if match["short"] and not money_sign(match):
-            return match.start("short")
+        """Return the length of a number without what it does not say."""
         return self._per(match)[0]
 
 

@@ -12,6 +12,7 @@ _PATH = re.compile(r"/[\w.-]+\Z")
 _VARIABLE = re.compile(r"(?<![\w.'’/])(?:[a-z]|(?<==)[A-Z]|(?<== )[A-Z])\Z")
 """A letter before a slash that divides it: v = d/t, and I = U/R but not A/C."""
 _WORD = re.compile(r"\w+")
+_SCALED = re.compile(r"\d[kKMB]\Z")
 _PRICE = re.compile(rf"(?:[{SIGNS}] ?\d[\d.,]*(?:[kKMB]|bn)?|\d ?[{SIGNS}]) \Z")
 _PRICED = re.compile(
     rf"/ (?:1(?P<scale>[kKM])|1[.,]?000|(?P<unit>[^\W\d_]+))(?!\w)|(?P<other>/) [{SIGNS}]"
@@ -26,7 +27,8 @@ def parting(lang: Language, text: str, at: int, before: str) -> Reading:
     unit = lang.divisors.get(behind.group()) if behind else None
     letter = _VARIABLE.search(before)
     measured = letter is None or letter.group() in (*lang.units, *lang.clock_words)
-    if unit and behind and measured and before[-1:].islower() and not _PATH.search(before):
+    counted = before[-1:].islower() or _SCALED.search(before)  # times/day, 50K/yr
+    if unit and behind and measured and counted and not _PATH.search(before):
         return Reading(behind.end() - at, f"{lang.per} {unit}")
     divided = lang.operators.get("/")
     divisor = behind.group() if behind and text[at + 2 : at + 3] != "/" else ""

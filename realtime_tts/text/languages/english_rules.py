@@ -237,7 +237,12 @@ RULES = (
     ),
     rule(r"\d{1,3}(?= [NW](?!\w))", lambda m: say.pairs(m.group()), cues.ROAD),
     rule(r"\d{1,3}(?=[A-Z](?!\w))", lambda m: say.pairs(m.group()), cues.PLACED),
-    rule(r"\d{3,4}(?![\d.,%:/-]*[\d%]|['’]?s)", lambda m: say.pairs(m.group()), cues.PAIRED),
+    rule(
+        r"\d{3,4}(?![\d.,%:/-]*[\d%]|['’]?s| ?(?:lbs?|k?g|m[gls]|mL|[ck]?m|oz|ft|mi|mph|bpm|min"
+        r"|k?cal|[kMG]?Hz|[kMGT]B|[kM]?W|hp|psi|px|fps|mAh|dB|people|points|pts)(?!\w))",
+        lambda m: say.pairs(m.group()),
+        cues.PAIRED,
+    ),
     rule(
         r"(?P<n>\d+)\.(?P<part>0?\d\d)(?![\w]|\.\d)",
         lambda m: f"{say.pairs(m['n'])} point {say.pairs(m['part'])}",

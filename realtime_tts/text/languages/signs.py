@@ -25,7 +25,8 @@ _MEASURED = frozenset("%‰°" + SIGNS)
 _AMOUNT = re.compile(r"\d(?:bn|[kKMBT])? ?\Z")
 _CLOSED = frozenset(")]\"'’”»")
 _RAISED_RUN = re.compile(f"⁻?[{_RAISED}]+")
-_RAISED_BEHIND = re.compile(rf"(?:[{_RAISED}]|\^\d+)\Z")
+_JOINED = re.compile(rf"(?:[{_RAISED}]|\^\d+|\([^()]*[-−+*×][^()]*\)|[(^=] ?\d{{0,3}}[xyzn])\Z")
+"""What a minus or a slash may directly follow: x²-1, (x+1)/2, (n-1)."""
 _ION = re.compile(rf"(?P<number>[{_RAISED}]*)(?P<sign>[⁺⁻])(?![{_RAISED}])")
 _OPEN_ION = re.compile(rf"[{_RAISED}]*[⁺⁻]?\Z")
 _GRADE = re.compile(
@@ -263,11 +264,14 @@ class SignReader:
         ):
             if not before.endswith("++"):
                 return Reading(1, lang.plus)
-        if char in "/-−" and _RAISED_BEHIND.search(before):
+        if char in "/-−" and _JOINED.search(before):
             if not ended and _OPEN_OPERATOR.match(text, at):
                 return None
-            joins = text[at + 1 : at + 2].isalnum() if char == "/" else _OPERATOR.match(text, at)
-            return Reading(1, lang.operators[char]) if joins else _NONE
+            if char != "/":
+                return Reading(1, lang.operators[char]) if _OPERATOR.match(text, at) else _NONE
+            joins = text[at + 1 : at + 2] == "(" or text[at + 1 : at + 2].isalnum()
+            pad = " " * lang.spaced
+            return Reading(1, pad + lang.operators[char] + pad) if joins else _NONE
         if char in "-−" and _GRADE.search(before):
             if at + 1 == len(text) and not ended:
                 return None

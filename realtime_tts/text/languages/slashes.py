@@ -33,7 +33,8 @@ def parting(lang: Language, text: str, at: int, before: str) -> Reading:
     divided = lang.operators.get("/")
     divisor = behind.group() if behind and text[at + 2 : at + 3] != "/" else ""
     single = len(divisor) == 1 and divisor.isalpha()
-    if divided and letter and single and divisor != letter.group():
+    number = divisor.isdecimal() and letter and letter.group() != "w"  # w/2 eggs
+    if divided and letter and (single or number) and divisor != letter.group():
         return Reading(1, f" {divided} ")
     return Reading(1, " ") if before[-1:].isalpha() else _NONE
 

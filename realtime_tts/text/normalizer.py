@@ -44,6 +44,7 @@ _HOLD_STOP_SECONDS = 0.05
 """Seconds that a full stop behind a word waits: it ends a sentence unless `com` follows."""
 _TIMES = re.compile(r"(?<!\w)[1-9]\d*(?:x\d+)*x\Z")
 """Text behind which a number is another factor, and no part of a name: 120x80 cm."""
+_COUNTS = frozenset(f"{SIGNS}0123456789")
 _NOTHING = Reading(0, "")
 _NEVER = re.compile(r"(?!)")
 
@@ -330,13 +331,15 @@ class SpeechNormalizer:
         assert self._language
         end, lang = at + reading.length, self._language
         stops = self._language_halves and text[end - 1] == "."
-        unit = lang.dotted_units and text[end - 1].isalpha() and text[end : end + 1] == "."
+        unit = bool(lang.dotted_units) and text[end - 1].isalpha() and text[end : end + 1] == "."
         if not stops and not unit:
             return reading
         ends = sentence_ends(text, end + unit, ended, lang.after_time if stops else frozenset())
         if ends is None:
             return None
         if unit:
+            name, behind = text[at:end].lstrip("0123456789., "), text[end + 2 : end + 3]
+            ends = ends or (behind in _COUNTS and name not in lang.dotted_units)  # 10GB. 3 files
             return reading if ends else Reading(reading.length + 1, reading.words)
         return Reading(reading.length, reading.words + ".") if ends else reading
 

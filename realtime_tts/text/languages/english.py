@@ -300,7 +300,11 @@ ENGLISH = Language(
     followers=frozenset(
         "in long wide tall high deep thick max AD BC BCE CE A.D B.C x - – 000".split()
     ),
-    dotted_units=True,
+    dotted_units=frozenset(
+        (
+            "ft in lb lbs oz hr hrs min mins sec secs yr yrs mo mos wk wks gal qt pt yd mi tsp tbsp"
+        ).split()
+    ),
     after_time=frozenset((*_ZONES, *"N S E W NE NW SE SW".split())) | _DAYS_AND_MONTHS,
     addresses={".": "dot", "@": "at", "_": "underscore", "-": "dash", "/": "slash", ":": "port"},
     sharp="sharp",

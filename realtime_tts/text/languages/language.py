@@ -170,8 +170,9 @@ class Language:
     """Words that make a quantity before a noun an adjective: a five dollar fee."""
     followers: frozenset[str] = frozenset()
     """Words that may belong to a number before them, besides units, months and the like."""
-    dotted_units: bool = False
-    """Whether units are abbreviations that may have a full stop: 5 lb. of rice."""
+    dotted_units: frozenset[str] = frozenset()
+    """Units that may have a full stop before another number, 5 ft. 3 in.; before a word, where a
+    language has such units, any may: 5 kg. of rice."""
     after_time: frozenset[str] = frozenset()
     """Capitalised words that may follow a.m. and p.m. within a sentence."""
     decade_cue: re.Pattern[str] | None = None

@@ -11,7 +11,7 @@ _VERBS = (
 )
 _ASKED = re.compile(rf"\b(?:{_VERBS})(?: (?:the|le|la|el|die))? \Z|按下?\Z", re.IGNORECASE)
 _CHOICE = re.compile(
-    rf"\b(?:{_VERBS})\b[^.!?\n]*[ ,](?:or|oder|ou(?: sur)?|o|then|and) \Z", re.IGNORECASE
+    rf"\b(?:{_VERBS})\b[^.!?\n]*(?:[ ,](?:or|oder|ou(?: sur)?|o|then|and)|[,;]) \Z", re.IGNORECASE
 )
 _LISTED = re.compile(r"(?<!\S)\*[\d*#]+,? (?:or|and|then|oder|und|dann|ou|et|puis|o|y|luego) \Z")
 _CODE = re.compile(r"(?<!\S)\*[\d*#]*\Z")

@@ -15,6 +15,7 @@ from realtime_tts.text.characters import NO_SPACES, is_word_character
 from realtime_tts.text.directions import Change, Item, SayAs, Seam, Voicing
 from realtime_tts.text.filter import MAX_HOLD_SECONDS
 from realtime_tts.text.languages.amounts import Reading
+from realtime_tts.text.languages.codes import codes_for
 from realtime_tts.text.languages.language import Language
 from realtime_tts.text.languages.patterns import MAX_WORD, SIGNS, VULGAR
 from realtime_tts.text.languages.reading import begins_number, reader_for
@@ -43,6 +44,7 @@ _HOLD_STOP_SECONDS = 0.05
 """Seconds that a full stop behind a word waits: it ends a sentence unless `com` follows."""
 _TIMES = re.compile(r"(?<!\w)[1-9]\d*(?:x\d+)*x\Z")
 """Text behind which a number is another factor, and no part of a name: 120x80 cm."""
+_COUNTS = frozenset(f"{SIGNS}0123456789")
 _NOTHING = Reading(0, "")
 _NEVER = re.compile(r"(?!)")
 
@@ -144,6 +146,7 @@ class SpeechNormalizer:
         self._rules = rules_for(language) if language else None
         self._abbreviations = abbreviations_for(language) if language else None
         self._signs = signs_for(language) if language else None
+        self._codes = codes_for(language) if language else None
         self._ending = language.ending if language else ""
         self._language_halves = bool(language and language.halves)  # a.m. may end a sentence
         self._candidate = _candidate_for(language, self._lexicon is not None)
@@ -203,7 +206,11 @@ class SpeechNormalizer:
                 return found
         if self._language is None:
             return _NOTHING
-        assert self._signs
+        assert self._signs and self._codes
+        if char in self._codes.first and not inside and self._codes.may_begin(text, at):
+            code = self._codes.read(text, at, self._before(text, at), ended)
+            if code is None or code.length:
+                return code
         if char.isalpha() and char not in self._signs.alone:
             assert self._abbreviations and self._rules
             if not inside and char in "IVX":
@@ -240,7 +247,8 @@ class SpeechNormalizer:
             month = self._month(text, at, ended)
             if month is None or month[0]:
                 return month
-        if word.group() in self._reader.money_heads:
+        paired = self._before(text, at).endswith("/")
+        if word.group() in self._reader.money_heads and not paired:  # EUR/USD 1.08
             money = self._money(text, at, word.end(), ended)
             if money is None or money[0]:
                 return money
@@ -323,13 +331,15 @@ class SpeechNormalizer:
         assert self._language
         end, lang = at + reading.length, self._language
         stops = self._language_halves and text[end - 1] == "."
-        unit = lang.dotted_units and text[end - 1].isalpha() and text[end : end + 1] == "."
+        unit = bool(lang.dotted_units) and text[end - 1].isalpha() and text[end : end + 1] == "."
         if not stops and not unit:
             return reading
         ends = sentence_ends(text, end + unit, ended, lang.after_time if stops else frozenset())
         if ends is None:
             return None
         if unit:
+            name, behind = text[at:end].lstrip("0123456789., "), text[end + 2 : end + 3]
+            ends = ends or (behind in _COUNTS and name not in lang.dotted_units)  # 10GB. 3 files
             return reading if ends else Reading(reading.length + 1, reading.words)
         return Reading(reading.length, reading.words + ".") if ends else reading
 

@@ -50,7 +50,8 @@ class AmountWords:
 
     def _signed(self, match: re.Match[str], words: str) -> str:
         """Return the words for a quantity without its sign, behind the word for its sign."""
-        lang, sign = self.language, match["sign"] or match["inner"]
+        lang, groups = self.language, match.groupdict()
+        sign = groups["sign"] or groups.get("inner") or ""
         before = {"+": lang.plus, "±": lang.plus_or_minus or f"{lang.plus} {lang.minus}"}
         word = before.get(sign, lang.minus)
         return f"{word}{' ' if lang.spaced else ''}{words}" if sign else words
@@ -65,6 +66,8 @@ class AmountWords:
     def _per(self, match: re.Match[str]) -> tuple[int, str]:
         """Return where the quantity ends, and the words behind slashes: /s, /user/month."""
         lang, end, words = self.language, match.start("per"), ""
+        if match["short"] and not money_sign(match):  # k and bn are scales of money only
+            return match.start("short"), ""
         if not self._belongs(match):
             return match.start("behind") - 1, ""
         if not match["per"] or not lang.per:

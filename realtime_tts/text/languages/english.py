@@ -7,6 +7,7 @@ import re
 from realtime_tts.text.languages import english_cues as cues
 from realtime_tts.text.languages import english_words as words
 from realtime_tts.text.languages import tables
+from realtime_tts.text.languages.english_codes import CODES, DOSED, HEADS
 from realtime_tts.text.languages.english_rules import BEHIND, NUMERALS, RULES
 from realtime_tts.text.languages.language import Abbreviation, Currency, Kind, Language, Noun
 
@@ -43,6 +44,7 @@ _ABBREVIATIONS = (
             "|appt appointment|Appt Appointment|acct account|Acct Account|pkg package"
             "|pkgs packages|qtr quarter|yr year|Dept Department|fl floor|mo month"
             "|b.i.d twice a day|t.i.d three times a day|q.i.d four times a day|p.o by mouth"
+            "|q.d once a day"
             "|p.r.n as needed|Esq Esquire|sq._ft square foot"
             "|Mon Monday|Tue Tuesday|Tues Tuesday|Wed Wednesday"
             "|Thu Thursday"
@@ -66,14 +68,17 @@ _ABBREVIATIONS = (
             "|sq_ft square foot"
             "|WWI World War One|WWII World War Two|WW1 World War One|WW2 World War Two"
             "|YoY year over year|QoQ quarter over quarter|M-F Monday to Friday"
-            "|M–F Monday to Friday"
-            f"|Ave_Maria Ave Maria|{tables.ranges(_WEEKDAYS, 'to')}",
+            "|M–F Monday to Friday|PRN as needed|prn as needed"
+            "|qHS at bedtime|QHS at bedtime|qhs at bedtime|qAM every morning|qam every morning"
+            "|qPM every evening|qpm every evening"
+            f"|Ave_Maria Ave Maria|{tables.ranges(_WEEKDAYS, 'to')}"
+            f"|{'|'.join(f'{short} {short}' for short in DOSED)}",
             Kind.ZIP: "|".join(f"{short} {name}" for short, name in words.STATES.items()),
             Kind.YEAR: "c circa",
             Kind.COMPASS: "N North|S South|E East|W West",
         },
-        bare="UTC- UTC− GMT- Rs Apt Ave Blvd Hwy Ln Pkwy Rd Mr Mrs Jr Mt vs approx Mon Tue Tues Wed"
-        " Thu Thur Thurs Fri N S E W",
+        bare="UTC- UTC− GMT- ext Rm Rs Rte Ste Apt Ave Blvd Hwy Ln Pkwy Rd Mr Mrs Jr Mt vs approx"
+        " Mon Tue Tues Wed Thu Thur Thurs Fri N S E W",
     )
     | {
         "St": Abbreviation("Saint", Kind.PLACE, "Street", bare=True),
@@ -118,7 +123,7 @@ _UNITS = (
         "|hPa hectopascal|mbar millibar|pg picogram|ng nanogram|mmol millimole|mol mole"
         "|IU international unit|mIU milli-international unit"
         "|cm³ cubic centimeter|cm3 cubic centimeter|mm² square millimeter"
-        "|px pixel",
+        "|px pixel|Ω ohm|kΩ kilohm|mA milliamp|µF microfarad|μF microfarad",
     )
     | tables.nouns(
         tables.invariable,
@@ -237,7 +242,8 @@ ENGLISH = Language(
     dials=frozenset("call Call dial Dial ext extension Extension ext.".split()),
     phones=r"(?:\+?1[ .-])?(?:\(\d{3}\) ?|\d{3}[-. ])\d{3}[-. ]\d{4}|\d{3}-\d{4}"
     r"|(?:\+?1)?[2-9]\d{2}[2-9]\d{6}"
-    r"|(?:0\d{1,4}|\(0\d{1,4}\))[ -]\d{3,4}[ -]\d{3,4}|(?:0\d{2,4}|\(0\d{2,4}\))[ -]\d{6,7}",
+    r"|(?:0\d{1,4}|\(0\d{1,4}\))[ -]\d{3,4}[ -]\d{3,4}|(?:0\d{2,4}|\(0\d{2,4}\))[ -]\d{6,7}"
+    r"|\(\d\d\) ?9?\d{4}-\d{4}",
     kings=frozenset(
         "Henry Louis Elizabeth George Edward Charles William Richard James Philip Paul Pius Leo "
         "Benedict Alexander Nicholas Frederick Napoleon Ramses John Ferdinand Philippe "
@@ -253,8 +259,13 @@ ENGLISH = Language(
     rules=RULES,
     behind=BEHIND,
     numeral_rules=NUMERALS,
+    codes=CODES,
+    code_heads=HEADS,
+    behind_text=DOSED,
     signs={
         "→": ",",
+        "↑": "up",
+        "↓": "down",
         "√": "square root of",
         "§": "section",
         "§§": "sections",
@@ -279,7 +290,7 @@ ENGLISH = Language(
         "|month month|yr year|year year|night night|person person|user user|unit unit|item item"
         "|hour hour|minute minute|second second|seat seat|dL deciliter|dl deciliter"
         "|mL milliliter|ml milliliter"
-        "|s² second squared|quarter quarter|annum annum|capita capita"
+        "|s² second squared|quarter quarter|bbl barrel|annum annum|capita capita"
     ),
     behind_money=tables.entries(
         "min minimum|max maximum|gal per gallon|lb per pound|hr per hour|oz per ounce"
@@ -289,7 +300,11 @@ ENGLISH = Language(
     followers=frozenset(
         "in long wide tall high deep thick max AD BC BCE CE A.D B.C x - – 000".split()
     ),
-    dotted_units=True,
+    dotted_units=frozenset(
+        (
+            "ft in lb lbs oz hr hrs min mins sec secs yr yrs mo mos wk wks gal qt pt yd mi tsp tbsp"
+        ).split()
+    ),
     after_time=frozenset((*_ZONES, *"N S E W NE NW SE SW".split())) | _DAYS_AND_MONTHS,
     addresses={".": "dot", "@": "at", "_": "underscore", "-": "dash", "/": "slash", ":": "port"},
     sharp="sharp",

@@ -12,10 +12,19 @@ from realtime_tts.text.languages.rules import UNQUOTED
 
 MONTH = (
     r"(?:/(?:1[3-9]|2\d|3[01]) (?:to|and|or)"
+    r"|\b(?:[Ff]rom|[Bb]etween) \d{1,2}/\d{1,2} (?:to|and|through|until)"
     r"|\b(?:(?i:on|by|until|till|before|after|since|from|due|dated?|through|for"
-    r"|week of|airs|airing|starts|starting|opens|closes|expires|ends|released)"
-    r"|(?:Mon|Tue(?:s)?|Wed(?:nes)?|Thu(?:rs?)?|Fri|Sat(?:ur)?|Sun)(?:day)?\.?,?))\s\Z"
+    r"|w(?:ee)?k\.? of|as of|available|avail\.?|EOD|COB|effective|see you|meet me|dates?"
+    r"|airs|airing|starts|starting|opens|closes|expires|ends|released)"
+    r"|(?:Mon|Tue(?:s)?|Wed(?:nes)?|Thu(?:rs?)?|Fri|Sat(?:ur)?|Sun)(?:day)?\.?,?):?)\s\Z"
 )
+RECORD = r"\b(?:[Rr]ecord(?: is| was| of)?:?|are|went)\s|['’]re\s"
+"""Text before wins, losses and ties: a record of 45-12-3."""
+CARD_EXPIRES = (
+    r"\b(?:(?i:exp(?:iry|iration)?\.?(?: date)?(?: is| of|:)?|valid thru:?)"
+    r"|(?:[Cc]ard|Visa|Mastercard|Amex)\b[^.!?]*\b[Ee]xpires)\s\(?"
+)
+"""Text before the month and the year of a card: expiry date 04/27."""
 PART = (
     r"(?! (?:an|of|off|cups?|teaspoons?|tsp|tablespoons?|tbsp|pounds?|lbs?|ounces?|oz|pints?"
     r"|quarts?|gallons?|inch|inches|yards?|miles?|mi|hours?|hrs?|days?|price)(?!\w))"
@@ -23,13 +32,17 @@ PART = (
 """A fraction of something, not a date."""
 _SPELLED = (
     "code|PIN|OTP|passcode|password|ID|card|account|acct|ticket|case|invoice|tracking|reference|"
-    "confirmation|reservation|booking|serial|ISBN|SSN|IMEI|SKU|P/N|S/N|zip|routing|policy"
+    "confirmation|reservation|booking|serial|ISBN|SSN|IMEI|SKU|P/N|S/N|zip|routing|policy|passport|PUK|RMA|NPI|EIN|DEA"
 )
 SPELLING = (
-    rf"\b(?i:{_SPELLED})(?: (?i:number|no\.|#|code|ID|to))?(?: is| are|,? (?i:ending in|ends in))?"
-    r"[:#]?\s?#?\s?|\b(?:ending|ends)(?: in)?\s|#|\*-?|[•xX]{2,}-?|\b(?i:text) \w+ to\s"
+    rf"\b(?i:{_SPELLED})(?:\.? (?i:number|no\.|#|code|ID|to))?"
+    r"(?: is| are|,? (?i:ending in|ends in))?"
+    r"[:#]?\s?#?\s?|\b(?:ending|ends)(?: in)?\s|#\s?|\*-?|[xX]{2,}-?|[xX]{4} |•{2,}[ -]?|-{2,}"
+    r"|(?:\A|\s)(?:\.{3}|…)"
+    r"|\b(?i:te?xt) \w+ to\s"
     r"|\b(?i:(?:your|my|the|this|our) (?:order|claim)|order (?:number|no\.|#)(?: is|:)?)\s#?"
-    r"|\border #"
+    r"|\border #|\b(?:Visa|Mastercard|Amex)\s"
+    r"|\b(?i:(?:member|customer|licen[sc]e|patient|employee|student) (?:number|no\.|#)(?: is|:)?)\s"
 )
 PAIRED = (
     r"(?:\b(?i:rooms?|rm\.?|suite|ste\.?|apt\.?|apartment|flight|gate|bus|route|highway|hwy\.?|interstate|"
@@ -37,10 +50,24 @@ PAIRED = (
     r"|\b(?!AD|BC|CE|TO|IN|OF|AT)[A-Z]{2,4}[ -]|\b[A-Z][.-]|localhost:)\Z"
 )
 ROAD = r"\b(?:[A-Z]{1,2}-|(?:I|US|SR|(?i:rte\.?|rt\.?|route|highway|hwy\.?|interstate|exit)) )\Z"
+PLACED = (
+    r"\b(?i:seats?|gates?|rows?|routes?|rte\.?|exits?|highway|hwy\.?|terminals?|platform|pier|bus"
+    r"|flat|apt\.?|apartment|unit|rooms?|suite|ste\.?|form|line|stand|zone|bay)\s"
+)
+"""Text before a number whose letter is no unit: Route 9W, seat 14L."""
 STATE = rf"(?:\b(?:{'|'.join(say.STATES)})|(?i:\bzip(?: code)?(?: is|:)?))\s\Z"
+COUNTED = (
+    r"(?=\+?[ -](?:people|users?|customers?|followers?|subscribers?|members?|visitors?|viewers?"
+    r"|listeners|residents|inhabitants|views|visits|downloads|installs|clicks|likes|streams|tokens?"
+    r"|params?|parameters?|requests?|messages|emails|calls|events|records|rows|entries|documents"
+    r"|transactions|orders|steps|words|results|units|copies|accounts|households|jobs|miles|points"
+    r"|dollars|euros|active|monthly|daily|weekly|paying|registered)(?!\w)"
+    r"|/(?:s|sec|min|h|hr|hour|day|wk|week|mo|month|yr|year|user|person)(?!\w))"
+)
+"""What is counted in thousands and more: 3M users, unlike 3M tape."""
 DECADE = re.compile(
     r"(?:\b(?i:the|his|her|their|my|your|our|late|early|mid|upper|lower|low|high)\s?"
-    r"|[-–]\s?|['’]\s?|(?:\A|[.;:!?])\s?)\Z"
+    r"|[-–]\s?|['’]\s?|(?:\A|[.;!?])\s?)\Z"
 )
 RELEASES = (
     r"(?:\b(?:Python|Ubuntu|Node|PHP|Java|Ruby|Django|Go|Rust|Kubernetes|Debian|macOS|iOS)|"
@@ -75,5 +102,8 @@ STREET = re.compile(
 )
 """Text before Street or Drive where a capital follows: on Oak Dr. She, not Ask Dr. Lee."""
 
-RATIO = r"\b(?:(?i:ratio|scale)(?: (?:of|is|was))?|(?i:diluted)|dilution of|odds (?:of|are))\s\Z"
+RATIO = (
+    r"\b(?:[Mm]ix(?: at)?|(?i:ratio|scale)(?: (?:of|is|was))?|(?i:diluted)|dilution of"
+    r"|odds (?:of|are))\s\Z"
+)
 """Text before 1:20 that says that it is no time."""

@@ -16,6 +16,14 @@ _WIDE = (
 
 LENGTHS = (
     rule(
+        r"(?P<n>(?!0x)\d+) ?[x×] ?(?=\d+(?:\.\d+)? ?(?:k?g|m[glL]|[lL]|oz|lbs?|[GTM]B)(?!\w))",
+        lambda m: f"{say.decimal(m['n'])} times",
+    ),
+    rule(
+        r"(?P<a>[2468])x(?P<b>[468]|1[02])s(?!\w)",
+        lambda m: f"{say.decimal(m['a'])} by {say.decade(int(m['b']))}",
+    ),
+    rule(
         r"(?P<one>\d+)[-–](?P<n>\d+)[\"”″]",
         lambda m: f"{say.decimal(m['one'])} to {read.inches(m)}",
         UNQUOTED,
@@ -66,8 +74,8 @@ LENGTHS = (
     ),
     rule(r"(?P<n>\d+)['’′](?!\w)", lambda m: f"{say.decimal(m['n'])} feet", r"\d[\"”″] ?[x×] "),
     rule(
-        r"(?P<n>(?!0x)\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)(?!\.?\w|-\d|[⁻⁰¹²³⁴⁵⁶⁷⁸⁹^])"
-        r"(?: ?(?P<unit>ft|cm|mm|m|in|yd|px)(?!\w))?",
+        r"(?P<n>(?!0x)\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)"
+        r"(?: ?(?P<unit>ft|cm|mm|m|in|yd|px)(?!\w)|(?!\.?\w|-\d|[⁻⁰¹²³⁴⁵⁶⁷⁸⁹^]))",
         read.by,
     ),
 )

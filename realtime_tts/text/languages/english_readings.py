@@ -8,6 +8,10 @@ from realtime_tts.text.languages import english_words as say
 from realtime_tts.text.languages.rules import linked, spelled
 
 _LENGTHS = {"ft": "feet", "in": "inches", "yd": "yards"}
+_MEASURES = {"mg": "milligrams", "mcg": "micrograms"}
+_MEASURES |= {"MB": "megabytes", "GB": "gigabytes", "TB": "terabytes", "min": "minutes"}
+_MEASURES |= {"mpg": "miles per gallon", "oz": "ounces"}
+_MEASURES |= {"Mbps": "megabits per second", "Gbps": "gigabits per second"}
 _LENGTHS |= {"m": "meters", "cm": "centimeters", "mm": "millimeters", "px": "pixels"}
 
 
@@ -24,9 +28,10 @@ def date(match: re.Match[str]) -> str | None:
 
 
 def scaled(match: re.Match[str]) -> str:
-    """Read 10K-20K."""
-    scale = "million" if match["scale"] == "M" else "thousand"
-    return f"{say.decimal(match['one'])} to {say.decimal(match['two'])} {scale}"
+    """Read 10K-20K, 1-2M users and 5M users."""
+    scale = {"M": "million", "B": "billion"}.get(match["scale"], "thousand")
+    least = f"{say.decimal(match['one'])} to " if match["one"] else ""
+    return f"{least}{say.decimal(match['two'])} {scale}"
 
 
 def date_range(match: re.Match[str]) -> str | None:
@@ -45,7 +50,12 @@ def timestamp(match: re.Match[str]) -> str | None:
     day = date(match)
     second = int(match["second"] or 0)
     time = say.time(int(match["hour"]), int(match["minute"]), second or None, "")
-    return f"{day}, {time}" if day else None
+    zone = ""
+    if match["sign"]:
+        part = f" {say.cardinal(int(match['part']))}" if int(match["part"]) else ""
+        zone = f" UTC {'plus' if match['sign'] == '+' else 'minus'} "
+        zone += say.cardinal(int(match["ahead"])) + part
+    return f"{day}, {time}{zone}" if day else None
 
 
 def short_time(match: re.Match[str], *, at_end: bool = False) -> str | None:
@@ -74,10 +84,12 @@ def address(match: re.Match[str]) -> str | None:
 
 
 def lasting(match: re.Match[str]) -> str:
-    names = {"h": "hour", "m": "minute", "s": "second"}
-    found = re.findall(r"(\d+) ?([hms])", match.group())
-    parts = [(int(number), names[unit]) for number, unit in found]
-    return " ".join(f"{say.cardinal(n)} {unit}{'' if n == 1 else 's'}" for n, unit in parts)
+    """Read 1h 45m, 3m20s and PT1H30M."""
+    names = {"d": "day", "h": "hour", "m": "minute", "s": "second"}
+    found = re.findall(r"(\d+) ?([dhms]|\Z)", match.group().lower())
+    parts = [(int(number), names[unit or "m"]) for number, unit in found]
+    sign = {"+": "plus ", None: ""}.get(match.groupdict().get("sign"), "minus ")
+    return sign + " ".join(f"{say.cardinal(n)} {unit}{'' if n == 1 else 's'}" for n, unit in parts)
 
 
 def of(match: re.Match[str]) -> str | None:
@@ -87,10 +99,12 @@ def of(match: re.Match[str]) -> str | None:
         "." in above
         or (below in (10, 100) and above != "1")
         or (int(above) == below and below <= 12)
-        or (below in (20, 25, 30, 40, 50) and 12 < int(above) < below)
+        or (12 < int(above) < below not in (16, 32, 64, 100 - int(above)))
     ):
         return f"{say.decimal(above)} out of {say.cardinal(below)}" if below else None
     first = int(above)
+    if first == below and below > 12 and below not in (20, 50):
+        return f"{say.cardinal(first)} out of {say.cardinal(below)}"
     if first == below:
         return f"{say.cardinal(first)}-{say.cardinal(below)}"
     if first <= 12 < below <= 31 and below != 16 and first > 1:
@@ -109,6 +123,15 @@ def of(match: re.Match[str]) -> str | None:
         if (first, below) in say.FRACTIONS
         else f"{say.cardinal(first)} over {say.cardinal(below)}"
     )
+
+
+def both(match: re.Match[str]) -> str | None:
+    """Read two amounts with one unit, unless they are a fraction of it: 5/325 mg, 300/20 Mbps."""
+    one, two = match["one"], match["two"]
+    if (one, two) in {(str(above), str(below)) for above, below in say.FRACTIONS}:
+        return None
+    link = "out of" if match["unit"] in ("GB", "MB", "TB", "min") else "over"
+    return f"{say.decimal(one)} {link} {say.decimal(two)} {_MEASURES[match['unit']]}"
 
 
 def of_many(match: re.Match[str]) -> str:
@@ -192,7 +215,7 @@ def part(match: re.Match[str]) -> str | None:
 def euros(match: re.Match[str]) -> str:
     """Read euros and cents as they are written in Europe: €1.234,56."""
     whole, cents = match["n"] or match["whole"], int(match["cents"] or match["part"])
-    number = int(whole.replace(".", ""))
+    number = int(whole.replace(".", "").replace(" ", ""))
     words = f"{say.cardinal(number)} euro{'' if number == 1 else 's'}"
     coins = f"{say.cardinal(cents)} cent{'' if cents == 1 else 's'}"
     return (f"{words} and {coins}" if number else coins) if cents else words

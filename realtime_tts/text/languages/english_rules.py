@@ -13,6 +13,7 @@ from realtime_tts.text.languages import english_cues as cues
 from realtime_tts.text.languages import english_readings as read
 from realtime_tts.text.languages import english_words as say
 from realtime_tts.text.languages import tables
+from realtime_tts.text.languages.english_identifiers import IDENTIFIERS
 from realtime_tts.text.languages.english_lengths import LENGTHS
 from realtime_tts.text.languages.rules import ROMAN, dated, linked, roman_value, rule, vehicles
 
@@ -27,14 +28,14 @@ _HYPHENED = tables.entries(
 """Units behind a number and a hyphen: a 12-oz steak."""
 _OFTEN = r"(?=/(?:day|week|wk|month|mo|year|yr)(?!\w)| (?:daily|weekly|an?|per|each|every)(?!\w))"
 _DOSES = tables.entries("mg milligram|mcg microgram|g gram|IU international_unit|units unit")
-_TIME = r"(?P<hour>1?\d)(?::(?P<minute>[0-5]\d))?(?P<half>[ap])"
+_TIME = r"(?P<hour>1?\d)(?::(?P<minute>[0-5]\d))?(?P<half>[ap])(?!\.m)"
 _plainly = linked(say.cardinal, " ")
 _SOME = r"(?P<one>\d{1,3})/(?P<two>\d{1,3})"
 
 RULES = (
     rule(
-        r"€ ?(?P<n>\d{1,3}(?:\.\d{3})*),(?P<cents>\d\d)(?![\d.,]*\d)"
-        r"|(?P<whole>\d{1,3}(?:\.\d{3})*),(?P<part>\d\d) ?(?:€|EUR(?!\w))",
+        r"€ ?(?P<n>\d{1,3}(?:[. ]\d{3})*),(?P<cents>\d\d)(?![\d.,]*\d)"
+        r"|(?P<whole>\d{1,3}(?:[. ]\d{3})*),(?P<part>\d\d) ?(?:€|EUR(?!\w))",
         read.euros,
     ),
     rule(
@@ -44,15 +45,20 @@ RULES = (
     ),
     rule(
         r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)T(?P<hour>\d\d):(?P<minute>\d\d)"
-        r"(?::(?P<second>\d\d))?(?![\d.])",
+        r"(?::(?P<second>\d\d))?(?:(?P<sign>[-−+])(?P<ahead>\d\d):?(?P<part>\d\d))?(?!\d|\.\d)",
         read.timestamp,
     ),
+    rule(r"(?P<n>0?\d|1\d):00(?!\w)", lambda m: say.cardinal(int(m["n"])), r"(?:UTC|GMT) ?[-−+]"),
     rule(r"(?P<year>\d{4})(?P<mark>[/.])(?P<month>\d\d)(?P=mark)(?P<day>\d\d)(?!\w)", read.date),
     rule(
         r"(?=0|\d\d\.0)(?P<day>[0-3]\d)\.(?P<month>[01]\d)\.(?P<year>20\d\d)(?![\w./-]\w)",
         dated(say.date),
     ),
     rule(r"(?P<month>\d{1,2})-(?P<day>\d{1,2})-(?P<year>\d{4})(?![\w-])", read.date),
+    rule(
+        rf"(?P<day>[0-3]?\d)-(?P<month>{'|'.join(say.MONTHS)})-(?P<year>(?:19|20)\d\d)(?![\w-])",
+        lambda m: say.date(int(m["day"]), say.MONTHS[m["month"]], int(m["year"]), ""),
+    ),
     rule(
         r"(?P<month>\d{1,2})/(?P<day>\d{1,2})/(?P<year>\d\d(?:\d\d)?)"
         r" ?[-–](?= ?\d{1,2}/\d{1,2}/\d)",
@@ -108,6 +114,12 @@ RULES = (
         r"(?=\)? (?:can|jar|package|bag|bottle|box|container)(?:s|es)?(?!\w))",
         lambda m: f"{say.decimal(m['n'])} {_HYPHENED[m['unit']]}",
     ),
+    rule(
+        r"(?P<one>\d+(?:\.\d+)?)/(?P<two>\d+(?:\.\d+)?) ?"
+        r"(?P<unit>mg|mcg|Mbps|Gbps|mpg|oz|[GMT]B|min)(?!\w)",
+        read.both,
+    ),
+    rule(r"(?P<one>[357]|10)/(?P<two>[16])(?= ARMs?(?!\w))", _plainly),
     rule(r"24/7/365(?![\w/])", lambda m: "twenty-four seven three sixty-five"),
     rule(r"9/11(?![\w/])", lambda m: "nine eleven"),
     rule(rf"{_SOME}(?![\w/])", read.of_all, cues.STEP),
@@ -116,7 +128,8 @@ RULES = (
         lambda m: f"{say.cardinal(int(m['one']))} out of five",
     ),
     rule(
-        rf"{_SOME}(?= (?:tasks|items|steps|questions|people|students|complete|done|correct)(?!\w))",
+        rf"{_SOME}(?= (?:tasks|items|steps|questions|people|students|tests|complete|done|correct"
+        r"|passed|passing)(?!\w))",
         read.of_all,
     ),
     rule(
@@ -171,7 +184,17 @@ RULES = (
         lambda m: say.pairs(m.group()),
         r"\b(?:[Aa]n?|[Tt]he|[Yy]our|[Ff]orms?)\s",
     ),
+    rule(
+        r"(?P<month>0[1-9]|1[0-2])/(?P<year>2[4-9]|[34]\d)(?![\w/])",
+        lambda m: f"{say.month(int(m['month']))} {say.pairs('20' + m['year'])}",
+        cues.CARD_EXPIRES,
+    ),
     rule(rf"(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}})(?![\w/]){cues.PART}", read.date, cues.MONTH),
+    rule(
+        r"(?P<month>\d{1,2})/(?P<day>\d{1,2})"
+        r"(?= (?:meeting|appointment|call|flight|deadline|session|game|class|visit)(?!\w))",
+        read.date,
+    ),
     rule(
         rf"(?P<one>\d{{1,2}})[-–](?P<two>\d{{1,2}}) (?P<month>{'|'.join(say.MONTHS)})(?!\w)"
         r"(?P<year>(?!))?",
@@ -183,22 +206,11 @@ RULES = (
         lambda m: f"{say.pairs(m['a'])} {say.pairs(m['b'])}",
     ),
     rule(rf"(?P<a>{_AIRCRAFT})(?!\w)", lambda m: say.pairs(m["a"]), r"(?i:boeing|the|an?)\s\Z"),
-    rule(r"(?!(?:(?:19|20)\d\d ?){3})\d{4}(?: \d{4}){2,}(?: \d\d)?(?!\w)", read.groups),
     rule(
-        r"(?!\d{4}-[01]\d-\d\d(?!\d)|(?:1-)?\d{3}-\d{3}-\d{4}(?!\d))\d+(?:-\d+){2,}(?![\w-])",
-        read.groups,
+        r"(?P<won>\d{1,3})-(?P<lost>\d{1,3})-(?P<tied>\d{1,3})(?![\w-])",
+        lambda m: ", ".join(say.cardinal(int(n)) for n in m.groups()),
+        cues.RECORD,
     ),
-    rule(
-        r"(?P<host>\d{1,3}(?:\.\d{1,3}){3})(?!\.?\w)(?::(?P<port>\d{2,5})|/(?P<bits>\d\d?))?",
-        read.address,
-    ),
-    rule(r"\d{5}(?:-\d{4})?(?![\w,]*\d)", read.groups, cues.STATE),
-    rule(
-        r"\d{2,}-\d{3,}(?![\w.,%:/-]*[\d%])|\d{3} \d{3}(?!\w|[.,:/-]\w| \d)",
-        read.groups,
-        cues.SPELLING,
-    ),
-    rule(r"\d{3,}(?![\d.,%:/-]*[\d%])", lambda m: say.spell(m.group()), cues.SPELLING),
     rule(
         r"(?P<n>\d{1,2})s(?!\w)",
         lambda m: say.decade(int(m["n"])),
@@ -208,19 +220,7 @@ RULES = (
         r"(?P<a>\d{1,3})(?:st|nd|rd|th)[-–](?P<b>\d{1,3})(?:st|nd|rd|th)(?!\w)",
         lambda m: f"{say.ordinal(int(m['a']))} to {say.ordinal(int(m['b']))}",
     ),
-    rule(
-        r"(?!0\d{4} \d{3})\d{5,}(?![\d.,%:/-]*[\d%])",
-        lambda m: say.spell(m.group()),
-        r"\b(?i:order|claim|text)\s",
-    ),
-    rule(r"\d{5,}(?![\w.,%:/-]*[\w%])", lambda m: say.spell(m.group()), r"\b(?!ISO)[A-Z]{1,8}-"),
-    rule(r"[0-7]{3,4}(?!\w|[.,]\d)", lambda m: say.spell(m.group()), r"\b[Cc]hmod (?:-R )?"),
-    rule(
-        r"\d{3}(?![\d.,%:/-]*[\d%])",
-        lambda m: say.spell(m.group()),
-        r"\b(?:[Cc]all|[Dd]ial) \d{3} or\s",
-    ),
-    rule(r"911(?![\w.,%-]*[\d%])", lambda m: "nine one one", r"(?<!Porsche )\Z"),
+    *IDENTIFIERS,
     rule(r"(?:40[13]|501)(?=\(?[bck])", lambda m: say.pairs(m.group())),
     rule(
         r"[45]0\d(?= (?:[Ee]rrors?|page|status|Unauthorized|Forbidden|Not|Bad|Service)(?!\w))",
@@ -236,7 +236,13 @@ RULES = (
         r"(?i:rooms)\s\Z",
     ),
     rule(r"\d{1,3}(?= [NW](?!\w))", lambda m: say.pairs(m.group()), cues.ROAD),
-    rule(r"\d{3,4}(?![\d.,%:/-]*[\d%]|['’]?s)", lambda m: say.pairs(m.group()), cues.PAIRED),
+    rule(r"\d{1,3}(?=[A-Z](?!\w))", lambda m: say.pairs(m.group()), cues.PLACED),
+    rule(
+        r"\d{3,4}(?![\d.,%:/-]*[\d%]|['’]?s| ?(?:lbs?|k?g|m[gls]|mL|[ck]?m|oz|ft|mi|mph|bpm|min"
+        r"|k?cal|[kMG]?Hz|[kMGT]B|[kM]?W|hp|psi|px|fps|mAh|dB|people|points|pts)(?!\w))",
+        lambda m: say.pairs(m.group()),
+        cues.PAIRED,
+    ),
     rule(
         r"(?P<n>\d+)\.(?P<part>0?\d\d)(?![\w]|\.\d)",
         lambda m: f"{say.pairs(m['n'])} point {say.pairs(m['part'])}",
@@ -246,9 +252,14 @@ RULES = (
         r"(?P<n>20\d\d)\.(?P<part>\d)(?!\w|\.\d)",
         lambda m: f"{say.pairs(m['n'])} point {say.cardinal(int(m['part']))}",
     ),
-    rule(r"\d+h ?\d+m(?:in)?(?: ?\d+s)?(?!\w)|\d+m ?\d+s(?!\w)", read.lasting),
     rule(
-        rf"(?P<n>\d+(?:\.\d+)?)-(?P<unit>{'|'.join(_HYPHENED)})(?![\w-])",
+        r"(?P<sign>[-−+])?(?:(?:\d+d ?)?\d+ ?h ?\d+ ?m(?:in)?(?: ?\d+s)?|\d+d ?\d+h"
+        r"|\d+h[0-5]\d|\d+m ?\d+s)(?!\w)",
+        read.lasting,
+    ),
+    rule(r"\d{1,3}(?:_\d{3})+(?![\d_])", lambda m: say.cardinal(int(m.group()))),
+    rule(
+        rf"(?P<n>\d+(?:\.\d+)?)-(?P<unit>{'|'.join(_HYPHENED)})(?:(?![\w-])|(?=-old))",
         lambda m: f"{say.decimal(m['n'])}-{_HYPHENED[m['unit']]}",
     ),
     rule(r"(?P<n>\d+(?:\.\d+)?)×(?![\w(])", lambda m: f"{say.decimal(m['n'])} times"),
@@ -271,6 +282,14 @@ RULES = (
     rule(r"(?P<n>\d+\.\d+)e(?P<sign>)(?P<power>\d{1,3})(?![\w-])", read.scientific),
     rule(
         r"(?P<one>\d+(?:\.\d+)?)(?P<scale>[kKM])[-–](?P<two>\d+(?:\.\d+)?)(?P=scale)(?!\w)",
+        read.scaled,
+    ),
+    rule(
+        r"(?:(?P<one>\d+(?:\.\d+)?)[-–])?(?P<two>\d+(?:\.\d+)?)(?P<scale>[kKMB])" + cues.COUNTED,
+        read.scaled,
+    ),
+    rule(
+        r"(?P<one>\d+(?:\.\d+)?)[-–](?P<two>\d+(?:\.\d+)?)(?P<scale>[kM])(?!\w)",
         read.scaled,
     ),
     rule(r"(?!3M)(?P<n>\d+(?:\.\d+)?)M(?!\w)", lambda m: f"{say.decimal(m['n'])} million"),
@@ -303,9 +322,9 @@ RULES = (
 """The rules, the most exact patterns first."""
 
 BEHIND = re.compile(
-    r"\d{1,3}/\d{1,2}|10(?:40|9[589])|(?:\d{1,2}[-–])?\d{1,2}x|1:\d{1,3}|10K"
+    r"\d{1,3}/\d{1,3}|10(?:40|9[589])|(?:\d{1,2}[-–])?\d{1,2}x|1:\d{1,3}|[\d.–-]+[kKMB]\+?"
     r"|[\d.]+ ?(?:oz|lb)\)?|[\d.]+[\"”″](?: ?[x×] ?\d+[\"”″])?"
-    r"|\d+ ?(?:[GTM]B|k?W)|[45]0\d|\d+ [NW]|[\d.–-]+ in(?: of)?"
+    r"|\d+ ?(?:[GTM]B|k?W)|[\d.]+°|\d+ h(?: \d+)?|[45]0\d|\d+ [NW]|[\d.–-]+ in(?: of)?"
 )
 """Text from a number on behind which the rules look at another word."""
 

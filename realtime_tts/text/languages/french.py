@@ -144,7 +144,7 @@ FRENCH = Language(
     abbreviations=_ABBREVIATIONS,
     glued=r"(?P<hour>[01]?\d|2[0-4]) ?h ?(?P<minute>[0-5]\d)?(?!\w)",
     clock_words=("h",),
-    dotted_units=True,
+    dotted_units=frozenset("h hrs min mn sec s".split()),
     whole_decimals=True,
     signs={
         "→": ",",

@@ -170,8 +170,9 @@ class Language:
     """Words that make a quantity before a noun an adjective: a five dollar fee."""
     followers: frozenset[str] = frozenset()
     """Words that may belong to a number before them, besides units, months and the like."""
-    dotted_units: bool = False
-    """Whether units are abbreviations that may have a full stop: 5 lb. of rice."""
+    dotted_units: frozenset[str] = frozenset()
+    """Units that may have a full stop before another number, 5 ft. 3 in.; before a word, where a
+    language has such units, any may: 5 kg. of rice."""
     after_time: frozenset[str] = frozenset()
     """Capitalised words that may follow a.m. and p.m. within a sentence."""
     decade_cue: re.Pattern[str] | None = None
@@ -207,6 +208,9 @@ class Language:
     """An abbreviation that also ends compounds, which are capitalised: Bahnhofstr."""
     behind_text: Mapping[str, tuple[re.Pattern[str], str]] = field(default_factory=dict)
     """Other words for an abbreviation, behind text that the pattern finds: Abs. 1 S. 2."""
+    codes: tuple[Rule, ...] = ()
+    """Rules for whole words that begin with one of `code_heads` and a digit: q8h."""
+    code_heads: tuple[str, ...] = ()
     spans: Mapping[str, str] = field(default_factory=dict)
     """Short names of days and months, read in full in a range: Mon-Fri."""
     behind_day: frozenset[str] = frozenset()

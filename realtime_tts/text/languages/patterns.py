@@ -10,7 +10,6 @@ from realtime_tts.text.characters import NO_SPACES
 from realtime_tts.text.languages.language import Language
 
 SIGNS = "$€£¥￥₹₩₽₿"
-DASHES = "-–—"
 MINUS = "-−"
 VULGAR = {"½": (1, 2), "¼": (1, 4), "¾": (3, 4), "⅓": (1, 3), "⅔": (2, 3), "⅛": (1, 8)} | {
     "⅜": (3, 8),
@@ -32,25 +31,28 @@ class Patterns:
     `number` has no groups; the groups of the others are named for what they hold.
     """
 
-    dash = re.compile(rf"[{DASHES}](?! )")
     spaced_dash = re.compile(r" [-–] ")
-    time_dash = re.compile(rf"[{DASHES}](?! )| [-–] ")
-    until_hour = re.compile(rf"[{DASHES}](?P<hour>1?\d|2[0-4])(?!\w|[.,:%/-]\w)")
     iso_date = re.compile(r"(?P<year>\d{4})-(?P<month>0\d|1[0-2])-(?P<day>[0-2]\d|3[01])(?![\d-])")
     version = re.compile(r"\d+(?:\.\d+){2,}(?!\d)")
     dotted = re.compile(r"\d+\.\d+(?![\d.])")
     decade = re.compile(r"(?P<year>1[1-9]\d0|20\d0|[2-9]0)['’]?s(?!\w)")
-    fraction = re.compile(r"(?P<above>\d{1,3})/(?P<below>\d{1,4})(?![\d/])")
+    fraction = re.compile(r"(?P<sign>[-−+±])?(?P<above>\d{1,3})/(?P<below>\d{1,4})(?![\d/])")
     short_phone = re.compile(r"\d{3,6}(?![\d.,%-]*[\d%])")
 
     def __init__(self, language: Language) -> None:
         self._ordinal_marks = language.ordinal_marks or _NEVER
         self._end = r"(?!\w)" if language.spaced else r"(?![A-Za-z0-9])"
+        # A long dash is a range in Chinese; elsewhere, another thought begins: it is $84—$6 more.
+        self._dashes = "-–" if language.spaced else "-–—"
+        self.dash = re.compile(rf"[{self._dashes}](?! )")
+        self.time_dash = re.compile(rf"[{self._dashes}](?! )| [-–] ")
+        self.until_hour = re.compile(rf"[{self._dashes}](?P<hour>1?\d|2[0-4])(?!\w|[.,:%/-]\w)")
         self._quantities(language)
         self._times(language)
         self._dates(language)
         self.glued = re.compile(language.glued or _NEVER)
-        abroad = r"\+\d{1,3}(?: ?\(0\))?(?:[ .-]?\(?\d{2,4}\)?){2,5}"
+        area = r"(?: ?\(0\)(?:\d(?!\d))?|(?<=\d\d)[ .-]\(?\d\)?(?!\d))?"  # (0), or a single digit
+        abroad = rf"\+\d{{1,3}}{area}(?:[ .-]?\(?\d{{2,4}}\)?){{2,5}}"
         self.phone = re.compile(rf"(?:{language.phones or _NEVER}|{abroad})(?!\w)")
 
     def _quantities(self, language: Language) -> None:
@@ -71,6 +73,8 @@ class Patterns:
         behind = [*codes, *language.behind_money]
         self.money_heads = frozenset([*codes, *(name.rstrip("$") for name in prefixes)])
         many = rf"(?(currency)1(?:0{{0,2}}[kKM]|00+|(?:,000)+){self._end}|{_NEVER})"  # $3/1M tokens
+        hours = _any(name for name in ("h", "hr", "hrs") if name in language.units)
+        each = rf"10+ ?(?:g|km|m[lL])|(?:6|8|12|24) ?(?:{hours})|{many}"  # 5 €/100 g, 5 mg/24 h
         self.quantity = re.compile(
             rf"(?P<sign>[{MINUS}+±])?"
             rf"(?P<currency>{_any(prefixes)}|[{SIGNS}]|(?:{_any(codes)})(?= ))?"
@@ -82,7 +86,7 @@ class Patterns:
             rf"(?(currency)(?: (?P<behind>{_any(behind)}){self._end})?"
             rf"|(?:{_SPACE}(?P<unit>{_any(units)}){self._end}|{_SPACE}(?P<percent>%)"
             rf"|(?P<degrees>°)(?![A-Za-z]))?)"
-            rf"(?P<per>(?:/(?:{spaced}|10+ ?(?:g|km|m[lL])|{many}|[^\W\d_]+[²³23]?))+{self._end})?"
+            rf"(?P<per>(?:/(?:{spaced}|{each}|[^\W\d_]+[²³23]?))+{self._end})?"
         )
         self.behind_fraction = re.compile(
             rf"{_SPACE}(?:%|(?P<unit>{_any(language.units)}){self._end})"
@@ -93,10 +97,10 @@ class Patterns:
         half = rf"{_SPACE}(?P<half>{_any(language.halves)}){self._end}"
         self.hour = re.compile(rf"(?P<hour>\d{{1,2}}){half}")
         self.hours = re.compile(
-            rf"(?P<hour>\d{{1,2}})(?:[{DASHES}]| [-–] )"
+            rf"(?P<hour>\d{{1,2}})(?:[{self._dashes}]| [-–] )"
             rf"(?=\d{{1,2}}(?::[0-5]\d)?{half}|\d{{1,2}}:[0-5]\d(?!:?\d))"
         )
-        until = rf"(?:[{DASHES}]\d{{1,2}}(?:[.:][0-5]\d)?)?"
+        until = rf"(?:[{self._dashes}]\d{{1,2}}(?:[.:][0-5]\d)?)?"
         dot = rf"\.(?=[0-5]\d{until}{_SPACE}(?:{_any(language.halves)}){self._end})"
         self.time = re.compile(
             rf"(?P<hour>\d{{1,2}})(?::|{dot})(?P<minute>[0-5]\d)"
@@ -117,8 +121,9 @@ class Patterns:
         )
         self.month_year = re.compile(rf"(?P<month>{months})(?!\w)\.? (?P<year>\d{{4}})(?!:?\d)")
         self.month_days = re.compile(
-            rf"(?P<month>{months})(?!\w)\.? (?P<one>\d{{1,2}})[{DASHES}](?P<two>\d{{1,2}})"
-            r"(?![\w/-])(?:,? (?P<year>\d{4})(?!:?\d))?"
+            rf"(?P<month>{months})(?!\w)\.? (?P<one>\d{{1,2}}){ordinal}(?:[{self._dashes}]| [-–] )"
+            rf"(?P<two>\d{{1,2}}){ordinal}(?![\w/:%-]|[.,]\d| ?[AaPp]\.?[Mm])"
+            r"(?:,? (?P<year>\d{4})(?!:?\d))?"
         )
         self.month_day = re.compile(
             rf"(?P<month>{months})(?!\w)\.? (?P<day>\d{{1,2}}){ordinal}(?![\d:%/]|[.,]\d)"

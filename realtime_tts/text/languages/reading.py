@@ -61,7 +61,7 @@ class NumberReader(DateWords):
             self._range,
             self._quantity,
         )
-        self._rules_of_signs = (self._phone, self._range, self._quantity)
+        self._rules_of_signs = (self._phone, self._fraction, self._range, self._quantity)
         """The rules for what begins with a sign or a parenthesis."""
 
     def read(self, text: str, previous: str, before: str = "", around: str = "") -> Reading | None:
@@ -179,7 +179,7 @@ class NumberReader(DateWords):
             return None
         words = self._fraction_words(int(match["above"]), int(match["below"]))
         if words is not None:
-            return self._fraction_of(text, match.end(), words)
+            return self._fraction_of(text, match.end(), self._signed(match, words))
         if match.group() == "24/7":
             return Reading(4, f"{self._plain('24')} {self._plain('7')}")
         return None
@@ -253,9 +253,7 @@ class NumberReader(DateWords):
         return Reading(self._length(match), self._amount(match, ""))
 
     def _length(self, match: re.Match[str]) -> int:
-        """Return the length of a number without the short scale (`k`, `bn`) that only money has."""
-        if match["short"] and not money_sign(match):
-            return match.start("short")
+        """Return the length of a number without what it does not say."""
         return self._per(match)[0]
 
 

@@ -239,7 +239,8 @@ def long_codes(words: Callable[[int], str]) -> tuple[Rule, ...]:
         r"|\d{2,7}-0\d{2,}|\d{1,4}-\d{6,})(?![\w-])"
     )
     said = spelled(words)
-    return (rule(pattern, said), rule(r"\d{3,}(?![\w.,/-]*\d)", said, r"#[A-Z]{1,8}-"))
+    card = rule(r"\d{4}(?!\w)", said, "•{2,} ?")  # the end of its number: •••• 4242
+    return (rule(pattern, said), card, rule(r"\d{3,}(?![\w.,/-]*\d)", said, r"#[A-Z]{1,8}-"))
 
 
 def seats(words: Callable[[int], str], cue: str) -> Rule:

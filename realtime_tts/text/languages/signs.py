@@ -11,6 +11,7 @@ from realtime_tts.text.languages.addresses import country, is_address, is_dotted
 from realtime_tts.text.languages.amounts import Reading
 from realtime_tts.text.languages.language import Language
 from realtime_tts.text.languages.patterns import MAX_WORD, SIGNS, VULGAR
+from realtime_tts.text.languages.slashes import parting, pricing
 
 _RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _LOWERED = "₀₁₂₃₄₅₆₇₈₉"
@@ -21,11 +22,17 @@ _OPEN_ARROW = re.compile(rf"(?:→|[-=]|[-=]?>)(?: ?[-−+]?[{SIGNS}]?)?\Z")
 _MENU = re.compile(r"(?<!\w)[^\W\d_a-z][\w'’-]+ \Z")
 """A word that names a menu, a page or a button; a single letter is a variable: X > Y."""
 _MEASURED = frozenset("%‰°" + SIGNS)
+_AMOUNT = re.compile(r"\d(?:bn|[kKMBT])? ?\Z")
 _CLOSED = frozenset(")]\"'’”»")
 _RAISED_RUN = re.compile(f"⁻?[{_RAISED}]+")
-_RAISED_BEHIND = re.compile(rf"(?:[{_RAISED}]|\^\d+)\Z")
+_JOINED = re.compile(rf"(?:[{_RAISED}]|\^\d+|\([^()]*[-−+*×][^()]*\)|[(^=] ?\d{{0,3}}[xyzn])\Z")
+"""What a minus or a slash may directly follow: x²-1, (x+1)/2, (n-1)."""
 _ION = re.compile(rf"(?P<number>[{_RAISED}]*)(?P<sign>[⁺⁻])(?![{_RAISED}])")
 _OPEN_ION = re.compile(rf"[{_RAISED}]*[⁺⁻]?\Z")
+_GRADE = re.compile(
+    r"\b(?:[Aa]n?|[Tt]ype:?|[Gg]rade:?|[Bb]lutgruppe:?|[Gg]roupe|[Gg]rupo|[Tt]ipo) (?:[A-DFO]|AB)\Z"
+)
+"""A grade or a blood type, whose minus is read: type O-."""
 _LOWERED_RUN = re.compile(f"[{_LOWERED}]+")
 _DIGITS = str.maketrans(_RAISED + _LOWERED + "⁻", "01234567890123456789-")
 _OPERAND = re.compile(
@@ -55,9 +62,6 @@ _INSIDE = rf"(?:[^\W{NO_SPACES}]|[.@+:/%#?=&~-])*"
 _BEHIND = re.compile(rf"{_INSIDE}\Z")
 _AHEAD = re.compile(_INSIDE)
 _CLOSING = ".:?-/"
-_PATH = re.compile(r"/[\w.-]+\Z")
-_VARIABLE = re.compile(r"(?<![\w.'’/])(?:[a-z]|(?<==)[A-Z]|(?<== )[A-Z])\Z")
-"""A letter before a slash that divides it: v = d/t, and I = U/R but not A/C."""
 _COUNTED, _COUNTS = re.compile(r"\d[^\W\d_]{0,3}\Z"), re.compile(rf"(?!第)[{NO_SPACES}]")
 """What stands around a slash that means each: 40小时/周."""
 _LENGTH = re.compile(r"\d(?: ?(?:ft\.?|in\.?|yd\.?|[cmk]?m)|[\"”″]) \Z")
@@ -119,6 +123,10 @@ class SignReader:
             return self._power(text, at, before, ended)
         if char in "<>~":
             return self._comparison(text, at, ended)
+        if char == "/" and lang.per and lang.spaced:
+            price = pricing(lang, text, at, before, ended)
+            if price is None or price.length:
+                return price
         if char in lang.operators or char in "+±":
             reading = self._operator(text, at, before, ended)
             if reading is None or reading.length:
@@ -149,7 +157,7 @@ class SignReader:
         if arrow is None:
             return _NONE
         lang, behind, end = self._language, before.rstrip(" ")[-1:], arrow.end("sign")
-        if arrow["number"] and (behind.isdecimal() or behind in _MEASURED):
+        if arrow["number"] and (behind in _MEASURED or _AMOUNT.search(before)):
             return Reading(end - at, lang.to)
         if behind and (behind.isalnum() or behind in _CLOSED):
             return Reading(end - at, lang.signs["→"])
@@ -210,7 +218,8 @@ class SignReader:
         if run.end() == len(text) and not ended:
             return None
         number = run.group().translate(_DIGITS)
-        if text[at] in _LOWERED:
+        isotope = before[-1:] in ("", " ", "(") and text[run.end() : run.end() + 1].isupper()
+        if text[at] in _LOWERED or isotope:
             return Reading(len(number), self._language.cardinal(int(number[:15])))
         return Reading(len(number), self._power_words(number))
 
@@ -255,11 +264,18 @@ class SignReader:
         ):
             if not before.endswith("++"):
                 return Reading(1, lang.plus)
-        if char in "/-−" and _RAISED_BEHIND.search(before):
+        if char in "/-−" and _JOINED.search(before):
             if not ended and _OPEN_OPERATOR.match(text, at):
                 return None
-            joins = text[at + 1 : at + 2].isalnum() if char == "/" else _OPERATOR.match(text, at)
-            return Reading(1, lang.operators[char]) if joins else _NONE
+            if char != "/":
+                return Reading(1, lang.operators[char]) if _OPERATOR.match(text, at) else _NONE
+            joins = text[at + 1 : at + 2] == "(" or text[at + 1 : at + 2].isalnum()
+            pad = " " * lang.spaced
+            return Reading(1, pad + lang.operators[char] + pad) if joins else _NONE
+        if char in "-−" and _GRADE.search(before):
+            if at + 1 == len(text) and not ended:
+                return None
+            return _NONE if text[at + 1 : at + 2].isalnum() else Reading(1, lang.minus)
         if char in _SPACED and before[-1:] != " ":
             return _NONE
         operand = _OPERAND.search(before) or (char == "×" and before[-1:].isalnum())
@@ -322,28 +338,12 @@ class SignReader:
         behind = _BEHIND.search(before)
         token = (behind.group() if behind else "") + ahead.group()[:MAX_WORD].rstrip(_CLOSING)
         if not (is_address(token) or (char == "." and is_dotted(token))):
-            return self._slash(text, at, before) if char == "/" else _NONE
+            return parting(lang, text, at, before) if char == "/" else _NONE
         if char == ":" and not following.isdecimal():
             return _NONE
         if char == "." and (letters := country(text, at + 1)) and not is_file(token):
             return Reading(3, lang.addresses["."] + " " * lang.spaced + letters.upper())
         return Reading(1, lang.addresses[char])
-
-    def _slash(self, text: str, at: int, before: str) -> Reading:
-        """Read a slash between words: 3 times/day, v = d/t, and/or."""
-        lang = self._language
-        behind = re.compile(r"\w+").match(text, at + 1)
-        unit = lang.divisors.get(behind.group()) if behind else None
-        letter = _VARIABLE.search(before)
-        measured = letter is None or letter.group() in (*lang.units, *lang.clock_words)
-        if unit and behind and measured and before[-1:].islower() and not _PATH.search(before):
-            return Reading(behind.end() - at, f"{lang.per} {unit}")
-        divided = lang.operators.get("/")
-        divisor = behind.group() if behind and text[at + 2 : at + 3] != "/" else ""
-        single = len(divisor) == 1 and divisor.isalpha()
-        if divided and letter and single and divisor != letter.group():
-            return Reading(1, f" {divided} ")
-        return Reading(1, " ") if before[-1:].isalpha() else _NONE
 
 
 signs_for = cache(SignReader)

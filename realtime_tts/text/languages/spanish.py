@@ -162,7 +162,7 @@ SPANISH = Language(
         for form in (name, name.upper())
     },
     clock_words=("h",),
-    dotted_units=True,
+    dotted_units=frozenset("h hs hrs min mins seg segs s".split()),
     abbreviations=_ABBREVIATIONS,
     whole_decimals=True,
     phones=r"(?:\(\d{2,3}\)|\d{2}) \d{4}[ -]\d{4}|[679]\d{2}(?: \d{3}){2}(?= ?[.,;:!?)]|\Z)"

@@ -37,8 +37,12 @@ IDENTIFIERS = (
         r"\b(?i:order|claim|text|inv\.|P\.?O\.?)\s",
     ),
     rule(r"\d{5,}(?![\w.,%:/-]*[\w%])", _spelled, r"\b(?!ISO)[A-Z]{1,8}\d*-"),
-    # An amount of nine digits has commas; a telephone number is read in its groups elsewhere.
-    rule(r"(?!1?[2-9]\d\d[2-9]\d{6}(?!\d))\d{9,}(?![\w%]|[.,:/-]\d)", _spelled),
+    # An amount of nine digits has commas, or is round; a telephone number is read in its groups
+    # elsewhere.
+    rule(
+        r"(?!1?[2-9]\d\d[2-9]\d{6}(?!\d)|\d+0{5}(?!\d))\d{9,}(?![\w%]|[.,:/-]\d)",
+        _spelled,
+    ),
     rule(r"[0-7]{3,4}(?!\w|[.,]\d)", _spelled, r"\b[Cc]hmod (?:-R )?"),
     rule(
         r"\d{3}(?![\d.,%:/-]*[\d%])",

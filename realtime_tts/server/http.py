@@ -174,6 +174,12 @@ class GuardedHttp(Guarded, HttpToolsProtocol):
             app = partial(_without_chunks, cycle, app)
         super()._start_asgi_task(cycle, app)
 
+    def end_idle(self) -> None:
+        """Answer a request that has begun to come, or a first one, and wait for no other."""
+        self.timeout_keep_alive = 0
+        if self.cycle is not None and not self._waiting_bytes:
+            self.shutdown()
+
     # Giving up.
 
     def _too_slow(self) -> None:

@@ -182,7 +182,7 @@ class DrainingServer(uvicorn.Server):
         self.config.timeout_keep_alive = 0  # of connections that are still to come
         for connection in list(self.server_state.connections):
             if isinstance(connection, GuardedHttp):
-                connection.shutdown()
+                connection.end_idle()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self._front.sessions:

@@ -257,21 +257,29 @@ async def test_a_drain_keeps_no_connection_for_another_request(
     speech: Speaking, peer: Connecting
 ) -> None:
     """Who keeps one would be refused on it until the end, and never ask another server."""
-    async with speech(engine=FakeEngineConfig(frames_per_token=1)) as server, server.talk() as one:
+    engine = FakeEngineConfig(step_seconds=0.1, frames_per_token=1)
+    async with speech(engine=engine) as server, server.talk() as one:
         await one.send("text", text="This turn goes on. " * 20)
         await one.until("turn.started")
-        idle = await peer(server.port)
+        idle, silent, slow = [await peer(server.port) for _ in range(3)]
         await ask(idle)
+        await ask(slow)
+        await slow.send(REQUEST[:9])
         server.running.server.request_drain()
         assert await idle.ended()
         new = await peer(server.port)
         await ask(new)
-        assert await new.ended()
+        await ask(silent)  # its first request may have been on the way
+        await ask(slow, REQUEST[9:])
+        assert [await each.ended() for each in (new, silent, slow)] == [True] * 3
         assert server.running.front.sessions == 1
 
 
-async def ask(client: RawPeer) -> None:
+REQUEST = b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+
+async def ask(client: RawPeer, request: bytes = REQUEST) -> None:
     """One request that is answered; another may follow."""
-    await client.send(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+    await client.send(request)
     head = (await client.head()).lower()
     assert b" 200 " in head and b"connection: close" not in head

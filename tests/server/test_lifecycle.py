@@ -265,6 +265,8 @@ async def test_a_drain_keeps_no_connection_for_another_request(
         await ask(idle)
         await ask(slow)
         await slow.send(REQUEST[:9])
+        connections = server.running.server.server_state.connections
+        await until(lambda: any(getattr(one, "_waiting_bytes", 0) for one in connections))
         server.running.server.request_drain()
         assert await idle.ended()
         new = await peer(server.port)

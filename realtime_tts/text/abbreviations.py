@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from realtime_tts.text.languages.amounts import Reading
+from realtime_tts.text.languages.amounts import NOTHING, Reading
 from realtime_tts.text.languages.language import Abbreviation, Kind, Language
 from realtime_tts.text.languages.reading import reader_for
 from realtime_tts.text.languages.rules import roman_value
@@ -92,7 +92,7 @@ class AbbreviationReader:
                 return span
         length = self._table.longest(text, at, ended)
         if not length:
-            return None if length is None else Reading(0, "")
+            return None if length is None else NOTHING
         return self._abbreviation(text, at, at + length, ended, before, previous)
 
     def _abbreviation(
@@ -109,26 +109,26 @@ class AbbreviationReader:
             if _OPEN_ZIP.fullmatch(text, end) and not ended:
                 return None
             listed = not previous or previous.endswith(",")
-            return Reading(length, words) if listed and _ZIP.match(text, end) else Reading(0, "")
+            return Reading(length, words) if listed and _ZIP.match(text, end) else NOTHING
         if entry.kind is Kind.YEAR:
             if _OPEN_YEAR.match(text, end) and not ended:
                 return None
             inside = before.rstrip(" ,;")[-1:] not in ("", "\n") and not previous[:1].isdecimal()
-            return Reading(length, words) if inside and _YEAR.match(text, end) else Reading(0, "")
+            return Reading(length, words) if inside and _YEAR.match(text, end) else NOTHING
         spaced = text[end : end + 1] == " "
         if spaced and end + 1 == len(text) and not ended:
             return None
         following = text[end + spaced : end + spaced + 1]
         if entry.kind is Kind.NUMBER:
             if following.isdecimal() or not entry.after:
-                return Reading(length, words) if following.isdecimal() else Reading(0, "")
+                return Reading(length, words) if following.isdecimal() else NOTHING
             words = entry.after
         if entry.kind is Kind.COMPASS:
             named = following.isupper() or following.isdecimal()
-            return Reading(length, words) if named and previous.isdecimal() else Reading(0, "")
+            return Reading(length, words) if named and previous.isdecimal() else NOTHING
         if entry.kind is Kind.NAMES:
             names = previous[:1].isupper() and spaced and following.isupper()
-            return Reading(length, words) if names else Reading(0, "")
+            return Reading(length, words) if names else NOTHING
         if entry.kind is Kind.PLACE:
             return self._place(short, entry, following, spaced, before, previous)
         if entry.kind in (Kind.LAST, Kind.NUMBER) and (
@@ -141,7 +141,7 @@ class AbbreviationReader:
                 return None
             return Reading(length, words + ("." if ends else ""))
         if entry.kind is Kind.TITLE and not (spaced and (following.isupper() or following == "")):
-            return Reading(0, "")
+            return NOTHING
         return Reading(length, words)
 
     def _words(self, short: str, entry: Abbreviation, before: str) -> str:
@@ -173,14 +173,14 @@ class AbbreviationReader:
         spans = self._language.spans
         length = self._spans.longest(text, at, ended)
         if not length:
-            return None if length is None else Reading(0, "")
+            return None if length is None else NOTHING
         end, name = at + length, spans[text[at : at + length]]
         if text[end : end + 1] in ("-", "–"):
             until = self._spans.longest(text, end + 1, ended) if end + 1 < len(text) else None
             if until is None and not ended:
                 return None
             if not until:
-                return Reading(0, "")
+                return NOTHING
             second = spans[text[end + 1 : end + 1 + until]]
             return Reading(length + 1 + until, f"{name} {self._language.to} {second}")
         if not self._language.behind_day:  # its name may be a word: So 5 Minuten, jeu 5
@@ -191,14 +191,14 @@ class AbbreviationReader:
             return None
         behind = _DATE_BEHIND.match(text, end)
         if behind is None:
-            return Reading(0, "")
+            return NOTHING
         word = behind["word"]
         dated = (
             word[:1].isdecimal()
             or word in self._language.months
             or word in self._language.behind_day
         )
-        return Reading(length, name) if dated else Reading(0, "")
+        return Reading(length, name) if dated else NOTHING
 
     def _is_pronoun(self, text: str, end: int, ended: bool) -> bool | None:
         """Return whether the I that ends at `end` is a pronoun: Part I liked. None: more is
@@ -214,7 +214,7 @@ class AbbreviationReader:
         assert self._language.numerals
         numeral = _numeral_at(self._language.numerals, text, at, ended)
         if not numeral:
-            return None if numeral is None else Reading(0, "")
+            return None if numeral is None else NOTHING
         return Reading(len(numeral), self._language.cardinal(roman_value(numeral)))
 
     def _roman(self, text: str, at: int, ended: bool, previous: str) -> Reading | None:
@@ -223,14 +223,14 @@ class AbbreviationReader:
         if numeral is None:
             return None
         if numeral in ("", "L", "C"):
-            return Reading(0, "")
+            return NOTHING
         lang, value, end = self._language, roman_value(numeral), at + len(numeral)
         if value == 1 and previous not in lang.before_one:
-            return Reading(0, "")
+            return NOTHING
         if value == 1 and text[end : end + 1] in ("", " "):
             pronoun = self._is_pronoun(text, end, ended)
             if pronoun is None or pronoun:
-                return None if pronoun is None else Reading(0, "")
+                return None if pronoun is None else NOTHING
         if previous in lang.kings:
             return Reading(end - at, lang.the + lang.ordinal(value, ""))
         return Reading(end - at, lang.cardinal(value))

@@ -14,7 +14,7 @@ from realtime_tts.text.abbreviations import abbreviations_for, sentence_ends, wo
 from realtime_tts.text.characters import NO_SPACES, is_word_character
 from realtime_tts.text.directions import Change, Item, SayAs, Seam, Voicing
 from realtime_tts.text.filter import MAX_HOLD_SECONDS
-from realtime_tts.text.languages.amounts import Reading
+from realtime_tts.text.languages.amounts import NOTHING, Reading
 from realtime_tts.text.languages.codes import codes_for
 from realtime_tts.text.languages.language import Language
 from realtime_tts.text.languages.patterns import MAX_WORD, SIGNS, VULGAR
@@ -45,7 +45,6 @@ _HOLD_STOP_SECONDS = 0.05
 _TIMES = re.compile(r"(?<!\w)[1-9]\d*(?:x\d+)*x\Z")
 """Text behind which a number is another factor, and no part of a name: 120x80 cm."""
 _COUNTS = frozenset(f"{SIGNS}0123456789")
-_NOTHING = Reading(0, "")
 _NEVER = re.compile(r"(?!)")
 
 Decision = tuple[int, str] | None
@@ -205,7 +204,7 @@ class SpeechNormalizer:
             if found is None or found[0]:
                 return found
         if self._language is None:
-            return _NOTHING
+            return NOTHING
         assert self._signs and self._codes
         if char in self._codes.first and not inside and self._codes.may_begin(text, at):
             code = self._codes.read(text, at, self._before(text, at), ended)
@@ -228,14 +227,14 @@ class SpeechNormalizer:
                 if ends is None:
                     return None
             may_read = ends if inside else self._abbreviations.may_read(match.group(), is_open)
-            return self._word(text, at, ended) if may_read else _NOTHING
+            return self._word(text, at, ended) if may_read else NOTHING
         if char in self._signs.chars:
             decision = self._signs.read(text, at, self._before(text, at), ended)
             if decision is None or decision.length:
                 return decision
         if char.isdecimal() or char in _NUMBER_SIGNS:
             return self._number(text, at, ended, previous)
-        return _NOTHING
+        return NOTHING
 
     def _word(self, text: str, at: int, ended: bool) -> Decision:
         assert self._language and self._reader and self._abbreviations
@@ -261,11 +260,11 @@ class SpeechNormalizer:
         if window in ("", " ", "$", "$ ") and not ended:
             return None
         if not _AMOUNT_BEHIND.match(window):
-            return _NOTHING
+            return NOTHING
         extent = self._reader.extent(text, at, ended, self._is_own_word)
         if extent is None:
             return None
-        return self._reader.read_money(text[at:extent]) or _NOTHING
+        return self._reader.read_money(text[at:extent]) or NOTHING
 
     def _month(self, text: str, at: int, ended: bool) -> Decision:
         """Read a date that begins with a month. A word that cannot be a month is not held."""
@@ -276,32 +275,32 @@ class SpeechNormalizer:
             end += 1
         word = text[at:end]
         if end == len(text) and not ended:
-            return None if any(name.startswith(word) for name in months) else _NOTHING
+            return None if any(name.startswith(word) for name in months) else NOTHING
         if word not in months:
-            return _NOTHING
+            return NOTHING
         extent = self._reader.extent(text, at, ended, self._is_own_word)
         if extent is None:
             return None
         reading = self._reader.read_month(text[at:extent], "")
         if reading is None or word not in ("May", "March"):
-            return reading or _NOTHING
+            return reading or NOTHING
         if word_before(self._before(text, at)) in _BEFORE_DATES:
             return reading
         following = _FOLLOWING.match(text, at + reading.length)
         if following is None:
             return reading if ended or not _OPEN_WORD.match(text, at + reading.length) else None
-        return _NOTHING if _COUNTED.match(following.group()) else reading
+        return NOTHING if _COUNTED.match(following.group()) else reading
 
     def _number(self, text: str, at: int, ended: bool, previous: str) -> Decision:
         assert self._reader and self._rules
         begins = begins_number(text, at, previous, ended)
         if not begins:
-            return None if begins is None else _NOTHING
+            return None if begins is None else NOTHING
         extent = self._reader.extent(text, at, ended, self._is_own_word)
         if extent is None:
             return None
         if extent == at:
-            return _NOTHING  # full-width digits
+            return NOTHING  # full-width digits
         lang, context = self._language, text[at:extent]
         assert lang
         if lang.dotted_units and context.endswith("."):
@@ -313,12 +312,12 @@ class SpeechNormalizer:
             return None
         before = self._before(text, at)
         if is_word_character(previous) and context[0] != "." and not _TIMES.search(before):
-            return self._reader.read_glued(context, before) or _NOTHING
+            return self._reader.read_glued(context, before) or NOTHING
         word = word_before(before)
         around = text[at : max(window, at + len(context))]
         reading = self._reader.read(context, word, before, around)
         if reading is None:
-            return _NOTHING
+            return NOTHING
         if word in lang.articles or word in lang.places:
             following = text[at + reading.length : at + reading.length + 2]
             if len(following) < 2 and not ended:

@@ -16,6 +16,8 @@ class Reading(NamedTuple):
     words: str
 
 
+NOTHING = Reading(0, "")
+"""A text that is spoken as it is written."""
 TOO_LONG = 15
 """The most digits of a number that is read as one; longer ones are read digit by digit."""
 

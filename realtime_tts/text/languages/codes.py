@@ -7,7 +7,7 @@ import re
 import string
 from functools import cache
 
-from realtime_tts.text.languages.amounts import Reading
+from realtime_tts.text.languages.amounts import NOTHING, Reading
 from realtime_tts.text.languages.language import Language
 from realtime_tts.text.languages.patterns import MAX_WORD
 from realtime_tts.text.languages.rules import first_of
@@ -19,7 +19,6 @@ _HEXADECIMAL = re.compile(
 _EXAMPLES = ("00000000-0000-0000-0000-000000000000", "00:00:00:00:00:00")
 _GROUP = re.compile(r"\w+")
 _CODE = re.compile(rf"[\w–-]{{0,{MAX_WORD}}}")
-_NONE = Reading(0, "")
 
 
 class CodeReader:
@@ -52,8 +51,8 @@ class CodeReader:
             if is_open and (begins or head.startswith(code)):
                 return None
             if begins:
-                return first_of(self._language.codes, code, before) or _NONE
-        return _NONE
+                return first_of(self._language.codes, code, before) or NOTHING
+        return NOTHING
 
     def _hexadecimal(self, text: str, at: int, ended: bool) -> Reading | None:
         """Read an identifier character by character, in its groups."""
@@ -63,7 +62,7 @@ class CodeReader:
                 return None
         match = _HEXADECIMAL.match(rest)
         if match is None:
-            return _NONE
+            return NOTHING
         groups = [
             [lang.digits(char) if char.isdecimal() else char.upper() for char in group]
             for group in _GROUP.findall(match.group())

@@ -32,10 +32,10 @@ _DOSE = re.compile(
     r"(?: (?:PO|p\.o\.|po|by mouth))?\s\Z"
 )
 DOSED = {
-    short: (_DOSE, words)
+    form: (_DOSE, words)
     for short, words in tables.entries(
-        "BID twice a day|TID three times a day|QID four times a day|QD once a day|PO by mouth"
-        "|bid twice a day|tid three times a day|qid four times a day|qd once a day|po by mouth"
+        "bid twice a day|tid three times a day|qid four times a day|qd once a day|po by mouth"
     ).items()
+    for form in (short, short.upper())
 }
 """What these letters mean behind a dose; elsewhere they are words, such as bid."""

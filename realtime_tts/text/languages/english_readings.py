@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 
 from realtime_tts.text.languages import english_words as say
+from realtime_tts.text.languages import tables
 from realtime_tts.text.languages.rules import linked, spelled
 
 _LENGTHS = {"ft": "feet", "in": "inches", "yd": "yards"}
-_MEASURES = {"mg": "milligrams", "mcg": "micrograms"}
-_MEASURES |= {"MB": "megabytes", "GB": "gigabytes", "TB": "terabytes", "min": "minutes"}
-_MEASURES |= {"mpg": "miles per gallon", "oz": "ounces"}
-_MEASURES |= {"Mbps": "megabits per second", "Gbps": "gigabits per second"}
 _LENGTHS |= {"m": "meters", "cm": "centimeters", "mm": "millimeters", "px": "pixels"}
+_MEASURES = tables.entries(
+    "mg milligrams|mcg micrograms|oz ounces|MB megabytes|GB gigabytes|TB terabytes|min minutes"
+    "|mpg miles per gallon|Mbps megabits per second|Gbps gigabits per second"
+)
+"""Units of two amounts with a slash between them."""
 
 
 def date(match: re.Match[str]) -> str | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 
-from realtime_tts.text.languages.amounts import Reading
+from realtime_tts.text.languages.amounts import NOTHING, Reading
 from realtime_tts.text.languages.language import Language, Rule
 from realtime_tts.text.languages.patterns import CLOSERS, MAX_WORD
 
@@ -15,7 +15,6 @@ _BEHIND = re.compile(rf"[{_SPACES}][^\s<]{{1,{MAX_WORD}}}")
 _UNSPACED = re.compile(r"[^\n<]")
 _WORD = re.compile(rf"[^\s<]{{1,{MAX_WORD}}}")
 _NUMERAL_WORD = re.compile(r"[IVX]+(?P<mark>\w*)")
-_NOTHING = Reading(0, "")
 _INCHES = r"(?:[^\"„“]|(?<=\d)\")*+"
 UNQUOTED = rf"\A{_INCHES}(?:[\"„“][^\"“”]*[\"“”]{_INCHES})*(?<!\")"
 """Text in which no quotation is open, so that a quotation mark stands for inches; those behind
@@ -60,14 +59,14 @@ class RuleReader:
         there is none; None if more text is needed."""
         letters, word = _NUMERAL_WORD.match(text, at), _WORD.match(text, at)
         if letters is None or word is None or letters["mark"] not in self._marks:
-            return _NOTHING
+            return NOTHING
         rules = [
             rule
             for rule in self._language.numeral_rules
             if rule.cue is None or rule.cue.search(before)
         ]
         if not rules:
-            return _NOTHING
+            return NOTHING
         is_open = word.end() == len(text) and not ended
         window = None if is_open else self._further(text, word.end(), ended, stop)
         behind = self._language.behind
@@ -75,7 +74,7 @@ class RuleReader:
             window = self._further(text, window, ended, stop)
         if window is None:
             return None
-        return first_of(rules, text[at:window], before) or _NOTHING
+        return first_of(rules, text[at:window], before) or NOTHING
 
     def _further(self, text: str, end: int, ended: bool, stop: Callable[[str], bool]) -> int | None:
         """Return the end of the word behind `end`, or `end` for none; None: more is needed."""

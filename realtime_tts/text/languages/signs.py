@@ -8,7 +8,7 @@ from functools import cache
 from realtime_tts.text.characters import NO_SPACES, is_word_character
 from realtime_tts.text.dialled import is_pound, is_star
 from realtime_tts.text.languages.addresses import country, is_address, is_dotted, is_file
-from realtime_tts.text.languages.amounts import Reading
+from realtime_tts.text.languages.amounts import NOTHING, Reading
 from realtime_tts.text.languages.language import Language
 from realtime_tts.text.languages.patterns import MAX_WORD, SIGNS, VULGAR
 from realtime_tts.text.languages.slashes import parting, pricing
@@ -68,7 +68,6 @@ _LENGTH = re.compile(r"\d(?: ?(?:ft\.?|in\.?|yd\.?|[cmk]?m)|[\"”″]) \Z")
 _BY_LENGTH = re.compile(r"[x×] ?\d")
 _SCIENTIFIC = re.compile(rf"[x×] ?10[\^{_RAISED}⁻]")
 _OPEN_SCIENTIFIC = re.compile(r"[x×] ?(?:10?)?\Z")
-_NONE = Reading(0, "")
 
 
 class SignReader:
@@ -133,7 +132,7 @@ class SignReader:
                 return reading
         if char in lang.addresses:
             return self._mark(text, at, before, ended)
-        return _NONE
+        return NOTHING
 
     def _sign(self, text: str, at: int, ended: bool) -> Reading | None:
         """Read a sign that has the same words wherever it stands, or others where it is doubled."""
@@ -148,14 +147,14 @@ class SignReader:
     def _arrow(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
         """Read an arrow, 10 → 20, or one of the way through menus: Settings > Network."""
         if text[at] != "→" and (before[-1:] != " " or not before[-2:-1].strip()):
-            return _NONE
+            return NOTHING
         if text[at] == ">" and not _MENU.search(before):
-            return _NONE
+            return NOTHING
         if not ended and _OPEN_ARROW.match(text, at):
             return None
         arrow = _ARROW.match(text, at)
         if arrow is None:
-            return _NONE
+            return NOTHING
         lang, behind, end = self._language, before.rstrip(" ")[-1:], arrow.end("sign")
         if arrow["number"] and (behind in _MEASURED or _AMOUNT.search(before)):
             return Reading(end - at, lang.to)
@@ -167,14 +166,14 @@ class SignReader:
         """Read an operator of two or three characters between operands: a == b, x += 1."""
         spaced = before[-1:] == " "
         if not _OPERAND_BEFORE.match(before[-2:-1] if spaced else before[-1:]):
-            return _NONE
+            return NOTHING
         if not spaced and text[at] in "+-*":
-            return _NONE
+            return NOTHING
         if not ended and _OPEN_IN_CODE.match(text, at):
             return None
         match = _IN_CODE.match(text, at)
         if match is None or bool(match["spaced"]) != spaced:
-            return _NONE
+            return NOTHING
         lang, sign = self._language, match["sign"]
         if sign[0] in _COMPARED_IN_CODE:
             words = {**lang.signs, **lang.operators}[_COMPARED_IN_CODE[sign[0]]]
@@ -186,7 +185,7 @@ class SignReader:
         if is_key is None:
             return None
         name = self._language.keys[text[at]]  # #号键 has 号 itself
-        return Reading(1, name.removesuffix(text[at + 1 : at + 2])) if is_key else _NONE
+        return Reading(1, name.removesuffix(text[at + 1 : at + 2])) if is_key else NOTHING
 
     def by(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
         """Read the mark between two lengths: 10 ft x 12 ft."""
@@ -197,11 +196,11 @@ class SignReader:
             if _SCIENTIFIC.match(text, at):
                 return Reading(1, lang.operators["×"])
         if not _LENGTH.search(before):
-            return _NONE
+            return NOTHING
         if not ended and text[at + 1 :] in ("", " "):
             return None
         words = lang.by or lang.operators["×"]
-        return Reading(1, words) if _BY_LENGTH.match(text, at) else _NONE
+        return Reading(1, words) if _BY_LENGTH.match(text, at) else NOTHING
 
     def _raised(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
         if not ended and _OPEN_ION.match(text, at):
@@ -214,7 +213,7 @@ class SignReader:
             return Reading(len(ion.group()), (" " if self._language.spaced else "").join(words))
         run = _LOWERED_RUN.match(text, at) or _RAISED_RUN.match(text, at)
         if run is None:
-            return _NONE if ended or at + 1 < len(text) else None
+            return NOTHING if ended or at + 1 < len(text) else None
         if run.end() == len(text) and not ended:
             return None
         number = run.group().translate(_DIGITS)
@@ -232,7 +231,7 @@ class SignReader:
         if (following.isalpha() or following == "(") and is_word_character(before[-1:]):
             return Reading(1, self._language.powers[""])
         if match is None or len(match["number"]) > 15:
-            return _NONE
+            return NOTHING
         return Reading(match.end() - at, self._power_words(match["number"]))
 
     def _power_words(self, number: str) -> str:
@@ -251,7 +250,7 @@ class SignReader:
         words = self._language.comparisons.get(match["sign"]) if match else None
         if match and words:
             return Reading(match.end("sign") - at, words)
-        return None if not ended and _OPEN_COMPARED.match(text, at) else _NONE
+        return None if not ended and _OPEN_COMPARED.match(text, at) else NOTHING
 
     def _operator(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
         char, lang = text[at], self._language
@@ -268,39 +267,39 @@ class SignReader:
             if not ended and _OPEN_OPERATOR.match(text, at):
                 return None
             if char != "/":
-                return Reading(1, lang.operators[char]) if _OPERATOR.match(text, at) else _NONE
+                return Reading(1, lang.operators[char]) if _OPERATOR.match(text, at) else NOTHING
             joins = text[at + 1 : at + 2] == "(" or text[at + 1 : at + 2].isalnum()
             pad = " " * lang.spaced
-            return Reading(1, pad + lang.operators[char] + pad) if joins else _NONE
+            return Reading(1, pad + lang.operators[char] + pad) if joins else NOTHING
         if char in "-−" and _GRADE.search(before):
             if at + 1 == len(text) and not ended:
                 return None
-            return _NONE if text[at + 1 : at + 2].isalnum() else Reading(1, lang.minus)
+            return NOTHING if text[at + 1 : at + 2].isalnum() else Reading(1, lang.minus)
         if char in _SPACED and before[-1:] != " ":
-            return _NONE
+            return NOTHING
         operand = _OPERAND.search(before) or (char == "×" and before[-1:].isalnum())
         between = char in "+=×" and before[-1:] == " " and not before[-2:-1].isspace()
         between = between or (char == "=" and before[-1:].isalnum())
         if not (operand or between):
-            return _NONE
+            return NOTHING
         if not ended and _OPEN_OPERATOR.match(text, at):
             return None
         match = _OPERATOR.match(text, at) if operand else None
         match = match or (_BETWEEN.match(text, at) if between or char == "=" else None)
         if match is None or (char in _SPACED and match.end() - at == 1):
-            return _NONE
+            return NOTHING
         if char == "±":
             return Reading(1, lang.plus_or_minus or f"{lang.plus} {lang.minus}")
-        return Reading(1, lang.operators[char]) if char in lang.operators else _NONE
+        return Reading(1, lang.operators[char]) if char in lang.operators else NOTHING
 
     def _number_sign(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
         lang = self._language
         if is_word_character(before[-1:]):
             letter = lang.sharp and not is_word_character(before[-2:-1]) and before[-1].isupper()
-            return Reading(1, lang.sharp) if letter else _NONE
+            return Reading(1, lang.sharp) if letter else NOTHING
         comment = text[at + 1 : at + 2] == " " and not _SPACED_WORD.search(before)
         if _NUMBERED.match(text, at) and not comment:
-            return Reading(1, lang.number_sign) if lang.number_sign else _NONE
+            return Reading(1, lang.number_sign) if lang.number_sign else NOTHING
         if not ended and _OPEN_NUMBERED.match(text, at):
             return None
         label = _LABELLED.search(before) if text[at + 1 : at + 2] in (" ", ":") else None
@@ -308,7 +307,7 @@ class SignReader:
             return Reading(1, lang.number_sign)
         if text[at + 1 : at + 2].isalpha() and lang.hashtag:
             return Reading(1, lang.hashtag)
-        return _NONE
+        return NOTHING
 
     def _mark(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
         """Read a mark inside a word, which may be an address."""
@@ -323,14 +322,14 @@ class SignReader:
         if counted and _COUNTS.match(following):
             return Reading(1, lang.per)
         if not is_word_character(following):
-            return _NONE
+            return NOTHING
         if not inside:
             is_name = char == "." and following.isalpha() and before[-1:] in ("", " ", "\n", "(")
-            return Reading(1, lang.addresses[char]) if is_name else _NONE
+            return Reading(1, lang.addresses[char]) if is_name else NOTHING
         if char == "_":
             return Reading(1, lang.addresses[char])
         if char in ".:" and before[-1].isdecimal() and following.isdecimal():
-            return _NONE
+            return NOTHING
         ahead = _AHEAD.match(text, at)
         assert ahead is not None
         if ahead.end() == len(text) and not ended and ahead.end() - at < MAX_WORD:
@@ -338,9 +337,9 @@ class SignReader:
         behind = _BEHIND.search(before)
         token = (behind.group() if behind else "") + ahead.group()[:MAX_WORD].rstrip(_CLOSING)
         if not (is_address(token) or (char == "." and is_dotted(token))):
-            return parting(lang, text, at, before) if char == "/" else _NONE
+            return parting(lang, text, at, before) if char == "/" else NOTHING
         if char == ":" and not following.isdecimal():
-            return _NONE
+            return NOTHING
         if char == "." and (letters := country(text, at + 1)) and not is_file(token):
             return Reading(3, lang.addresses["."] + " " * lang.spaced + letters.upper())
         return Reading(1, lang.addresses[char])

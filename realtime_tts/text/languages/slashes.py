@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from realtime_tts.text.languages.amounts import Reading
+from realtime_tts.text.languages.amounts import NOTHING, Reading
 from realtime_tts.text.languages.language import Language
 from realtime_tts.text.languages.patterns import SIGNS
 
@@ -18,7 +18,6 @@ _PRICED = re.compile(
     rf"/ (?:1(?P<scale>[kKM])|1[.,]?000|(?P<unit>[^\W\d_]+))(?!\w)|(?P<other>/) [{SIGNS}]"
 )
 _OPEN_PRICED = re.compile(r"/(?: (?:1[.,]?0{0,3}|1[kKM]|[^\W\d_]{0,12})?)?\Z")
-_NONE = Reading(0, "")
 
 
 def parting(lang: Language, text: str, at: int, before: str) -> Reading:
@@ -36,7 +35,7 @@ def parting(lang: Language, text: str, at: int, before: str) -> Reading:
     number = divisor.isdecimal() and letter and letter.group() != "w"  # w/2 eggs
     if divided and letter and (single or number) and divisor != letter.group():
         return Reading(1, f" {divided} ")
-    return Reading(1, " ") if before[-1:].isalpha() else _NONE
+    return Reading(1, " ") if before[-1:].isalpha() else NOTHING
 
 
 def pricing(lang: Language, text: str, at: int, before: str, ended: bool) -> Reading | None:
@@ -45,17 +44,17 @@ def pricing(lang: Language, text: str, at: int, before: str, ended: bool) -> Rea
     Length 0: it is no such slash; None: more text is needed.
     """
     if not _PRICE.search(before):
-        return _NONE
+        return NOTHING
     if not ended and _OPEN_PRICED.match(text, at):
         return None
     match = _PRICED.match(text, at)
     if match is None:
-        return _NONE
+        return NOTHING
     if match["other"]:
         return Reading(1, "/")  # $25 / $50 is no division
     if match["unit"]:
         unit = lang.divisors.get(match["unit"])
-        return Reading(match.end() - at, f"{lang.per} {unit}") if unit else _NONE
+        return Reading(match.end() - at, f"{lang.per} {unit}") if unit else NOTHING
     scale = lang.scales.get(match["scale"] or "")
     if scale is None:
         return Reading(1, lang.per)

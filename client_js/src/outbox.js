@@ -62,8 +62,7 @@ export class Outbox {
 
   close() {
     clearTimeout(this.#timer);
-    this.#queue = [];
-    this.#write = () => {};
+    this.send = this.sendNow = () => {};
   }
 
   /** @param {wire.ClientMessage} message */

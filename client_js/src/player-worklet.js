@@ -9,7 +9,7 @@
 export function worklet(scope = globalThis) {
   const RATE = 24_000;
   const FADE = 0.004 * RATE;
-  // Samples to have before playing begins: more after an underrun, less with time.
+  // Samples that playing begins with: more after an underrun, less with time.
   const START = 0.1 * RATE;
   const MOST = 0.4 * RATE;
   const GROWTH = 1.5;
@@ -64,11 +64,6 @@ export function worklet(scope = globalThis) {
       this.buffered += samples.length;
     }
 
-    /** Plays the rest at once. */
-    end() {
-      this.ended = true;
-    }
-
     /** Fades out; returns what is played then. */
     clear() {
       this.ended = true;
@@ -79,7 +74,7 @@ export function worklet(scope = globalThis) {
     /** @param {Float32Array} out */
     pull(out) {
       let i = 0;
-      // Speech that waits for text is held back no longer than a full buffer.
+      // Speech that waits for text waits no longer than a full buffer.
       if (this.buffered) this.waited += out.length;
       const full = this.ended || Math.max(this.buffered, this.waited) >= this.need;
       if (full && this.state === "waiting") this.state = "playing";
@@ -118,7 +113,7 @@ export function worklet(scope = globalThis) {
     }
   }
 
-  /** Windowed sinc whose state outlives the calls, so that there are no seams. */
+  /** Windowed sinc whose state outlives the calls: no seams. */
   class Resampler {
     /** @param {number} from @param {number} to sample rates */
     constructor(from, to) {
@@ -133,10 +128,10 @@ export function worklet(scope = globalThis) {
       });
     }
 
-    /** @param {Float32Array} out @param {(block: Float32Array) => void} pull at the first rate */
-    fill(out, pull) {
+    /** @param {Float32Array} out @param {JitterBuffer} source at the first rate */
+    fill(out, source) {
       const block = new Float32Array(Math.floor(this.between + this.step * out.length));
-      pull(block);
+      source.pull(block);
       let read = 0;
       for (let i = 0; i < out.length; i++) {
         let sum = 0;
@@ -174,7 +169,7 @@ export function worklet(scope = globalThis) {
       const buffer = this.queue.get(id);
       if (!buffer) return;
       if (samples) buffer.push(new Int16Array(samples));
-      if (end) buffer.end();
+      if (end) buffer.ended = true; // plays the rest
       if (clear) this.port.postMessage({ id, cleared: buffer.clear() });
     }
 
@@ -183,10 +178,8 @@ export function worklet(scope = globalThis) {
       for (const [id, buffer] of this.queue) {
         // A block later: the resampler has the last samples.
         if (buffer.state === "done") this.queue.delete(id);
-        /** @param {Float32Array} block */
-        const pull = (block) => buffer.pull(block);
-        if (this.resampler) this.resampler.fill(out, pull);
-        else pull(out);
+        if (this.resampler) this.resampler.fill(out, buffer);
+        else buffer.pull(out);
         const { state, played, underruns, buffered } = buffer;
         const time = scope.currentTime;
         if (state !== buffer.said || time >= this.reportAt) {

@@ -100,14 +100,7 @@ export class Player extends EventTarget {
   }
 
   get context() {
-    if (!this.#context) {
-      try {
-        this.#context = new AudioContext({ sampleRate: SAMPLE_RATE });
-      } catch {
-        this.#context = new AudioContext();
-      }
-    }
-    return this.#context;
+    return (this.#context ??= new AudioContext({ sampleRate: SAMPLE_RATE }));
   }
 
   get analyser() {

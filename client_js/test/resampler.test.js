@@ -9,12 +9,14 @@ const { Resampler } = worklet();
 function resample(hertz, from, to, seconds, piece) {
   const resampler = new Resampler(from, to);
   let at = 0;
+  const tone = {
+    pull(block) {
+      for (let j = 0; j < block.length; j++) block[j] = Math.sin((2 * Math.PI * hertz * at++) / from);
+    },
+  };
   const out = new Float32Array(Math.round(seconds * to));
   for (let i = 0; i < out.length; i += piece) {
-    resampler.fill(out.subarray(i, i + piece), (block) => {
-      for (let j = 0; j < block.length; j++)
-        block[j] = Math.sin((2 * Math.PI * hertz * at++) / from);
-    });
+    resampler.fill(out.subarray(i, i + piece), tone);
   }
   return { out, read: at };
 }

@@ -6,7 +6,7 @@ import type { Interrupted, Turn, TurnResult } from "./api.js";
 export declare class Player extends EventTarget {
   constructor(options?: PlayerOptions);
 
-  /** Made at the first use: at 24 kHz, or at the device's rate where a browser refuses that. */
+  /** Made at the first use, at 24 kHz, unless one was passed. */
   get context(): AudioContext;
 
   /** An analyser of what is playing, for a waveform. */

@@ -57,17 +57,18 @@ export class RealtimeTTS {
       let key = apiKey;
       if (typeof key === "function") {
         const { promise, reject } = deferred();
-        const why = `\`apiKey\` gave no key within ${connectTimeoutMs} ms`;
-        const late = new HandshakeRefused(why, { code: "handshake_refused", retryable: true });
+        const late = new HandshakeRefused(`\`apiKey\` gave no key within ${connectTimeoutMs} ms`);
         key = await within(Promise.race([key(), promise]), connectTimeoutMs, () => reject(late));
       }
-      const connection = new Connection(new Socket(url, subprotocols(key)), url, kept);
+      const protocols = subprotocols(key);
+      let connection;
       try {
+        connection = new Connection(new Socket(url, protocols), url, kept);
         await connection.configure(null, connectTimeoutMs);
         if (Object.keys(settings).length) await connection.configure(settings);
       } catch (error) {
-        connection.close();
-        throw error;
+        connection?.close();
+        throw connection ? error : new HandshakeRefused(`no session at ${url}: ${error}`);
       }
       return connection;
     };
@@ -147,7 +148,7 @@ export class RealtimeTTS {
     /** @type {any} */
     let error = this.#connection.lost;
     for (let ms = FIRST_WAIT_MS; ; ms *= 2) {
-      // Half by chance: not all at once.
+      // By chance: not all at once.
       const wait = (Math.min(ms, LONGEST_WAIT_MS) * (1 + Math.random())) / 2;
       await new Promise((resolve) => {
         this.#timer = setTimeout(resolve, Math.max(error.retryAfterMs, wait));

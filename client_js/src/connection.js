@@ -40,8 +40,6 @@ export class Connection {
   #onAir;
   /** @type {wire.ServerError | null} */
   #fatal = null;
-  /** @type {any} */
-  #socketError;
   #watch = 0;
   #socket;
   #url;
@@ -55,7 +53,8 @@ export class Connection {
     socket.binaryType = "arraybuffer";
     socket.addEventListener("message", (event) => this.#received(event.data));
     socket.addEventListener("close", (event) => this.#closed(event.code, event.reason));
-    socket.addEventListener("error", (event) => (this.#socketError ??= event));
+    // Chromium closes nothing that a policy forbids.
+    socket.addEventListener("error", (event) => this.#closed(1006, event.message));
   }
 
   /** @param {object | null} settings null: as it is @param {number} [timeoutMs] */
@@ -74,7 +73,7 @@ export class Connection {
   }
 
   /**
-   * Ends the connection if there is no answer in time.
+   * Ends the connection without one in time.
    * @template T @param {Promise<T>} answer @param {string} missing @param {number} [timeoutMs]
    */
   within(answer, missing, timeoutMs = this.#options.replyTimeoutMs) {
@@ -152,14 +151,12 @@ export class Connection {
     if (!waiter && !fatal) this.#options.onWarning(message);
   }
 
-  /** @param {number} code @param {string} reason */
-  #closed(code, reason) {
+  /** @param {number} code @param {string} [reason] */
+  #closed(code, reason = "") {
     if (!this.ready && !this.#fatal) {
-      const detail = this.#socketError?.message;
-      const where = `no session at ${this.#url}${detail ? `: ${detail}` : ""}`;
+      const where = `no session at ${this.#url}: ${reason || code}`;
       const why = `${where}; is the server running, the key right, this origin allowed?`;
-      const refused = new HandshakeRefused(why, { code: "handshake_refused", retryable: true });
-      this.#waiters.shift()?.reject(refused);
+      this.#waiters.shift()?.reject(new HandshakeRefused(why));
     }
     const why = this.#fatal ? `${this.#fatal.code}: ${this.#fatal.message}` : `${code} ${reason}`;
     this.#end(`closed: ${why}`, this.#fatal?.retryable ?? code !== 1008);

@@ -75,7 +75,10 @@ export class RealtimeTTSError extends Error {
 
 export class ClientError extends RealtimeTTSError {}
 export class ProtocolError extends RealtimeTTSError {}
-export class HandshakeRefused extends RealtimeTTSError {}
+export class HandshakeRefused extends RealtimeTTSError {
+  /** @override */ code = "handshake_refused";
+  /** @override */ retryable = true;
+}
 export class RequestError extends RealtimeTTSError {}
 export class OverloadedError extends RealtimeTTSError {}
 export class TurnError extends RealtimeTTSError {}
@@ -90,7 +93,7 @@ export function deferred() {
 }
 
 export const SAMPLES_PER_MS = SAMPLE_RATE / 1000;
-// In most scripts fewer: rather too much counts as heard.
+// Mostly fewer: rather too much counts as heard.
 const CHARACTERS_PER_SAMPLE = 15 / SAMPLE_RATE;
 
 /** @param {api.Played} position @returns {wire.Position} */

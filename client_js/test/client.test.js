@@ -122,6 +122,24 @@ test("a server that is not there, or says no, is one error with advice", async (
   });
 });
 
+test("an error without a close is a refusal, too", async () => {
+  const opening = connecting();
+  FakeSocket.last.dispatchEvent(new Event("error")); // Chromium, of an address that a policy forbids
+  await assert.rejects(opening, (error) => error instanceof HandshakeRefused && error.retryable);
+});
+
+test("a socket that the page's policy refuses is a refusal, too", async () => {
+  const WebSocket = class {
+    constructor() {
+      throw new DOMException("", "NS_ERROR_CONTENT_BLOCKED"); // Firefox
+    }
+  };
+  await assert.rejects(connecting({ WebSocket }), (error) => {
+    assert.ok(error instanceof HandshakeRefused && error.code === "handshake_refused");
+    return /no session at ws:\/\/\S+: NS_ERROR_CONTENT_BLOCKED/.test(error.message);
+  });
+});
+
 test("a server without room says when to try again", async () => {
   const opening = connecting();
   const full = { fatal: true, retryable: true, retry_after_ms: 5000 };

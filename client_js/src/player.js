@@ -137,7 +137,7 @@ export class Player extends EventTarget {
   }
 
   async close() {
-    this.#closing.abort(new ClientError("the player is closed"));
+    this.#closing.abort();
     await this.bargeIn();
     await this.#context?.close().catch(() => {}); // it was closed
   }
@@ -149,13 +149,17 @@ export class Player extends EventTarget {
 
   /** After a call, iOS leaves it to the page to go on. */
   #wake() {
-    if (this.#context?.state === "interrupted" && document.visibilityState === "visible") {
-      this.#context.resume().catch(() => {}); // the next gesture tries again
+    const context = this.#context;
+    if (context?.state === "closed") this.close(); // by the page
+    if (context?.state === "interrupted" && document.visibilityState === "visible") {
+      context.resume().catch(() => {}); // the next gesture tries again
     }
   }
 
   async #load() {
-    this.#closing.signal.throwIfAborted();
+    if (this.#closing.signal.aborted || this.#context?.state === "closed") {
+      throw new ClientError("the player is closed");
+    }
     return (this.#node ??= this.#make().catch((error) => {
       this.#node = undefined;
       throw error;

@@ -24,7 +24,7 @@ export declare class Player extends EventTarget {
    */
   bargeIn(): Promise<Interrupted | null>;
 
-  /** Stop, and close the audio context, also one that was passed: players that share it are over. */
+  /** Stop, and close the audio context, also one that was passed: that closes players that share it. */
   close(): Promise<void>;
 
   addEventListener<Name extends keyof PlayerEvents>(

@@ -1,10 +1,10 @@
-// The client in pages of others: under their policies.
+// The client in pages of others: under their policies, and with what they do to the player.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { test } from "node:test";
 
-import { open, serve, skip } from "./harness.js";
+import { open, serve, server, skip } from "./harness.js";
 
 /** A page of another origin, whose policy is a header, and which may speak there by `directives`. */
 async function embedded(t, directives) {
@@ -56,5 +56,32 @@ for (const [name, policy] of Object.entries(POLICIES)) {
     );
     assert.ok(samples > 0);
     assert.equal(played, samples);
+  });
+}
+
+for (const scheduled of [false, true]) {
+  const how = scheduled ? ", without a worklet, too" : "";
+  test(`a context that the page closes ends all that its players play${how}`, { skip, timeout: 60_000 }, async (t) => {
+    const page = await open(t, await server());
+    const found = await page.evaluate(async (scheduled) => {
+      const { RealtimeTTS } = await import("/client/index.js");
+      const { Player } = await import("/client/player.js");
+      const context = new AudioContext();
+      if (scheduled) Object.defineProperty(context, "audioWorklet", { value: undefined });
+      const [one, other] = [new Player({ context }), new Player({ context })];
+      const sessions = await Promise.all([0, 1].map(() => RealtimeTTS.connect(location.origin)));
+      const text = "The tide is coming in, slowly but surely, and the boats are all afloat.";
+      const playbacks = [one, other].map((player, i) => player.play(sessions[i].speak(text)));
+      for (const playback of playbacks) {
+        while (playback.stats().playedSeconds < 0.2) await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      await one.close();
+      const reasons = await Promise.all(playbacks.map(async ({ done }) => (await done).reason));
+      const late = [other, new Player({ context })].map((player) => player.play(sessions[1].speak("Never heard.")));
+      const errors = await Promise.all(late.map(({ done }) => done.catch((error) => `${error}`)));
+      return [reasons, errors, await other.bargeIn()];
+    }, scheduled);
+    const closed = "ClientError: the player is closed";
+    assert.deepEqual(found, [["interrupted", "interrupted"], [closed, closed], null]);
   });
 }

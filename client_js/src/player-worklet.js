@@ -193,7 +193,8 @@ export function worklet(scope = globalThis) {
     }
   }
 
-  scope.registerProcessor("realtime-tts-player", PlayerWorklet);
+  // Players share contexts.
+  scope.registered ||= !scope.registerProcessor("realtime-tts-player", PlayerWorklet);
 }
 
 worklet(); // for `workletUrl`

@@ -102,3 +102,15 @@ for (const rate of [44_100, 48_000, 96_000, 192_000]) {
     }
   });
 }
+
+test("players that share a context register one processor", () => {
+  const names = [];
+  const scope = {
+    sampleRate: 24_000,
+    AudioWorkletProcessor: class {},
+    registerProcessor: (name) => void names.push(name), // a second time, it throws
+  };
+  worklet(scope);
+  worklet(scope);
+  assert.deepEqual(names, ["realtime-tts-player"]);
+});

@@ -20,6 +20,7 @@ from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.announcement import announce
 from realtime_tts.server.time_slices import TimeSlices
+from realtime_tts.text.pipeline import warm_up
 from realtime_tts.text.spoken import SpeechRates
 from realtime_tts.text.tokenizer import LoadTokenizer, Qwen2Tokenizer
 from realtime_tts.voices.file import VoiceRecord
@@ -293,7 +294,11 @@ class EngineHost:
 
 
 def _loaded(load: LoadTokenizer, info: EngineInfo) -> dict[str, Qwen2Tokenizer]:
-    """Load the tokenizers, by the names of their models."""
+    """Load the tokenizers, by the names of their models, and what texts of these models need."""
     if isinstance(load, Mapping):
-        return {name: load_one() for name, load_one in load.items()}
-    return dict.fromkeys((one.model for one in info.all_models), load())
+        loaded = {name: load_one() for name, load_one in load.items()}
+    else:
+        loaded = dict.fromkeys((one.model for one in info.all_models), load())
+    for one in info.all_models:
+        warm_up(loaded[one.model], one.languages)
+    return loaded

@@ -6,7 +6,7 @@ that what was heard can be given in the caller's own text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from realtime_tts.text.directions import (
@@ -19,7 +19,7 @@ from realtime_tts.text.directions import (
 )
 from realtime_tts.text.filter import SpeechTextFilter
 from realtime_tts.text.incremental import IncrementalTokenizer
-from realtime_tts.text.languages.language import Language
+from realtime_tts.text.languages import Language, language_for
 from realtime_tts.text.lexicon import Lexicon
 from realtime_tts.text.markdown import MarkdownReader
 from realtime_tts.text.markup import PauseReader
@@ -273,6 +273,15 @@ class TextPipeline:
         segment.ids += ids
         segment.sizes += self._sizes(ids)
         return ids
+
+
+def warm_up(tokenizer: Qwen2Tokenizer, languages: Sequence[str]) -> None:
+    """Load and compile, by speaking a sample, what the first text in each of these languages needs:
+    in a turn, everybody would wait for it, up to 50 ms for a language."""
+    for name in languages:
+        pipeline = TextPipeline(tokenizer, language=language_for(name), languages=languages)
+        pipeline.feed("Call 3 of them, please.", 0.0)
+        pipeline.finish(0.0)
 
 
 def _without_leading_space(piece: Piece) -> Piece:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from realtime_tts.engine.fake import FakeEngine
+from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.interface import EngineInfo, Execution, UtteranceSpec
 from realtime_tts.engine.link import Append, Audio, Ended, Event, Finish, Open
+from realtime_tts.text import languages, normalizer, scripts
 from tests.server.conftest import Eventually, Speaking
 
 FRAME_BYTES = 3_840
@@ -33,6 +34,25 @@ async def test_a_handler_that_raises_loses_no_event_of_the_others(
         await server.settled_engine()
     lost = [record for record in caplog.records if record.message == "engine.event_lost"]
     assert len(lost) == 1, "nothing more of it was delivered"
+
+
+async def test_what_texts_in_a_language_need_is_loaded_before_the_engine_is_ready(
+    speech: Speaking,
+) -> None:
+    caches = (languages._load, normalizer._candidate_for, scripts._foreign_to)
+    for cache in caches:
+        cache.cache_clear()
+    spoken = ("auto", "english", "german")
+    async with speech(engine=FakeEngineConfig(languages=spoken)) as server:
+        loaded = [cache.cache_info() for cache in caches]
+        for language in spoken:
+            async with server.talk(f"?text_normalization=on&language={language}") as talker:
+                await talker.send("text", text="12", end=True)
+                await talker.until("turn.done")
+    assert [cache.cache_info().misses for cache in caches] == [one.misses for one in loaded]
+    assert all(
+        cache.cache_info().hits > one.hits for cache, one in zip(caches, loaded, strict=True)
+    ), "the turns use them"
 
 
 class OnTwoGpus(FakeEngine):

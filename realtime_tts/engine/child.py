@@ -5,7 +5,8 @@ sends a heartbeat ten times a second, and the messages that fronts have not take
 waits for the parent's end (see child_process.py): only the spec comes through standard input.
 
 The parent, which is the only front of most servers, gets everything. Other fronts get the events of
-their own utterances and the engine's load.
+their own utterances and the engine's load. What the parent only counts comes with its next event,
+or with the heartbeat: to wake it after each step of other fronts' turns would delay the next step.
 """
 
 from __future__ import annotations
@@ -79,22 +80,27 @@ def _log_line(record: logging.LogRecord) -> wire.LogLine:
 
 
 class Recorder:
-    """Collects what the parent's metrics need, until `happened` sends it."""
+    """Collects what the parent's metrics need, until `happened` takes it. Thread-safe."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._steps: list[wire.MadeStep] = []
         self._guards: list[str] = []
 
     def step(self, seconds: float, prefills: int, decodes: int) -> None:
-        self._steps.append(wire.MadeStep(seconds, prefills, decodes))
+        with self._lock:
+            self._steps.append(wire.MadeStep(seconds, prefills, decodes))
 
     def guard(self, reason: str) -> None:
-        self._guards.append(reason)
+        with self._lock:
+            self._guards.append(reason)
 
-    def happened(self, events: list[Event]) -> wire.Happened:
-        """Return a message with these events and everything recorded since the last call."""
-        steps, guards, self._steps, self._guards = self._steps, self._guards, [], []
-        return wire.Happened(events, steps, guards)
+    def happened(self, events: list[Event]) -> wire.Happened | None:
+        """Return a message with these events and everything recorded since the last call; None if
+        it would be empty."""
+        with self._lock:
+            steps, guards, self._steps, self._guards = self._steps, self._guards, [], []
+        return wire.Happened(events, steps, guards) if events or steps or guards else None
 
 
 class Child:
@@ -106,6 +112,7 @@ class Child:
         self._waiting = Waiting()
         self._uplink = self._accepted()
         self._fronts = Fronts()
+        self._recorder = Recorder()
         self._loop: EngineLoop | None = None
         self._leaving = False
         _log_to(self._uplink, log_level)
@@ -140,14 +147,13 @@ class Child:
 
     def _serve(self, spec: ChildSpec) -> None:
         engine, scheduler = start_engine(spec.load, spec.scheduler, self._progress)
-        recorder = Recorder()
         ready = wire.Ready(engine.info, scheduler.capacity)
         loop = EngineLoop(
             engine,
             scheduler,
-            lambda events: self._uplink.send(recorder.happened(self._fronts.publish(events))),
+            self._publish,
             guards=spec.guards,
-            observer=recorder,
+            observer=self._recorder,
             commands=Downlink(
                 self._listener,
                 self._uplink,
@@ -161,6 +167,16 @@ class Child:
         self._loop = loop
         self._uplink.send(ready)
         loop.run()
+        self._tell_parent([])
+
+    def _publish(self, events: list[Event]) -> None:
+        if parents := self._fronts.publish(events):
+            self._tell_parent(parents)
+
+    def _tell_parent(self, events: list[Event]) -> None:
+        """Send the parent its events, and what its metrics need."""
+        if (message := self._recorder.happened(events)) is not None:
+            self._uplink.send(message)
 
     def _progress(self, what: str, done: int, total: int) -> None:
         self._uplink.send(wire.Loading(what, done, total))
@@ -176,6 +192,7 @@ class Child:
                 leaving += HEARTBEAT_SECONDS * self._leaving
                 if _has_left(loop, leaving):
                     loop.stop(*RESTARTED)
+            self._tell_parent([])
             self._uplink.send(heartbeat)
             self._fronts.heartbeat(heartbeat)
             self._waiting.send(HEARTBEAT_SECONDS)

@@ -144,7 +144,9 @@ class Host:
 
     def _publish(self, events: list[Event]) -> None:
         self.events += len(events)
-        self.bytes += len(wire.encode(self.recorder.happened(events)))
+        message = self.recorder.happened(events)
+        assert message is not None, "the loop publishes no empty list"
+        self.bytes += len(wire.encode(message))
 
     def run(self, done: Callable[[StepPlan], bool]) -> None:
         """Steps until `done` says so."""

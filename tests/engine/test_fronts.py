@@ -182,6 +182,37 @@ async def test_fronts_that_choose_the_same_ids_hear_their_own_utterances() -> No
         await until(lambda: engine.parent.status().active == 0)
 
 
+async def test_steps_of_other_fronts_turns_reach_the_parent_with_the_heartbeat() -> None:
+    """All of them, and no message of their own wakes it after each."""
+    async with shared() as engine:
+        told: list[wire.Up] = []
+        health = engine.parent._health
+        heard = health.heard
+
+        def note(message: wire.Up) -> None:
+            told.append(message)
+            heard(message)
+
+        health.heard = note  # type: ignore[method-assign]
+        front = await engine.front(1)
+        opened = Open("a", UtteranceSpec(), lead_cap=1_000.0)
+        engine.links[1].submit(opened, Append("a", [1] * 100), Finish("a"))
+        ended = await front.over("a")
+        assert isinstance(ended, Ended)
+
+        def happened() -> list[wire.Happened]:
+            return [one for one in told if isinstance(one, wire.Happened)]
+
+        def rows() -> int:
+            steps = [step for one in happened() for step in one.steps]
+            return sum(step.prefills + step.decodes for step in steps)
+
+        await until(lambda: rows() >= ended.frames)
+        assert not any(one.events for one in happened())
+        beats = sum(isinstance(one, wire.Heartbeat) for one in told)
+        assert len(happened()) <= beats + 1
+
+
 async def test_each_front_knows_what_the_others_have_open() -> None:
     async with shared() as engine:
         one, two = await engine.front(1), await engine.front(2)

@@ -223,7 +223,7 @@ class Front:
     def check_speech(self, settings: SessionSettings) -> SessionSettings:
         """Return the settings as `pinned` does. Raises RequestError for settings that are beyond
         the limits, or that this server cannot do."""
-        self.limits.check(settings)
+        self.config.limits.check(settings)
         require(settings.audio)
         self.engine.check(utterance_spec(settings))
         return self.pinned(settings)

@@ -23,6 +23,7 @@ from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.agent import answering
 from realtime_tts.server.app import create_app
+from realtime_tts.server.auth import OPEN_PATHS
 from realtime_tts.server.checks import check_access, check_tracing
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.front import Front
@@ -190,6 +191,7 @@ def _uvicorn_config(front: Front) -> uvicorn.Config:
     config = front.config
     shared = config.socket, front.metrics, front.addresses, front.slices
     proxies = config.addresses.trusted_proxies
+    logging.getLogger("uvicorn.access").addFilter(_worth_a_line)
     return uvicorn.Config(
         create_app(front),
         loop="asyncio",
@@ -209,6 +211,15 @@ def _uvicorn_config(front: Front) -> uvicorn.Config:
         backlog=ACCEPTED_AT_ONCE,
         timeout_graceful_shutdown=round(config.socket.close_timeout) + 1,
     )
+
+
+def _worth_a_line(record: logging.LogRecord) -> bool:
+    """Whether an access line of uvicorn is logged. One HAProxy sends four probes a second: lines of
+    those that find nothing wrong would hide all others, and are logged at debug only."""
+    if logging.getLogger().isEnabledFor(logging.DEBUG) or not isinstance(record.args, tuple):
+        return True
+    *_, target, _, status = record.args
+    return status != 200 or str(target).partition("?")[0] not in OPEN_PATHS
 
 
 def make_front(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import threading
 from typing import Any
 
@@ -35,6 +36,28 @@ async def get(server: Any, path: str) -> tuple[int, dict[str, str], bytes]:
 
 async def says(server: Any, path: str, status: int) -> bool:
     return (await get(server, path))[0] == status
+
+
+async def test_probes_that_find_nothing_wrong_are_logged_at_debug_only(
+    speech: Speaking, caplog: pytest.LogCaptureFixture
+) -> None:
+    def logged() -> list[str]:
+        lines = [line.args for line in caplog.records if line.name == "uvicorn.access"]
+        caplog.clear()
+        return [f"{line[2]} {line[4]}" for line in lines if isinstance(line, tuple)]
+
+    caplog.set_level(logging.INFO)
+    async with speech() as server:
+        for path in ("/livez", "/readyz?from=haproxy", "/v1/voices", "/health"):
+            assert await says(server, path, 200)
+        assert logged() == ["/v1/voices 200"]
+        caplog.set_level(logging.DEBUG)
+        assert await says(server, "/livez", 200)
+        assert logged() == ["/livez 200"]
+        caplog.set_level(logging.INFO)
+        server.running.front.drain()
+        assert await says(server, "/readyz", 503)
+        assert logged() == ["/readyz 503"]
 
 
 async def test_the_routes_answer(speech: Speaking) -> None:

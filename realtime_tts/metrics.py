@@ -9,13 +9,14 @@ no key, no text, no voice name. Exemplars, which only OpenMetrics has, tie value
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, Summary
 from prometheus_client.exposition import choose_encoder
 
 from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.engine.link import EngineStatus
+from realtime_tts.protocol.messages import TurnReason
 
 SLO_TTFA_SECONDS = 0.3
 """Seconds to the first sound of a turn that meets the objective; no sound of it is late."""
@@ -59,6 +60,16 @@ class Metrics:
         self._objective_metrics()
         self._engine_metrics()
         self._socket_metrics()
+        self._begin_at_zero()
+
+    def _begin_at_zero(self) -> None:
+        """Show what alerts ask for before it first happens. Prometheus takes a counter that appears
+        with a value for one that had it all along, so the first burst would be missed."""
+        for reason in get_args(TurnReason):
+            self.turns.labels(reason)
+            if reason.startswith("guard_"):
+                self.guard_stops.labels(reason)
+        self.refused.labels("overloaded")
 
     def _listening_metrics(self) -> None:
         """Make the metrics of what listeners hear."""

@@ -44,6 +44,18 @@ def test_the_engine_loop_is_counted_by_step_and_guard() -> None:
     assert found["tts_guard_stops_total{reason=guard_silence}"] == 1
 
 
+def test_what_alerts_count_is_shown_before_it_first_happens() -> None:
+    """A counter that appears with a value has no increase: the first burst would fire no alert."""
+    rules = (Path(__file__).parents[1] / "deploy/prometheus/alerts.yml").read_text("utf-8")
+    found = scrape(Metrics())
+    for name, reason in re.findall(r'(tts_\w+_total)\{reason="(\w+)"\}', rules):
+        assert found[f"{name}{{reason={reason}}}"] == 0
+    for name in set(re.findall(r"tts_\w+_total", rules)) - {"tts_front_restarts_total"}:
+        assert [value for series, value in found.items() if series.split("{")[0] == name], name
+    for one in ("budget", "silence", "repetition", "text"):
+        assert found[f"tts_guard_stops_total{{reason=guard_{one}}}"] == 0
+
+
 def test_the_engine_is_asked_at_each_scrape() -> None:
     metrics = Metrics()
     held = [1, 5]

@@ -219,3 +219,13 @@ async def test_a_server_that_is_gone(tmp_path: Path) -> None:
         async with watching(server.port, tmp_path) as watcher:
             server.process.kill()
             assert await watcher.fires("RealtimeTTSDown") == {"RealtimeTTSDown"}
+
+
+async def test_one_burst_of_refusals_before_which_there_was_none(tmp_path: Path) -> None:
+    with serving_with("--engine", "fake", "--slots", "1", "--max-queue", "0") as server:
+        async with watching(server.port, tmp_path) as watcher:
+            opened = [await open_session(server.port) for _ in range(12)]
+            await asyncio.gather(*(one.say(LONG) for one in opened))
+            await watcher.fires("RealtimeTTSRefuses")
+            await watcher.fires("RealtimeTTSTurnsFail")
+            await asyncio.gather(*(one.close() for one in opened))

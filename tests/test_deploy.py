@@ -73,7 +73,7 @@ def test_compose_has_prometheus_ask_the_server_by_its_name() -> None:
     services = re.findall(r"^  (\w+):\n    (?:build|image):", compose, re.MULTILINE)
     assert services == ["server", "prometheus", "grafana"]
     alone, composed = (
-        re.sub(r"^#.*\n", "", (DEPLOY / "prometheus" / name).read_text("utf-8"))
+        re.sub(r"(?m)^#.*\n", "", (DEPLOY / "prometheus" / name).read_text("utf-8"))
         for name in ("prometheus.yml", "compose.yml")
     )
     assert alone.replace('"localhost:8000"', '"server:8000"') == composed

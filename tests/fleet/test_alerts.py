@@ -129,11 +129,15 @@ def lint(page: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-async def test_each_panel_and_rule_asks_for_what_a_server_shows(
-    watched: tuple[Server, Watcher],
-) -> None:
-    server, watcher = watched
-    page = (await server.get("/metrics")).text
+async def test_each_panel_and_rule_asks_for_what_a_server_shows(tmp_path: Path) -> None:
+    with serving_with("--engine", "fake", "--fronts", "2") as server:
+        async with watching(server.port, tmp_path) as watcher:
+            async with httpx2.AsyncClient(trust_env=False, verify=False) as http:
+                page = (await http.get(f"{server.url}/metrics")).text
+            await asks_for_what_is_shown(page, watcher)
+
+
+async def asks_for_what_is_shown(page: str, watcher: Watcher) -> None:
     lint(page)
     shown = set(re.findall(r"^# TYPE (tts_\w+) ", page, re.MULTILINE))
     panels = json.loads(DASHBOARD.read_text())["panels"]
@@ -219,6 +223,16 @@ async def test_a_server_that_is_gone(tmp_path: Path) -> None:
         async with watching(server.port, tmp_path) as watcher:
             server.process.kill()
             assert await watcher.fires("RealtimeTTSDown") == {"RealtimeTTSDown"}
+
+
+async def test_settings_that_cannot_be_used(tmp_path: Path) -> None:
+    settings = tmp_path / "settings.toml"
+    settings.write_text("[limits]\nmax-sessions = 5\n")
+    with serving_with("--engine", "fake", "--config", str(settings)) as server:
+        async with watching(server.port, tmp_path) as watcher:
+            assert await watcher.firing() == set()
+            settings.write_text("[limits]\nmax-sessions = many\n")
+            assert await watcher.fires("RealtimeTTSNotReloaded") == {"RealtimeTTSNotReloaded"}
 
 
 async def test_one_burst_of_refusals_before_which_there_was_none(tmp_path: Path) -> None:

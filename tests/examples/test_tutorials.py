@@ -29,6 +29,7 @@ from tests.examples.conftest import Speaking
 from tests.server.conftest import Eventually
 from tests.server.conftest import speech as server_of
 from tests.voices import makers, recordings
+from tests.waiting import SECONDS
 
 PAGES = Path(__file__).parents[2] / "docs" / "tutorials"
 ADDRESS = "127.0.0.1:8000"
@@ -151,8 +152,11 @@ PROXIES: dict[str, tuple[str, Callable[[str, Path], str], tuple[str, ...]]] = {
 
 
 @contextlib.asynccontextmanager
-async def proxy(name: str, url: str, folder: Path) -> AsyncIterator[str]:
-    """The tutorial's proxy in front of that server; its address."""
+async def proxy(
+    name: str, url: str, folder: Path, faster: tuple[str, str] = ("", "")
+) -> AsyncIterator[str]:
+    """The tutorial's proxy in front of that server; its address. `faster`: what to replace in its
+    configuration, and by what."""
     language, around, options = PROXIES[name]
     program = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin")
     if program is None:
@@ -161,7 +165,8 @@ async def proxy(name: str, url: str, folder: Path) -> AsyncIterator[str]:
         port = probe.getsockname()[1]
     text = block("proxy", language).replace(ADDRESS, url.partition("://")[2])
     text, binds = re.subn(r"(bind :|listen )8080", rf"\g<1>{port}", text)
-    assert binds == 1
+    assert binds == 1 and faster[0] in text
+    text = text.replace(*faster) if faster[0] else text
     file = folder / "proxy.conf"
     file.write_text(around(text, folder))
     process = await asyncio.create_subprocess_exec(program, *options, str(file))
@@ -199,3 +204,24 @@ async def test_speech_passes_the_proxy_while_it_is_made(
             report = await turn.interrupt(played_ms=40)
             assert report.text_spoken + report.text_remaining == turn.text
             assert report.text_remaining
+
+
+async def test_half_requests_do_not_stay_at_haproxy(
+    speech: Speaking, eventually: Eventually, tmp_path: Path
+) -> None:
+    """They would take the places of its `maxconn`, and the server's own limits do not see them."""
+    faster = "timeout http-request 10s", "timeout http-request 200ms"
+    async with speech() as server, proxy("haproxy", server, tmp_path, faster) as url:
+        host, port = url.removeprefix("http://").split(":")
+
+        async def given_up() -> bool:
+            with contextlib.suppress(OSError):  # it does not say when it listens
+                reader, writer = await asyncio.open_connection(host, int(port))
+                writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ")
+                async with asyncio.timeout(SECONDS):
+                    line = await reader.read()
+                writer.close()
+                return line.startswith(b"HTTP/1.1 408 ")
+            return False
+
+        await eventually(given_up)

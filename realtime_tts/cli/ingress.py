@@ -191,6 +191,8 @@ async def _follow(ingress: Ingress, members: Sequence[Member], file: Path | None
                 why = str(error)
             if why and why != reported.get(follow):
                 event(log, logging.ERROR, "fleet.not_followed", why=why)
+            elif not why and reported.get(follow):
+                event(log, logging.INFO, "fleet.followed_again")
             reported[follow] = why
 
     await repeat("fleet.follow", _LOOK_SECONDS, look)

@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -80,7 +80,7 @@ class Follower:
             asked = await self._asked_within(_LOOK_SECONDS)
             now = await self._stamps()
             if asked or (now != seen and now == before):
-                await self._reload()
+                await self._reload([path for path in now if now[path] != seen.get(path)])
                 # It may be other files now.
                 seen = {path: now.get(path, read) for path, read in self._source.files.items()}
             before = now
@@ -97,7 +97,9 @@ class Follower:
         """Look at all files, in a thread: one may be on a disk that does not answer."""
         return await asyncio.to_thread(lambda: {path: stamp(path) for path in self._source.files})
 
-    async def _reload(self) -> None:
+    async def _reload(self, files: Iterable[Path]) -> None:
+        """Apply the settings, and log it. `files`: those that have changed; a renewed certificate
+        changes no option, and its owner wants to know that it is in use."""
         try:
             fresh = await asyncio.to_thread(self._source.read)
             await self._apply(fresh.config)
@@ -112,7 +114,8 @@ class Follower:
             return
         fresh.accept()
         self._note(True)
-        event(log, logging.INFO, "config.reloaded", changed=", ".join(fresh.changed))
+        named = {"changed": ", ".join(fresh.changed), "files": ", ".join(map(str, files))}
+        event(log, logging.INFO, "config.reloaded", **named)
         if fresh.needs_restart:
             names = ", ".join(fresh.needs_restart)
             event(log, logging.WARNING, "config.needs_restart", options=names)

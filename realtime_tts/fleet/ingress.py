@@ -142,6 +142,8 @@ class Ingress:
             found = await asyncio.to_thread(self._read_pems)
             if found != self._certificate:
                 await self.api.replace_certificate(file, found)
+                if self._certificate is not None:  # else HAProxy has just read it itself
+                    event(log, logging.INFO, "certificate.renewed", file=str(self._pems[0]))
                 self._certificate = found
         except (OSError, RuntimeRefused) as error:
             why = str(error) or "HAProxy does not answer"

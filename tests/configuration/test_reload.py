@@ -194,7 +194,9 @@ def test_a_renewed_certificate_is_taken_over_by_itself(server: Served, folder: P
     renew()
     server.reload(settings(folder, certificate="renewed"))
     server.visit(OLD, renewed / "certificate.pem")
-    assert server.told(renew)["changed"] == "", "the names are the same"
+    told = server.told(renew)
+    assert told["changed"] == "", "the names are the same"
+    assert str(renewed / "certificate.pem") in told["files"].split(", ")
     server.visit(OLD, renewed / "certificate.pem")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import ssl
 from dataclasses import replace
@@ -28,7 +29,10 @@ def made(folder: Path) -> tuple[str, str]:
     return f"{certificate}\n\n{Path(files.key).read_text()}", certificate
 
 
-async def test_a_certificate_that_is_renewed_is_shown_to_new_clients(tmp_path: Path) -> None:
+async def test_a_certificate_that_is_renewed_is_shown_to_new_clients(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
     (first, shown_first), (second, shown_second) = made(tmp_path / "1"), made(tmp_path / "2")
     file, port = tmp_path / "both.pem", free_port()
     file.write_text(first)
@@ -45,8 +49,9 @@ async def test_a_certificate_that_is_renewed_is_shown_to_new_clients(tmp_path: P
             await ingress.follow_certificate()
         assert shown() == shown_first
         file.write_text(second)
+        assert "certificate.renewed" not in caplog.text
         await ingress.follow_certificate()
-        assert shown() == shown_second
+        assert shown() == shown_second and "certificate.renewed" in caplog.text
         os.unlink(file)
         with pytest.raises(ConfigError, match=str(file)):
             await ingress.follow_certificate()

@@ -242,6 +242,9 @@ async def test_the_command_follows_its_file_of_members_and_ends_softly(tmp_path:
                 while b"fleet.not_followed" not in await process.stderr.readline():
                     pass
             file.write_text(f"127.0.0.1:{second.port}/{second.agent_port}\n")
+            async with asyncio.timeout(20):
+                while b"fleet.followed_again" not in await process.stderr.readline():
+                    pass
 
             async def at_the_second() -> bool:
                 session = await open_session(port)

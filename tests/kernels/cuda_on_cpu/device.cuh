@@ -1,9 +1,9 @@
 // What kernels/cuda/device.cuh asks of a GPU, on one CPU thread: every thread of every program is
 // a context of its own, and they take turns wherever one would wait. The order of turns is the
-// same in every run; where nobody can go on, the run ends with an error. For x86-64.
+// same in every run; where nobody can go on, the run ends with an error. For x86-64. Mathematical
+// functions are the compiler's own: to read <cmath> was a tenth of every build.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -237,9 +237,9 @@ DEVICE u32 narrow(float low, float high) {
 DEVICE u32 multiply_pairs(u32 a, u32 b) {
     return narrow(wide_low(a) * wide_low(b), wide_high(a) * wide_high(b));
 }
-DEVICE float inverse_root(float x) { return 1.0f / std::sqrt(x); }
-DEVICE float exponential(float x) { return std::exp(x); }
-DEVICE float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
+DEVICE float inverse_root(float x) { return 1.0f / __builtin_sqrtf(x); }
+DEVICE float exponential(float x) { return __builtin_expf(x); }
+DEVICE float sigmoid(float x) { return 1.0f / (1.0f + __builtin_expf(-x)); }
 DEVICE float quotient(float a, float b) { return a / b; }
 
 DEVICE void warp_barrier() { emulated::meet(emulated::warp().meeting, 32); }

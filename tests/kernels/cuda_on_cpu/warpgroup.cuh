@@ -80,4 +80,4 @@ DEVICE void store_columns(u8* first, int pitch, const u32 (&pairs)[4]) {
 DEVICE int program_count() { return emulated::programs.size(); }
 template <int COUNT> DEVICE void take_registers() {}
 template <int COUNT> DEVICE void give_registers() {}
-DEVICE float sine(float x) { return std::sin(x); }
+DEVICE float sine(float x) { return __builtin_sinf(x); }

@@ -100,17 +100,17 @@ class AbbreviationReader:
     ) -> Reading | None:
         short, known = text[at:end], self._language.abbreviations
         entry = known.get(short) or known[short.removesuffix(".")]
-        length, words = len(short), self._words(short, entry, before)
+        length, words, kind = len(short), *self._words(short, entry, before)
         if end == len(text) and not ended:
             return None
-        if entry.kind is Kind.SYMBOL:
+        if kind is Kind.SYMBOL:
             return Reading(length, words)
-        if entry.kind is Kind.ZIP:
+        if kind is Kind.ZIP:
             if _OPEN_ZIP.fullmatch(text, end) and not ended:
                 return None
             listed = not previous or previous.endswith(",")
             return Reading(length, words) if listed and _ZIP.match(text, end) else NOTHING
-        if entry.kind is Kind.YEAR:
+        if kind is Kind.YEAR:
             if _OPEN_YEAR.match(text, end) and not ended:
                 return None
             inside = before.rstrip(" ,;")[-1:] not in ("", "\n") and not previous[:1].isdecimal()
@@ -119,34 +119,35 @@ class AbbreviationReader:
         if spaced and end + 1 == len(text) and not ended:
             return None
         following = text[end + spaced : end + spaced + 1]
-        if entry.kind is Kind.NUMBER:
+        if kind is Kind.NUMBER:
             if following.isdecimal() or not entry.after:
                 return Reading(length, words) if following.isdecimal() else NOTHING
             words = entry.after
-        if entry.kind is Kind.COMPASS:
+        if kind is Kind.COMPASS:
             named = following.isupper() or following.isdecimal()
             return Reading(length, words) if named and previous.isdecimal() else NOTHING
-        if entry.kind is Kind.NAMES:
+        if kind is Kind.NAMES:
             names = previous[:1].isupper() and spaced and following.isupper()
             return Reading(length, words) if names else NOTHING
-        if entry.kind is Kind.PLACE:
+        if kind is Kind.PLACE:
             return self._place(short, entry, following, spaced, before, previous)
-        if entry.kind in (Kind.LAST, Kind.NUMBER) and (
-            not following.strip() or following.isupper()
-        ):
+        if kind in (Kind.LAST, Kind.NUMBER) and (not following.strip() or following.isupper()):
             if text[end - 1] != ".":
                 return Reading(length, words)
             ends = sentence_ends(text, end, ended, self._language.after_time)
             if ends is None:
                 return None
             return Reading(length, words + ("." if ends else ""))
-        if entry.kind is Kind.TITLE and not (spaced and (following.isupper() or following == "")):
+        if kind is Kind.TITLE and not (spaced and (following.isupper() or following == "")):
             return NOTHING
         return Reading(length, words)
 
-    def _words(self, short: str, entry: Abbreviation, before: str) -> str:
+    def _words(self, short: str, entry: Abbreviation, before: str) -> tuple[str, Kind]:
+        """Return the words and the kind. With other words it may end a sentence: am So."""
         cue, other = self._language.behind_text.get(short, (None, ""))
-        return other if cue is not None and cue.search(before) else entry.words
+        if cue is not None and cue.search(before):
+            return other, Kind.LAST
+        return entry.words, entry.kind
 
     def _place(
         self,

@@ -80,5 +80,6 @@ def writes_without_spaces(char: str) -> bool:
 
 
 def is_word_character(char: str) -> bool:
-    """Return whether a character is a letter or digit of a script with spaces. False for ''."""
-    return char.isalnum() and not writes_without_spaces(char)
+    """Return whether a character is a letter or digit of a script with spaces. False for '', and
+    for the marks of ordinals: nº1."""
+    return char.isalnum() and char not in "ºª" and not writes_without_spaces(char)

@@ -30,13 +30,12 @@ _ABBREVIATIONS = (
             "|Pres President|Adm Admiral|Cpl Corporal|Pvt Private|Supt Superintendent"
             "|Cmdr Commander",
             Kind.PHRASE: "Mr Mister|Mrs Missus|Ms Miz|Messrs Messieurs|Prof Professor|vs versus"
-            "|e.g for example|i.e that is|approx approximately|cf compare|E.g For example"
-            "|I.e That is"
-            "|Approx Approximately|govt government|Govt Government|mgmt management|mgr manager"
-            "|asst assistant|Asst Assistant|avg average|Avg Average|misc miscellaneous"
-            "|Misc Miscellaneous|a.k.a also known as|ea each|qty quantity|Qty Quantity"
-            "|A.k.a Also known as|Tel Telephone|tel telephone|incl including"
-            "|excl excluding|p.a per annum|Attn Attention|Vit Vitamin|vit vitamin",
+            "|e.g for example|i.e that is|approx approximately|cf compare"
+            "|govt government|mgmt management|mgr manager"
+            "|asst assistant|avg average|misc miscellaneous"
+            "|a.k.a also known as|ea each|qty quantity"
+            "|tel telephone|incl including"
+            "|excl excluding|p.a per annum|Attn Attention|vit vitamin",
             Kind.NAMES: "v versus",
             Kind.LAST: "etc et cetera|Jr Junior|Sr Senior|Inc Incorporated|Ltd Limited"
             "|Corp Corporation|Co Company|Ave Avenue|Blvd Boulevard|Rd Road|Hwy Highway|Ln Lane"

@@ -48,18 +48,6 @@ def date_range(match: re.Match[str]) -> str | None:
     return f"{say.date(first, one, None, '')} to {say.date(second, two, year, '')}"
 
 
-def timestamp(match: re.Match[str]) -> str | None:
-    day = date(match)
-    second = int(match["second"] or 0)
-    time = say.time(int(match["hour"]), int(match["minute"]), second or None, "")
-    zone = ""
-    if match["sign"]:
-        part = f" {say.cardinal(int(match['part']))}" if int(match["part"]) else ""
-        zone = f" UTC {'plus' if match['sign'] == '+' else 'minus'} "
-        zone += say.cardinal(int(match["ahead"])) + part
-    return f"{day}, {time}{zone}" if day else None
-
-
 def short_time(match: re.Match[str], *, at_end: bool = False) -> str | None:
     """Read 6:42a, and 9a-5p, whose halves are read one by one; 9a alone may be a room."""
     link = " to" if match.groupdict().get("to") else ""

@@ -12,7 +12,7 @@ import re
 from realtime_tts.text.languages import english_cues as cues
 from realtime_tts.text.languages import english_readings as read
 from realtime_tts.text.languages import english_words as say
-from realtime_tts.text.languages import tables
+from realtime_tts.text.languages import forms, tables
 from realtime_tts.text.languages.english_identifiers import IDENTIFIERS
 from realtime_tts.text.languages.english_lengths import LENGTHS
 from realtime_tts.text.languages.rules import ROMAN, dated, linked, roman_value, rule, vehicles
@@ -43,11 +43,7 @@ RULES = (
         lambda m: f"{say.decimal(m['n'])}, {say.pairs(m['year'])}",
         r"\bISO(?:/[A-Z]+)? ",
     ),
-    rule(
-        r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)T(?P<hour>\d\d):(?P<minute>\d\d)"
-        r"(?::(?P<second>\d\d))?(?:(?P<sign>[-−+])(?P<ahead>\d\d):?(?P<part>\d\d))?(?!\d|\.\d)",
-        read.timestamp,
-    ),
+    forms.moments(say.date, say.time, say.cardinal, {"+": " plus ", "-": " minus "}),
     rule(r"(?P<n>0?\d|1\d):00(?!\w)", lambda m: say.cardinal(int(m["n"])), r"(?:UTC|GMT) ?[-−+]"),
     rule(r"(?P<year>\d{4})(?P<mark>[/.])(?P<month>\d\d)(?P=mark)(?P<day>\d\d)(?!\w)", read.date),
     rule(

@@ -19,24 +19,27 @@ _ABBREVIATIONS = tables.abbreviations(
         Kind.TITLE: "Mme Madame|Mmes Mesdames|Mlle Mademoiselle|Dr Docteur|Pr Professeur"
         "|M Monsieur|MM Messieurs|Me Maître|St Saint|Ste Sainte",
         Kind.PHRASE: "p.ex par exemple|par_ex par exemple|c.-à-d c'est-à-dire|i.e c'est-à-dire"
-        "|env environ|Env Environ|Av Avenue|Bd Boulevard"
-        "|cf confer|tél téléphone|Tél Téléphone|av avenue|bd boulevard"
+        "|env environ"
+        "|cf confer|tél téléphone|av avenue|bd boulevard"
         "|s.v.p s'il vous plaît|approx approximativement|vs versus|resp respectivement"
-        "|N.B nota bene|P.ex Par exemple|Cf Confer|S.V.P S'il vous plaît|bât bâtiment|Bât Bâtiment"
-        "|réf référence|Réf Référence|pl place|Temp Température|p.a par an",
-        Kind.SYMBOL: "M._et Monsieur et|St- Saint-|Ste- Sainte-|o/n oui ou non|n/a n a"
+        "|N.B nota bene|S.V.P S'il vous plaît|bât bâtiment"
+        "|réf référence|pl place|Temp Température|p.a par an",
+        Kind.SYMBOL: "M._et Monsieur et|M._le Monsieur le|M._l' Monsieur l'|M._l’ Monsieur l’|St- Saint-|Ste- Sainte-|o/n oui ou non|n/a n a"
         "|Rdv Rendez-vous|rdv rendez-vous|n° numéro|nº numéro|N° Numéro|Nº Numéro"
         "|Dr_et Docteur et|Dr._et Docteur et|Me_et Maître et|c._à_café cuillère à café"
+        "|art._L. article L|art._R. article R|art._D. article D|Art._L. Article L"
+        "|art._L article L|art._R article R|art._D article D"
         f"|c._à_soupe cuillère à soupe|{tables.ranges(_DAYS, 'au')}|{tables.ranges(_DAYS, 'à')}",
         Kind.LAST: "etc et cetera|av._J.-C avant Jésus-Christ|apr._J.-C après Jésus-Christ"
         "|ap._J.-C après Jésus-Christ|hab habitants|max maximum"
         "|pers personnes|arr arrondissement|ét étage|janv janvier|févr février|avr avril"
-        "|juil juillet|sept septembre|oct octobre|nov novembre|déc décembre",
+        "|juil juillet|sept septembre|oct octobre|nov novembre|déc décembre|lun lundi|ven vendredi"
+        "|sam samedi|dim dimanche|Lun Lundi|Ven Vendredi|Dim Dimanche|ss suivants",
         Kind.NUMBER: "no numéro|nos numéros|p page"
         "|pp pages|chap chapitre|art article|vol volume|fig figure|min minimum|éd édition"
         "|Max Maximum|Min Minimum|Chap Chapitre|Art Article|Vol Volume|Fig Figure|al alinéa"
         "|op opus|th thermostat|coef coefficient|coeff coefficient|Coef Coefficient|"
-        + "|".join(f"{day} {name}" for day, name in _DAYS.items()),
+        + "|".join(f"{day} {_DAYS[day]}" for day in ("mar", "mer", "jeu")),
     },
     bare="Mme Mmes Mlle Dr Pr Me St Ste no nos bd Bd",
     spaced=True,
@@ -103,7 +106,7 @@ FRENCH = Language(
     date=date,
     decimal_mark=",",
     group_marks=". \u00a0\u202f",
-    ordinal_marks="ers?|res?|ères?|èmes?|es?|nde?|des?",
+    ordinal_marks="ᵉʳ|ᵉ|ers?|res?|ères?|èmes?|es?|nde?|des?",
     point="virgule",
     dot="point",
     minus="moins",
@@ -179,5 +182,12 @@ FRENCH = Language(
     behind=french_rules.BEHIND,
     numeral_rules=french_rules.NUMERALS,
     spans=tables.spans(_DAYS),
-    numeral_marks=("", "er", "re", "e", "ème", "es"),
+    numeral_marks=("", "er", "re", "e", "ème", "es", "ᵉ", "ᵉʳ"),
+    codes=french_rules.ARTICLES,
+    code_heads=("L", "R", "D"),
+    pairs=lambda digits: cardinal(int(digits)),
+    behind_text={
+        "mar.": (french_rules.ON_DAY, "mardi"),
+        "mer.": (french_rules.ON_DAY, "mercredi"),
+    },
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from realtime_tts.text.languages import forms
 from realtime_tts.text.languages import rules as shared
-from realtime_tts.text.languages.french_words import MONTHS, cardinal, count, date, ordinal
+from realtime_tts.text.languages.french_words import MONTHS, cardinal, count, date, ordinal, time
 from realtime_tts.text.languages.rules import ROMAN, roman_value, rule
 
 _GENDERS = shared.Genders(
@@ -58,14 +59,16 @@ _NAMED = r"commande|suivi|dossier|réservation|client|compte|série|confirmation
 _CODE = (
     r"\b(?i:(?:code|pin|otp|mot de passe|siret|siren)"
     r"(?: (?:pin|promo|secret|sms|confidentiel|de \w+|d['’]\w+|à \d \w+)){0,2}"
-    rf"|se terminant par|(?:numéro|n[°ºo]) (?:de )?(?:{_NAMED})|(?:{_NAMED}) (?:numéro|n[°ºo]))"
-    r"(?: est| sera)?(?:[ \u00a0\u202f]?:)?\s?"
+    rf"|se termin(?:ant|e|ent|ait) par|(?:numéro|n[°ºo]) (?:de )?(?:{_NAMED})|(?:{_NAMED}) (?:numéro|n[°ºo]))"
+    r"(?: est| sera)?(?: le)?(?:[ \u00a0\u202f]?:)?\s?"
 )
 """Text before a number that is read digit by digit; a post code is not."""
 _PARTS = (
     r"\b(?i:page|étape|partie|épisode|question|tour|niveau|note|risque|indice)"
     r"(?: est)?(?: de)?(?:[ \u00a0]?:)?\s"
 )
+_UNTIL = r"\b(?:[Ee]xpir\w+|[Vv]alable jusqu'(?:en|au)|[Vv]alidité ?:?)(?: en| fin| :)?\s"
+"""Text before the month and the year until which a card is valid: 08/27."""
 _KINGS = (
     "Louis|Henri|François|Napoléon|Charles|Philippe|Paul|Benoît|Élisabeth|Elisabeth|Guillaume"
     "|Catherine|Jean|Pie|Léon|Grégoire|Clément|Innocent|Alexandre|Nicolas|Pierre|Frédéric|George"
@@ -115,7 +118,7 @@ def _short_month(match: re.Match[str]) -> str:
 
 
 def _century(match: re.Match[str]) -> str | None:
-    value, mark = roman_value(match["roman"]), match["mark"]
+    value, mark = roman_value(match["roman"]), match["mark"].replace("ᵉ", "e").replace("ʳ", "r")
     return ordinal(value, mark) if (value == 1) == (mark in ("er", "re")) else None
 
 
@@ -149,6 +152,11 @@ def _timed(match: re.Match[str]) -> str:
         if (n := int(found.get(name) or 0))
     ]
     return " ".join([*parts, cardinal(int(found["part"]))] if found.get("part") else parts)
+
+
+def _article(match: re.Match[str]) -> str:
+    """Read the number of an article of a law: L. 121-1."""
+    return " tiret ".join(cardinal(int(part)) for part in match["n"].split("-"))
 
 
 _pair, _dated = shared.linked(cardinal, " "), shared.dated(date)
@@ -244,6 +252,15 @@ RULES = (
     rule(r"(?:1/2|½)(?= (?P<noun>\w+))", _half),
     rule(rf"{_NUMBER}(?= (?P<noun>[^\W\d_][\w-]+))", _one, unless=_LABELS),
     shared.laps(cardinal, "virgule"),
+    forms.expiries(lambda month, year: f"{MONTHS[month - 1]} {cardinal(year)}", _UNTIL),
+    forms.moments(date, time, cardinal, {"+": " plus ", "-": " moins "}),
+    forms.aircraft(cardinal),
+    rule(r"(?P<n>\d{1,4}(?:-\d{1,3}){1,2})(?![\w-])", _article, r"\b[LRD]\. ?"),
+    rule(
+        r"(?P<one>\d{1,2})[-–](?=\d{1,2} (?:" + "|".join(MONTHS) + r")(?!\w))",
+        lambda m: f"{cardinal(int(m['one']))} au ",
+        r"\b[Dd]u ",
+    ),
     *shared.ratios(cardinal, " pour ", " à "),
     *shared.inches(
         cardinal,
@@ -252,13 +269,20 @@ RULES = (
         ("un demi-pouce", "un quart de pouce", "trois quarts de pouce"),
     ),
     shared.multiples(lambda number: count(number, "f"), "virgule", "fois"),
-    shared.times(cardinal, "fois"),
+    shared.times(cardinal, "virgule", "fois"),
 )
+
+ARTICLES = (
+    rule(r"(?P<law>[LRD])(?P<n>\d{1,4}(?:-\d{1,3}){1,2})\Z", lambda m: f"{m['law']} {_article(m)}"),
+)
+"""Articles of a law: L121-1."""
+ON_DAY = re.compile(r"\b(?:[Ll]es?|[Dd]u|[Aa]u|[Cc]e|[Cc]haque) \Z")
+"""Text before mar. and mer. where they are days, and no words."""
 
 NUMERALS = (
     rule(rf"{ROMAN}(?P<mark>er|e) s\.(?= [^A-ZÀ-ÝŒ]|[,;:)])", _of_century),
     rule(rf"{ROMAN}(?P<mark>er|e) s(?=\.)", _of_century),
-    rule(rf"{ROMAN}(?P<mark>er|re|ème|es?)(?!\w)", _century),
+    rule(rf"{ROMAN}(?P<mark>er|re|ème|es?|ᵉʳ?)(?!\w)", _century),
     rule(
         rf"{ROMAN}(?!\w)",
         lambda m: cardinal(roman_value(m["roman"])),

@@ -76,6 +76,7 @@ def _below_hundred(n: int, one: str, last: bool) -> str:
 
 
 def ordinal(n: int, mark: str = "") -> str:
+    mark = mark.replace("ᵉ", "e").replace("ʳ", "r")
     plural = "s" if mark.endswith("s") else ""
     if n == 1:
         return ("première" if mark.rstrip("s") in ("re", "ère") else "premier") + plural

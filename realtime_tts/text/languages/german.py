@@ -15,25 +15,29 @@ from realtime_tts.text.languages.german_words import (
 )
 from realtime_tts.text.languages.language import Currency, Kind, Language, Noun
 
+_LAWS = (
+    "BGB HGB StGB StPO ZPO GG AO EStG UStG SGB InsO VwGO VwVfG DSGVO AktG GmbHG BauGB WEG FamFG"
+    " BetrVG KSchG StVO StVG ArbZG BUrlG UrhG OWiG"
+)
 _ABBREVIATIONS = tables.abbreviations(
     {
         Kind.TITLE: "Dr Doktor|Prof Professor|Hr Herr|Hrn Herrn|Fr Frau|St Sankt|Fa Firma|Dipl.-Ing"
         " Diplomingenieur",
-        Kind.PHRASE: "z.B zum Beispiel|d.h das heißt|u.a unter anderem|i.d.R in der Regel"
+        Kind.PHRASE: "z.B zum Beispiel|Z.B Zum Beispiel|d.h das heißt|u.a unter anderem|i.d.R in der Regel"
         "|z.T zum Teil|u.U unter Umständen|v.a vor allem|m.E meines Erachtens|s.o siehe oben"
         "|s.u siehe unten|z.Zt zur Zeit|z.Hd zu Händen|i.A im Auftrag|o.g oben genannt"
         "|i.H.v in Höhe von"
-        "|ca circa|Ca Circa|bzw beziehungsweise|vgl vergleiche|inkl inklusive|exkl exklusive"
+        "|ca circa|bzw beziehungsweise|vgl vergleiche|rd rund|inkl inklusive|exkl exklusive"
         "|zzgl zuzüglich|evtl eventuell|ggf gegebenenfalls|bspw beispielsweise|bzgl bezüglich"
         "|lt laut|geb geboren|gest gestorben|vs versus|zzt zurzeit|Tel Telefon|gem gemäß"
-        "|Abs Absatz|p.a pro Jahr|Gem Gemäß|u und|zw zwischen|Zw Zwischen|ggü gegenüber"
-        "|Erw Erwachsene|tgl täglich|Temp Temperatur|Geb Geboren|Urt Urteil"
+        "|Abs Absatz|p.a pro Jahr|u und|zw zwischen|ggü gegenüber|insb insbesondere|sog sogenannte"
+        "|Erw Erwachsene|tgl täglich|Temp Temperatur|Urt Urteil"
         "|i.V.m in Verbindung mit|geschl geschlossen|mtl monatlich|jährl jährlich|erb erbaut"
         "|Tabl Tabletten",
         Kind.LAST: "usw und so weiter|etc et cetera|usf und so fort|u.v.m und vieles mehr"
         "|o.Ä oder Ähnliches|u.Ä und Ähnliches|v.Chr vor Christus|n.Chr nach Christus"
         "|MwSt Mehrwertsteuer|Jh Jahrhundert|Aufl Auflage|Str Straße|str straße"
-        "|Wdh Wiederholungen|ff folgende"
+        "|Wdh Wiederholungen|ff folgende|Kü Küche"
         "|Mo Montag|Di Dienstag|Mi Mittwoch|Do Donnerstag|Sa Samstag|Whg Wohnung"
         "|n.E nach Elfmeterschießen|i.E im Elfmeterschießen|lit Buchstabe|n.V nach Verlängerung"
         "|Vj Vorjahr|USt Umsatzsteuer|tägl täglich"
@@ -52,7 +56,8 @@ _ABBREVIATIONS = tables.abbreviations(
         "|Dr._med. Doktor med|Dr._rer. Doktor rer|Dr._phil. Doktor phil|Dr._jur. Doktor jur"
         "|Dr._h._c. Doktor h. c.|Gr._S Größe S|Gr._M Größe M|Gr._L Größe L|Gr._XL Größe XL"
         + "".join(f"|{day}., {name}," for day, name in german_rules.DAYS.items())
-        + f"|{tables.ranges(german_rules.DAYS, 'bis')}",
+        + f"|{tables.ranges(german_rules.DAYS, 'bis')}"
+        + "".join(f"|f._{law} folgender {law}|ff._{law} folgende {law}" for law in _LAWS.split()),
     },
     spaced=True,
 )
@@ -92,6 +97,7 @@ _UNITS = (
             "Pers. Pers": Noun("Person", "Personen", "f"),
             "Tabl. Tabl Tbl. Tbl": Noun("Tablette", "Tabletten", "f"),
             "Mon. Mon": Noun("Monat", "Monate"),
+            "S.": Noun("Seite", "Seiten", "f"),
             "J.": Noun("Jahr", "Jahre", "n"),
             "kcal": Noun("Kilokalorie", "Kilokalorien", "f"),
             "Ah": Noun("Amperestunde", "Amperestunden", "f"),
@@ -213,6 +219,8 @@ GERMAN = Language(
     behind_text={
         "S.": (german_cues.SUBSECTION, "Satz"),
         "Jh.": (german_cues.GENITIVE, "Jahrhunderts"),
+        "So.": (german_cues.ON_DAY, "Sonntag"),
+        "Fr.": (german_cues.ON_DAY, "Freitag"),
     },
     spans=german_rules.DAYS,
 )

@@ -34,8 +34,8 @@ KINGS = (
 QUEENS = "Elisabeth|Katharina|Maria|Isabella|Christina|Margarethe|Viktoria"
 CHAPTERS = "Kapitel|Teil|Band|Akt|Abschnitt|Phase|Stufe|(?:Steuerk|K)lasse|Typ|Artikel|Weltkrieg"
 CODE = (
-    r"(?:[Nn]ummer|[Cc]ode|CVV|Endziffern?|PIN|TAN|PLZ|Passwort|Tel\.|Telefon|ID|Endung|Kto\.|BLZ)"
-    r"(?: lautet| ist|:)?\s"
+    r"(?:(?:[Nn]ummer|[Cc]ode|CVV|Endziffern?|PIN|TAN|PLZ|Passwort|Tel\.|Telefon|ID|Endung|Kto\.|BLZ)"
+    r"(?: lautet| ist|:)?|(?:[Ee]ndet|[Ee]nden|[Ee]ndend|[Ee]ndung) (?:auf|mit))\s"
 )
 EMERGENCY = (
     r"(?:Not(?:ruf|fall)|Polizei|Feuerwehr|unter(?: der)?|[Rr]uf\w*|[Ww]ähl\w*)(?: Sie)?(?: die)?\s"
@@ -45,7 +45,7 @@ SCORED = (
     r"[^.!?,\d]*(?<!um )(?<!bis )(?<!ab )"
 )
 """Text before 24:18 that says that it is a score, and no time."""
-DOTTED = "Min|Std|Sek|Stk"
+DOTTED = "Min|Std|Sek|Stk|S"
 OPENERS = (
     r"(?:Ab|Aber|Also|Am|An|Auf|Bei|Bis|Bitte|Da|Dabei|Dafür|Danach|Dann|Darum|Das|Dein|Deine|Dem|Den|Denn|Der|Deshalb"
     "|Die|Dies|Diese|Dieser|Dieses|Du|Ein|Eine|Er|Erst|Es|Falls|Für|Gern|Ich|Ihr|Ihre|Im|In|Ist|Jetzt|Kann"
@@ -56,6 +56,17 @@ OPENERS = (
 OFTEN = r"(?:(?:täg|wöchent|monat|jähr)l|(?:am|pro|die|in|im)(?!\w))"
 """Words behind 3 x that say how often something is done."""
 PARTS = r"\b(?:Seite|Schritt|Teil|Paket|Folge|Runde|Frage|Level|Kapitel|Punkt|Bewertung:?|Note:?)\s"
-SUBSECTION = re.compile(r"\b(?:Abs\.|Absatz) ?\d+[a-z]? \Z")
+UNTIL = (
+    r"\b(?:(?:HU|TÜV|EZ|MHD|[Gg]ültig bis)(?: zum| bis)?:?|[Ll]äuft(?: (?:am|im|bis|noch bis))?"
+    r"|[Aa]blaufdatum:?|[Aa]blauf:?|[Gg]ültig:?|[Ee]rstzulassung:?) "
+)
+"""Text before the month and the year until which something is valid: 08/27."""
+ON_DAY = re.compile(
+    r"\b(?i:am|vom|ab|bis zum|jeden|kommenden|nächsten|diesen|letzten) \Z|\b[A-Z][a-z]\. und \Z"
+)
+"""Text before So. and Fr. where they are days, and no words."""
+PARAGRAPH = r"(?:§|\b(?:Abs\.|Absatz|Art\.|Artikel|Nr\.|Nummer)) ?"
+"""Text before a number behind which S. is a sentence of a law."""
+SUBSECTION = re.compile(r"(?:§|\b(?:Abs\.|Absatz)) ?\d+[a-z]? \Z")
 """Text before S. where it is a sentence of a law, and no page."""
 GENITIVE = re.compile(r"\bdes (?:\w+en )?\d{1,2}\. \Z")

@@ -5,10 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from realtime_tts.text.languages import forms
 from realtime_tts.text.languages import german_cues as cues
 from realtime_tts.text.languages import rules as shared
 from realtime_tts.text.languages.german_nouns import GENDERS
-from realtime_tts.text.languages.german_words import MONTHS, cardinal, count, stem, year
+from realtime_tts.text.languages.german_words import (
+    MONTHS,
+    cardinal,
+    count,
+    date,
+    stem,
+    time,
+    year,
+)
 from realtime_tts.text.languages.language import YEARS, Noun, Rule
 from realtime_tts.text.languages.rules import ROMAN, roman_value, rule
 
@@ -138,7 +147,7 @@ def _and_a_half(units: Mapping[str, Noun]) -> Words:
 
 def _ending(units: Mapping[str, Noun]) -> Words:
     def said(match: re.Match[str]) -> str:
-        unit = units[match["unit"]]
+        unit = units.get(match["unit"]) or units[f"{match['unit']}."]
         return f"{count(int(match['n']), unit.gender)} {unit.many}."
 
     return said
@@ -271,7 +280,7 @@ _FORMS = (
         unless=r"[-+=−*/(]\s?",
     ),
     rule(r"(?P<n>[\d.]+),[–-] ?(?:€|Euro|EUR)", _whole),
-    shared.times(cardinal, "mal"),
+    shared.times(cardinal, "Komma", "mal"),
     *shared.inches(
         cardinal, "Komma", "Zoll", ("ein halb Zoll", "ein Viertel Zoll", "drei Viertel Zoll")
     ),
@@ -287,11 +296,9 @@ _FORMS = (
     ),
     rule(r"(?P<one>\d{1,3}):(?P<two>\d{1,3})(?= (?:Toren?|Punkten?)(?!\w))", _to),
     rule(r"(?P<one>\d{1,3}):(?P<two>(?!00)\d{1,3})(?![\d:]| Uhr)", _to, cues.SCORED),
-    rule(
-        r"(?P<month>0[1-9]|1[0-2])/(?P<year>\d\d)(?![\d/])",
-        lambda m: f"{MONTHS[int(m['month']) - 1]} {_number(2000 + int(m['year']))}",
-        r"\b(?:HU|TÜV|EZ|MHD|[Gg]ültig bis)(?: zum| bis)?:? ",
-    ),
+    forms.expiries(lambda month, of: f"{MONTHS[month - 1]} {_number(of)}", cues.UNTIL),
+    forms.moments(date, time, cardinal, {"+": " plus ", "-": " minus "}),
+    forms.aircraft(cardinal),
     shared.laps(cardinal, "Komma"),
     *shared.ratios(cardinal, " zu ", " zu "),
 )
@@ -307,6 +314,7 @@ def rules(units: Mapping[str, Noun]) -> tuple[Rule, ...]:
     and_a_half = rf"(?P<n>\d+)(?: 1/2| ?½)(?!\d)(?: (?P<unit>{unit})(?!\w))?"
     half = r"(?:1/2|½) ?(?P<noun>(?!d[ea]|aller)[^\W\d_][\w-]*)"
     return (
+        rule(r"\d+(?= S\.)", lambda m: cardinal(int(m.group())), cues.PARAGRAPH),
         rule(rf"(?P<n>[2-9]|\d\d+) {ending}", _ending(units)),
         rule(f"1 {ending}", lambda m: f"{_one_unit('dative', units)(m)}.", cues.DATIVE),
         rule(f"1 {ending}", lambda m: f"{_one_unit('', units)(m)}.", unless=cues.LABELS),
@@ -332,7 +340,7 @@ def rules(units: Mapping[str, Noun]) -> tuple[Rule, ...]:
 def _numerals() -> Iterator[Rule]:
     """Yield the rules for kings (the full stop of Ludwig XIV. goes) and chapters."""
     preposition = r"\b(?:unter|von|mit|bei|zu|nach|neben|gegenüber) (?:König |Kaiser |Papst )?"
-    for stop in (r"\.(?= \S)", r"(?=\.)"):
+    for stop in (rf"\.(?= (?!{cues.OPENERS})\S|[,;:!?)»“])", r"(?=\.)"):
         for names, the, of in ((cues.KINGS, "der", "dem"), (cues.QUEENS, "die", "der")):
             yield rule(f"{ROMAN}{stop}", _king(of, "en"), rf"{preposition}(?:{names}) ")
             yield rule(f"{ROMAN}{stop}", _king(the, "e"), rf"\b(?:{names}) ")

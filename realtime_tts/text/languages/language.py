@@ -207,7 +207,8 @@ class Language:
     ending: str = ""
     """An abbreviation that also ends compounds, which are capitalised: Bahnhofstr."""
     behind_text: Mapping[str, tuple[re.Pattern[str], str]] = field(default_factory=dict)
-    """Other words for an abbreviation, behind text that the pattern finds: Abs. 1 S. 2."""
+    """Other words for an abbreviation, behind text that the pattern finds: Abs. 1 S. 2, am So. They
+    may end a sentence."""
     codes: tuple[Rule, ...] = ()
     """Rules for whole words that begin with one of `code_heads` and a digit: q8h."""
     code_heads: tuple[str, ...] = ()

@@ -142,6 +142,8 @@ def _any(names: Iterable[str]) -> str:
 
 MAX_WORD = 64
 CLOSERS = ".,;:!?)]}\"'’”…"
+_BEHIND_STOP = CLOSERS.replace(".", "")
+"""Marks that may follow a unit's own full stop: 320 p., 5 Stk.)."""
 _MAX_WORDS = 6
 _WORD = re.compile(rf"[^\s<{NO_SPACES}]{{1,{MAX_WORD}}}")
 _CHINESE = re.compile(
@@ -219,6 +221,7 @@ class NumberExtents:
             or not word[0].isalpha()
             or word in self._followers
             or word.rstrip(CLOSERS) in self._followers
+            or word.rstrip(_BEHIND_STOP) in self._followers
             or _ATTACHED.split(word, maxsplit=1)[0] in self._followers
         )
 

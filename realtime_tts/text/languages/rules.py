@@ -265,9 +265,12 @@ def parts_of(words: Callable[[int], str], of: str, cue: str, behind: str) -> tup
     )
 
 
-def times(words: Callable[[int], str], link: str) -> Rule:
-    """Make a rule for products and sizes, 4 x 100."""
-    return rule(r"(?P<n>(?!0x)\d+) ?[x×](?= ?\d)", lambda match: f"{words(int(match['n']))} {link}")
+def times(words: Callable[[int], str], comma: str, link: str) -> Rule:
+    """Make a rule for products and sizes, 4 x 100 and 4,5 x 3,2."""
+    return rule(
+        r"(?P<n>(?!0x)\d+(?:,\d{1,2})?) ?[x×](?= ?\d)",
+        lambda match: f"{decimal(words, comma, match['n'])} {link}",
+    )
 
 
 def dated(say: _Date) -> Callable[[re.Match[str]], str | None]:

@@ -16,11 +16,11 @@ _ABBREVIATIONS = tables.abbreviations(
         "|Dra doctora|Prof profesor|Profa profesora|D don|Dña doña"
         "|Lic licenciado|Ing ingeniero|Gral general|Sto Santo|Sta Santa|P.D posdata",
         Kind.PHRASE: "Ud usted|Uds ustedes"
-        "|p.ej por ejemplo|aprox aproximadamente|Aprox Aproximadamente|tel teléfono|Tel Teléfono"
+        "|p.ej por ejemplo|aprox aproximadamente|tel teléfono"
         "|EE.UU Estados Unidos|vs versus|Av avenida|Avda avenida|dpto departamento"
-        "|izq izquierda|dcha derecha|i.e es decir|P.ej Por ejemplo|Pza plaza"
-        "|incl incluido|ref referencia|Ref Referencia|Expte expediente|expte expediente"
-        "|ext extensión|Ext Extensión"
+        "|izq izquierda|dcha derecha|i.e es decir|Pza plaza"
+        "|incl incluido|ref referencia|expte expediente"
+        "|ext extensión"
         "|RR.HH recursos humanos|JJ.OO Juegos Olímpicos"
         "|CC.AA comunidades autónomas|pers personas|cdtas cucharaditas|cdta cucharadita"
         "|izda izquierda|Temp Temperatura|C.P código postal|cda cucharada|cdas cucharadas",

@@ -243,7 +243,7 @@ _LAST = (
         ("media pulgada", "un cuarto de pulgada", "tres cuartos de pulgada"),
     ),
     shared.multiples(cardinal, "coma", "veces"),
-    shared.times(cardinal, "por"),
+    shared.times(cardinal, "coma", "por"),
     shared.laps(cardinal, "coma"),
     *shared.ratios(cardinal, " a ", " a "),
 )

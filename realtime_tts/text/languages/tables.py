@@ -66,17 +66,26 @@ def abbreviations(
     """Read tables of abbreviations, which are written there without their last full stop.
 
     `bare`: those that are also written without one. `spaced`: a space may follow the full stops
-    inside them.
+    inside them. Those of `Kind.PHRASE` may also begin a sentence, with a capital.
     """
     without_stop = bare.split()
     return {
         form: Abbreviation(words, kind, bare=short in without_stop)
         for kind, text in texts.items()
-        for short, words in _entries(text)
+        for short, words in (_begun(text) if kind is Kind.PHRASE else _entries(text))
         for form in (
             (short, *(short.replace(".", f".{s}") for s in SPACES)) if spaced else (short,)
         )
     }
+
+
+def _begun(text: str) -> Iterator[tuple[str, str]]:
+    """Read a table, and each of its entries as it begins a sentence, unless that leaves letters
+    that may be initials: I.A."""
+    for short, words in _entries(text):
+        yield short, words
+        if (capital := short[0].upper() + short[1:]) not in (short, short.upper()):
+            yield capital, words[0].upper() + words[1:]
 
 
 def ranges(days: Mapping[str, str], to: str) -> str:

@@ -1,0 +1,64 @@
+"""Rules for numbers of a fixed form that several languages read alike: the times of machines, the
+months of cards, aircraft."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from realtime_tts.text.languages.language import Rule
+from realtime_tts.text.languages.rules import rule
+
+_Words = Callable[[int], str]
+_Date = Callable[[int, int, int | None, str], str]
+_Time = Callable[[int, int, int | None, str], str]
+
+
+def moments(
+    date: _Date, time: _Time, words: _Words, signs: dict[str, str], comma: str = ", "
+) -> Rule:
+    """Make a rule for the times of machines: 2024-03-05T14:30:00+01:00.
+
+    `signs`: the words for + and -, with the spaces around them, behind UTC; `comma`: what is
+    between the date and the time.
+    """
+
+    def said(match: re.Match[str]) -> str | None:
+        day, month, hour = (int(match[name]) for name in ("day", "month", "hour"))
+        if not (1 <= day <= 31 and 1 <= month <= 12 and hour <= 24):
+            return None
+        second = int(match["second"] or 0) or None
+        at = time(hour, int(match["minute"]), second, "")
+        zone = ""
+        if match["sign"]:
+            part = f" {words(int(match['part']))}" if int(match["part"]) else ""
+            zone = f" UTC{signs['+' if match['sign'] == '+' else '-']}"
+            zone += words(int(match["ahead"])) + part
+        return date(day, month, int(match["year"]), "") + comma + at + zone
+
+    return rule(
+        r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)T(?P<hour>\d\d):(?P<minute>[0-5]\d)"
+        r"(?::(?P<second>[0-5]\d)(?:\.\d+)?)?(?:(?P<sign>[-−+])(?P<ahead>\d\d):?(?P<part>\d\d))?"
+        r"(?!\d|\.\d)",
+        said,
+    )
+
+
+def expiries(say: Callable[[int, int], str], cue: str) -> Rule:
+    """Make a rule for the month until which something is valid, 08/27, behind `cue`.
+
+    `say(month, year)`: its words.
+    """
+    return rule(
+        r"(?P<month>0[1-9]|1[0-2])/(?P<year>[2-9]\d)(?![\d/])",
+        lambda match: say(int(match["month"]), 2000 + int(match["year"])),
+        cue,
+    )
+
+
+def aircraft(words: _Words, space: str = " ") -> Rule:
+    """Make a rule for the numbers of aircraft, which are no ranges: 737-800."""
+    return rule(
+        r"(?P<one>7\d7)-(?P<two>[1-9]00)(?![\w-]|[.,]\d| ?[%‰€$])",
+        lambda match: words(int(match["one"])) + space + words(int(match["two"])),
+    )

@@ -15,12 +15,17 @@ _Time = Callable[[int, int, int | None, str], str]
 
 
 def moments(
-    date: _Date, time: _Time, words: _Words, signs: dict[str, str], comma: str = ", "
+    date: _Date,
+    time: _Time,
+    words: _Words,
+    signs: dict[str, str],
+    comma: str = ", ",
+    cue: str = "",
 ) -> Rule:
     """Make a rule for the times of machines: 2024-03-05T14:30:00+01:00.
 
     `signs`: the words for + and -, with the spaces around them, behind UTC; `comma`: what is
-    between the date and the time.
+    between the date and the time; `cue`: a pattern for the text before it, if any.
     """
 
     def said(match: re.Match[str]) -> str | None:
@@ -41,6 +46,7 @@ def moments(
         r"(?::(?P<second>[0-5]\d)(?:\.\d+)?)?(?:(?P<sign>[-−+])(?P<ahead>\d\d):?(?P<part>\d\d))?"
         r"(?!\d|\.\d)",
         said,
+        cue,
     )
 
 

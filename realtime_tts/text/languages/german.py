@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from realtime_tts.text.languages import german_cues, german_rules, tables
+from realtime_tts.text.languages import german_cues, german_numerals, german_rules, tables
 from realtime_tts.text.languages.german_words import (
     MONTHS,
     cardinal,
@@ -214,7 +214,7 @@ GERMAN = Language(
         | {"CHF": tables.invariable("Franken")}
     ),
     behind=german_rules.BEHIND,
-    numeral_rules=german_rules.NUMERALS,
+    numeral_rules=german_numerals.NUMERALS,
     ending="str",
     behind_text={
         "S.": (german_cues.SUBSECTION, "Satz"),

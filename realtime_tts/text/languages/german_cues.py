@@ -67,6 +67,8 @@ ON_DAY = re.compile(
 """Text before So. and Fr. where they are days, and no words."""
 PARAGRAPH = r"(?:§|\b(?:Abs\.|Absatz|Art\.|Artikel|Nr\.|Nummer)) ?"
 """Text before a number behind which S. is a sentence of a law."""
+SINCE = r"\b(?i:am|vom|von|zum|dem|ab|bis|seit)(?: spätestens| einschließlich)?\s"
+"""Text before a date that is in an oblique case."""
 SUBSECTION = re.compile(r"(?:§|\b(?:Abs\.|Absatz)) ?\d+[a-z]? \Z")
 """Text before S. where it is a sentence of a law, and no page."""
 GENITIVE = re.compile(r"\bdes (?:\w+en )?\d{1,2}\. \Z")

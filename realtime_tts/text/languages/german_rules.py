@@ -1,9 +1,9 @@
-"""Rules for German numbers by the words around them: one, ordinals, kings, decades, halves."""
+"""Rules for German numbers by the words around them: one, ordinals, decades, halves."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from realtime_tts.text.languages import forms
 from realtime_tts.text.languages import german_cues as cues
@@ -19,7 +19,7 @@ from realtime_tts.text.languages.german_words import (
     year,
 )
 from realtime_tts.text.languages.language import YEARS, Noun, Rule
-from realtime_tts.text.languages.rules import ROMAN, roman_value, rule
+from realtime_tts.text.languages.rules import rule
 
 Words = Callable[[re.Match[str]], str | None]
 
@@ -103,14 +103,6 @@ def _two_days(match: re.Match[str], ending: str = "en") -> str | None:
 def _by_gender(match: re.Match[str]) -> str | None:
     gender = GENDERS.of(match["noun"], "m")
     return stem(int(match["n"])) + _STRONG[gender]
-
-
-def _king(the: str, ending: str) -> Words:
-    return lambda match: f"{the} {stem(roman_value(match['roman'])).capitalize()}{ending}"
-
-
-def _ending_in(ending: str) -> Words:
-    return lambda match: stem(roman_value(match["roman"])).capitalize() + ending
 
 
 def _number(number: int) -> str:
@@ -215,7 +207,7 @@ _ORDINALS = (
     rule(rf"{_TWO} Std\.?(?!\w)", lambda m: f"{_pair('e')(m)} Stunde"),
     rule(rf"{_TWO}(?P<month>\d{{1,2}})\.", _two_days, cues.OBLIQUE),
     rule(rf"{_TWO}(?P<month>\d{{1,2}})\.", lambda m: _two_days(m, "er")),
-    rule(_DATE, _dated, r"\b(?i:am|vom|zum|dem|ab|bis|seit)(?: spätestens| einschließlich)?\s"),
+    rule(_DATE, _dated, cues.SINCE),
     rule(
         _DATE, _dated, r"\b(?i:am|vom|zum|dem|ab|bis) \d{1,2}\.\d{1,2}\.(?:\d{4})? (?:und|oder)\s"
     ),
@@ -243,6 +235,7 @@ _ORDINALS = (
         unless=cues.LABELS,
     ),
 )
+_ZONES = {"+": " plus ", "-": " minus "}
 _PRESSURE = r"(?P<one>\d{2,3})/(?P<two>\d{2,3})"
 _FORMS = (
     *shared.vehicles(cardinal),
@@ -297,7 +290,10 @@ _FORMS = (
     rule(r"(?P<one>\d{1,3}):(?P<two>\d{1,3})(?= (?:Toren?|Punkten?)(?!\w))", _to),
     rule(r"(?P<one>\d{1,3}):(?P<two>(?!00)\d{1,3})(?![\d:]| Uhr)", _to, cues.SCORED),
     forms.expiries(lambda month, of: f"{MONTHS[month - 1]} {_number(of)}", cues.UNTIL),
-    forms.moments(date, time, cardinal, {"+": " plus ", "-": " minus "}),
+    forms.moments(
+        lambda day, month, of, _: date(day, month, of, "am"), time, cardinal, _ZONES, cue=cues.SINCE
+    ),
+    forms.moments(date, time, cardinal, _ZONES),
     forms.aircraft(cardinal),
     shared.laps(cardinal, "Komma"),
     *shared.ratios(cardinal, " zu ", " zu "),
@@ -335,19 +331,3 @@ def rules(units: Mapping[str, Noun]) -> tuple[Rule, ...]:
         rule(half, _half("", units)),
         *_FORMS,
     )
-
-
-def _numerals() -> Iterator[Rule]:
-    """Yield the rules for kings (the full stop of Ludwig XIV. goes) and chapters."""
-    preposition = r"\b(?:unter|von|mit|bei|zu|nach|neben|gegenüber) (?:König |Kaiser |Papst )?"
-    for stop in (rf"\.(?= (?!{cues.OPENERS})\S|[,;:!?)»“])", r"(?=\.)"):
-        for names, the, of in ((cues.KINGS, "der", "dem"), (cues.QUEENS, "die", "der")):
-            yield rule(f"{ROMAN}{stop}", _king(of, "en"), rf"{preposition}(?:{names}) ")
-            yield rule(f"{ROMAN}{stop}", _king(the, "e"), rf"\b(?:{names}) ")
-    for cue, ending in ((cues.OBLIQUE, "en"), (cues.WEAK, "e")):
-        yield rule(rf"{ROMAN}\.(?= Weltkrieg)", _ending_in(ending), cue)
-    chapter = rf"\b(?:{cues.CHAPTERS}) "
-    yield rule(rf"{ROMAN}(?!\w)", lambda m: cardinal(roman_value(m["roman"])), chapter)
-
-
-NUMERALS = tuple(_numerals())

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 
+from realtime_tts.text.languages import forms
 from realtime_tts.text.languages import rules as shared
 from realtime_tts.text.languages.language import YEARS, Noun, Rule
 from realtime_tts.text.languages.rules import ROMAN, roman_value, rule
-from realtime_tts.text.languages.spanish_words import MONTHS, cardinal, count, date, ordinal
+from realtime_tts.text.languages.spanish_words import MONTHS, cardinal, count, date, ordinal, time
 
 Words = Callable[[re.Match[str]], str | None]
 
@@ -47,6 +48,8 @@ _CODE = (
     rf"|(?:{_NAMED}) (?:número|n\.?[º°]|núm\.))(?: es| será)?:?)\s"
 )
 """Text before a number that is read digit by digit."""
+_UNTIL = r"\b(?:[Cc]aduc\w+|[Vv]enc\w+|[Ee]xpir\w+|[Vv]álid[ao] hasta|[Cc]aducidad:?)(?: en| a)?\s"
+"""Text before the month and the year until which a card is valid: 08/27."""
 _PARTS = r"\b(?i:página|paso|parte|episodio|pregunta|vuelta|nivel|nota)(?: es)?(?: de)?:?\s"
 _KINGS = (
     "Felipe|Carlos|Fernando|Alfonso|Luis|Enrique|Juan|Juan Pablo|Pablo|Benedicto|Napoleón|Pío|León"
@@ -184,6 +187,11 @@ _FIRST = (
     ),
     rule(r"(?P<one>\d,\d)/(?P<two>\d+)(?![\d/])", shared.rated(cardinal, "coma", "de")),
     rule(
+        r"(?P<one>\d{1,2})/(?P<two>10)(?![\d/])",
+        shared.linked(cardinal, " de "),
+        r"\b(?:[Ss]ac\w+|[Pp]untuación|[Cc]alificación|[Vv]aloración|[Oo]btuvo|y)(?: de)?:?(?: un)?\s",
+    ),
+    rule(
         r"(?P<one>\d{2,3})/(?P<two>\d{1,3})(?P<unit> mmHg(?!\w))?(?![\d/])",
         shared.linked(cardinal, " ", " milímetros de mercurio"),
         r"\b(?i:tensión|presión)\b[\w ]{0,20}:? ",
@@ -245,6 +253,14 @@ _LAST = (
     shared.multiples(cardinal, "coma", "veces"),
     shared.times(cardinal, "coma", "por"),
     shared.laps(cardinal, "coma"),
+    forms.expiries(lambda month, year: f"{MONTHS[month - 1]} de {cardinal(year)}", _UNTIL),
+    forms.moments(date, time, cardinal, {"+": " más ", "-": " menos "}),
+    forms.aircraft(cardinal),
+    rule(
+        r"(?P<n>\d{1,2})[-–](?=\d{1,2} de(?!\w))",
+        lambda m: f"{cardinal(int(m['n']))} al ",
+        r"\b[Dd]el ",
+    ),
     *shared.ratios(cardinal, " a ", " a "),
 )
 

@@ -18,7 +18,11 @@ _CODE = re.compile(r"(?<!\S)\*[\d*#]*\Z")
 _FREE = re.compile(r"(?<!\S)\Z")
 _KEYS = re.compile(r"\*[\d#]{1,16}")
 _ALONE = re.compile(r"[*#](?: (?!of |\d)|[,.;:!?)\n键号]|\Z)")
-_OPEN_ALONE = re.compile(r"[*#](?: (?:of?)?)?\Z")
+_OPEN_ALONE = re.compile(r"[*#](?: (?:of?)?|[\u4e00-\u9fff]{1,2})?\Z")
+_CHINESE = re.compile(
+    r"[*#](?:返回|结束|确认|重[听复新]|退出|转人|进入|取消|跳过|继续|挂断|回到|上一|播放|查询)(?!\*)"
+)
+"""A key before what it does, where no spaces part the words; 按*确认*按钮 is emphasis."""
 _NAMED = re.compile(r"\b(?:the|die|der) \Z", re.IGNORECASE)
 _NAMES = (" key", "-key", " button", "-Taste", " Taste")
 
@@ -57,7 +61,7 @@ def _is_alone(text: str, before: str, ended: bool) -> bool | None:
     if _ASKED.search(before) or _CHOICE.search(before):
         if _OPEN_ALONE.match(text) and not ended:
             return None
-        return _ALONE.match(text) is not None
+        return (_ALONE.match(text) or _CHINESE.match(text)) is not None
     if _NAMED.search(before) is None:
         return False
     if not ended and any(name.startswith(text[1:]) for name in _NAMES):

@@ -14,7 +14,7 @@ _ADDRESS = re.compile(
 )
 _RELEASE = re.compile(r"v?\d+(?:\.\d+)+-[a-z]+\.\d+(?:\.\d+)*\Z")
 _FILE = re.compile(rf"[\w./~-]*\w\.(?:{'|'.join(_FILES.split())})\Z")
-_COUNTRY = re.compile(r"[a-z]{2}(?![\w-])")
+_COUNTRY = re.compile(r"[a-z]{2}(?![\w-])", re.ASCII)
 
 
 def is_address(token: str) -> bool:

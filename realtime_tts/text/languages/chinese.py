@@ -21,6 +21,7 @@ CHINESE = Language(
     dot="点",
     minus="负",
     plus="加",
+    plus_or_minus="正负",
     to="到",
     percent="百分之",
     degrees=tables.invariable("度"),
@@ -57,6 +58,7 @@ CHINESE = Language(
     keys={"*": "星号", "#": "井号"},
     signs={
         "→": "，",
+        "×": "乘",
         "≈": "约等于",
         "√": "根号",
         "π": "派",

@@ -5,20 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from realtime_tts.text.languages import forms
 from realtime_tts.text.languages.chinese_words import cardinal, date, time, year
 from realtime_tts.text.languages.rules import linked, ratios, rule, vehicles
 
 _MEASURE = (
     "(?:小时|公顷|英寸|层(?=楼)|代(?=人)|手(?=准)|级(?=台)|下(?![午半周面])|[队班](?=人)|分钟|公里|公斤|公分|美元|欧元|英镑|港元|星期|平方|立方|毫升|毫米|厘米|千克|千米|年(?!级)|次(?!方|元)|分(?!之)"
     "|[个位只条张本天周名件块杯种岁点人家台辆部座间套双支份封首句篇遍场倍米吨升盒包颗棵朵头匹项组款把架艘所国轮盘室瓶碗"
-    "斤元角毛秒千万亿晚口门道扇幅顶滴串束排袋箱桶罐根枝粒片栋幢回趟段届顿勺副堆群成寸尺幅声步局岸侧样类批])"
+    "斤元角毛秒千万亿晚口门道扇幅顶滴串束排袋箱桶罐根枝粒片栋幢回趟段届顿勺副堆群成寸尺幅声步局岸侧样类批]|站(?![台点名内])|[大小]勺|[汤茶]匙)"
 )
 """Measure words before which two is 两. Floors, rooms, lines, classes and ranks have 二."""
 _DASH = "[-–—~～]"
 _NUMBER = r"\d+(?:\.\d+)?"
 _YEARLY = "(?:学年|财年|年度|赛季)"
 _CODES = (
-    "(?:验证码|[订案]?[件单]?编号|[订保]单号|流水号|后[四4六6]位|房号|密码|邮编|尾号|代码|口令|QQ|账号|卡号|单号|工号|学号"
+    "(?:验证码|PIN码?|[订案]?[件单]?编号|[订保]单号|流水号|后[四4六6]位|房号|密码|邮编|尾号|代码|口令|QQ|账号|卡号|单号|工号|学号"
     "|错误码?|错误代码|状态码|端口号?)(?:是|为|：|:)?\\s?"
 )
 _CALLS = "(?:拨打|拨|打|致电|呼叫|热线|电话|报警|火警|急救|客服|号码)(?:是|为|：|:)?\\s?"
@@ -84,6 +85,10 @@ def _day(match: re.Match[str]) -> str | None:
     return date(day, month, None, "") if 1 <= day <= 31 and 1 <= month <= 12 else None
 
 
+def _score(match: re.Match[str]) -> str:
+    return f"{_number(match['one'])}比{_number(match['two'])}"
+
+
 def _time(match: re.Match[str]) -> str:
     return time(int(match["hour"]), int(match["minute"]), None, "") + "到"
 
@@ -95,6 +100,7 @@ RULES = (
         r"(?:\+\d{2} ?)?1[3-9]\d{9}(?!\d)|(?:\+\d{2} )?1[3-9]\d(?P<mark>[- ])\d{4}(?P=mark)\d{4}",
         _dial,
     ),
+    rule(r"\+86[- ]\d{2,3}[- ]\d{4}[- ]?\d{3,4}(?!\d)", _dial),
     rule(r"0\d{2,3}[- ]\d{3,4} ?\d{4}(?!\d)|[48]00-\d{3}-\d{4}(?!\d)", _dial),
     rule(r"\d{3,8}(?![\d.个通次分块元])", _dial, _CALLS),
     rule(r"\d{3,}(?:-\d{2,})*", lambda m: "，".join(map(year, m.group().split("-"))), _CODES),
@@ -157,7 +163,26 @@ RULES = (
         _over,
     ),
     rule(r"(?P<one>\d\.\d+)/(?P<two>5|10)(?![\d/.])", _rated),
+    forms.expiries(
+        lambda month, of: f"{year(of)}年{cardinal(month)}月",
+        r"(?:有效期[至到]?|[于将]|到期日?)[是为：:]?\s?",
+    ),
+    forms.moments(date, time, cardinal, {"+": "加", "-": "减"}, comma=""),
+    forms.aircraft(lambda n: year(n) if n % 100 else cardinal(n), space=""),
+    rule(
+        r"(?P<one>\d{1,3})/(?P<two>100|1[25]0)(?=分)",
+        lambda m: f"{_number(m['one'])}分，满分{_number(m['two'])}",
+    ),
+    rule(
+        r"(?P<one>\d{1,2})-(?P<two>\d{1,2})(?=[、，,。]|\Z)",
+        _score,
+        r"比分[是为：:]?\s?(?:\d{1,2}-\d{1,2}[、，,] ?)*",
+    ),
     rule(r"(?P<month>1?\d)/(?P<day>[123]?\d)(?![\d/.])", _day, _BEFORE_DAY),
+    rule(
+        r"(?P<n>\d{1,3}) (?P<above>\d{1,2})/(?P<below>\d{1,2})(?![\d/])",
+        lambda m: f"{_number(m['n'])}又{part}" if (part := _fraction(m)) else None,
+    ),
     rule(r"(?P<above>\d+)/(?P<below>\d+)(?![\d/])", _fraction),
     rule(rf"(?P<below>-?)(?P<one>{_NUMBER})[~～](?P<to>-?)(?=\d)", _degrees),
     rule(r"-(?=\d{1,4}[年月日号点])", lambda m: "到", "[年月日号点]"),

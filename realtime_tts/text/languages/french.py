@@ -24,7 +24,8 @@ _ABBREVIATIONS = tables.abbreviations(
         "|s.v.p s'il vous plaît|approx approximativement|vs versus|resp respectivement"
         "|N.B nota bene|S.V.P S'il vous plaît|bât bâtiment"
         "|réf référence|pl place|Temp Température|p.a par an",
-        Kind.SYMBOL: "M._et Monsieur et|M._le Monsieur le|M._l' Monsieur l'|M._l’ Monsieur l’|St- Saint-|Ste- Sainte-|o/n oui ou non|n/a n a"
+        Kind.SYMBOL: "M._et Monsieur et|M._le Monsieur le|M._l' Monsieur l'"
+        "|M._l’ Monsieur l’|St- Saint-|Ste- Sainte-|o/n oui ou non|n/a n a"
         "|Rdv Rendez-vous|rdv rendez-vous|n° numéro|nº numéro|N° Numéro|Nº Numéro"
         "|Dr_et Docteur et|Dr._et Docteur et|Me_et Maître et|c._à_café cuillère à café"
         "|art._L. article L|art._R. article R|art._D. article D|Art._L. Article L"

@@ -59,7 +59,8 @@ _NAMED = r"commande|suivi|dossier|réservation|client|compte|série|confirmation
 _CODE = (
     r"\b(?i:(?:code|pin|otp|mot de passe|siret|siren)"
     r"(?: (?:pin|promo|secret|sms|confidentiel|de \w+|d['’]\w+|à \d \w+)){0,2}"
-    rf"|se termin(?:ant|e|ent|ait) par|(?:numéro|n[°ºo]) (?:de )?(?:{_NAMED})|(?:{_NAMED}) (?:numéro|n[°ºo]))"
+    r"|se termin(?:ant|e|ent|ait) par"
+    rf"|(?:numéro|n[°ºo]) (?:de )?(?:{_NAMED})|(?:{_NAMED}) (?:numéro|n[°ºo]))"
     r"(?: est| sera)?(?: le)?(?:[ \u00a0\u202f]?:)?\s?"
 )
 """Text before a number that is read digit by digit; a post code is not."""

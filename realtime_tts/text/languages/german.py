@@ -23,7 +23,8 @@ _ABBREVIATIONS = tables.abbreviations(
     {
         Kind.TITLE: "Dr Doktor|Prof Professor|Hr Herr|Hrn Herrn|Fr Frau|St Sankt|Fa Firma|Dipl.-Ing"
         " Diplomingenieur",
-        Kind.PHRASE: "z.B zum Beispiel|Z.B Zum Beispiel|d.h das heißt|u.a unter anderem|i.d.R in der Regel"
+        Kind.PHRASE: "z.B zum Beispiel|Z.B Zum Beispiel"
+        "|d.h das heißt|u.a unter anderem|i.d.R in der Regel"
         "|z.T zum Teil|u.U unter Umständen|v.a vor allem|m.E meines Erachtens|s.o siehe oben"
         "|s.u siehe unten|z.Zt zur Zeit|z.Hd zu Händen|i.A im Auftrag|o.g oben genannt"
         "|i.H.v in Höhe von"

@@ -21,7 +21,8 @@ _ABBREVIATIONS = tables.abbreviations(
         "|izq izquierda|dcha derecha|i.e es decir|Pza plaza"
         "|incl incluido|ref referencia|expte expediente"
         "|ext extensión"
-        "|RR.HH recursos humanos|FF.AA Fuerzas Armadas|DD.HH derechos humanos|FF.CC ferrocarriles|JJ.OO Juegos Olímpicos"
+        "|RR.HH recursos humanos|FF.AA Fuerzas Armadas|DD.HH derechos humanos"
+        "|FF.CC ferrocarriles|JJ.OO Juegos Olímpicos"
         "|CC.AA comunidades autónomas|pers personas|cdtas cucharaditas|cdta cucharadita"
         "|izda izquierda|Temp Temperatura|C.P código postal|cda cucharada|cdas cucharadas",
         Kind.SYMBOL: "Sr._y señor y|Dr._y doctor y|Sra._y señora y|D._y don y"
@@ -41,7 +42,8 @@ _ABBREVIATIONS = tables.abbreviations(
         "|Máx Máximo|Mín Mínimo|apdo apartado|op opus|min minuto|apto apartamento"
         "|Hab Habitación|Págs Páginas|Pág Página|Apto Apartamento"
         "|depto departamento|Depto Departamento|Cra Carrera|Cl Calle|Mz Manzana|Lt Lote"
-        "|mar martes|No Número|pág página|págs páginas|p página|cap capítulo|art artículo|Art Artículo"
+        "|mar martes|No Número"
+        "|pág página|págs páginas|p página|cap capítulo|art artículo|Art Artículo"
         "|vol volumen|fig figura|máx máximo|mín mínimo",
     },
     spaced=True,

@@ -189,7 +189,8 @@ _FIRST = (
     rule(
         r"(?P<one>\d{1,2})/(?P<two>10)(?![\d/])",
         shared.linked(cardinal, " de "),
-        r"\b(?:[Ss]ac\w+|[Pp]untuación|[Cc]alificación|[Vv]aloración|[Oo]btuvo|y)(?: de)?:?(?: un)?\s",
+        r"\b(?:[Ss]ac\w+|[Pp]untuación|[Cc]alificación"
+        r"|[Vv]aloración|[Oo]btuvo|y)(?: de)?:?(?: un)?\s",
     ),
     rule(
         r"(?P<one>\d{2,3})/(?P<two>\d{1,3})(?P<unit> mmHg(?!\w))?(?![\d/])",

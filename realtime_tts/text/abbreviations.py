@@ -26,6 +26,9 @@ _HOURS_BEHIND = re.compile(
 _OPEN_HOURS_BEHIND = re.compile(
     r"(?: ?:)?(?: (?:\d{1,2}(?:[-–]\d{0,2})? ?(?:h|Uh?r?)?|\d{1,2}:[0-5]?)?)?\Z"
 )
+_OPEN_LIST_BEHIND = re.compile(
+    r"(?:,(?: [^\W\d_]{0,3})?|/[^\W\d_]{0,3}| (?:u|un|und|e|et|y)?|(?: und| et| y) [^\W\d_]{0,3})\Z"
+)
 _OPEN_DATE_BEHIND = re.compile(r"[,:]?(?: \w*)?\Z")
 _YEAR = re.compile(r" ?\d{3,4}(?![\w%]|[.,]\d)")
 _OPEN_YEAR = re.compile(r" ?(?:\d{0,4}|\d{3,4}[.,])\Z")
@@ -58,6 +61,11 @@ class AbbreviationReader:
         """What a word ends with that `ends_compound` must look at."""
         self._numerals = bool(language.kings)
         self._spans = WordTable(language.spans)
+        day = "|".join(sorted(map(re.escape, language.spans), key=len, reverse=True)) or "(?!)"
+        link = r"(?:(?:,| und| et| y) |/)"
+        self._listed = re.compile(rf"{link}(?:{day})(?!\w)")
+        self._lists = re.compile(rf"(?<!\w)(?:{day}){link}\Z")
+        """Another short name of a day, behind one and before one: Mo, Di und Do."""
         self._span_letters = frozenset(name[0] for name in language.spans)
 
     def may_read(self, word: str, is_open: bool) -> bool:
@@ -87,7 +95,7 @@ class AbbreviationReader:
             if numeral is None or numeral.length:
                 return numeral
         if text[at] in self._span_letters:
-            span = self._span(text, at, ended)
+            span = self._span(text, at, ended, before)
             if span is None or span.length:
                 return span
         length = self._table.longest(text, at, ended)
@@ -169,8 +177,9 @@ class AbbreviationReader:
         stop = "." if ends and short[-1] == "." else ""
         return Reading(len(short), entry.after + stop if named else entry.words)
 
-    def _span(self, text: str, at: int, ended: bool) -> Reading | None:
-        """Read the short name of a day or month in a range (Mon-Fri) or before a date."""
+    def _span(self, text: str, at: int, ended: bool, before: str) -> Reading | None:
+        """Read the short name of a day or month in a range (Mon-Fri), in a list (Mo, Di, Do)
+        or before a date."""
         spans = self._language.spans
         length = self._spans.longest(text, at, ended)
         if not length:
@@ -185,9 +194,12 @@ class AbbreviationReader:
             second = spans[text[end + 1 : end + 1 + until]]
             return Reading(length + 1 + until, f"{name} {self._language.to} {second}")
         if not self._language.behind_day:  # its name may be a word: So 5 Minuten, jeu 5
-            if not ended and _OPEN_HOURS_BEHIND.match(text, end):
+            if not ended and (
+                _OPEN_HOURS_BEHIND.match(text, end) or _OPEN_LIST_BEHIND.match(text, end)
+            ):
                 return None
-            return Reading(length if _HOURS_BEHIND.match(text, end) else 0, name)
+            is_day = self._lists.search(before) or self._listed.match(text, end)
+            return Reading(length if is_day or _HOURS_BEHIND.match(text, end) else 0, name)
         if not ended and _OPEN_DATE_BEHIND.match(text, end):
             return None
         behind = _DATE_BEHIND.match(text, end)

@@ -198,5 +198,9 @@ class AmountWords:
 def money_sign(match: re.Match[str]) -> str:
     """Return the currency of a quantity, before or behind the number; "" for none."""
     unit = match["unit"] or ""
-    is_money = unit in SIGNS or (len(unit) == 3 and unit.isupper() and unit not in ("GHz", "MHz"))
+    is_money = (
+        unit in SIGNS
+        or unit[-1:] == "$"
+        or (len(unit) == 3 and unit.isupper() and unit not in ("GHz", "MHz"))
+    )
     return match["currency"] or (unit if unit and (is_money or unit == "¢") else "")

@@ -15,6 +15,10 @@ from realtime_tts.text.languages.german_words import (
 )
 from realtime_tts.text.languages.language import Currency, Kind, Language, Noun
 
+_NUMBERED = (
+    "Haus Rechnungs Kunden Vertrags Sendungs Auftrags Policen Schaden Zähler Konto Telefon Steuer"
+    " Vorgangs Ticket Ruf Bestell Artikel Mitglieds Versicherungs Buchungs Serien Handy Liefer"
+)
 _LAWS = (
     "BGB HGB StGB StPO ZPO GG AO EStG UStG SGB InsO VwGO VwVfG DSGVO AktG GmbHG BauGB WEG FamFG"
     " BetrVG KSchG StVO StVG ArbZG BUrlG UrhG OWiG"
@@ -34,8 +38,11 @@ _ABBREVIATIONS = tables.abbreviations(
         "|Abs Absatz|p.a pro Jahr|u und|zw zwischen|ggü gegenüber|insb insbesondere|sog sogenannte"
         "|Erw Erwachsene|tgl täglich|Temp Temperatur|Urt Urteil"
         "|i.V.m in Verbindung mit|geschl geschlossen|mtl monatlich|jährl jährlich|erb erbaut"
-        "|Tabl Tabletten",
+        "|Tabl Tabletten"
+        "|Nr Nummer|Art.-Nr Artikelnummer|Best.-Nr Bestellnummer|Kd.-Nr Kundennummer"
+        "|Az Aktenzeichen" + "".join(f"|{head}nr {head}nummer" for head in _NUMBERED.split()),
         Kind.LAST: "usw und so weiter|etc et cetera|usf und so fort|u.v.m und vieles mehr"
+        "|d.M dieses Monats|d.J dieses Jahres|verh verheiratet"
         "|o.Ä oder Ähnliches|u.Ä und Ähnliches|v.Chr vor Christus|n.Chr nach Christus"
         "|MwSt Mehrwertsteuer|Jh Jahrhundert|Aufl Auflage|Str Straße|str straße"
         "|Wdh Wiederholungen|ff folgende|Kü Küche"
@@ -43,17 +50,11 @@ _ABBREVIATIONS = tables.abbreviations(
         "|n.E nach Elfmeterschießen|i.E im Elfmeterschießen|lit Buchstabe|n.V nach Verlängerung"
         "|Vj Vorjahr|USt Umsatzsteuer|tägl täglich"
         "|Jan Januar|Feb Februar|Aug August|Sept September|Okt Oktober|Nov November|Dez Dezember",
-        Kind.NUMBER: "Nr Nummer|Kap Kapitel|Abb Abbildung|Bd Band|S Seite|Art Artikel"
-        "|max maximal|mind mindestens|Tab Tabelle|Anm Anmerkung|Hausnr Hausnummer"
-        "|Max Maximal|Mind Mindestens|Rechnungsnr Rechnungsnummer|Kundennr Kundennummer"
-        "|Vertragsnr Vertragsnummer"
-        "|Sendungsnr Sendungsnummer|Auftragsnr Auftragsnummer|Policennr Policennummer"
-        "|Schadennr Schadennummer|Zählernr Zählernummer|Kontonr Kontonummer|Telefonnr Telefonnummer"
-        "|Steuernr Steuernummer|Vorgangsnr Vorgangsnummer|Ticketnr Ticketnummer|Rufnr Rufnummer"
-        "|Bestellnr Bestellnummer|Artikelnr Artikelnummer|Art.-Nr Artikelnummer"
-        "|Best.-Nr Bestellnummer|Kd.-Nr Kundennummer|op Opus|Gr Größe"
-        "|So Sonntag|Gl Gleis|Zi Zimmer|Kl Klasse|Az Aktenzeichen",
-        Kind.SYMBOL: "m/w/d m w d|w/m/d w m d|m/w m w|j/n ja oder nein|n/a n a|c/o care of"
+        Kind.NUMBER: "Kap Kapitel|Abb Abbildung|Bd Band|S Seite|Art Artikel|max maximal"
+        "|mind mindestens|Tab Tabelle|Anm Anmerkung|Max Maximal|Mind Mindestens|op Opus"
+        "|Gr Größe|So Sonntag|Gl Gleis|Zi Zimmer|Kl Klasse|v vom",
+        Kind.SYMBOL: "St.- Sankt-|ü._NN über Normalnull|ü._M. über dem Meeresspiegel"
+        "|m/w/d m w d|w/m/d w m d|m/w m w|j/n ja oder nein|n/a n a|c/o care of"
         "|Dr._med. Doktor med|Dr._rer. Doktor rer|Dr._phil. Doktor phil|Dr._jur. Doktor jur"
         "|Dr._h._c. Doktor h. c.|Gr._S Größe S|Gr._M Größe M|Gr._L Größe L|Gr._XL Größe XL"
         + "".join(f"|{day}., {name}," for day, name in german_rules.DAYS.items())
@@ -100,6 +101,9 @@ _UNITS = (
             "Mon. Mon": Noun("Monat", "Monate"),
             "S.": Noun("Seite", "Seiten", "f"),
             "J.": Noun("Jahr", "Jahre", "n"),
+            "Pr.": Noun("Prise", "Prisen", "f"),
+            "US-Dollar": tables.invariable("US-Dollar"),
+            "m/s²": tables.invariable("Meter pro Sekundenquadrat"),
             "kcal": Noun("Kilokalorie", "Kilokalorien", "f"),
             "Ah": Noun("Amperestunde", "Amperestunden", "f"),
             "Msp. Msp": Noun("Messerspitze", "Messerspitzen", "f"),
@@ -152,7 +156,7 @@ GERMAN = Language(
             "€ EUR": Currency(tables.invariable("Euro"), _CENT),
             "$ USD": Currency(tables.invariable("Dollar"), _CENT),
             "£ GBP": Currency(tables.invariable("Pfund", "n"), tables.invariable("Pence")),
-            "US$ US-Dollar": Currency(tables.invariable("US-Dollar"), _CENT),
+            "US$": Currency(tables.invariable("US-Dollar"), _CENT),
             "CHF": Currency(tables.invariable("Franken"), tables.invariable("Rappen")),
             "¥": Currency(tables.invariable("Yen")),
         }

@@ -45,7 +45,7 @@ SCORED = (
     r"[^.!?,\d]*(?<!um )(?<!bis )(?<!ab )"
 )
 """Text before 24:18 that says that it is a score, and no time."""
-DOTTED = "Min|Std|Sek|Stk|S"
+DOTTED = "Min|Std|Sek|Stk|S|J|Pkt|Pers|Tabl|Pck|Mon"
 OPENERS = (
     r"(?:Ab|Aber|Also|Am|An|Auf|Bei|Bis|Bitte|Da|Dabei|Dafür|Danach|Dann|Darum|Das|Dein|Deine|Dem|Den|Denn|Der|Deshalb"
     "|Die|Dies|Diese|Dieser|Dieses|Du|Ein|Eine|Er|Erst|Es|Falls|Für|Gern|Ich|Ihr|Ihre|Im|In|Ist|Jetzt|Kann"
@@ -67,8 +67,13 @@ ON_DAY = re.compile(
 """Text before So. and Fr. where they are days, and no words."""
 PARAGRAPH = r"(?:§|\b(?:Abs\.|Absatz|Art\.|Artikel|Nr\.|Nummer)) ?"
 """Text before a number behind which S. is a sentence of a law."""
-SINCE = r"\b(?i:am|vom|von|zum|dem|ab|bis|seit)(?: spätestens| einschließlich)?\s"
+SINCE = r"\b(?i:am|vom|v\.|von|zum|dem|ab|bis|seit)(?: spätestens| einschließlich)?\s"
 """Text before a date that is in an oblique case."""
+STREET = (
+    r"(?i:str\.|straße|weg|allee|platz|gasse|ring|damm|ufer|chaussee|hof|markt)"
+    r" \d{1,3} ?[a-z]?(?:[-–]\d{1,3})?, (?:D-)?"
+)
+"""Text before the post code of an address, whose digits are said one by one."""
 SUBSECTION = re.compile(r"(?:§|\b(?:Abs\.|Absatz)) ?\d+[a-z]? \Z")
 """Text before S. where it is a sentence of a law, and no page."""
 GENITIVE = re.compile(r"\bdes (?:\w+en )?\d{1,2}\. \Z")

@@ -55,6 +55,7 @@ BEHIND = re.compile(
     rf"|\d{{1,2}}\. (?:bis|und|oder|–|bis zum) \d{{1,2}}\.|\d{{1,2}}\. (?:{'|'.join(_SHORT)})\."
     rf"|\d{{1,2}} x|\d+ (?:{cues.DOTTED})\.|\d{{1,3}}/\d{{1,3}}|\d{{1,3}}x"
     rf"|\d{{1,2}}:\d\d(?::\d\d)? Std\.|\d{{1,3}}:\d{{2,3}}"
+    r"|0\d{2,4}(?: /(?: \d{2,}){0,4})?|\d{1,2}:\d\d:\d\d|\d+,\d+ Sek\."
 )
 """Text from a number on behind which the rules look at another word."""
 
@@ -140,6 +141,8 @@ def _and_a_half(units: Mapping[str, Noun]) -> Words:
 def _ending(units: Mapping[str, Noun]) -> Words:
     def said(match: re.Match[str]) -> str:
         unit = units.get(match["unit"]) or units[f"{match['unit']}."]
+        if "," in match["n"]:
+            return f"{shared.decimal(cardinal, 'Komma', match['n'])} {unit.many}."
         return f"{count(int(match['n']), unit.gender)} {unit.many}."
 
     return said
@@ -223,7 +226,7 @@ _ORDINALS = (
     rule(_ORDINAL, _by_gender, cues.MIXED),
     rule(r"(?P<n>\d{1,3})\.(?= [a-zäöü]|,)", _with("en"), rf"{cues.OBLIQUE}(?<!\bdes )"),
     rule(r"(?P<n>\d{1,3})\.(?= [a-zäöü]|,)", _with("e"), cues.WEAK),
-    rule(r"(?P<n>\d{1,3})\.(?= [a-zäöü])", _with("er"), r"\b(?:wurde|wurden|wird)\s"),
+    rule(r"(?P<n>\d{1,3})\.(?= [a-zäöü])", _with("er"), r"\b(?:wurde|wurden|wird|als)\s"),
     rule(rf"{_TWO}(?= (?:{'|'.join(MONTHS)})(?!\w))", _pair("er")),
     rule(rf"{_NTH}(?:Etage|Halbzeit|Bundesliga|Reihe)(?!\w))", _with("e"), unless=cues.LABELS),
     rule(rf"{_NTH}(?:Stock|Platz|Rang|FC)(?!\w))", _with("er"), unless=cues.LABELS),
@@ -245,7 +248,7 @@ _FORMS = (
     rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d(?:\d\d)?)(?![\d/])", _season),
     rule(
         r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d))? (?:Std\.(?= [a-zäöü])|(?:Std"
-        r"|h)(?!\w))",
+        r"|Stunden|h)(?!\w))",
         _hours,
     ),
     rule(
@@ -253,8 +256,10 @@ _FORMS = (
         lambda m: f"{count(int(m['hour']), 'm')} Uhr",
         r"\b(?:um|gegen)\s",
     ),
-    rule(r"\d{5,}(?:-\d+)*(?![\d.,/-]*\d| \d)|\d{4}-\d+(?![\w-])", _spelled, r"[Nn]r\.\s"),
+    rule(r"\d{5,}(?:-\d+)*(?![\d.,/-]*\d| \d)|\d{4}-\d+(?![\w-])", _spelled, r"[Nn]r\.:?\s"),
     rule(r"\d{2}(?: \d{3}){3}", _spelled, r"\bI[Dd](?:-Nr\.)?:?\s"),
+    rule(r"0\d{2,4} / \d{2,}(?: \d{2,})*(?:-\d{1,4})?(?![\w,])", _spelled),
+    rule(r"\d{5}(?![\w.,-]*\d)", _spelled, cues.STREET),
     *shared.long_codes(cardinal),
     rule(rf"{_PRESSURE}(?P<unit> mmHg)(?!\w)", _over),
     rule(rf"{_PRESSURE}(?![\d/])", _over, r"\b(?:Blutdruck\w*|RR)\b[\w ]{0,20}:? "),
@@ -311,7 +316,7 @@ def rules(units: Mapping[str, Noun]) -> tuple[Rule, ...]:
     half = r"(?:1/2|½) ?(?P<noun>(?!d[ea]|aller)[^\W\d_][\w-]*)"
     return (
         rule(r"\d+(?= S\.)", lambda m: cardinal(int(m.group())), cues.PARAGRAPH),
-        rule(rf"(?P<n>[2-9]|\d\d+) {ending}", _ending(units)),
+        rule(rf"(?P<n>[2-9]|\d\d+|\d+,\d+) {ending}", _ending(units)),
         rule(f"1 {ending}", lambda m: f"{_one_unit('dative', units)(m)}.", cues.DATIVE),
         rule(f"1 {ending}", lambda m: f"{_one_unit('', units)(m)}.", unless=cues.LABELS),
         rule(one_unit, _one_unit("dative", units), cues.DATIVE),

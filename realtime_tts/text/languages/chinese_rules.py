@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from realtime_tts.text.languages import forms
-from realtime_tts.text.languages.chinese_words import cardinal, date, time, year
+from realtime_tts.text.languages.chinese_words import cardinal, count, date, time, year
 from realtime_tts.text.languages.rules import linked, ratios, rule, vehicles
 
 _MEASURE = (
@@ -17,6 +17,7 @@ _MEASURE = (
 """Measure words before which two is 两. Floors, rooms, lines, classes and ranks have 二."""
 _DASH = "[-–—~～]"
 _NUMBER = r"\d+(?:\.\d+)?"
+_PROVINCE = "[京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼]"
 _YEARLY = "(?:学年|财年|年度|赛季)"
 _CODES = (
     "(?:验证码|PIN码?|[订案]?[件单]?编号|[订保]单号|流水号|后[四4六6]位|房号|密码|邮编|尾号|代码|口令|QQ|账号|卡号|单号|工号|学号"
@@ -85,6 +86,14 @@ def _day(match: re.Match[str]) -> str | None:
     return date(day, month, None, "") if 1 <= day <= 31 and 1 <= month <= 12 else None
 
 
+def _lasting(match: re.Match[str]) -> str:
+    """Read how long something lasts: 2h45min, 2:00:35."""
+    hour, minute, second = match["hour"], int(match["minute"]), match.groupdict().get("second")
+    words = f"{count(int(hour), '')}小时" if int(hour) else ""
+    words += f"{cardinal(minute)}{'分' if second else '分钟'}"
+    return words + (f"{cardinal(int(second))}秒" if second else "")
+
+
 def _score(match: re.Match[str]) -> str:
     return f"{_number(match['one'])}比{_number(match['two'])}"
 
@@ -101,7 +110,7 @@ RULES = (
         _dial,
     ),
     rule(r"\+86[- ]\d{2,3}[- ]\d{4}[- ]?\d{3,4}(?!\d)", _dial),
-    rule(r"0\d{2,3}[- ]\d{3,4} ?\d{4}(?!\d)|[48]00-\d{3}-\d{4}(?!\d)", _dial),
+    rule(r"0\d{2,3}[- ]\d{3,4} ?\d{4}(?!\d)|[48]00(?P<gap>[- ])\d{3}(?P=gap)\d{4}(?!\d)", _dial),
     rule(r"\d{3,8}(?![\d.个通次分块元])", _dial, _CALLS),
     rule(r"\d{3,}(?:-\d{2,})*", lambda m: "，".join(map(year, m.group().split("-"))), _CODES),
     rule(rf"(?P<one>\d+){_DASH}(?=\d)", _to(_number), "第"),
@@ -117,6 +126,20 @@ RULES = (
     rule(r"(?:12306|12315|100\d\d|95\d{3})(?=[网平热客])", _dial),
     rule(r"\d{1,4}(?=年)", _spelled, "公元前?"),
     rule(r"(?:19|20)\d\d(?=[〕】])", _spelled, "[〔【]"),
+    rule(rf"(?:19|20)\d\d(?=[）)](?:最|{_PROVINCE}))", _spelled, "[（(]"),
+    rule(
+        r"(?P<one>\d{2})/(?P<two>\d{2})(?![\d/])",
+        linked(cardinal, "，"),
+        r"(?:尺码|码数|鞋码)[是为：:]?\s?",
+    ),
+    rule(r"\d{3,5}(?!\d)", _dial, r"\d ?转(?:分机)?\s?"),
+    rule(r"(?P<hour>\d{1,2}) ?h ?(?P<minute>\d{1,2}) ?min(?![A-Za-z])", _lasting),
+    rule(
+        r"(?P<hour>\d{1,2}):(?P<minute>[0-5]\d):(?P<second>[0-5]\d)(?!\d)",
+        _lasting,
+        r"(?:成绩|用时|耗时|时长|记录|纪录)[是为：:]?\s?",
+    ),
+    rule(r"5\.1(?=假|劳动)", lambda m: "五一"),
     rule(r"(?P<month>[01]\d)-(?P<day>[0-3]\d)(?= \d\d?:\d\d)", _day),
     rule(r"\d{3,4}(?![\d.个元米平户])", _spelled, "(?:单元|[栋幢]|号楼)"),
     rule(r"(?P<n>\d{2,4})-(?=\d{1,3}(?![\d人个件天]))", lambda m: _number(m["n"]) + "减", "满"),
@@ -133,7 +156,7 @@ RULES = (
     rule(
         r"\d{4,6}",
         _spelled,
-        r"[京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼][A-Z]·?",
+        rf"{_PROVINCE}[A-Z]·?",
     ),
     rule(r"\d{3,}(?!\d)", _spelled, r"#[A-Z]{1,8}-"),
     rule(r"\d{3,4}(?=号?房|室|教室)|\d{3}(?=路)", _spelled),
@@ -176,7 +199,8 @@ RULES = (
     rule(
         r"(?P<one>\d{1,2})-(?P<two>\d{1,2})(?=[、，,。]|\Z)",
         _score,
-        r"比分[是为：:]?\s?(?:\d{1,2}-\d{1,2}[、，,] ?)*",
+        r"(?:比分|加时赛?|[半上下全终]场|点球(?:大战)?|总分)[是为：:]?\s?"
+        r"(?:\d{1,2}-\d{1,2}[、，,] ?)*",
     ),
     rule(r"(?P<month>1?\d)/(?P<day>[123]?\d)(?![\d/.])", _day, _BEFORE_DAY),
     rule(

@@ -49,8 +49,8 @@ def time(hour: int, minute: int, second: int | None, half: str) -> str:
     words = {"am": "上午", "pm": "下午"}.get(half, "") + count(hour, "") + "点"
     if minute:
         words += f"{'零' if minute < 10 else ''}{cardinal(minute)}分"
-    elif second is None:
-        words += "整"
+    else:
+        words += "整" if second is None else "零分"
     return words if second is None else f"{words}{cardinal(second)}秒"
 
 

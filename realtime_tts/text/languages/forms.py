@@ -68,3 +68,23 @@ def aircraft(words: _Words, space: str = " ") -> Rule:
         r"(?P<one>7\d7)-(?P<two>[1-9]00)(?![\w-]|[.,]\d| ?[%‰€$])",
         lambda match: words(int(match["one"])) + space + words(int(match["two"])),
     )
+
+
+def scales(words: _Words, link: str) -> Rule:
+    """Make a rule for scales, whose second number has groups: 1:25.000."""
+    return rule(
+        r"1:(?P<n>\d{1,3}(?:[. \u00a0\u202f]\d{3})+)(?!\w)",
+        lambda match: words(1) + link + words(int(re.sub(r"\D", "", match["n"]))),
+    )
+
+
+def short_dates(say: _Date) -> Rule:
+    """Make a rule for dates whose year has two digits, the day first: 3/5/26."""
+
+    def said(match: re.Match[str]) -> str | None:
+        day, month, year = (int(match[name]) for name in ("day", "month", "year"))
+        if not (1 <= day <= 31 and 1 <= month <= 12):
+            return None
+        return say(day, month, year + (2000 if year < 70 else 1900), "")
+
+    return rule(r"(?P<day>\d{1,2})/(?P<month>\d{1,2})/(?P<year>\d\d)(?![\d/])", said)

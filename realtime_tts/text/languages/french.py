@@ -16,15 +16,16 @@ _DAYS = tables.entries(
 )
 _ABBREVIATIONS = tables.abbreviations(
     {
-        Kind.TITLE: "Mme Madame|Mmes Mesdames|Mlle Mademoiselle|Dr Docteur|Pr Professeur"
-        "|M Monsieur|MM Messieurs|Me Maître|St Saint|Ste Sainte",
+        Kind.TITLE: "Mgr Monseigneur|Mme Madame"
+        "|Mmes Mesdames|Mlle Mademoiselle|Dr Docteur|Pr Professeur"
+        "|M Monsieur|MM Messieurs|Me Maître|St Saint|Ste Sainte|Sté Société",
         Kind.PHRASE: "p.ex par exemple|par_ex par exemple|c.-à-d c'est-à-dire|i.e c'est-à-dire"
         "|env environ"
         "|cf confer|tél téléphone|av avenue|bd boulevard"
         "|s.v.p s'il vous plaît|approx approximativement|vs versus|resp respectivement"
         "|N.B nota bene|S.V.P S'il vous plaît|bât bâtiment"
         "|réf référence|pl place|Temp Température|p.a par an",
-        Kind.SYMBOL: "M._et Monsieur et|M._le Monsieur le|M._l' Monsieur l'"
+        Kind.SYMBOL: "M._et Monsieur et|MM._les Messieurs les|M._le Monsieur le|M._l' Monsieur l'"
         "|M._l’ Monsieur l’|St- Saint-|Ste- Sainte-|o/n oui ou non|n/a n a"
         "|Rdv Rendez-vous|rdv rendez-vous|n° numéro|nº numéro|N° Numéro|Nº Numéro"
         "|Dr_et Docteur et|Dr._et Docteur et|Me_et Maître et|c._à_café cuillère à café"
@@ -39,10 +40,11 @@ _ABBREVIATIONS = tables.abbreviations(
         Kind.NUMBER: "no numéro|nos numéros|p page"
         "|pp pages|chap chapitre|art article|vol volume|fig figure|min minimum|éd édition"
         "|Max Maximum|Min Minimum|Chap Chapitre|Art Article|Vol Volume|Fig Figure|al alinéa"
-        "|op opus|th thermostat|coef coefficient|coeff coefficient|Coef Coefficient|"
+        "|op opus|th thermostat|Th Thermostat"
+        "|Mar Mardi|Mer Mercredi|Jeu Jeudi|coef coefficient|coeff coefficient|Coef Coefficient|"
         + "|".join(f"{day} {_DAYS[day]}" for day in ("mar", "mer", "jeu")),
     },
-    bare="Mme Mmes Mlle Dr Pr Me St Ste no nos bd Bd",
+    bare="Mgr Sté Mme Mmes Mlle Dr Pr Me St Ste no nos bd Bd",
     spaced=True,
 )
 _UNITS = (
@@ -73,6 +75,7 @@ _UNITS = (
         "Hz hertz|kHz kilohertz|MHz mégahertz|GHz gigahertz|k€ mille euros|‰ pour mille",
     )
     | {
+        "m/s²": Noun("mètre par seconde au carré", "mètres par seconde au carré"),
         "m²": Noun("mètre carré", "mètres carrés"),
         "mm²": Noun("millimètre carré", "millimètres carrés"),
         "ºC": tables.plural_s("degré Celsius"),
@@ -190,5 +193,8 @@ FRENCH = Language(
     behind_text={
         "mar.": (french_rules.ON_DAY, "mardi"),
         "mer.": (french_rules.ON_DAY, "mercredi"),
+        "Mar.": (tables.LINE_START, "Mardi"),
+        "Mer.": (tables.LINE_START, "Mercredi"),
+        "Jeu.": (tables.LINE_START, "Jeudi"),
     },
 )

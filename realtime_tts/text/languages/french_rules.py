@@ -155,6 +155,10 @@ def _timed(match: re.Match[str]) -> str:
     return " ".join([*parts, cardinal(int(found["part"]))] if found.get("part") else parts)
 
 
+def _scale(match: re.Match[str]) -> str:
+    return "un " + ordinal(int(re.sub(r"\D", "", match["n"])))
+
+
 def _article(match: re.Match[str]) -> str:
     """Read the number of an article of a law: L. 121-1."""
     return " tiret ".join(cardinal(int(part)) for part in match["n"].split("-"))
@@ -256,6 +260,11 @@ RULES = (
     forms.expiries(lambda month, year: f"{MONTHS[month - 1]} {cardinal(year)}", _UNTIL),
     forms.moments(date, time, cardinal, {"+": " plus ", "-": " moins "}),
     forms.aircraft(cardinal),
+    forms.scales(cardinal, " à "),
+    forms.short_dates(date),
+    rule(r"1/(?P<n>\d{1,3}(?:[ .\u00a0\u202f]000)+)(?!\w)", _scale),
+    rule(r"16/9(?![\d/])", lambda m: "seize neuvièmes"),
+    rule(r"(?P<one>\d)/(?P<two>\d)(?![\d/])", _pair, r"\b[Tt]h\.\s"),
     rule(r"(?P<n>\d{1,4}(?:-\d{1,3}){1,2})(?![\w-])", _article, r"\b[LRD]\. ?"),
     rule(
         r"(?P<one>\d{1,2})[-–](?=\d{1,2} (?:" + "|".join(MONTHS) + r")(?!\w))",

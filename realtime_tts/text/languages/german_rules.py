@@ -283,10 +283,7 @@ _FORMS = (
         cardinal, "Komma", "Zoll", ("ein halb Zoll", "ein Viertel Zoll", "drei Viertel Zoll")
     ),
     shared.month_years(MONTHS, " ", _number),
-    rule(
-        r"1:(?P<n>\d{1,3}(?:\.\d{3})+)(?!\w)",
-        lambda m: f"eins zu {cardinal(int(m['n'].replace('.', '')))}",
-    ),
+    forms.scales(cardinal, " zu "),
     rule(
         r"(?P<one>\d{1,3}):(?P<two>\d{1,4})(?![\d:])",
         shared.linked(cardinal, " zu "),

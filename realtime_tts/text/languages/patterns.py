@@ -74,7 +74,7 @@ class Patterns:
         self.money_heads = frozenset([*codes, *(name.rstrip("$") for name in prefixes)])
         many = rf"(?(currency)1(?:0{{0,2}}[kKM]|00+|(?:,000)+){self._end}|{_NEVER})"  # $3/1M tokens
         hours = _any(name for name in ("h", "hr", "hrs") if name in language.units)
-        each = rf"10+ ?(?:g|km|m[lL])|(?:6|8|12|24) ?(?:{hours})|{many}"  # 5 €/100 g, 5 mg/24 h
+        each = rf"[1-9]0+ ?(?:g|km|m[lL])|(?:6|8|12|24) ?(?:{hours})|{many}"  # 5 €/100 g, 5 mg/24 h
         self.quantity = re.compile(
             rf"(?P<sign>[{MINUS}+±])?"
             rf"(?P<currency>{_any(prefixes)}|[{SIGNS}]|(?:{_any(codes)})(?= ))?"

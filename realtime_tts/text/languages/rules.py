@@ -126,7 +126,7 @@ def ratios(words: Callable[[int], str], colon: str, dash: str) -> tuple[Rule, ..
         return f"{words(one)}{colon if match['mark'] == ':' else dash}{words(two)}"
 
     return (
-        rule(r"(?P<one>\d{1,3})(?P<mark>:)(?P<two>\d|[6-9]\d|\d{3,4})(?![\d:])", said),
+        rule(r"(?P<one>\d{1,3})(?P<mark>:)(?P<two>\d|[6-9]\d|\d{3,9})(?![\d:])", said),
         rule(r"(?P<one>\d{1,2})(?P<mark>-)(?P<two>\d{1,2})(?![a-zA-Z\d:/=-]|[.,]\d| ?[%‰€])", said),
     )
 

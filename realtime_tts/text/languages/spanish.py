@@ -9,7 +9,7 @@ from realtime_tts.text.languages.spanish_words import cardinal, count, date, ord
 _DAYS = tables.entries(
     "lun lunes|mar martes|mié miércoles|jue jueves|vie viernes|sáb sábado|dom domingo"
 )
-_CENTURIES = "XI XII XIII XIV XV XVI XVII XVIII XIX XX XXI".split()
+_CENTURIES = "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX XXI".split()
 _ABBREVIATIONS = tables.abbreviations(
     {
         Kind.TITLE: "Sr señor|Sra señora|Sres señores|Sras señoras|Srta señorita|Dr doctor"
@@ -21,30 +21,33 @@ _ABBREVIATIONS = tables.abbreviations(
         "|izq izquierda|dcha derecha|i.e es decir|Pza plaza"
         "|incl incluido|ref referencia|expte expediente"
         "|ext extensión"
-        "|RR.HH recursos humanos|FF.AA Fuerzas Armadas|DD.HH derechos humanos"
+        "|Cía Compañía|Hnos Hermanos|ayto ayuntamiento|Admón Administración|edif edificio|Cd Ciudad"
+        "|temp temperatura|ej ejemplo|L.O Ley Orgánica|RR.HH recursos humanos|FF.AA Fuerzas Armadas"
+        "|DD.HH derechos humanos"
         "|FF.CC ferrocarriles|JJ.OO Juegos Olímpicos"
         "|CC.AA comunidades autónomas|pers personas|cdtas cucharaditas|cdta cucharadita"
-        "|izda izquierda|Temp Temperatura|C.P código postal|cda cucharada|cdas cucharadas",
-        Kind.SYMBOL: "Sr._y señor y|Dr._y doctor y|Sra._y señora y|D._y don y"
+        "|izda izquierda|C.P código postal|cda cucharada|cdas cucharadas",
+        Kind.SYMBOL: "D.ª doña|Sr._y señor y|Dr._y doctor y|Sra._y señora y|D._y don y"
         "|y/o y o|s/n sin número|c/u cada uno|n/a n a|C/_ calle|n.º número|N.º Número|nº número"
         f"|Nº Número|Núm._de Número de|núm._de número de|{tables.ranges(_DAYS, 'a')}"
         + "".join(
-            f"|{short}._{roman} {name} {cardinal(n)}"
-            for short, name in (("s", "siglo"), ("S", "Siglo"))
-            for n, roman in enumerate(_CENTURIES, 11)
+            f"|{short}._{roman} {name} {ordinal(n) if n <= 10 else cardinal(n)}"
+            for short, name in (("s", "siglo"), ("S", "Siglo"), ("ss", "siglos"))
+            for n, roman in enumerate(_CENTURIES, 1)
         ),
         Kind.LAST: "etc etcétera|a.C antes de Cristo|d.C después de Cristo"
         "|ene enero|feb febrero|abr abril|jun junio|jul julio|ago agosto|sept septiembre"
         "|oct octubre|nov noviembre|dic diciembre"
         "|lun lunes|mié miércoles|jue jueves|vie viernes|sáb sábado|dom domingo"
+        "|máx máximo|mín mínimo|Máx Máximo|Mín Mínimo|ss siguientes|trim trimestre|dto descuento"
         "|Lun Lunes|Mié Miércoles|Jue Jueves|Vie Viernes|Sáb Sábado",
         Kind.NUMBER: "Cód Código|cód código|núm número|Núm Número"
-        "|Máx Máximo|Mín Mínimo|apdo apartado|op opus|min minuto|apto apartamento"
+        "|apdo apartado|op opus|min minuto|apto apartamento"
         "|Hab Habitación|Págs Páginas|Pág Página|Apto Apartamento"
         "|depto departamento|Depto Departamento|Cra Carrera|Cl Calle|Mz Manzana|Lt Lote"
-        "|mar martes|No Número"
+        "|mar martes|Mar Martes|Dom Domingo|No Número"
         "|pág página|págs páginas|p página|cap capítulo|art artículo|Art Artículo"
-        "|vol volumen|fig figura|máx máximo|mín mínimo",
+        "|vol volumen|fig figura",
     },
     spaced=True,
 ) | {
@@ -86,6 +89,7 @@ _UNITS = (
         }
     )
     | {
+        "m/s²": Noun("metro por segundo al cuadrado", "metros por segundo al cuadrado"),
         "m²": Noun("metro cuadrado", "metros cuadrados"),
         "mm²": Noun("milímetro cuadrado", "milímetros cuadrados"),
         "ºC": tables.plural_s("grado Celsius"),
@@ -203,4 +207,10 @@ SPANISH = Language(
     behind=spanish_rules.BEHIND,
     spans=tables.spans(_DAYS),
     numeral_rules=spanish_rules.NUMERALS,
+    behind_text={
+        "máx.": (spanish_rules.FEMININE, "máxima"),
+        "mín.": (spanish_rules.FEMININE, "mínima"),
+        "Mar.": (tables.LINE_START, "Martes"),
+        "Dom.": (tables.LINE_START, "Domingo"),
+    },
 )

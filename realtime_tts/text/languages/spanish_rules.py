@@ -39,7 +39,9 @@ _LABELS = (
     r"\b(?i:página|capítulo|número|línea|tipo|parte|sección|artículo|escena|acto|etapa|nivel|fase"
     r"|versión|anexo|habitación|el|al|del|autobús|sala|puerta|año|tomo|volumen|núm\.|n\.º)\s"
 )
-_NAMED = r"pedido|seguimiento|reserva|cliente|cuenta|serie|confirmación|factura|referencia"
+_NAMED = (
+    r"expediente|pedido|seguimiento|reserva|cliente|cuenta|serie|confirmación|factura|referencia"
+)
 _CODE = (
     r"(?i:tel\.|teléfono:?|llam\w+ al|marqu\w+(?: el)?"
     r"|\b(?:(?:código|clave|pin|otp|contraseña)"
@@ -171,7 +173,23 @@ def _hours(match: re.Match[str]) -> str:
     return count(int(match["hour"]), "f") + (f" y {cardinal(minute)}" if minute else "") + " horas"
 
 
+def _lasting(match: re.Match[str]) -> str:
+    """Read how long something lasts: 2h45min, 2:00:35 h."""
+    names = (("hour", "hora", "f"), ("minute", "minuto", "m"), ("second", "segundo", "m"))
+    parts = [
+        f"{count(n, gender)} {name}{'s' * (n != 1)}"
+        for group, name, gender in names
+        if (n := int(match.groupdict().get(group) or 0))
+    ]
+    return " ".join(parts)
+
+
+FEMININE = re.compile(r"\b(?:temp\.|temperatura|velocidad|dosis|altura|edad|potencia|nota|la) \Z")
+"""Text before máx. and mín. where they are feminine."""
 _FIRST = (
+    forms.scales(cardinal, " a "),
+    rule(r"(?P<hour>\d{1,2}) ?h ?(?P<minute>\d{1,2}) ?min(?!\w)", _lasting),
+    rule(r"(?P<hour>\d{1,2}):(?P<minute>[0-5]\d):(?P<second>[0-5]\d) h(?!\w)", _lasting),
     shared.seats(cardinal, "asientos?|plazas?|fila|butacas?|puerta|andén"),
     rule(
         r"\d{3,9}(?:[ -]\d{3,})*(?![\w.,/-]*\d| \d)",
@@ -203,7 +221,7 @@ _AMOUNTS = (
         r"(?P<one>\d{1,4})/(?P<two>(?:19|20)\d\d)(?![\w/])",
         shared.linked(cardinal, " barra "),
         r"\b(?:Ley(?: Orgánica)?|RD|LO|Decreto(?:-ley)?"
-        r"|Directiva|Reglamento|Orden|Resolución|Sentencia)\s",
+        r"|Directiva|Reglamento|Orden|Resolución|Sentencia|L\.O\.|STS|STC|SAP|STSJ)\s",
     ),
     rule(
         r"(?P<n>\d{1,3}) mil M€",
@@ -257,6 +275,7 @@ _LAST = (
     forms.expiries(lambda month, year: f"{MONTHS[month - 1]} de {cardinal(year)}", _UNTIL),
     forms.moments(date, time, cardinal, {"+": " más ", "-": " menos "}),
     forms.aircraft(cardinal),
+    forms.short_dates(date),
     rule(
         r"(?P<n>\d{1,2})[-–](?=\d{1,2} de(?!\w))",
         lambda m: f"{cardinal(int(m['n']))} al ",
@@ -282,7 +301,9 @@ def rules(units: Mapping[str, Noun], no_nouns: Iterable[str]) -> tuple[Rule, ...
 
 
 NUMERALS = (
-    rule(rf"{ROMAN}(?!\w)", _century, r"\b(?:[Ss]iglos? |[Ss]iglos? [IVX]+ (?:y|al|a|o) )"),
+    rule(
+        rf"{ROMAN}(?!\w)", _century, r"\b(?:[Ss]iglos? |(?:[Ss]iglos?|ss\.) [IVX]+ (?:y|al|a|o) )"
+    ),
     rule(rf"{ROMAN}(?!\w)", lambda m: cardinal(roman_value(m["roman"])), rf"\b(?:{_CHAPTERS}) "),
     rule(rf"{ROMAN}(?!\w)", _queen, rf"\b(?:{_QUEENS}) "),
     rule(rf"{ROMAN}(?!\w)", _century, rf"\b(?:{_KINGS}) "),

@@ -6,6 +6,7 @@ and what is said: "km kilometre|kg kilogram".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
@@ -35,6 +36,8 @@ def by_powers(
     return " ".join(words)
 
 
+LINE_START = re.compile(r"(?:\A|\n)\Z")
+"""Text before an item of a list or a cell of a table."""
 SPACES = " \u00a0\u202f"
 """Spaces inside numbers and abbreviations; a line does not break at two of them."""
 
@@ -93,10 +96,11 @@ def ranges(days: Mapping[str, str], to: str) -> str:
     with the word for "to" between them."""
     return "|".join(
         f"{one}.{link}{two}. {first} {to} {second}"
-        for one, first in days.items()
+        for short, name in days.items()
+        for one, first in dict.fromkeys(((short, name), (short.capitalize(), name.capitalize())))
         for two, second in days.items()
         for link in ("-", "–", f"_{to}_")
-        if one != two
+        if short != two
     )
 
 

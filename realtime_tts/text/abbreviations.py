@@ -285,7 +285,7 @@ def sentence_ends(
         if window and window != " ":
             return False
         return True if ended else None
-    if window[0] != " " or not window[1].isupper():
+    if window[0] != " " or not (window[1].isupper() or window[1] in "¿¡"):
         return window[0] == "\n"
     if not inside:
         return True

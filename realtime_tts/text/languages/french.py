@@ -51,6 +51,7 @@ _UNITS = (
     tables.nouns(
         tables.plural_s,
         "km kilomètre|m mètre|cm centimètre|mm millimètre|kg kilogramme|g gramme|mg milligramme"
+        "|µg microgramme|Ω ohm|kΩ kiloohm|MΩ mégohm"
         "|l litre|L litre|ml millilitre|mL millilitre|cl centilitre|dl décilitre|hl hectolitre"
         "|km/h kilomètre par heure|m/s mètre par seconde|ha hectare|°C degré Celsius"
         "|°F degré Fahrenheit|kW kilowatt|MW mégawatt|GW gigawatt|kWh kilowattheure|W watt|V volt"

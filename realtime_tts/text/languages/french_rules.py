@@ -278,7 +278,7 @@ RULES = (
         "pouces",
         ("un demi-pouce", "un quart de pouce", "trois quarts de pouce"),
     ),
-    shared.multiples(lambda number: count(number, "f"), "virgule", "fois"),
+    shared.multiples(lambda number: count(number, "f"), "virgule", "une fois", "fois", "à"),
     shared.times(cardinal, "virgule", "fois"),
 )
 

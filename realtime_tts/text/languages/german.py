@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from realtime_tts.text.languages import german_cues, german_numerals, german_rules, tables
+from realtime_tts.text.languages import (
+    german_cues,
+    german_dates,
+    german_numerals,
+    german_rules,
+    tables,
+)
 from realtime_tts.text.languages.german_words import (
     MONTHS,
     cardinal,
@@ -57,8 +63,8 @@ _ABBREVIATIONS = tables.abbreviations(
         "|m/w/d m w d|w/m/d w m d|m/w m w|j/n ja oder nein|n/a n a|c/o care of"
         "|Dr._med. Doktor med|Dr._rer. Doktor rer|Dr._phil. Doktor phil|Dr._jur. Doktor jur"
         "|Dr._h._c. Doktor h. c.|Gr._S Größe S|Gr._M Größe M|Gr._L Größe L|Gr._XL Größe XL"
-        + "".join(f"|{day}., {name}," for day, name in german_rules.DAYS.items())
-        + f"|{tables.ranges(german_rules.DAYS, 'bis')}"
+        + "".join(f"|{day}., {name}," for day, name in german_dates.DAYS.items())
+        + f"|{tables.ranges(german_dates.DAYS, 'bis')}"
         + "".join(f"|f._{law} folgender {law}|ff._{law} folgende {law}" for law in _LAWS.split()),
     },
     spaced=True,
@@ -75,7 +81,8 @@ _UNITS = (
     )
     | tables.nouns(
         tables.invariable,
-        "kg Kilogramm|g Gramm|mg Milligramm|Uhr Uhr|°C Grad Celsius|°F Grad Fahrenheit|kW Kilowatt"
+        "kg Kilogramm|µg Mikrogramm|g Gramm|Ω Ohm|kΩ Kiloohm|MΩ Megaohm"
+        "|mg Milligramm|Uhr Uhr|°C Grad Celsius|°F Grad Fahrenheit|kW Kilowatt"
         "|MW Megawatt|GW Gigawatt|W Watt|V Volt|A Ampere|Hz Hertz|kHz Kilohertz|MHz Megahertz"
         "|GHz Gigahertz|kB Kilobyte|MB Megabyte|GB Gigabyte|TB Terabyte"
         "|Mbit/s Megabit pro Sekunde|MBit/s Megabit pro Sekunde"
@@ -227,5 +234,5 @@ GERMAN = Language(
         "So.": (german_cues.ON_DAY, "Sonntag"),
         "Fr.": (german_cues.ON_DAY, "Freitag"),
     },
-    spans=german_rules.DAYS,
+    spans=german_dates.DAYS,
 )

@@ -62,7 +62,8 @@ UNTIL = (
 )
 """Text before the month and the year until which something is valid: 08/27."""
 ON_DAY = re.compile(
-    r"\b(?i:am|vom|ab|bis zum|jeden|kommenden|nächsten|diesen|letzten) \Z|\b[A-Z][a-z]\. und \Z"
+    r"\b(?i:am|vom|ab|bis zum|jeden|kommenden|nächsten|diesen|letzten) \Z"
+    r"|\b[A-Z][a-z]\. (?:und|u\.) \Z"
 )
 """Text before So. and Fr. where they are days, and no words."""
 PARAGRAPH = r"(?:§|\b(?:Abs\.|Absatz|Art\.|Artikel|Nr\.|Nummer)) ?"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from realtime_tts.text.languages import forms
 from realtime_tts.text.languages import german_cues as cues
 from realtime_tts.text.languages import rules as shared
+from realtime_tts.text.languages.german_dates import DATES, SHORT, number_or_year
 from realtime_tts.text.languages.german_nouns import GENDERS
 from realtime_tts.text.languages.german_words import (
     MONTHS,
@@ -18,7 +19,7 @@ from realtime_tts.text.languages.german_words import (
     time,
     year,
 )
-from realtime_tts.text.languages.language import YEARS, Noun, Rule
+from realtime_tts.text.languages.language import Noun, Rule
 from realtime_tts.text.languages.rules import rule
 
 Words = Callable[[re.Match[str]], str | None]
@@ -39,11 +40,6 @@ _HALF = {
     "dative": {"m": "halben", "f": "halben", "n": "halben"},
     "accusative": {"m": "halben", "f": "halbe", "n": "halbes"},
 }
-_DATE = (
-    r"(?P<day>\d{1,2})\. ?(?P<month>\d{1,2})"
-    r"(?:\. ?(?P<year>\d\d(?:\d\d)?)(?!\d)|\.(?= \S|[,;)])|(?=\.))(?!\d)"
-)
-_SHORT = {name[:3]: number for number, name in enumerate(MONTHS, 1)} | {"Sept": 9}
 _SUFFIXES = (
     "fach|malig|mal|jährig|tägig|stündig|wöchig|monatig|minütig|köpfig|stellig|teilig|prozentig"
     "|seitig|stöckig|türig|sitzig|bändig|spurig|gängig|dimensional"
@@ -52,10 +48,11 @@ _SUFFIXES = (
 BEHIND = re.compile(
     r"1|1\.?001|1 (?!Uhr)[a-zäöüß]\w*e[rsnm]?|\d{1,4}\.|1/2|½|[\d.]+,[–-]|1[–-]\d+"
     r"|\d{1,2}\.[–/-]\d{1,2}\.|\d{1,2}\. (?:bis|und|oder|–|bis zum|\d{1,2}\.)|\d{1,2}\.\d{1,2}\."
-    rf"|\d{{1,2}}\. (?:bis|und|oder|–|bis zum) \d{{1,2}}\.|\d{{1,2}}\. (?:{'|'.join(_SHORT)})\."
+    rf"|\d{{1,2}}\. (?:bis|und|oder|–|bis zum) \d{{1,2}}\.|\d{{1,2}}\. (?:{'|'.join(SHORT)})\."
     rf"|\d{{1,2}} x|\d+ (?:{cues.DOTTED})\.|\d{{1,3}}/\d{{1,3}}|\d{{1,3}}x"
     rf"|\d{{1,2}}:\d\d(?::\d\d)? Std\.|\d{{1,3}}:\d{{2,3}}"
-    r"|0\d{2,4}(?: /(?: \d{2,}){0,4})?|\d{1,2}:\d\d:\d\d|\d+,\d+ Sek\."
+    r"|0\d{2,4}(?: /(?: \d{2,}){0,4})?|\d{1,2}:\d\d:\d\d"
+    r"|\d{1,2}\.\d\d(?: ?[-–](?: ?\d{1,2}\.\d\d)?)?|\d+,\d+ Sek\."
 )
 """Text from a number on behind which the rules look at another word."""
 
@@ -106,18 +103,19 @@ def _by_gender(match: re.Match[str]) -> str | None:
     return stem(int(match["n"])) + _STRONG[gender]
 
 
-def _number(number: int) -> str:
-    return year(number) if number in YEARS else cardinal(number)
-
-
 def _decade(match: re.Match[str]) -> str:
-    return _number(int(match["n"])) + "er" + match["case"]
+    return number_or_year(int(match["n"])) + "er" + match["case"]
 
 
 def _compound(match: re.Match[str]) -> str:
     number = cardinal(int(match["n"]))
     tail = match["tail"].lower().replace("%ig", "prozentig").replace("x", "mal")
     return ("ein" if number == "eins" else number) + tail
+
+
+def _stemmed(number: str) -> str:
+    """Return a number as it begins a compound: ein-, zwei-."""
+    return cardinal(int(number)).removesuffix("s") if number == "1" else cardinal(int(number))
 
 
 def _half(case: str, units: Mapping[str, Noun]) -> Words:
@@ -157,7 +155,7 @@ def _hyphened(units: Mapping[str, Noun]) -> Words:
 
 
 def _season(match: re.Match[str]) -> str:
-    return f"{year(int(match['one']))} {_number(int(match['two']))}"
+    return f"{year(int(match['one']))} {number_or_year(int(match['two']))}"
 
 
 def _hours(match: re.Match[str]) -> str:
@@ -180,28 +178,19 @@ def _whole(match: re.Match[str]) -> str:
     return f"{count(int(match['n'].replace('.', '')), 'm')} Euro"
 
 
-def _dated(match: re.Match[str], ending: str = "en") -> str | None:
-    day, month = int(match["day"]), int(match["month"])
-    if not (1 <= day <= 31 and 1 <= month <= 12):
-        return None
-    words, number = f"{stem(day)}{ending} {MONTHS[month - 1]}", int(match["year"] or 0)
-    if not match["year"]:
-        return words
-    return f"{words} {_number(number)}"
-
-
-DAYS = {"Mo": "Montag", "Di": "Dienstag", "Mi": "Mittwoch", "Do": "Donnerstag", "Fr": "Freitag"}
-DAYS |= {"Sa": "Samstag", "So": "Sonntag"}
-"""The short names of days, which are read in ranges: So and Do are words, too."""
-_DAYS = rf"(?:{'|'.join(DAYS.values())}|Sonnabend)|(?:{'|'.join(DAYS)})\.?"
-_ORDINAL = r"(?P<n>\d{1,4})\.(?= (?P<noun>[A-ZÄÖÜ]\w*))"
+_ORDINAL = rf"(?P<n>\d{{1,4}})\.(?= (?!{cues.OPENERS})(?P<noun>[A-ZÄÖÜ]\w*))"
 _TWO = r"(?P<n>\d{1,2})\.(?P<link>[–/-]| (?:bis(?: zum)?|und|oder) )(?P<to>\d{1,2})\."
 _BOTH = rf"{_TWO}(?= [A-ZÄÖÜ])"
-_SHORT_DATE = rf"(?P<n>\d{{1,2}})\. (?P<month>{'|'.join(_SHORT)})\.(?= [a-zäöü0-9]|,)"
 _NTH = r"(?P<n>\d{1,3})\.(?= "
 _NTH_UNIT = r"(?P<n>\d{1,3})\. (?P<unit>Min|Std)\.?(?!\w)"
 _HOURS = {"Min": "Minute", "Std": "Stunde"}
 _ORDINALS = (
+    *DATES,
+    rule(
+        rf"(?P<n>\d{{1,2}})(?=\. {cues.OPENERS})",
+        _with("en"),
+        r"\b(?i:am|vom|zum|ab dem|seit dem|vor dem|nach dem) ",
+    ),
     rule(_BOTH, _pair("en"), cues.OBLIQUE),
     rule(_BOTH, _pair("e"), rf"{cues.WEAK}(?:\d{{1,3}}\., )*"),
     rule(r"(?P<n>\d{2,3})\.\+(?=\d)", lambda m: f"{_with('en')(m)} plus "),
@@ -210,16 +199,6 @@ _ORDINALS = (
     rule(rf"{_TWO} Std\.?(?!\w)", lambda m: f"{_pair('e')(m)} Stunde"),
     rule(rf"{_TWO}(?P<month>\d{{1,2}})\.", _two_days, cues.OBLIQUE),
     rule(rf"{_TWO}(?P<month>\d{{1,2}})\.", lambda m: _two_days(m, "er")),
-    rule(_DATE, _dated, cues.SINCE),
-    rule(
-        _DATE, _dated, r"\b(?i:am|vom|zum|dem|ab|bis) \d{1,2}\.\d{1,2}\.(?:\d{4})? (?:und|oder)\s"
-    ),
-    rule(_DATE, lambda m: _dated(m, "er"), rf"\b(?:{_DAYS}),?\s"),
-    rule(
-        _SHORT_DATE,
-        lambda m: f"{stem(int(m['n']))}en {MONTHS[_SHORT[m['month']] - 1]}",
-        cues.OBLIQUE,
-    ),
     rule(_ORDINAL, _with("en"), cues.OBLIQUE),
     rule(_ORDINAL, _with("e"), cues.WEAK),
     rule(r"(?P<n>\d{1,2})\.(?= (?:Auflage|Aufl\.|Klasse|Runde|Liga|Staffel)(?!\w))", _with("e")),
@@ -231,12 +210,6 @@ _ORDINALS = (
     rule(rf"{_NTH}(?:Etage|Halbzeit|Bundesliga|Reihe)(?!\w))", _with("e"), unless=cues.LABELS),
     rule(rf"{_NTH}(?:Stock|Platz|Rang|FC)(?!\w))", _with("er"), unless=cues.LABELS),
     rule(rf"{_NTH}(?:OG|UG|Obergeschoss|Quartal)(?!\w))", _with("es"), unless=cues.LABELS),
-    rule(_DATE, lambda m: _dated(m, "e"), r"\b[Dd]er\s"),
-    rule(
-        r"(?P<day>\d\d)\.(?P<month>0[1-9]|1[0-2])\.(?P<year>(?!))?(?!\d)",
-        lambda m: _dated(m, "er"),
-        unless=cues.LABELS,
-    ),
 )
 _ZONES = {"+": " plus ", "-": " minus "}
 _PRESSURE = r"(?P<one>\d{2,3})/(?P<two>\d{2,3})"
@@ -277,12 +250,22 @@ _FORMS = (
         _compound,
         unless=r"[-+=−*/(]\s?",
     ),
-    rule(r"(?P<n>[\d.]+),[–-] ?(?:€|Euro|EUR)", _whole),
+    rule(r"(?P<n>[\d.]+),[–-](?: ?(?:€|Euro|EUR)|(?!\w))", _whole),
+    rule(
+        r"(?P<hour>\d{1,2})\.(?P<minute>[0-5]\d) ?[-–] ?(?=\d{1,2}\.[0-5]\d (?:Uhr|h)(?!\w))",
+        lambda m: f"{time(int(m['hour']), int(m['minute']), None, '')} bis ",
+    ),
+    rule(r"(?:½|1/2) (?=\d{1,2}(?!\d))", lambda m: "halb ", r"\b(?:[Uu]m|[Gg]egen)\s"),
+    rule(
+        rf"(?P<one>\d{{1,2}})[-–](?P<two>\d{{1,2}})x{shared.OF_WORDS}",
+        lambda m: f"{_stemmed(m['one'])}- bis {_stemmed(m['two'])}mal",
+        unless=r"[-+=−*/(]\s?",
+    ),
     shared.times(cardinal, "Komma", "mal"),
     *shared.inches(
         cardinal, "Komma", "Zoll", ("ein halb Zoll", "ein Viertel Zoll", "drei Viertel Zoll")
     ),
-    shared.month_years(MONTHS, " ", _number),
+    shared.month_years(MONTHS, " ", number_or_year),
     forms.scales(cardinal, " zu "),
     rule(
         r"(?P<one>\d{1,3}):(?P<two>\d{1,4})(?![\d:])",
@@ -291,7 +274,7 @@ _FORMS = (
     ),
     rule(r"(?P<one>\d{1,3}):(?P<two>\d{1,3})(?= (?:Toren?|Punkten?)(?!\w))", _to),
     rule(r"(?P<one>\d{1,3}):(?P<two>(?!00)\d{1,3})(?![\d:]| Uhr)", _to, cues.SCORED),
-    forms.expiries(lambda month, of: f"{MONTHS[month - 1]} {_number(of)}", cues.UNTIL),
+    forms.expiries(lambda month, of: f"{MONTHS[month - 1]} {number_or_year(of)}", cues.UNTIL),
     forms.moments(
         lambda day, month, of, _: date(day, month, of, "am"), time, cardinal, _ZONES, cue=cues.SINCE
     ),

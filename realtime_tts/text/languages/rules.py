@@ -159,11 +159,18 @@ def decimal(words: Callable[[int], str], comma: str, number: str) -> str:
     return " ".join([words(int(whole)), *([comma] if part else []), *map(words, map(int, part))])
 
 
-def multiples(words: Callable[[int], str], comma: str, noun: str) -> Rule:
-    """Make a rule for how many times, 3x or 1,5x, unless it is a part of a formula."""
+def multiples(words: Callable[[int], str], comma: str, one: str, many: str, to: str) -> Rule:
+    """Make a rule for how many times, 3x, 2-3x or 1,5x, unless it is a part of a formula."""
+
+    def said(match: re.Match[str]) -> str:
+        if match["n"] == "1" and not match["least"]:
+            return one
+        least = f"{words(int(match['least']))} {to} " if match["least"] else ""
+        return f"{least}{decimal(words, comma, match['n'])} {many}"
+
     return rule(
-        rf"(?P<n>\d{{1,3}}(?:,\d{{1,2}})?)x{OF_WORDS}",
-        lambda match: f"{decimal(words, comma, match['n'])} {noun}",
+        rf"(?:(?P<least>\d{{1,2}})[-–])?(?P<n>\d{{1,3}}(?:,\d{{1,2}})?)x{OF_WORDS}",
+        said,
         unless=r"[-+=−*(]\s?",
     )
 

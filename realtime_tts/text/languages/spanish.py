@@ -17,7 +17,7 @@ _ABBREVIATIONS = tables.abbreviations(
         "|Lic licenciado|Ing ingeniero|Gral general|Sto Santo|Sta Santa|P.D posdata",
         Kind.PHRASE: "Ud usted|Uds ustedes"
         "|p.ej por ejemplo|aprox aproximadamente|tel teléfono"
-        "|EE.UU Estados Unidos|vs versus|Av avenida|Avda avenida|dpto departamento"
+        "|vs versus|Av avenida|Avda avenida|dpto departamento"
         "|izq izquierda|dcha derecha|i.e es decir|Pza plaza"
         "|incl incluido|ref referencia|expte expediente"
         "|ext extensión"
@@ -35,7 +35,7 @@ _ABBREVIATIONS = tables.abbreviations(
             for short, name in (("s", "siglo"), ("S", "Siglo"), ("ss", "siglos"))
             for n, roman in enumerate(_CENTURIES, 1)
         ),
-        Kind.LAST: "etc etcétera|a.C antes de Cristo|d.C después de Cristo"
+        Kind.LAST: "etc etcétera|EE.UU Estados Unidos|a.C antes de Cristo|d.C después de Cristo"
         "|ene enero|feb febrero|abr abril|jun junio|jul julio|ago agosto|sept septiembre"
         "|oct octubre|nov noviembre|dic diciembre"
         "|lun lunes|mié miércoles|jue jueves|vie viernes|sáb sábado|dom domingo"
@@ -58,6 +58,7 @@ _UNITS = (
     tables.nouns(
         tables.plural_s,
         "km kilómetro|m metro|cm centímetro|mm milímetro|kg kilogramo|g gramo|mg miligramo"
+        "|µg microgramo|Ω ohmio|kΩ kiloohmio"
         "|l litro|L litro|ml mililitro|mL mililitro|cl centilitro|dl decilitro|min minuto"
         "|s segundo|ms milisegundo|km/h kilómetro por hora|m/s metro por segundo|°C grado Celsius"
         "|°F grado Fahrenheit|kW kilovatio|MW megavatio|GW gigavatio|W vatio|V voltio|A amperio"

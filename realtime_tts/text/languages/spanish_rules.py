@@ -269,7 +269,7 @@ _LAST = (
         "pulgadas",
         ("media pulgada", "un cuarto de pulgada", "tres cuartos de pulgada"),
     ),
-    shared.multiples(cardinal, "coma", "veces"),
+    shared.multiples(cardinal, "coma", "una vez", "veces", "a"),
     shared.times(cardinal, "coma", "por"),
     shared.laps(cardinal, "coma"),
     forms.expiries(lambda month, year: f"{MONTHS[month - 1]} de {cardinal(year)}", _UNTIL),

@@ -99,7 +99,7 @@ def ranges(days: Mapping[str, str], to: str) -> str:
         for short, name in days.items()
         for one, first in dict.fromkeys(((short, name), (short.capitalize(), name.capitalize())))
         for two, second in days.items()
-        for link in ("-", "–", f"_{to}_")
+        for link in ("-", "–", "_-_", "_–_", f"_{to}_")
         if short != two
     )
 

@@ -46,7 +46,7 @@ CHINESE = Language(
         "|V 伏|A 安|mAh 毫安时|dB 分贝|kcal 千卡|kJ 千焦"
         "|M/s 兆每秒|MB/s 兆字节每秒|Mb/s 兆比特每秒|hPa 百帕|bar 巴"
         "|μg 微克|µg 微克|μmol 微摩尔|kPa 千帕|Ah 安时|mmol 毫摩尔|mol 摩尔|mmol/L 毫摩尔每升"
-        "|m/s² 米每二次方秒|bpm 次每分钟|N·m 牛米|Nm 牛米",
+        "|m/s² 米每二次方秒|Ω 欧姆|kΩ 千欧|bpm 次每分钟|N·m 牛米|Nm 牛米",
     ),
     scales=tables.nouns(tables.invariable, "万 万|亿 亿"),
     fractions={},

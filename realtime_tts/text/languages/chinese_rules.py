@@ -110,6 +110,15 @@ RULES = (
         _dial,
     ),
     rule(r"\+86[- ]\d{2,3}[- ]\d{4}[- ]?\d{3,4}(?!\d)", _dial),
+    rule(
+        r"\d{4}(?: \d{4}){2,4}(?: \d{1,3})?(?!\d)",
+        lambda m: "，".join(map(year, m.group().split())),
+    ),
+    rule(
+        r"\d{1,4}(?:-\d{1,4}){1,3}(?!\d)",
+        lambda m: "，".join(map(year, m.group().split("-"))),
+        r"取[件货]码[是为：:]?\s?",
+    ),
     rule(r"0\d{2,3}[- ]\d{3,4} ?\d{4}(?!\d)|[48]00(?P<gap>[- ])\d{3}(?P=gap)\d{4}(?!\d)", _dial),
     rule(r"\d{3,8}(?![\d.个通次分块元])", _dial, _CALLS),
     rule(r"\d{3,}(?:-\d{2,})*", lambda m: "，".join(map(year, m.group().split("-"))), _CODES),

@@ -80,7 +80,8 @@ _DAYS = "lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche"
 _CHAPTERS = "[Cc]hapitre|[Tt]ome|[Aa]cte|[Ss]cène|[Ll]ivre|[Tt]ype|[Vv]olume|[Aa]nnexe|[Pp]hase"
 
 BEHIND = re.compile(
-    r"(?:[\d .]*[02-68])?1|\d{1,3}/\d{1,3}|\d{1,3}[ex]|½|7|[IVX]{1,6}er? s\.|\d{1,2} [a-zéû]{3,5}\."
+    r"(?:[\d .]*[02-68])?1|\d{1,3}/\d{1,3}|\d{1,3}[ex]|½|7"
+    r"|[IVX]{1,6}(?:er?|ᵉ) s\.|\d{1,2} [a-zéû]{3,5}\."
 )
 """Text from a number on behind which the rules look at another word."""
 
@@ -290,8 +291,8 @@ ON_DAY = re.compile(r"\b(?:[Ll]es?|[Dd]u|[Aa]u|[Cc]e|[Cc]haque) \Z")
 """Text before mar. and mer. where they are days, and no words."""
 
 NUMERALS = (
-    rule(rf"{ROMAN}(?P<mark>er|e) s\.(?= [^A-ZÀ-ÝŒ]|[,;:)])", _of_century),
-    rule(rf"{ROMAN}(?P<mark>er|e) s(?=\.)", _of_century),
+    rule(rf"{ROMAN}(?P<mark>er|e|ᵉ) s\.(?= [^A-ZÀ-ÝŒ]|[,;:)])", _of_century),
+    rule(rf"{ROMAN}(?P<mark>er|e|ᵉ) s(?=\.)", _of_century),
     rule(rf"{ROMAN}(?P<mark>er|re|ème|es?|ᵉʳ?)(?!\w)", _century),
     rule(
         rf"{ROMAN}(?!\w)",

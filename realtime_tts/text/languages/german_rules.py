@@ -192,6 +192,7 @@ _ORDINALS = (
         r"\b(?i:am|vom|zum|ab dem|seit dem|vor dem|nach dem) ",
     ),
     rule(_BOTH, _pair("en"), cues.OBLIQUE),
+    rule(rf"{_TWO}(?= (?:jede|de|eine)[sr]\b)", _pair("en"), cues.OBLIQUE),
     rule(_BOTH, _pair("e"), rf"{cues.WEAK}(?:\d{{1,3}}\., )*"),
     rule(r"(?P<n>\d{2,3})\.\+(?=\d)", lambda m: f"{_with('en')(m)} plus "),
     rule(_NTH_UNIT, lambda m: f"{_with('en')(m)} {_HOURS[m['unit']]}", cues.OBLIQUE),
@@ -201,7 +202,11 @@ _ORDINALS = (
     rule(rf"{_TWO}(?P<month>\d{{1,2}})\.", lambda m: _two_days(m, "er")),
     rule(_ORDINAL, _with("en"), cues.OBLIQUE),
     rule(_ORDINAL, _with("e"), cues.WEAK),
-    rule(r"(?P<n>\d{1,2})\.(?= (?:Auflage|Aufl\.|Klasse|Runde|Liga|Staffel)(?!\w))", _with("e")),
+    rule(
+        r"(?P<n>\d{1,2})\.(?= (?:Rate|Mannschaft|Mahnung|Strophe|Auflage|Aufl\.|Klasse|Runde|Liga"
+        r"|Staffel)(?!\w))",
+        _with("e"),
+    ),
     rule(_ORDINAL, _by_gender, cues.MIXED),
     rule(r"(?P<n>\d{1,3})\.(?= [a-zäöü]|,)", _with("en"), rf"{cues.OBLIQUE}(?<!\bdes )"),
     rule(r"(?P<n>\d{1,3})\.(?= [a-zäöü]|,)", _with("e"), cues.WEAK),

@@ -147,7 +147,7 @@ _BEHIND_STOP = CLOSERS.replace(".", "")
 _MAX_WORDS = 6
 _WORD = re.compile(rf"[^\s<{NO_SPACES}]{{1,{MAX_WORD}}}")
 _CHINESE = re.compile(
-    r"[0-9A-Za-zμµ.,:/%‰°℃㎡$€£¥￥₹²³+±\-−–—~·½¼¾⅓⅔⅛年月日个位只条张本次天周名件块杯种岁点万亿]{1,48}"
+    r"[0-9A-Za-zμµΩ.,:/%‰°℃㎡$€£¥￥₹²³+±\-−–—~·½¼¾⅓⅔⅛年月日个位只条张本次天周名件块杯种岁点万亿]{1,48}"
 )
 _ATTACHED = re.compile(r"(?<=.)[/–-]")
 """A mark behind a unit, such as in mg/kg or a.m.–2, with which something else begins."""

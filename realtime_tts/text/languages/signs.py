@@ -22,7 +22,7 @@ _OPEN_ARROW = re.compile(rf"(?:→|[-=]|[-=]?>)(?: ?[-−+]?[{SIGNS}]?)?\Z")
 _MENU = re.compile(r"(?<!\w)[^\W\d_a-z][\w'’-]+ \Z")
 """A word that names a menu, a page or a button; a single letter is a variable: X > Y."""
 _MEASURED = frozenset("%‰°" + SIGNS)
-_AMOUNT = re.compile(r"\d(?:bn|[kKMBT])? ?\Z")
+_AMOUNT = re.compile(rf"\d(?:bn|[kKMBT]|[{NO_SPACES}])? ?\Z")
 _CLOSED = frozenset(")]\"'’”»")
 _RAISED_RUN = re.compile(f"⁻?[{_RAISED}]+")
 _JOINED = re.compile(rf"(?:[{_RAISED}]|\^\d+|\([^()]*[-−+*×][^()]*\)|[(^=] ?\d{{0,3}}[xyzn])\Z")

@@ -25,7 +25,7 @@ _CODES = (
 )
 _CALLS = "(?:拨打|拨|打|致电|呼叫|热线|电话|报警|火警|急救|客服|号码)(?:是|为|：|:)?\\s?"
 
-_BEFORE_DAY = r"(?:预计|[将定]于|截止到?|截至|到期日?|日期)[是为：:]?\s?"
+_BEFORE_DAY = r"(?:预计|[将定]于|(?<![小大等低高多少优])于|截止到?|截至|到期日?|日期)[是为：:]?\s?"
 
 BEHIND = re.compile(
     r"(?s:.*\d)\D?|.*\d[元次]/|985、\d{0,2}|(?:\+86 ?)?(?:1[3-9]\d ?(?:\d{1,4} ?\d{0,3})?)?"
@@ -197,7 +197,7 @@ RULES = (
     rule(r"(?P<one>\d\.\d+)/(?P<two>5|10)(?![\d/.])", _rated),
     forms.expiries(
         lambda month, of: f"{year(of)}年{cardinal(month)}月",
-        r"(?:有效期[至到]?|[于将]|到期日?)[是为：:]?\s?",
+        r"(?:有效期[至到]?|卡[^。]{0,12}[于将])[是为：:]?\s?",
     ),
     forms.moments(date, time, cardinal, {"+": "加", "-": "减"}, comma=""),
     forms.aircraft(lambda n: year(n) if n % 100 else cardinal(n), space=""),
@@ -211,7 +211,7 @@ RULES = (
         r"(?:比分|加时赛?|[半上下全终]场|点球(?:大战)?|总分)[是为：:]?\s?"
         r"(?:\d{1,2}-\d{1,2}[、，,] ?)*",
     ),
-    rule(r"(?P<month>1?\d)/(?P<day>[123]?\d)(?![\d/.])", _day, _BEFORE_DAY),
+    rule(r"(?P<month>0?\d|1[0-2])/(?P<day>[0-3]?\d)(?![\d/.])", _day, _BEFORE_DAY),
     rule(
         r"(?P<n>\d{1,3}) (?P<above>\d{1,2})/(?P<below>\d{1,2})(?![\d/])",
         lambda m: f"{_number(m['n'])}又{part}" if (part := _fraction(m)) else None,

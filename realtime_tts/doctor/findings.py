@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import sysconfig
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -108,6 +109,23 @@ def _devices() -> Iterator[Finding]:
     yield Finding("device", Verdict.OK, text)
     for reason in choice.reasons:
         yield Finding("device", Verdict.WARNING, reason)
+    if choice.devices[0] != "cpu":
+        yield compiler()
+
+
+def compiler() -> Finding:
+    """Check for what Triton compiles the glue to each kernel with (triton/runtime/build.py): a C
+    compiler, and the headers of Python."""
+    found = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")
+    folder = sysconfig.get_path("include", "posix_prefix")
+    missing = [
+        *([] if found else ["no C compiler (gcc, clang or $CC)"]),
+        *([] if Path(folder, "Python.h").exists() else [f"no Python.h in {folder}"]),
+    ]
+    if not missing:
+        return Finding("compiler", Verdict.OK, f"{found}, with the headers of Python")
+    advice = "for the kernels, install both, as in: apt-get install gcc libc6-dev python3-dev"
+    return Finding("compiler", Verdict.FAILED, " and ".join(missing), advice)
 
 
 def _memory() -> Finding:

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import sysconfig
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
@@ -13,8 +14,17 @@ import pytest
 
 from realtime_tts.cli import main
 from realtime_tts.doctor import findings
-from realtime_tts.doctor.findings import Finding, Verdict, disk, machine_findings, server_packages
+from realtime_tts.doctor.findings import (
+    Finding,
+    Verdict,
+    compiler,
+    disk,
+    machine_findings,
+    server_packages,
+)
 from realtime_tts.doctor.self_test import judged_rtf, judged_ttfa
+from realtime_tts.engine import devices
+from realtime_tts.engine.devices import Gpu, Machine
 
 
 def one(subject: str, host: str = "127.0.0.1", port: int = 0) -> Finding:
@@ -77,6 +87,41 @@ def test_a_missing_package_of_the_server_is_named(monkeypatch: pytest.MonkeyPatc
     missing = one("versions")
     assert missing.verdict == Verdict.FAILED and "missing: uvicorn" in missing.text
     assert list(machine_findings("127.0.0.1", 0))[-1] == missing  # the rest would need it
+
+
+def test_a_gpu_needs_a_compiler_and_the_headers_of_python(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def include(_name: str, _scheme: str) -> str:
+        return str(tmp_path)
+
+    monkeypatch.setattr(sysconfig, "get_path", include)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    nothing = compiler()
+    assert nothing.verdict == Verdict.FAILED
+    assert nothing.text == f"no C compiler (gcc, clang or $CC) and no Python.h in {tmp_path}"
+    assert "python3-dev" in nothing.advice
+
+    clang = tmp_path / "clang"
+    clang.touch(0o755)
+    assert compiler().text == f"no Python.h in {tmp_path}"
+
+    (tmp_path / "Python.h").touch()
+    assert compiler() == Finding("compiler", Verdict.OK, f"{clang}, with the headers of Python")
+
+
+@pytest.mark.parametrize(
+    ("machine", "asks"),
+    [(Machine("cuda", (Gpu("H200", (9, 0)),)), True), (Machine("cpu"), False)],
+    ids=["GPU", "CPU"],
+)
+def test_the_compiler_is_looked_for_where_there_are_kernels(
+    machine: Machine, asks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devices, "look_up", lambda: machine)
+    subjects = [one.subject for one in machine_findings("127.0.0.1", 0)]
+    assert ("compiler" in subjects) == asks
 
 
 def test_speech_is_judged_by_whether_a_listener_hears_gaps() -> None:

@@ -33,6 +33,8 @@ _FENCED = re.compile(r"^(?P<fence>```+).*?^(?P=fence)[ ]*$", re.DOTALL | re.MULT
 _CLIENT = re.compile(r"^(```\w+) client=\w+$", re.MULTILINE)
 """Matches the tests' mark of a program, which the highlighter does not know."""
 _LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+_SOUND = re.compile(r'<a href="([^"]+\.opus)">[^<]*</a>')
+_PLAYER = r'\g<0><br><audio controls preload="none" src="\1"></audio>'
 _PYTHON = "reference/python.md"
 _HTTP = "reference/http.md"
 _JAVASCRIPT = "reference/javascript.md"
@@ -93,9 +95,10 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Insert the server's own page of its HTTP routes."""
+    """Put a player behind each link to a sound, and insert the server's own page of its HTTP
+    routes."""
     if page.file.src_uri != _HTTP:
-        return html
+        return _SOUND.sub(_PLAYER, html)
     where = "<p>A running server has this page at <code>/docs</code>, and the document that it is "
     return f"{html}{where}made of at <code>/openapi.json</code>.</p>{html_body(openapi())}"
 

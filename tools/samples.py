@@ -18,6 +18,7 @@ from realtime_tts.audio.formats import parse_format
 from realtime_tts.bench.local_server import local_server
 from realtime_tts.client import RealtimeTTS
 
+FOLDER = Path("docs/samples")
 SAMPLE_RATE = 24_000
 FORMAT = parse_format("opus_24000_32")
 SEED = 7  # so that the same checkpoint makes the same files
@@ -136,5 +137,5 @@ async def main(folder: Path) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("folder", type=Path, nargs="?", default=Path("docs/samples"))
+    parser.add_argument("folder", type=Path, nargs="?", default=FOLDER)
     asyncio.run(main(parser.parse_args().folder))

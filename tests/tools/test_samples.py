@@ -24,5 +24,5 @@ def test_a_sample_is_named_small_and_not_silent(file: Path) -> None:
 
 def test_all_samples_that_were_asked_for_are_there() -> None:
     names = {file.stem.partition("-")[0] for file in FILES}
-    assert names == {"voice", "layout", "seam", "interrupt"}
+    assert names == {"voice", "teacher", "layout", "seam", "interrupt"}
     assert sum(file.stat().st_size for file in FILES) < 500_000

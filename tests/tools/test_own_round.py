@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tools.demo_voice import own_round
 from tools.demo_voice.own_round import Round, Step, compared, run_together
 
 STARTS, FILES = (Path("a"), Path("b")), (Path("sentences.txt"), Path("replies.txt"))
@@ -65,6 +66,36 @@ def test_every_group_of_trainings_is_exported_and_compared_once() -> None:
     assert sorted(folders) == sorted(["a", "b", *exported]) and len(steps) == 8
     assert len({option(step, "out") for step in steps}) == 8
     assert {option(step, "seeds") for step in steps} == {"3"}
+
+
+def test_with_likenesses_texts_are_tried_and_each_is_a_training_of_its_own() -> None:
+    one = replace(planned(1), starts=STARTS[:1], likenesses=(5.0, 2.0))
+    said, learnt = one.speaking(), one.learning()
+    assert {step.module for step in said} == {"tries"}
+    assert {step.module for step in learnt} == {"reinforce"}
+    assert {option(step, "tries") for step in learnt} == {option(step, "out") for step in said}
+    assert len({(option(step, "rate"), option(step, "likeness")) for step in learnt}) == 4
+    assert len(one.exporting()) == 15
+
+
+@pytest.mark.parametrize(
+    "one", [planned(1), replace(planned(1), starts=STARTS[:1], likenesses=(2.0,))]
+)
+def test_every_step_has_only_the_options_of_its_module(one: Round) -> None:
+    for step in (*one.speaking(), *one.learning()):
+        text = (Path(own_round.__file__).parent / f"{step.module}.py").read_text("utf-8")
+        names = [part for part in step.arguments if part.startswith("--")]
+        assert [name for name in names if f'"{name}"' not in text] == []
+
+
+def test_tries_of_several_checkpoints_are_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--start", "a", "b", "--likeness", "2"]
+    monkeypatch.setattr(sys, "argv", ["own_round", *arguments])
+    with pytest.raises(SystemExit):
+        own_round.main()
+    assert "one --start, not 2" in capsys.readouterr().err
 
 
 def test_without_a_gpu_all_runs_on_the_cpu() -> None:

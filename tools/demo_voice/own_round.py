@@ -4,7 +4,9 @@
         --sentences build/demo_voice/sentences.txt build/demo_voice/replies.txt
 
 Some processes for each GPU say texts (`own_speech`). Then every pair of a checkpoint and a rate is
-a training that learns from all that was understood (`train_voice`); all run at once. Every
+a training that learns from all that was understood (`train_voice`); all run at once. With
+--likeness, every text is said several times (`tries`), and every pair of a rate and a likeness is a
+training that learns from the tries that were understood (`reinforce`). Every
 training, and the mean of every group of them, becomes a checkpoint in --out (`export`), and all of
 these are compared (`compare`). The log of each process is there, too. Which checkpoint to keep is
 left to who reads the table; then follow `silent_start` and `evaluate`.
@@ -75,7 +77,7 @@ class Step:
 class Round:
     """What is to be done. `speak`, `learn`: minutes; `compare`: options of `compare`; `gpus`: how
     many there are; 0: all is done on the CPU; `sure`: as of `Judge`; `speakers`: processes of each
-    GPU that say texts."""
+    GPU that say texts; `likenesses`: of `reinforce`, which learns if there are any."""
 
     starts: tuple[Path, ...]
     sentences: tuple[Path, ...]
@@ -87,6 +89,7 @@ class Round:
     gpus: int
     sure: float = 0.0
     speakers: int = SPEAKING
+    likenesses: tuple[float, ...] = ()
 
     def speaking(self) -> list[Step]:
         """Each file of sentences is said by each checkpoint, if there are processes enough."""
@@ -102,32 +105,40 @@ class Round:
                 "minutes": self.speak,
                 "part": part,
                 "parts": count,
-                "sure": self.sure,
                 "gpu-memory": f"{_SPEAKING_MEMORY // self.speakers}%",
             }
-            steps.append(Step(f"speak-{part}", "own_speech", _options(given), self._gpu(part)))
+            module = "tries"
+            if not self.likenesses:
+                module = "own_speech"
+                given["sure"] = self.sure
+            steps.append(Step(f"speak-{part}", module, _options(given), self._gpu(part)))
         return steps
 
     def learning(self) -> list[Step]:
-        """A training for each checkpoint and rate, with a seed of its own."""
+        """A training for each checkpoint, rate and likeness, with a seed of its own."""
         steps = []
-        for number, (start, rate) in enumerate(product(self.starts, self.rates), 1):
+        wanted = product(self.starts, self.rates, self.likenesses or (None,))
+        for number, (start, rate, likeness) in enumerate(wanted, 1):
             given = {
                 "start": start,
-                "tokenizer": start,
-                "codes": self.out / "own",
                 "rate": rate,
                 "minutes": self.learn,
                 "seed": number,
                 "out": self._voice(number),
             }
-            arguments = (*_options(given), *_RECIPE)
-            steps.append(Step(f"learn-{number}", "train_voice", arguments, self._gpu(number)))
+            own = self.out / "own"
+            if likeness is None:
+                module = "train_voice"
+                arguments = (*_options(given | {"tokenizer": start, "codes": own}), *_RECIPE)
+            else:
+                module = "reinforce"
+                arguments = _options(given | {"tries": own, "likeness": likeness})
+            steps.append(Step(f"learn-{number}", module, arguments, self._gpu(number)))
         return steps
 
     def candidates(self) -> list[str]:
         """The names of all checkpoints, such as 2 and 1+3."""
-        numbers = range(1, 1 + len(self.starts) * len(self.rates))
+        numbers = range(1, 1 + len(self.learning()))
         groups = chain.from_iterable(combinations(numbers, size) for size in numbers)
         return ["+".join(map(str, group)) for group in groups]
 
@@ -215,6 +226,7 @@ def main() -> None:
     add("--sentences", type=Path, nargs="+", default=[folder / "sentences.txt"])
     add("--rates", type=float, nargs="+", default=[5e-4, 8e-4])
     add("--sure", type=float, default=0.0, help="as of own_speech")
+    add("--likeness", type=float, nargs="+", default=[], help="as of reinforce: learn from tries")
     add("--speakers", type=int, default=SPEAKING, help="processes of each GPU that say texts")
     add("--speak", type=float, default=8.0, metavar="MINUTES")
     add("--learn", type=float, default=8.0, metavar="MINUTES")
@@ -222,6 +234,8 @@ def main() -> None:
     add("--limit", help="compare with the first texts of each set only")
     add("--out", type=Path, default=folder / "round")
     given = parser.parse_args()
+    if given.likeness and len(given.start) > 1:
+        parser.error(f"tries teach the voice that made them: one --start, not {len(given.start)}")
     todo = Round(
         tuple(given.start),
         tuple(given.sentences),
@@ -233,6 +247,7 @@ def main() -> None:
         torch.cuda.device_count(),
         given.sure,
         given.speakers,
+        tuple(given.likeness),
     )
     given.out.mkdir(parents=True, exist_ok=True)
     comparing = todo.comparing()

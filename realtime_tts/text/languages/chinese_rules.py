@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from realtime_tts.text.languages import forms
 from realtime_tts.text.languages.chinese_words import cardinal, count, date, time, year
-from realtime_tts.text.languages.rules import linked, ratios, rule, vehicles
+from realtime_tts.text.languages.rules import dated, linked, ratios, rule, vehicles
 
 _MEASURE = (
     "(?:小时|公顷|英寸|层(?=楼)|代(?=人)|手(?=准)|级(?=台)|下(?![午半周面])|[队班](?=人)|分钟|公里|公斤|公分|美元|欧元|英镑|港元|星期|平方|立方|毫升|毫米|厘米|千克|千米|年(?!级)|次(?!方|元)|分(?!之)"
@@ -81,21 +81,12 @@ def _rated(match: re.Match[str]) -> str:
     return f"{_number(match['one'])}，满分{_number(match['two'])}"
 
 
-def _day(match: re.Match[str]) -> str | None:
-    day, month = int(match["day"]), int(match["month"])
-    return date(day, month, None, "") if 1 <= day <= 31 and 1 <= month <= 12 else None
-
-
 def _lasting(match: re.Match[str]) -> str:
     """Read how long something lasts: 2h45min, 2:00:35."""
     hour, minute, second = match["hour"], int(match["minute"]), match.groupdict().get("second")
     words = f"{count(int(hour), '')}小时" if int(hour) else ""
     words += f"{cardinal(minute)}{'分' if second else '分钟'}"
     return words + (f"{cardinal(int(second))}秒" if second else "")
-
-
-def _score(match: re.Match[str]) -> str:
-    return f"{_number(match['one'])}比{_number(match['two'])}"
 
 
 def _time(match: re.Match[str]) -> str:
@@ -149,7 +140,7 @@ RULES = (
         r"(?:成绩|用时|耗时|时长|记录|纪录)[是为：:]?\s?",
     ),
     rule(r"5\.1(?=假|劳动)", lambda m: "五一"),
-    rule(r"(?P<month>[01]\d)-(?P<day>[0-3]\d)(?= \d\d?:\d\d)", _day),
+    rule(r"(?P<month>[01]\d)-(?P<day>[0-3]\d)(?= \d\d?:\d\d)", dated(date)),
     rule(r"\d{3,4}(?![\d.个元米平户])", _spelled, "(?:单元|[栋幢]|号楼)"),
     rule(r"(?P<n>\d{2,4})-(?=\d{1,3}(?![\d人个件天]))", lambda m: _number(m["n"]) + "减", "满"),
     rule(r"(?P<year>\d{4})(?=年)", _year),
@@ -207,11 +198,11 @@ RULES = (
     ),
     rule(
         r"(?P<one>\d{1,2})-(?P<two>\d{1,2})(?=[、，,。]|\Z)",
-        _score,
+        linked(cardinal, "比"),
         r"(?:比分|加时赛?|[半上下全终]场|点球(?:大战)?|总分)[是为：:]?\s?"
         r"(?:\d{1,2}-\d{1,2}[、，,] ?)*",
     ),
-    rule(r"(?P<month>0?\d|1[0-2])/(?P<day>[0-3]?\d)(?![\d/.])", _day, _BEFORE_DAY),
+    rule(r"(?P<month>0?\d|1[0-2])/(?P<day>[0-3]?\d)(?![\d/.])", dated(date), _BEFORE_DAY),
     rule(
         r"(?P<n>\d{1,3}) (?P<above>\d{1,2})/(?P<below>\d{1,2})(?![\d/])",
         lambda m: f"{_number(m['n'])}又{part}" if (part := _fraction(m)) else None,

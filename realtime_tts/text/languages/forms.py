@@ -6,17 +6,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from realtime_tts.text.languages.language import Rule
-from realtime_tts.text.languages.rules import rule
+from realtime_tts.text.languages.language import Moment, Rule
+from realtime_tts.text.languages.rules import dated, rule
 
 _Words = Callable[[int], str]
-_Date = Callable[[int, int, int | None, str], str]
-_Time = Callable[[int, int, int | None, str], str]
 
 
 def moments(
-    date: _Date,
-    time: _Time,
+    date: Moment,
+    time: Moment,
     words: _Words,
     signs: dict[str, str],
     comma: str = ", ",
@@ -28,9 +26,11 @@ def moments(
     between the date and the time; `cue`: a pattern for the text before it, if any.
     """
 
+    day_of = dated(date)
+
     def said(match: re.Match[str]) -> str | None:
-        day, month, hour = (int(match[name]) for name in ("day", "month", "hour"))
-        if not (1 <= day <= 31 and 1 <= month <= 12 and hour <= 24):
+        day, hour = day_of(match), int(match["hour"])
+        if day is None or hour > 24:
             return None
         second = int(match["second"] or 0) or None
         at = time(hour, int(match["minute"]), second, "")
@@ -39,7 +39,7 @@ def moments(
             part = f" {words(int(match['part']))}" if int(match["part"]) else ""
             zone = f" UTC{signs['+' if match['sign'] == '+' else '-']}"
             zone += words(int(match["ahead"])) + part
-        return date(day, month, int(match["year"]), "") + comma + at + zone
+        return day + comma + at + zone
 
     return rule(
         r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)T(?P<hour>\d\d):(?P<minute>[0-5]\d)"
@@ -78,13 +78,11 @@ def scales(words: _Words, link: str) -> Rule:
     )
 
 
-def short_dates(say: _Date) -> Rule:
+def short_dates(say: Moment) -> Rule:
     """Make a rule for dates whose year has two digits, the day first: 3/5/26."""
 
-    def said(match: re.Match[str]) -> str | None:
-        day, month, year = (int(match[name]) for name in ("day", "month", "year"))
-        if not (1 <= day <= 31 and 1 <= month <= 12):
-            return None
-        return say(day, month, year + (2000 if year < 70 else 1900), "")
+    def said(day: int, month: int, year: int | None, before: str) -> str:
+        assert year is not None, "the pattern has one"
+        return say(day, month, year + (2000 if year < 70 else 1900), before)
 
-    return rule(r"(?P<day>\d{1,2})/(?P<month>\d{1,2})/(?P<year>\d\d)(?![\d/])", said)
+    return rule(r"(?P<day>\d{1,2})/(?P<month>\d{1,2})/(?P<year>\d\d)(?![\d/])", dated(said))

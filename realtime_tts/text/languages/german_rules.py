@@ -107,15 +107,15 @@ def _decade(match: re.Match[str]) -> str:
     return number_or_year(int(match["n"])) + "er" + match["case"]
 
 
-def _compound(match: re.Match[str]) -> str:
-    number = cardinal(int(match["n"]))
-    tail = match["tail"].lower().replace("%ig", "prozentig").replace("x", "mal")
-    return ("ein" if number == "eins" else number) + tail
-
-
 def _stemmed(number: str) -> str:
     """Return a number as it begins a compound: ein-, zwei-."""
-    return cardinal(int(number)).removesuffix("s") if number == "1" else cardinal(int(number))
+    words = cardinal(int(number))
+    return "ein" if words == "eins" else words
+
+
+def _compound(match: re.Match[str]) -> str:
+    tail = match["tail"].lower().replace("%ig", "prozentig").replace("x", "mal")
+    return _stemmed(match["n"]) + tail
 
 
 def _half(case: str, units: Mapping[str, Noun]) -> Words:
@@ -129,9 +129,8 @@ def _half(case: str, units: Mapping[str, Noun]) -> Words:
 
 def _and_a_half(units: Mapping[str, Noun]) -> Words:
     def said(match: re.Match[str]) -> str:
-        number = cardinal(int(match["n"]))
         unit = f" {units[match['unit']].many}" if match["unit"] else ""
-        return f"{'ein' if number == 'eins' else number}einhalb{unit}"
+        return f"{_stemmed(match['n'])}einhalb{unit}"
 
     return said
 

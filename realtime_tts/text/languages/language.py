@@ -26,6 +26,9 @@ class Currency:
     minor: Noun | None = None
 
 
+Moment = Callable[[int, int, int | None, str], str]
+"""Says a day, a month and perhaps a year, or an hour, a minute and perhaps a second, behind a text
+that stands before them."""
 YEARS = range(1100, 2100)
 """Numbers of four digits that are read as years where nothing says otherwise."""
 
@@ -83,8 +86,8 @@ class Language:
     count: Callable[[int, str], str]
     ordinal: Callable[[int, str], str]
     year: Callable[[int], str]
-    time: Callable[[int, int, int | None, str], str]
-    date: Callable[[int, int, int | None, str], str]
+    time: Moment
+    date: Moment
     decimal_mark: str
     group_marks: str
     """The characters that may stand between groups of three digits."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 
 from realtime_tts.text.languages.amounts import NOTHING, Reading
-from realtime_tts.text.languages.language import Language, Rule
+from realtime_tts.text.languages.language import Language, Moment, Rule
 from realtime_tts.text.languages.patterns import CLOSERS, MAX_WORD
 
 _SPACES = " \u00a0\u202f"
@@ -23,8 +23,6 @@ OF_WORDS = r"(?! ?[\d+=*^−²³-]| ?/(?![^\W\d_]{3})|\w)"
 """What follows an x that is no part of a formula; a slash comes before a word: 3x/jour."""
 ROMAN = "(?P<roman>(?=[IVX])X{0,3}(?:IX|IV|V?I{0,3}))"
 """A Roman numeral below 40, in patterns."""
-_Date = Callable[[int, int, int | None, str], str]
-"""Says a day, a month and perhaps a year, behind a text that stands before them."""
 _VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 
 
@@ -280,7 +278,7 @@ def times(words: Callable[[int], str], comma: str, link: str) -> Rule:
     )
 
 
-def dated(say: _Date) -> Callable[[re.Match[str]], str | None]:
+def dated(say: Moment) -> Callable[[re.Match[str]], str | None]:
     """Return a function that says the day, the month and, where a match has one, the year; None
     for numbers that are no date."""
 
@@ -294,7 +292,7 @@ def dated(say: _Date) -> Callable[[re.Match[str]], str | None]:
     return said
 
 
-def dates(say: _Date, marks: str) -> Rule:
+def dates(say: Moment, marks: str) -> Rule:
     """Make a rule for dates with other marks between their numbers, the day first: 5.3.2024."""
     pattern = rf"(?P<day>\d{{1,2}})(?P<mark>[{marks}])(?P<month>\d{{1,2}})(?P=mark)"
     return rule(rf"{pattern}(?P<year>\d{{4}})(?![\w./-]\w)", dated(say))

@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import itertools
 from collections.abc import AsyncIterator
-from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -184,6 +183,6 @@ class _Listening:
             turn_id=self._speech.name,
             reason=reason,
             text_chars=self._seen.text_chars,
-            **asdict(utterances.stats()),
+            **utterances.stats()._asdict(),
         )
         self._over.set()

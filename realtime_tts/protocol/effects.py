@@ -7,6 +7,7 @@ Every effect names its turn by id. Each `OpenTurn` is answered by exactly one of
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from realtime_tts.errors import RealtimeTTSError
 from realtime_tts.protocol.messages import ServerMessage
@@ -126,8 +127,7 @@ Effect = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TurnStats:
+class TurnStats(NamedTuple):
     """The numbers of a turn, for `turn.done`. `ttfa_ms` None: no audio was sent."""
 
     samples: int = 0

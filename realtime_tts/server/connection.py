@@ -241,7 +241,7 @@ class Connection(ServedSocket):
             self.account,
             resumption=resumption,
             reports=False,
-            contained=self.contained,
+            contained=self.contained(),
             listener_free_at=self._past[-1].heard_at() if self._past else None,
             feed_pace=self._feed_pace,
             trace=self._traces.maker(effect.turn_id, effect.begun, effect.settings),

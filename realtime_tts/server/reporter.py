@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from realtime_tts.logs import event
@@ -24,6 +22,7 @@ from realtime_tts.protocol.messages import (
     ServerMessage,
     TurnDone,
 )
+from realtime_tts.server.contained import Contained
 from realtime_tts.tracing.turn import TurnTrace
 
 if TYPE_CHECKING:
@@ -129,7 +128,7 @@ class SessionReporter:
         if failure is not None:
             self.failed(failure, turn_id, trace=trace)
             reason = "error"
-        done = TurnDone(turn_id=turn_id, reason=reason, text_chars=text_chars, **asdict(stats))
+        done = TurnDone(turn_id=turn_id, reason=reason, text_chars=text_chars, **stats._asdict())
         self._turn_done(done, before or TurnStats(), trace)
 
     def bug(self) -> None:
@@ -137,14 +136,14 @@ class SessionReporter:
         fields = {"session": self.session_id, **self._ids(None)}
         log.exception("session.bug", extra={"fields": fields})
 
-    @contextmanager
-    def contained(self, fail: Callable[[TurnFailure], None]) -> Iterator[None]:
-        """Contain an exception within the block: it ends one speech, by `fail`, and no other."""
-        try:
-            yield
-        except Exception:
+    def contained(self, fail: Callable[[TurnFailure], None]) -> Contained:
+        """Return a block whose errors end one speech, by `fail`, and no other."""
+
+        def caught(error: Exception) -> None:
             self.bug()
             fail(TurnFailure("internal", "a fault of the server", retryable=True))
+
+        return Contained(caught)
 
     def closed(self, code: int | None, reason: str | None) -> None:
         """Log that the socket is gone."""
@@ -176,8 +175,9 @@ class SessionReporter:
         self._turns += 1
         metrics.turns.labels(done.reason).inc(1, exemplar)
         underruns = done.underruns - before.underruns
-        metrics.underruns.inc(underruns, exemplar if underruns else None)
-        metrics.turns_with_gaps.inc(int(underruns > 0), exemplar if underruns else None)
+        if underruns:
+            metrics.underruns.inc(underruns, exemplar)
+            metrics.turns_with_gaps.inc(1, exemplar)
         metrics.held_inside_word.inc(done.held_inside_word - before.held_inside_word)
         metrics.moves.inc(done.moves - before.moves)
         metrics.audio_seconds.inc((done.samples - before.samples) / SAMPLE_RATE)
@@ -188,7 +188,8 @@ class SessionReporter:
             metrics.interrupts.inc()
         if (good := self._meets_objective(done, underruns)) is not None:
             metrics.slo_turns.inc(1, exemplar)
-            metrics.slo_good_turns.inc(int(good), exemplar if good else None)
+            if good:
+                metrics.slo_good_turns.inc(1, exemplar)
 
     def _meets_objective(self, done: TurnDone, underruns: int) -> bool | None:
         """Return whether the first sound came soon and none was late. None if the turn says nothing

@@ -6,7 +6,6 @@ client, which got it beside the sound (`TurnProgress`), and is checked before th
 
 from __future__ import annotations
 
-from dataclasses import replace
 from hashlib import sha256
 from typing import Annotated
 
@@ -206,7 +205,7 @@ class Resumption:
     def stats(self) -> TurnStats:
         """The numbers of the turn so far."""
         before = TurnStats() if self.position is None else self.position.stats
-        return replace(before, samples=self.samples)
+        return before._replace(samples=self.samples)
 
     def seeded(self, spec: UtteranceSpec) -> UtteranceSpec:
         """Return the spec with the turn's seed."""

@@ -11,8 +11,7 @@ import abc
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import cast
 
@@ -24,6 +23,7 @@ from realtime_tts.access.account import Account
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.server.auth import account_of, echoed_subprotocol
+from realtime_tts.server.contained import Contained
 from realtime_tts.server.front import Front
 from realtime_tts.server.guarded import ABORT_EXTENSION, UNREAD_EXTENSION
 from realtime_tts.server.refusals import SLOW_READER
@@ -158,17 +158,16 @@ class ServedSocket(Registered, abc.ABC):
                 await self.writer.run()
                 over = True
 
-    @contextmanager
-    def contained(self) -> Iterator[None]:
-        """Contain errors within the block: they end only this socket. Every call goes through
-        it."""
-        try:
-            yield
-        except WriterFull:
+    def contained(self) -> Contained:
+        """Return a block whose errors end only this socket. Every call goes through one."""
+        return Contained(self._caught)
+
+    def _caught(self, error: Exception) -> None:
+        if isinstance(error, WriterFull):
             self.lost(SLOW_READER)
-        except Exception:
-            self.reporter.bug()
-            self.faulted()
+            return
+        self.reporter.bug()
+        self.faulted()
 
 
 def address_of(scope: Scope) -> str:

@@ -52,7 +52,7 @@ class Speech:
         max_waiting_bytes: int,
         ledger: Ledger,
         *,
-        contained: Callable[[], AbstractContextManager[None]] | None = None,
+        contained: AbstractContextManager[None] | None = None,
         hold_seconds: float = inf,
         listener_free_at: float | None = None,
         feed_pace: FeedPace | None = None,
@@ -64,7 +64,7 @@ class Speech:
         self.ended = False  # whether no more text comes
         self._engine, self._ledger = engine, ledger
         self._max_waiting_bytes = max_waiting_bytes
-        self._contained = contained or partial(ledger.reporter.contained, self.fail)
+        self._contained = contained or ledger.reporter.contained(self.fail)
         self._hold_seconds, self._feed_pace = hold_seconds, feed_pace or FeedPace()
         self._starts, self._trace, self._closed = starts, trace, False
         self.segments: deque[Segment] = deque()  # not done; the first is on the air
@@ -210,7 +210,7 @@ class Speech:
     def _on_time(self) -> None:
         now = time.monotonic()
         held, pause = self._due()
-        with self._contained():
+        with self._contained:
             if held <= now:
                 self.utterances.poll(now)
             if pause <= now:
@@ -225,7 +225,7 @@ class Speech:
 
     def _on_event(self, event: Event) -> None:
         assert event.id == self.utterances.utterance_id, "events end with their utterance"
-        with self._contained():
+        with self._contained:
             now = time.monotonic()
             if self.segments[0].trace is not None:
                 self.segments[0].trace.took(event, now)
@@ -339,7 +339,7 @@ class Speech:
         self.open = None
         self.on_change()
         # Break the cycles through this object, so that no garbage collection is needed.
-        self.on_change, self._contained = self._changed.set, nullcontext
+        self.on_change, self._contained = self._changed.set, nullcontext()
         for part in (self._alarm, self._input, self.utterances):
             part.release()
 

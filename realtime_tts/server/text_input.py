@@ -33,7 +33,7 @@ class TextInput:
     the text cannot be spoken: text waits until the lexicons of its speech are loaded.
 
     If a text comes together with its end, the engine gets all of it with the last slice; other text
-    is passed on as it comes. Time slices run within `contained()`, one turn for each `client`.
+    is passed on as it comes. Time slices run within `contained`, one turn for each `client`.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class TextInput:
         engine: EngineHost,
         settings: SessionSettings,
         client: str,
-        contained: Callable[[], AbstractContextManager[None]],
+        contained: AbstractContextManager[None],
         end_text: Callable[[], None],
         fail: Callable[[TurnFailure], None],
     ) -> None:
@@ -95,7 +95,7 @@ class TextInput:
 
     def release(self) -> None:
         """Process nothing any more, and forget the owner."""
-        self._contained, self._end_text, self._fail = nullcontext, _nothing, _nothing
+        self._contained, self._end_text, self._fail = nullcontext(), _nothing, _nothing
 
     def _add(self, item: str | _Mark) -> None:
         self._waiting.append(item)
@@ -116,7 +116,7 @@ class TextInput:
             return
         failed = next((each.failure for each in self._lexicons if each.failure), None)
         if failed is not None:
-            with self._contained():
+            with self._contained:
                 self._fail(TurnFailure(failed.code, str(failed)))
             return
         self._going = True
@@ -125,7 +125,7 @@ class TextInput:
     def _step(self) -> bool:
         if self._waiting:
             try:
-                with self._contained():
+                with self._contained:
                     self._take(self._next())
             except BaseException:
                 self._going = False

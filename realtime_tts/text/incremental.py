@@ -90,10 +90,7 @@ class IncrementalTokenizer:
 
     def _close(self, pretokens: list[str]) -> list[int]:
         ids: list[int] = []
-        for pretoken in pretokens:
-            if self._taken:
-                ids += self._open.close(to_alphabet(pretoken[self._taken :]))
-                self._taken = 0
-            else:
-                ids += self._vocabulary.encode_whole(pretoken)
-        return ids
+        if self._taken and pretokens:
+            ids = self._open.close(to_alphabet(pretokens[0][self._taken :]))
+            pretokens, self._taken = pretokens[1:], 0
+        return ids + self._vocabulary.encode_whole(pretokens)

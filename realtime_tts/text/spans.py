@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """A piece of text, which stands for source[start:end].
 
     If both have the same length the characters correspond one to one, otherwise the piece is

@@ -36,8 +36,9 @@ of the possible p; that ancestor becomes the new root and the bytes before it ar
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import chain
 
 from tokenizers import models
 
@@ -48,6 +49,7 @@ character; a boundary kept in doubt only means that ids are released a little la
 
 _REMEMBERED = 24
 """The most characters of a pre-token whose ids are cached: words recur, long runs do not."""
+_MOST_WORDS = 1 << 14
 
 
 def byte_alphabet() -> list[str]:
@@ -69,6 +71,25 @@ _TO_ALPHABET = {byte: char for byte, char in enumerate(ALPHABET) if ord(char) !=
 def to_alphabet(text: str) -> str:
     """Return the UTF-8 bytes of `text`, one character of the byte alphabet each."""
     return text.encode().decode("latin-1").translate(_TO_ALPHABET)
+
+
+class _Words(dict[str, list[int]]):
+    """Caches the ids of recent words. A known one is looked up without a call in Python."""
+
+    def __init__(self, model: models.BPE) -> None:
+        self._model = model
+
+    def __missing__(self, text: str) -> list[int]:
+        ids = _ids(self._model, to_alphabet(text))
+        if len(text) <= _REMEMBERED:
+            if len(self) >= _MOST_WORDS:
+                self.clear()
+            self[text] = ids
+        return ids
+
+
+def _ids(model: models.BPE, text: str) -> list[int]:
+    return [token.id for token in model.tokenize(text)]
 
 
 class ByteVocabulary:
@@ -93,18 +114,15 @@ class ByteVocabulary:
         }
         """By first character, the range (low, high) of tokens[low:high] that start with it."""
         self.is_pair = lru_cache(maxsize=1 << 15)(self._is_pair)
-        self._word = lru_cache(maxsize=1 << 14)(self._encode_text)
+        self._words = _Words(model)
 
-    def encode_whole(self, text: str) -> Sequence[int]:
-        """Return the ids of a pre-token of plain text; those of words are cached."""
-        return self._word(text) if len(text) <= _REMEMBERED else self._encode_text(text)
-
-    def _encode_text(self, text: str) -> tuple[int, ...]:
-        return tuple(self.encode(to_alphabet(text)))
+    def encode_whole(self, pretokens: Iterable[str]) -> list[int]:
+        """Return the ids of pre-tokens of plain text; those of words are cached."""
+        return list(chain.from_iterable(map(self._words.__getitem__, pretokens)))
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of one pre-token, or of the rest of one after a certain boundary."""
-        return [token.id for token in self._model.tokenize(text)] if text else []
+        return _ids(self._model, text) if text else []
 
     def split(self, text: str) -> list[str]:
         """Return the tokens of one pre-token."""

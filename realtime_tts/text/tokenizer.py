@@ -74,7 +74,7 @@ class Qwen2Tokenizer:
 
     def sizes(self, ids: Iterable[int]) -> list[int]:
         """Return the bytes of the text of each of these ids, which `encode` returned."""
-        return [self._sizes[index] for index in ids]
+        return list(map(self._sizes.__getitem__, ids))
 
 
 def _read(path: Path) -> str:

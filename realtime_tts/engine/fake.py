@@ -77,10 +77,7 @@ class FakeEngine(Engine):
         self.config = config or FakeEngineConfig()
         self._registered = registered
         self._rows: dict[str, _Row] = {}
-
-    @property
-    def info(self) -> EngineInfo:
-        return EngineInfo(
+        self._info = EngineInfo(
             model="fake",
             variant="fake",
             voices=tuple(VOICES),
@@ -93,6 +90,10 @@ class FakeEngine(Engine):
             instructions=True,
             safe_tokens=self.config.safe_tokens,
         )
+
+    @property
+    def info(self) -> EngineInfo:
+        return self._info
 
     @property
     def open_utterances(self) -> int:

@@ -90,8 +90,7 @@ class Guards:
         self._frames = 0
         self.silent_samples = 0
         """Number of inaudible samples in a row, up to the last sample."""
-        self._progress = Progress()
-        self._again = Progress()  # in text that was spoken before
+        self._progress = self._again = Progress()  # the latter in text that was spoken before
         self._behind = self._steps = 0  # frames in a row that speak such text, and their steps
         self.text_tokens = 0
         self.text_finished = False

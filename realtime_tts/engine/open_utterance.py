@@ -119,7 +119,7 @@ class OpenUtterance:
         engine had it before."""
         self._layout = event.layout
         moved, self._openings_reported = self._openings > self._openings_reported, self._openings
-        return replace(event, moved=moved)
+        return replace(event, moved=True) if moved else event
 
     def note_wait(self, event: Waits) -> None:
         """Record that the text that has reached the engine is used up; more may be on its way."""

@@ -14,8 +14,9 @@ Token ids of text come from outside; so does the tokenizer, as a function.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -34,8 +35,7 @@ _PREFIXES, _REFERENCES = 64, 16
 """How many prefixes and references are cached: some kilobytes and some megabytes each."""
 
 
-@dataclass(frozen=True, slots=True)
-class PromptSpec:
+class PromptSpec(NamedTuple):
     """The content of an utterance's prompt besides its text; names are case-insensitive.
 
     `speaker` None: no named speaker. `language` None or "auto": the model decides.
@@ -210,7 +210,7 @@ class PromptBuilder:
         """Return everything before the text [L, H], which is equal for all utterances of a `spec`
         and is cached. Callers must not write to it."""
         names = [name and name.lower() for name in (spec.speaker, spec.language)]
-        return self._prefix(replace(spec, speaker=names[0], language=names[1]))
+        return self._prefix(spec._replace(speaker=names[0], language=names[1]))
 
     def _make_prefix(self, spec: PromptSpec) -> Tensor:
         opening = self.text(self.instruction_ids(spec) + self._template)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
+from typing import NamedTuple
 
 from tts_scheduler.plan import Layout, prompt_positions
 from tts_scheduler.playback import Playback
@@ -35,8 +36,7 @@ MOVES: dict[Phase, frozenset[Phase]] = {
 """Which phases may follow each phase."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stats:
+class Stats(NamedTuple):
     """A snapshot of one utterance. Durations in seconds.
 
     `held_seconds`: time it could not go on for lack of text. `underruns` and `late_seconds` are

@@ -256,20 +256,25 @@ def check_spec(
     `registered` returns whether there is a registered voice of that name. The engine, which knows
     more, checks again when the turn opens.
     """
-    voice = spec.voice
-    there = voice is not None and (spec.begun or registered(voice.lower()))
-    if voice and voice.lower() not in info.voices and not (info.clones and there):
-        if there:
-            raise RequestError(
-                f"{voice!r} is a registered voice, which a Base checkpoint speaks with; "
-                f"{info.model} is a {info.variant} checkpoint and has voices of its own only"
-            )
-        if not info.voices:
-            raise RequestError(f"unknown voice {voice!r}: GET /v1/voices lists those there are")
-        known = ", ".join(info.voices)
-        raise RequestError(f"unknown voice {voice!r}; this checkpoint has: {known}")
+    if spec.voice and spec.voice.lower() not in info.voices:
+        _check_registered(info, spec.voice, spec.begun or registered(spec.voice.lower()))
     language = (spec.language or "auto").lower()
     if language not in info.languages:
         known = ", ".join(info.languages)
         message = f"unknown language {spec.language!r}; this checkpoint has: {known}"
         raise RequestError(message, "language")
+
+
+def _check_registered(info: EngineInfo, voice: str, there: bool) -> None:
+    """Raise RequestError unless the checkpoint can speak a registered voice that is `there`."""
+    if there and info.clones:
+        return
+    if there:
+        raise RequestError(
+            f"{voice!r} is a registered voice, which a Base checkpoint speaks with; "
+            f"{info.model} is a {info.variant} checkpoint and has voices of its own only"
+        )
+    if not info.voices:
+        raise RequestError(f"unknown voice {voice!r}: GET /v1/voices lists those there are")
+    known = ", ".join(info.voices)
+    raise RequestError(f"unknown voice {voice!r}; this checkpoint has: {known}")

@@ -67,13 +67,15 @@ def registered_voice(settings: SessionSettings, engine: EngineHost) -> VoiceReco
     return engine.registered(settings.voice.lower()) if settings.voice else None
 
 
-def voice_of(settings: SessionSettings, engine: EngineHost) -> Hashable:
+def voice_of(settings: SessionSettings, registered: VoiceRecord | None) -> Hashable:
     """Return what determines pace and loudness: turns with equal values speak alike. A voice that
     was deleted and made again under its name is another one."""
-    voice = registered_voice(settings, engine) or (settings.voice or "").lower()
+    voice = registered or (settings.voice or "").lower()
     return settings.model, voice, settings.language, settings.instructions
 
 
 def chain_for(settings: SessionSettings, engine: EngineHost) -> Chain:
     """Return the audio stages of one stream."""
-    return engine.stages.chain(voice_of(settings, engine), loudness=settings.loudness == "on")
+    loud = settings.loudness == "on"
+    voice = voice_of(settings, registered_voice(settings, engine)) if loud else None
+    return engine.stages.chain(voice, loudness=loud)

@@ -18,19 +18,22 @@ from realtime_tts.server.made import Volume
 from realtime_tts.server.paced_text import PacedText
 from realtime_tts.server.replay import Replay
 from realtime_tts.server.resumption import Resumption
-from realtime_tts.server.session_settings import number_language, registered_voice
+from realtime_tts.server.session_settings import number_language
 from realtime_tts.text.lexicon import lexicon_for
 from realtime_tts.text.pipeline import TextPipeline, TextSegment
+from realtime_tts.voices.file import VoiceRecord
 from tts_scheduler import FeedPace, Pacing
 
 
 class SpeechText:
-    """The text of a segment. `part`: the utterance on the air, segment `at` of the pipeline."""
+    """The text of a segment. `registered`: the voice, if it is one. `part`: the utterance on the
+    air, segment `at` of the pipeline."""
 
     def __init__(
         self,
         settings: SessionSettings,
         engine: EngineHost,
+        registered: VoiceRecord | None,
         feed_pace: FeedPace,
         resumption: Resumption | None,
         account: Account,
@@ -48,8 +51,7 @@ class SpeechText:
             able=self._director.able,
             language_of=self._director.language_of,
         )
-        voice = registered_voice(settings, engine)
-        closed = voice is not None and voice.in_context  # waits for its text
+        closed = registered is not None and registered.in_context  # waits for its text
         self.paced = PacedText(
             self.pipeline,
             tokenizer,

@@ -39,7 +39,7 @@ from realtime_tts.server.listener import LeadCap, Listener
 from realtime_tts.server.made import FirstSound, Made, Mark
 from realtime_tts.server.progress import progress_of
 from realtime_tts.server.resumption import Resumption
-from realtime_tts.server.session_settings import utterance_spec, voice_of
+from realtime_tts.server.session_settings import registered_voice, utterance_spec, voice_of
 from realtime_tts.server.speech_text import SpeechText
 from realtime_tts.text.pipeline import TextSegment
 from tts_scheduler import FeedPace
@@ -76,14 +76,14 @@ class Utterances:
         self.opened_at: float | None = None  # when the engine first had some
         self._first_text_at: float | None = None
         self._settings, self._engine, self._on_event = settings, engine, on_event
-        self._spec, self._voice = utterance_spec(settings), voice_of(settings, engine)
+        registered = registered_voice(settings, engine)
+        self._spec, self._voice = utterance_spec(settings), voice_of(settings, registered)
         self._held_seconds = self._held_before = self._starved_since = 0.0
         self._pause = 0.0  # seconds of silence before the next sound
         self._waits_since: float | None = None  # since when the next utterance has waited for text
-        self._first = FirstSound()
         self._opened = self._finished = False  # whether the engine has it; and the end of its text
-        self._lead_cap = LeadCap(settings.lead_ms / 1000, saved=saved)
-        self._text = SpeechText(settings, engine, feed_pace, resumption, account)
+        self._first, self._lead_cap = FirstSound(), LeadCap(settings.lead_ms / 1000, saved=saved)
+        self._text = SpeechText(settings, engine, registered, feed_pace, resumption, account)
         text, pace = self._text.pipeline, engine.paces.of(self._voice)
         self.listener = Listener(text, settings.language, pace, listener_free_at)
         self._resumption, self._before = resumption, TurnStats()

@@ -41,8 +41,8 @@ TEXT = (
     "I have moved the meeting to Thursday and told everyone. Anna cannot come, so I asked her to "
     "send her notes the day before."
 )
-PER_START, PER_FIRST_SOUND, PER_TOKEN, PER_REFUSED = 870, 420, 620, 560
-"""With Python 3.11 there are 850, 404, 585 and 539, of which the event loop's own rounds are some
+PER_START, PER_FIRST_SOUND, PER_TOKEN, PER_REFUSED = 815, 402, 605, 540
+"""With Python 3.11 there are 796, 392, 583 and 524, of which the event loop's own rounds are some
 140. A refusal by the engine takes 1,375."""
 
 
@@ -179,6 +179,17 @@ async def test_a_text_that_comes_whole_is_with_the_engine_after_few_calls(
     counted = await calls(lambda: said_whole(peer))
     assert [type(command) for command in link.commands] == [Open, Append, Finish]
     assert counted <= PER_START, counted
+
+
+async def test_a_turn_looks_for_its_registered_voice_once(peer: Peer) -> None:
+    asked: list[str] = []
+
+    def find(voice: str) -> None:
+        asked.append(voice)  # a look-up asks the file system, perhaps over a network
+
+    peer.front.engine.registered = find
+    await said_whole(peer)
+    assert asked == ["tenor"]
 
 
 async def test_the_first_sound_is_with_the_socket_after_few_calls(peer: Peer, link: Link) -> None:

@@ -29,3 +29,12 @@ def test_another_checkpoint_says_which_one_could() -> None:
         check_spec(CUSTOM, UtteranceSpec(voice="anna"), registered)
     with pytest.raises(RequestError, match="alto"):
         check_spec(CUSTOM, UtteranceSpec(voice="ben"), registered)
+
+
+def test_a_speaker_of_the_checkpoint_is_not_looked_for_among_registered_voices() -> None:
+    """A look-up asks the file system, before each turn."""
+
+    def look_up(name: str) -> bool:
+        raise AssertionError(f"{name} is a speaker")
+
+    check_spec(CUSTOM, UtteranceSpec(voice="Alto"), look_up)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from realtime_tts.text import stable_bpe
 from realtime_tts.text.stable_bpe import ALPHABET, OpenPreToken, to_alphabet
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
@@ -139,3 +140,16 @@ def test_a_long_run_at_once_releases_what_single_characters_release(
 def test_a_long_run_at_once_costs_no_more_than_its_end(tokenizer: Qwen2Tokenizer) -> None:
     text = "我是一个特别善于观察别人情绪的人" * 500
     assert steps_for(tokenizer, text, size=len(text)) < 20 * 2 * tokenizer.vocabulary.longest
+
+
+def test_the_cache_of_words_stays_small_and_takes_no_long_runs(
+    trained: Train, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stable_bpe, "_MOST_WORDS", 3)
+    vocabulary = trained(random.Random(0), "qQ", 8, 5).vocabulary
+    words = ["q" * length for length in range(1, 40)]
+    alone = [vocabulary.encode(to_alphabet(word)) for word in words]
+    for _ in range(2):
+        assert vocabulary.encode_whole(words) == list(itertools.chain.from_iterable(alone))
+        kept = vars(vocabulary)["_words"]
+        assert len(kept) <= 3 and max(map(len, kept)) <= 24

@@ -54,6 +54,8 @@ The joiners U+200C and U+200D are not in it: some scripts need them.
 ZERO_WIDTH_JOINER = "\u200d"
 
 SENTENCE_ENDS = frozenset(".!?…。！？।؟\n")
+OPENERS, CLOSERS = "([{“‘«「『（［｛〈《【〔｢", ")]}”’»」』）］｝〉》】〕｣"
+"""Brackets and quotation marks; those that look alike on both sides are not in it."""
 PAUSES = frozenset(",;:、，；：،—–")
 """Marks behind which a speaker pauses for a moment."""
 
@@ -68,6 +70,12 @@ NO_SPACES = character_class(
     (0x20000, 0x3FFFF),  # ideographs of the other planes
 )
 """Scripts without spaces between words, and their punctuation: the inside of a character class."""
+
+JOINED = (
+    "ーぁぃぅぇぉっゃゅょゎんァィゥェォッャュョヮンヵヶ々ゝゞヽヾ゛゜ｰｧｨｩｪｫｯｬｭｮﾝﾞﾟ"  # kana
+    "\u0e33\u0eb3"  # Thai and Lao am
+)
+"""Letters of such scripts that are one syllable with the letter before them."""
 
 _NO_SPACES = re.compile(f"[{NO_SPACES}]")
 EMOJI_PATTERN = re.compile(f"[{EMOJI}]")

@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 from realtime_tts.recent import Recent
 from realtime_tts.text.characters import (
+    JOINED,
     PAUSES,
     SENTENCE_ENDS,
     ZERO_WIDTH_JOINER,
@@ -54,7 +55,6 @@ _DIGIT_SECONDS = 0.28  # a word
 _SPACE_SECONDS = 0.05
 _SENTENCE_END_SECONDS = 0.35
 _PAUSE_SECONDS = 0.15
-_LETTERS_THAT_COMBINE = frozenset("\u0e33\u0eb3\uff9e\uff9f")  # Thai and Lao am; (han)dakuten
 
 
 class SpokenSplit(NamedTuple):
@@ -221,7 +221,7 @@ def may_end_word(text: str, index: int) -> bool:
         return True
     before, after = text[index - 1], text[index]
     category = unicodedata.category(after)
-    if category.startswith("M") or after in _LETTERS_THAT_COMBINE:
+    if category.startswith("M") or after in JOINED:
         return False
     if ZERO_WIDTH_JOINER in (before, after):
         return False

@@ -7,15 +7,35 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from enum import IntEnum
 
-from realtime_tts.text.characters import NO_SPACES, PAUSES, SENTENCE_ENDS, writes_without_spaces
+from realtime_tts.text.characters import (
+    CLOSERS,
+    JOINED,
+    NO_SPACES,
+    OPENERS,
+    PAUSES,
+    SENTENCE_ENDS,
+    writes_without_spaces,
+)
 from realtime_tts.text.directions import Seam
+from realtime_tts.text.full_stops import ends_no_sentence
 from realtime_tts.text.spans import Piece
 
 _BREAK = "\x1e"  # stands for a seam: a white space that filtered text never has
 _MARKS = "".join(SENTENCE_ENDS | PAUSES)
-_ENDS = re.compile(rf"\S\s|{_BREAK}|[{NO_SPACES}](?=\w)|[{_MARKS}](?=[{NO_SPACES}])")
-_CLOSERS = "\"'”’»)]}*_」』）"
-_INITIAL = re.compile(r"(?:^|[\s.(])\w\.$")
+_AFTER_MARK = re.escape(CLOSERS)
+_DIGIT = "０-９"
+_ENDS = re.compile(
+    rf"\S\s|{_BREAK}"
+    rf"|(?:[{_MARKS}](?!(?<=[{_DIGIT}].)[{_DIGIT}])|(?<=[{_MARKS}])[{_AFTER_MARK}])"
+    rf"[{_MARKS}{_AFTER_MARK}]*+(?=[{NO_SPACES}])"
+    rf"|(?![{_DIGIT}{_MARKS}{re.escape(OPENERS)}])[{NO_SPACES}](?=\w)(?![{JOINED}])"
+)
+"""Where text may be cut: not between a mark and what closes the quotation, nor in １，０００."""
+_CLOSERS = f"{CLOSERS}\"'*_"
+_SPEECH_CLOSERS = "」』”’》｣"
+_AFTER_SPEECH = re.compile(rf"[\"'{_AFTER_MARK}] \Z")
+_DASH = re.compile(r"[—–-] ?(?P<letter>.)")
+_INITIAL = re.compile(r"(?:^|[\s.(])[^\W\d_]\.$|(?:^|\n)\d\.$")
 
 
 class End(IntEnum):
@@ -40,6 +60,17 @@ def end_of(text: str) -> End | None:
     if said[-1] in PAUSES:
         return End.CLAUSE
     return End.WORD if len(bare) < len(text) or writes_without_spaces(bare[-1]) else None
+
+
+def _end_between(before: str, following: str) -> End:
+    """Return what ends where the mark of a sentence stands between these texts."""
+    if before.endswith(". ") and ends_no_sentence(before, following):
+        return End.WORD
+    dash = _DASH.match(following)
+    goes_on = dash["letter"] if dash else following[:1] if _AFTER_SPEECH.search(before) else ""
+    if goes_on.islower() or (following and before[-1] in _SPEECH_CLOSERS):
+        return End.CLAUSE  # "No!" he said. – No! – he said. 「はい。」と言った
+    return End.SENTENCE
 
 
 class UnspokenText:
@@ -91,10 +122,10 @@ class UnspokenText:
             at = self._looked_at = taken + match.end()
             while self._numbers and self._numbers[0][1] <= at:
                 self._numbers.popleft()
-            end = end_of(text[max(0, match.end() - 16) : match.end()])
-            following = text[match.end() : match.end() + 1]
-            if end is End.SENTENCE and match.group() == ". " and following.islower():
-                end = End.WORD  # an abbreviation: 5 min. later
+            before = text[max(0, match.end() - 16) : match.end()]
+            end = end_of(before)
+            if end is End.SENTENCE:
+                end = _end_between(before, text[match.end() : match.end() + 3])
             if end is not None and not (self._numbers and self._numbers[0][0] < at):
                 self._found.append((at, end))
         # The last character may yet be part of an end.

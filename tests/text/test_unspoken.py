@@ -53,6 +53,52 @@ def test_a_full_stop_before_a_small_letter_ends_no_sentence() -> None:
     assert unspoken.first(End.WORD) == len("Noch ")
 
 
+def pieces(unspoken: UnspokenText, end: End) -> list[str]:
+    """The text in pieces, each up to the first such end."""
+    found = []
+    while unspoken.text:
+        count = unspoken.first(end) or len(unspoken.text)
+        found.append(unspoken.text[:count])
+        unspoken.take(count)
+    return found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Dr. Smith met Mrs. Jones on Oct. 5, see fig. 2. |Then he left.",
+        "Il sig. Rossi e l'avv. Bianchi, pag. 12. |Poi no. |No. |Sì.",
+        "A Dra. Ana e o Sr. Silva moram na Av. Paulista. |Veja a pág. 5. |Fim.",
+        "Он живёт на ул. Ленина, д. 5, кв. 12. |Это стоит 5 руб. |Т. е. много.",
+        "10. Decimo\n|11. Undicesimo\n|È il 12. |Poi basta.",
+        '"Ciao!" disse lui. |"Vieni?" |Poi andò via.',
+        "— Привет! — сказал он. |— Да, — ответила она. |— Нет! |— Да!",
+        "「はい。」と言った。|「いいえ！」「そう？」え？！|そう……|です。",
+        "他说：“好。”然后走了。|再见。",
+    ],
+)
+def test_a_sentence_is_cut_only_where_it_ends(text: str) -> None:
+    sentences = text.split("|")
+    assert pieces(waiting("".join(sentences)), End.SENTENCE) == sentences
+
+
+def test_text_without_spaces_is_cut_between_syllables_that_can_be_said_alone() -> None:
+    unspoken = waiting("「キャー」１，２３４円（３：０５）ﾊﾟｰﾃｨｰ")
+    assert pieces(unspoken, End.WORD) == ["「キャー」", "１，２３４円（３：０５）", "ﾊﾟｰ", "ﾃｨｰ"]
+
+
+@pytest.mark.parametrize(
+    "text", ["「はい。」と言った。え？！「１，０００円」。", "他说：“好。”然后走了。"]
+)
+@pytest.mark.parametrize("end", [End.WORD, End.CLAUSE, End.SENTENCE])
+def test_ends_are_the_same_however_the_text_comes(text: str, end: End) -> None:
+    slow = UnspokenText()
+    for at, char in enumerate(text):
+        slow.add([Piece(char, at, at + 1)])
+        slow.last(End.WORD)
+    assert pieces(slow, end) == pieces(waiting(text), end)
+
+
 def test_what_stands_for_a_number_is_never_parted() -> None:
     unspoken = UnspokenText()
     unspoken.add(

@@ -1,0 +1,45 @@
+"""Full stops that end no sentence, in the languages that Qwen3-TTS speaks.
+
+Needed where numbers and abbreviations stay as they are written: a voice that speaks each sentence
+by itself would stop after `Dr.` and `ул.`. Only abbreviations that are no words of another of the
+languages, and that rarely end a sentence.
+"""
+
+from __future__ import annotations
+
+import re
+
+_BEFORE_NAMES = frozenset(
+    (
+        "Mr Mrs Ms Messrs Dr dr Prof prof St Mt Ft Rev Hon Gen Col Capt Lt Sgt Gov Sen Rep Pres vs "
+        "Hr Fr Frl Dipl Hl hl bzw vgl inkl zzgl evtl Mgr Pr Ste Bd bd cf "
+        "Sr Sra Srta Sres Dra Dras Drs Lic Gral Av av Avda Avd Ctra Sto Sta ej "
+        "Sig Sigg sig sigg Dott dott Avv avv Ing ing Geom geom Spett Gent Egr cfr "
+        "Profa Exmo Exma Ilmo Ilma Trav Pça Pe ул просп пер пл бул наб акад проф тов гр напр"
+    ).split()
+)
+_BEFORE_NUMBERS = frozenset(
+    (
+        "No Nos Nr nr num Num núm Núm nn art Art arts Arts artt cap Cap chap fig Fig figs tab Tab "
+        "vol Vol pag Pag pagg pág Pág págs Págs pp pg Pg Sec Ch Abs Abb Kap co tel Tel tél Tél ext "
+        "Ext int Int ca Ca approx aprox est env стр рис табл гл ст тел Тел корп оф эт кв ок вып "
+        "Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec янв февр апр авг сент окт нояб дек"
+    ).split()
+)
+_LAST = re.compile(r"(?P<line>\A|\n)?(?<![^\W_])(?P<word>[^\W_]+)\. \Z")
+
+
+def ends_no_sentence(before: str, following: str) -> bool:
+    """Return whether the full stop that `before` ends with, and a space, is inside a sentence.
+
+    `following`: what is known of the text behind it.
+    """
+    if following[:1].islower():
+        return True  # 5 min. later
+    match = _LAST.search(before)
+    if match is None:
+        return False
+    word = match["word"]
+    if word.isdecimal():
+        return match["line"] is not None and len(word) < 4  # an item of a list
+    return word in _BEFORE_NAMES or (word in _BEFORE_NUMBERS and following[:1].isdecimal())

@@ -1,4 +1,4 @@
-"""The words of stage directions, in the languages whose numbers we read."""
+"""The words of stage directions, in the languages that Qwen3-TTS speaks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,16 @@ _FOREIGN = set(
     "rit rire rires soupire soupir soupirant riant tousse chuchote chuchotant murmure sourit "
     "souriant ricane sanglote pleure bâille renifle glousse hésite "
     "ríe risas suspira suspirando riendo tose susurra susurrando sonríe sonriendo llora solloza "
-    "bosteza gime carraspea jadea titubea guiña".split()
+    "bosteza gime carraspea jadea titubea guiña "
+    "ridacchia ridacchiando ridendo sospira sospirando tossisce tossendo sussurra sussurrando "
+    "mormora sorride sorridendo sogghigna singhiozza piange piangendo sbadiglia geme annuisce "
+    "sbuffa esita balbetta ansima "
+    "rindo gargalha gargalhando tossindo sorri sorrindo soluça soluçando choraminga bocejando "
+    "boceja acena pigarreia gagueja hesita ofega "
+    "смеётся смеется смеясь хихикает хихикая усмехается усмехаясь улыбается улыбаясь вздыхает "
+    "вздыхая кашляет откашливается шепчет шепча шёпотом плачет плача рыдает всхлипывает "
+    "всхлипывая зевает зевая кивает кивая подмигивает подмигивая хмыкает вздрагивает краснеет "
+    "стонет бормочет".split()
 )
 ALONE = frozenset(
     "laugh laughter chuckle giggle giggles sigh gasp groan grunt cough sob sniff sniffle yawn gulp "
@@ -56,13 +65,15 @@ _MOODS = frozenset(
         "apologetic reassuring confident friendly enthusiastic enthusiastically delighted joyful "
         "proud determined flustered panicked panicking deadpan monotone resigned awe impressed "
         "skeptical tense urgent urgently breathless tearful aufgeregt fröhlich traurig wütend "
-        "leise ernst excité triste joyeux emocionado alegre enojado"
+        "leise ernst excité triste joyeux emocionado alegre enojado entusiasta felice arrabbiato "
+        "allegro animado feliz nervoso sério весело грустно радостно серьёзно взволнованно"
     ).split()
 )
 _EFFECTS = frozenset(
     (
         "music applauding cheering cheers inaudible gunshot explosion footsteps thunder crowd "
-        "laughter starts clears breathes breathing inhale exhale woo gelächter aplausos"
+        "laughter starts clears breathes breathing inhale exhale woo gelächter aplausos ride ri "
+        "musica música музыка"
     ).split()
 )
 BRACKETED = ACTED | ALONE | _MOODS | _EFFECTS
@@ -70,21 +81,24 @@ BRACKETED = ACTED | ALONE | _MOODS | _EFFECTS
 SPOKEN_SO = _MOODS | frozenset(
     "whispers whispering murmurs murmuring mumbles mumbling mutters muttering shouts shouting "
     "yells yelling screams screaming sings singing flüstert flüsternd chuchote chuchotant susurra "
-    "susurrando stammers stammering stutters stuttering".split()
+    "susurrando sussurra sussurrando шепчет шепча шёпотом stammers stammering stutters "
+    "stuttering".split()
 )
 """Words that say how the text behind the cue must be spoken."""
 MANNERS = frozenset(
     "a an the very slightly bit little soft quiet deep long short light small loud nervous gentle "
     "heavy low big brief awkward dramatic then still almost in with kurz leise laut tief sanft "
-    "ligeramente suavemente doucement légèrement profondément".split()
+    "ligeramente suavemente doucement légèrement profondément piano appena тихо громко тяжело "
+    "глубоко слегка нервно мягко".split()
 )
-"""Words that may stand before the first word of a cue; so may any adverb in -ly."""
+"""Words that may stand before the first word of a cue; so may any adverb in -ly and -mente."""
 COMPANIONS = frozenset(
     "a an the and then with in at to of for on under again away up down out off his her its their "
     "your my self himself herself little bit moment while breath voice tone throat head eyes eye "
     "shoulders hands laughter laugh laughing sigh smile tears relief playing stops starts fades "
     "harder louder softer quietly slowly deeply deep long short soft sharply accent drumroll "
-    "se sich leise auf tief doucement profondément suavemente nervously happily".split()
+    "se sich leise auf tief doucement profondément suavemente nervously happily piano baixinho "
+    "alto baixo тихо громко тяжело глубоко слегка нервно мягко".split()
 )
 """Words that may follow the first word of a cue in brackets and parentheses."""
 PHRASES = frozenset(
@@ -100,28 +114,61 @@ PHRASES = frozenset(
         "roll, drumroll please, chef's kiss, long pause, short pause, dramatic pause, starts "
         "laughing, starts crying, strong accent, räuspert sich, seufzt tief, holt tief luft, "
         "atmet tief ein, nickt zustimmend, se racle la gorge, prend une grande inspiration, se "
-        "ríe, se aclara la garganta, respira hondo"
+        "ríe, se aclara la garganta, respira hondo, si schiarisce la voce, schiarisce la voce, fa "
+        "un respiro profondo, respira profondamente, scuote la testa, limpa a garganta, respira "
+        "fundo, suspira fundo, balança a cabeça, dá de ombros, прочищает горло, делает глубокий "
+        "вдох, глубоко вздыхает, качает головой, пожимает плечами"
     ).split(", ")
 )
 """Cues that no rule can tell from text."""
 PHRASE_STARTS = frozenset(phrase.split()[0] for phrase in PHRASES)
-CHINESE = frozenset(
+WHOLE = frozenset(
     "笑 大笑 微笑 轻笑 苦笑 偷笑 坏笑 笑声 叹气 叹了口气 叹息 咳嗽 咳 哭 哭泣 抽泣 停顿 沉默 "
     "掌声 鼓掌 低声 小声 轻声 低语 耳语 吸气 深吸一口气 呼气 清嗓子 清了清嗓子 点头 点点头 摇头 "
-    "摇摇头 眨眼 眨眨眼 耸肩 耸耸肩 打哈欠 哈欠 惊讶 兴奋 开心 生气 难过 害羞 音乐 挠头".split()
+    "摇摇头 眨眼 眨眨眼 耸肩 耸耸肩 打哈欠 哈欠 惊讶 兴奋 开心 生气 难过 害羞 音乐 挠头 "
+    "笑い 爆笑 笑いながら 微笑みながら 微笑んで くすくす笑う くすくす笑いながら 泣きながら ため息 "
+    "ため息をつく ため息をつきながら 深いため息 溜息 溜め息 咳払い 咳払いをする 小声で "
+    "ささやき声で 囁き声で 囁くように うなずく うなずきながら 頷く 頷きながら 首を横に振る "
+    "首をかしげる 深呼吸 深呼吸する 息を吸う 照れながら 照れ笑い 驚いて 嬉しそうに 楽しそうに "
+    "悲しそうに 優しく微笑む にっこり ウインク risos".split()
+) | frozenset(
+    (
+        "웃으며, 웃으면서, 크게 웃으며, 미소 지으며, 미소를 지으며, 미소지으며, 한숨을 쉬며, "
+        "한숨 쉬며, 한숨을 내쉬며, 고개를 끄덕이며, 끄덕이며, 고개를 저으며, 속삭이며, 속삭이듯, "
+        "작은 목소리로, 울먹이며, 흐느끼며, 하품하며, 기침하며, 깊은 한숨을 쉬며, 윙크하며, 놀라며"
+    ).split(", ")
 )
+"""Cues that are one of these as a whole: their words are not parted, or have many forms."""
+ENCLOSED = WHOLE | frozenset(
+    (
+        "拍手, 沈黙, 笑い声, 泣き声, あくび, 泣, 涙, 汗, 웃음, 웃음소리, 큰 웃음, 한숨, 깊은 한숨, "
+        "박수, 박수 소리, 헛기침, 침묵, 잠시 침묵, 잠시 멈춤, 미소, 하품, 속삭임, 환호, 울음, "
+        "ride, ride di gusto, risata, risate, sospiro, applausi, silenzio, ri, ri baixinho, "
+        "ri alto, risada, risadas, gargalhada, gargalhadas, aplausos, silêncio, смех, смешок, "
+        "вздох, пауза, аплодисменты, тишина, всхлип, улыбка"
+    ).split(", ")
+)
+"""More of them that may also be emphasised, and so are cues in brackets and parentheses only."""
 SUBJECTS = frozenset(
     "i you he she it we they who that which and also never always often still just really "
     "er sie es wir ihr wer der die das man und nie immer il elle on ils elles qui et él ella "
-    "ellos ellas que y nunca siempre to not".split()
+    "ellos ellas que y nunca siempre to not io tu lui lei noi voi loro che chi non mai sempre si "
+    "eu você ele ela nós vocês eles elas quem não já я ты он она оно мы вы они кто что не никогда "
+    "всегда a an the un una uno une el la las los le les o os as um uma gli lo il".split()
 )
-"""Words behind which the verb of a sentence comes."""
+"""Words behind which the verb of a sentence comes, or a noun: take a *pause*."""
 
 
 def _starts(entries: frozenset[str]) -> frozenset[str]:
     all_words = entries | ALONE | MANNERS | PHRASE_STARTS
+    return _beginnings(all_words)
+
+
+def _beginnings(all_words: frozenset[str]) -> frozenset[str]:
     return frozenset(word[:n] for word in all_words for n in range(1, len(word) + 1))
 
 
 ACTED_STARTS = _starts(ACTED)
 BRACKETED_STARTS = _starts(BRACKETED)
+WHOLE_STARTS = _beginnings(WHOLE)
+ENCLOSED_STARTS = _beginnings(ENCLOSED)

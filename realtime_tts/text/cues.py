@@ -22,7 +22,10 @@ _CLOSERS = {"[": "]", "(": ")", "（": "）", "【": "】", "*": "*", "_": "_"}
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _FIRST = re.compile(r"\s*([^\W\d_]*(?:['’-][^\W\d_]*)*)\s*")
 _NOT_IN_ONE = re.compile(r"[?:\n\d=<>{}\[\]()（）|/\\@#$%^&+`*_]|[.!…]+[^.!…]")
-_SUBJECT = re.compile(rf"(?:\A|[^\w])(?:{'|'.join(words.SUBJECTS)})\s\Z", re.IGNORECASE)
+_SUBJECT = re.compile(
+    rf"(?:\A|[^\w])(?:{'|'.join(words.SUBJECTS)})\s\Z|(?![\W\d])[\u2e80-\uffff] ?\Z", re.IGNORECASE
+)
+"""A subject; in Chinese, Japanese and Korean, any word: 我很*开心*."""
 
 
 class CueReader:
@@ -118,7 +121,7 @@ def _heads(mark: str) -> frozenset[str]:
 def _is_cue(content: str, mark: str) -> bool:
     if _NOT_IN_ONE.search(content):
         return False
-    if not content.isascii() and content in words.CHINESE:
+    if content.lower() in (words.WHOLE if mark in "*_" else words.ENCLOSED):
         return True
     found = _WORD.findall(content.lower())
     if not found or content[:1].isspace() or len(found) > _MOST_WORDS[mark]:
@@ -137,7 +140,7 @@ def _is_cue(content: str, mark: str) -> bool:
 
 
 def _is_manner(word: str) -> bool:
-    return word in words.MANNERS or (word.endswith("ly") and len(word) > 4)
+    return word in words.MANNERS or (word.endswith(("ly", "mente")) and len(word) > 4)
 
 
 def _is_with(word: str, mark: str) -> bool:
@@ -150,7 +153,7 @@ def _may_be_cue(content: str, mark: str) -> bool:
         return True
     if content[0].isspace() or _NOT_IN_ONE.search(content):
         return False
-    if not content.isascii() and any(word.startswith(content) for word in words.CHINESE):
+    if content.lower() in (words.WHOLE_STARTS if mark in "*_" else words.ENCLOSED_STARTS):
         return True
     first = _FIRST.match(content)
     assert first is not None

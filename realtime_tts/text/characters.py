@@ -77,6 +77,9 @@ JOINED = (
 )
 """Letters of such scripts that are one syllable with the letter before them."""
 
+HANGUL = character_class((0x1100, 0x11FF), (0x3130, 0x318F), (0xAC00, 0xD7AF))
+"""Korean letters: the inside of a character class. Particles are written directly behind a word."""
+
 _NO_SPACES = re.compile(f"[{NO_SPACES}]")
 EMOJI_PATTERN = re.compile(f"[{EMOJI}]")
 INVISIBLE_PATTERN = re.compile(f"[{INVISIBLE}]")

@@ -45,10 +45,20 @@ _REFERRING = frozenset(
     "fuente in is ist item kap kapitel line mit nach no note nr number nummer numéro número o "
     "oder of on opción option or ou page par paso por pregunta press página quelle question ref "
     "reference schritt sección section see seite siehe sind son sont source step tab tabelle "
-    "tabla table tableau to touche type und ver vgl voir von véase was with y zu étape".split()
+    "tabla table tableau to touche type und ver vgl voir von véase was with y zu étape "
+    "com con da das di do domanda dos escolha fonte nota oppure opção pagina passo per pergunta "
+    "premi pressione resposta risposta são scegli seção sezione sono tabela tabella tasto tecla "
+    "vedi veja в вариант вопрос выберите глава и из или источник кнопка кнопку на нажмите "
+    "номер ответ по пункт раздел рис рисунок с см смотри строка таблица страница шаг это "
+    "그림 단계 또는 문제 및 버튼 번호 선택지 옵션 참고 참조 페이지 표 항목".split()
 )
-"""Words behind which a number in brackets is a part of the sentence, in the languages whose numbers
-we read."""
+"""Words behind which a number in brackets is a part of the sentence, in the ten languages of
+Qwen3-TTS."""
+_REFERRING_ENDS = tuple(
+    "ステップ ボタン 参照 図 図表 文献 番号 表 質問 選択肢 参见 参阅 图 按钮 步骤 见 选项 "
+    "问题".split()
+)
+"""The same, where no spaces separate words."""
 
 
 def is_citation(label: str, before: str, behind: str, ended: bool) -> bool | None:
@@ -101,6 +111,7 @@ def _cites(before: str, spaced: bool) -> bool:
         return True
     if _NUMBER.fullmatch(word) or before.endswith(") "):
         return True
-    known = word.lower() in _LISTS or word.lower() in _REFERRING or _INNER_CAPITAL.search(word)
+    refers = word.lower() in _REFERRING or word.endswith(_REFERRING_ENDS)
+    known = refers or word.lower() in _LISTS or _INNER_CAPITAL.search(word)
     short = not spaced and len(word) < 3 and word.islower() and word.isascii()  # xs[1]
     return len(word) > 1 and not short and not known and _WORD.fullmatch(word) is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from realtime_tts.text.characters import is_word_character
+from realtime_tts.text.characters import HANGUL, NO_SPACES, is_word_character
 from realtime_tts.text.citations import is_citation
 from realtime_tts.text.marks import Step, closing_bracket, starts_with
 from realtime_tts.text.speech_writer import SpeechWriter
@@ -98,8 +98,10 @@ class LinkReader:
 
 
 _STARTS = ("https://www.", "http://www.", "https://", "http://", "www.")
-_HOST = re.compile(r"[A-Za-z0-9]+")
-_PATH = re.compile(r"[A-Za-z0-9/%&=+$@#~^({\[-]+")
+# Chinese, Japanese and Korean text may follow an address directly.
+_LETTER = rf"[^\W_{NO_SPACES}{HANGUL}]"
+_HOST = re.compile(rf"{_LETTER}+")
+_PATH = re.compile(rf"(?:[/%&=+$@#~^({{\[-]|{_LETTER})+")
 _PATH_PUNCTUATION = re.compile(r"[.,;:!?')}\]*_|]+")  # part of the path only if more of it follows
 
 

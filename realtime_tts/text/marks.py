@@ -6,9 +6,10 @@ one, and where they cannot know they return None, unless the text has `ended`.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
-from realtime_tts.text.characters import is_word_character, writes_without_spaces
+from realtime_tts.text.characters import HANGUL, is_word_character, writes_without_spaces
 from realtime_tts.text.dialled import is_star
 
 MAX_HELD_CHARACTERS = 300
@@ -129,6 +130,7 @@ def check(text: str, ended: bool) -> Step:
 
 _BEFORE_OPENING = frozenset("([{<\"'“‘«„—–-/:")  # emphasis may begin right after one of these
 _LONGEST_MARK = 3  # ***both***
+_IS_HANGUL = re.compile(f"[{HANGUL}]")
 
 
 class Run(NamedTuple):
@@ -175,7 +177,10 @@ class Emphasis:
         after = text[length : length + 1]
         if mark == "~":
             return Run(length, is_text=length == 1)  # ~5 is "about five"
-        if mark == "_" and is_word_character(previous) and is_word_character(after):
+        closes = (length > 1 or mark in self._open) and _IS_HANGUL.match(
+            after
+        )  # a particle: _서울_은
+        if mark == "_" and is_word_character(previous) and is_word_character(after) and not closes:
             return Run(length, is_text=True)  # snake_case
         if length == 1:
             return Run(1, is_text=not self._toggles(mark, previous, after))
@@ -186,7 +191,7 @@ class Emphasis:
         after_blank = not before or before.isspace()
         before_blank = not after or after.isspace()
         if mark in self._open and not after_blank:
-            if mark == "*" or not is_word_character(after):
+            if mark == "*" or not is_word_character(after) or _IS_HANGUL.match(after):
                 self._open.remove(mark)
                 return True
         if before_blank:

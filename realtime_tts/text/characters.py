@@ -80,6 +80,7 @@ JOINED = (
 HANGUL = character_class((0x1100, 0x11FF), (0x3130, 0x318F), (0xAC00, 0xD7AF))
 """Korean letters: the inside of a character class. Particles are written directly behind a word."""
 
+_HANGUL = re.compile(f"[{HANGUL}]")
 _NO_SPACES = re.compile(f"[{NO_SPACES}]")
 EMOJI_PATTERN = re.compile(f"[{EMOJI}]")
 INVISIBLE_PATTERN = re.compile(f"[{INVISIBLE}]")
@@ -88,6 +89,11 @@ INVISIBLE_PATTERN = re.compile(f"[{INVISIBLE}]")
 def writes_without_spaces(char: str) -> bool:
     """Return whether a character is of a script without spaces, or its punctuation."""
     return char >= "\u0e00" and _NO_SPACES.match(char) is not None
+
+
+def is_hangul(char: str) -> bool:
+    """Return whether a character is a Korean letter."""
+    return char >= "\u1100" and _HANGUL.match(char) is not None
 
 
 def is_word_character(char: str) -> bool:

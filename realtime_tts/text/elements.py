@@ -5,7 +5,7 @@ from __future__ import annotations
 HIDDEN = frozenset(
     "think thinking thought thoughts reasoning scratchpad reflection antthinking tool_call "
     "tool_calls tool_response tool_result function_call function_calls script style "
-    "template svg".split()
+    "template svg rt rp".split()
 )
 """Elements whose content is not spoken."""
 BLOCKS = frozenset(

@@ -39,6 +39,9 @@ class FormulaReader:
 
     def read_dollar(self, window: str, at: int, ended: bool) -> Step:
         """Read the mark of a formula, `$$` or either end of `$x$`; return 0 for money."""
+        previous = "" if self._end or window[1:2] in ("", "$") else self._out.previous
+        if previous.isascii() and previous.isalpha():
+            return 0  # US$
         step = latex.dollar(window, self._end == "$", ended)
         if step:
             self._end = "" if self._end else window[:step]

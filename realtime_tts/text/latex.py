@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from realtime_tts.text.characters import HANGUL, NO_SPACES
+
 _PAIRS = (
     "times × cdot × div ÷ pm ± le ≤ leq ≤ ge ≥ geq ≥ lt < gt > ne ≠ neq ≠ approx ≈ infty ∞ pi "
     "π theta θ alpha α beta β gamma γ delta δ Delta Δ lambda λ mu μ sigma σ omega ω Omega Ω "
@@ -38,9 +40,12 @@ _EXPONENT = re.compile(r"-?\d+|[A-Za-z]")
 _SIMPLE = re.compile(r"[^()]*(?<![A-Za-z])[^\W_]|\d+")
 _PROSE = r"(?![^$\n]{0,60}?(?<![\\A-Za-z])[A-Za-z]{3})"  # a word, which no formula contains
 _DEBTS = r"(?![-−]\d[^$\n]{0,60}\$[-−]\d)"  # two amounts of money: $-5, $-3
-_INLINE = re.compile(rf"\$(?![\s\d$]){_DEBTS}{_PROSE}[^$\n]{{0,60}}(?<![\s$])\$(?![\w$])")
+_UNSPACED = f"{NO_SPACES}{HANGUL}"
+_CONTENT = rf"(?:[^$\n{_UNSPACED}]{{0,60}}(?=\$[{_UNSPACED}])|[^$\n]{{0,60}}(?!\$[\w$]))"
+"""A formula that ends before its dollar sign; a particle may follow that: $x$は."""
+_INLINE = re.compile(rf"\$(?![\s\d$]){_DEBTS}{_PROSE}{_CONTENT}(?<![\s$])\$")
 _SCALED = r"\$\d[\d.,]*(?: ?\\|\^|[ac-jlnp-sv-z](?=[ ^=+)-]))"
-_NUMERIC = re.compile(rf"{_SCALED}[^$\n]{{0,60}}(?<!\s)\$(?![\w$])")
+_NUMERIC = re.compile(rf"{_SCALED}{_CONTENT}(?<!\s)\$")
 """A formula that begins with a number, and no money: $3 \\times 4$, $10^6$, $2x + 1$."""
 _OPEN_NUMERIC = re.compile(rf"\$\d[\d.,]*(?: |[a-z])?\Z|{_SCALED}[^$\n]{{0,60}}\$?\Z")
 _OPEN_INLINE = re.compile(rf"\$(?:(?![\s\d$]){_PROSE}[^$\n]{{0,60}}(?:\$[-−]?)?)?\Z")

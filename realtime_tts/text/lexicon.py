@@ -10,7 +10,7 @@ from typing import Protocol
 
 import msgspec
 
-from realtime_tts.text.characters import is_word_character
+from realtime_tts.text.characters import is_hangul, is_word_character
 
 Found = tuple[int, str] | None
 """Length of a word and what to say for it; length 0 for no word; None if more text is needed."""
@@ -41,7 +41,8 @@ class Words(Protocol):
 
 class WordTable:
     """Sorted words, found by bisection. Case matters. Only whole words match where words are
-    separated by spaces: `cat` is not found in `cats`."""
+    separated by spaces: `cat` is not found in `cats`. Korean particles may follow a word of other
+    letters: `SQL은`."""
 
     def __init__(self, words: Iterable[str]) -> None:
         self._words = sorted(dict.fromkeys(words))
@@ -164,6 +165,8 @@ def _ends_word(text: str, end: int, ended: bool) -> bool | None:
         return True
     if end == len(text):
         return True if ended else None
+    if is_hangul(text[end]) and not is_hangul(text[end - 1]):
+        return True  # a particle: SQL은
     return not (is_word_character(text[end]) or "\u0300" <= text[end] <= "\u036f")
 
 

@@ -6,10 +6,9 @@ one, and where they cannot know they return None, unless the text has `ended`.
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
-from realtime_tts.text.characters import HANGUL, is_word_character, writes_without_spaces
+from realtime_tts.text.characters import is_hangul, is_word_character, writes_without_spaces
 from realtime_tts.text.dialled import is_star
 
 MAX_HELD_CHARACTERS = 300
@@ -49,7 +48,8 @@ def closing_bracket(text: str) -> Step:
     return None
 
 
-BULLETS = "-*+•◦‣⁃"
+_UNSPACED_BULLETS = "・●■◆"  # in Japanese and Chinese
+BULLETS = f"-*+•◦‣⁃{_UNSPACED_BULLETS}"
 _DEEPEST_HEADING = 6
 _SHORTEST_RULE = 3
 _SHORTEST_FENCE = 3
@@ -70,6 +70,8 @@ def bullet(text: str, ended: bool) -> Step:
     """Read the mark of a list: `- item`, but not `-5` or `**bold**`."""
     if len(text) == 1:
         return 0 if ended else None
+    if text[0] in _UNSPACED_BULLETS:
+        return int(text[1] != text[0])  # ●●社, ・・・
     return 1 if text[1] in " \t\n" else 0
 
 
@@ -130,7 +132,6 @@ def check(text: str, ended: bool) -> Step:
 
 _BEFORE_OPENING = frozenset("([{<\"'“‘«„—–-/:")  # emphasis may begin right after one of these
 _LONGEST_MARK = 3  # ***both***
-_IS_HANGUL = re.compile(f"[{HANGUL}]")
 
 
 class Run(NamedTuple):
@@ -177,10 +178,9 @@ class Emphasis:
         after = text[length : length + 1]
         if mark == "~":
             return Run(length, is_text=length == 1)  # ~5 is "about five"
-        closes = (length > 1 or mark in self._open) and _IS_HANGUL.match(
-            after
-        )  # a particle: _서울_은
-        if mark == "_" and is_word_character(previous) and is_word_character(after) and not closes:
+        particle = is_hangul(after) and (length > 1 or mark in self._open)  # _서울_은
+        inside = is_word_character(previous) and is_word_character(after)
+        if mark == "_" and inside and not particle:
             return Run(length, is_text=True)  # snake_case
         if length == 1:
             return Run(1, is_text=not self._toggles(mark, previous, after))
@@ -191,7 +191,7 @@ class Emphasis:
         after_blank = not before or before.isspace()
         before_blank = not after or after.isspace()
         if mark in self._open and not after_blank:
-            if mark == "*" or not is_word_character(after) or _IS_HANGUL.match(after):
+            if mark == "*" or not is_word_character(after) or is_hangul(after):
                 self._open.remove(mark)
                 return True
         if before_blank:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from realtime_tts.text.characters import is_word_character
+from realtime_tts.text.characters import is_hangul, is_word_character
 from realtime_tts.text.directions import (
     MAX_BREAK_SECONDS,
     SHORTEST_BREAK_SECONDS,
@@ -43,7 +43,7 @@ class ReadingWriter:
         if not text:
             return
         pieces = self._consume(text)
-        if self._glue and is_word_character(text[0]):
+        if self._glue and is_word_character(text[0]) and not is_hangul(text[0]):
             self._out.append(Piece(" ", pieces[0].start, pieces[0].start))
         self._glue = False
         self._out += pieces

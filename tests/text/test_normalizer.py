@@ -327,6 +327,12 @@ def test_a_lexicon_finds_words_where_nothing_separates_them() -> None:
     assert words(run(["我在重庆。"], "zh", Lexicon({"重庆": "虫庆"}))) == "我在虫庆。"
 
 
+def test_a_lexicon_finds_words_of_other_letters_before_korean_particles() -> None:
+    lexicon = Lexicon({"SQL": "에스큐엘", "3D": "쓰리디", "김치": "기무치"})
+    for parts in (["SQL은 3D로, MySQL을 김치찌개"], list("SQL은 3D로, MySQL을 김치찌개")):
+        assert words(run(parts, "ko", lexicon)) == "에스큐엘은 쓰리디로, MySQL을 김치찌개"
+
+
 def test_pauses_of_a_turn_are_limited() -> None:
     out = SpeechNormalizer(None).feed([Break(6.0)] * 3, 0.0)
     assert out == [Break(6.0), Break(MAX_BREAK_SECONDS - 6.0)]

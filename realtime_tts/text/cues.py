@@ -124,7 +124,7 @@ def _is_cue(content: str, mark: str) -> bool:
     if content.lower() in (words.WHOLE if mark in "*_" else words.ENCLOSED):
         return True
     found = _WORD.findall(content.lower())
-    if not found or content[:1].isspace() or len(found) > _MOST_WORDS[mark]:
+    if not found or not content[:1].isalpha() or len(found) > _MOST_WORDS[mark]:
         return False
     if len(found) > 1 and " ".join(found) in words.PHRASES:
         return True
@@ -153,7 +153,8 @@ def _may_be_cue(content: str, mark: str) -> bool:
         return True
     if content[0].isspace() or _NOT_IN_ONE.search(content):
         return False
-    if content.lower() in (words.WHOLE_STARTS if mark in "*_" else words.ENCLOSED_STARTS):
+    starts = words.WHOLE_STARTS if mark in "*_" else words.ENCLOSED_STARTS
+    if content.lower().rstrip(".!…") in starts:
         return True
     first = _FIRST.match(content)
     assert first is not None

@@ -21,12 +21,12 @@ from realtime_tts.text.full_stops import ends_no_sentence
 from realtime_tts.text.spans import Piece
 
 _BREAK = "\x1e"  # stands for a seam: a white space that filtered text never has
-_MARKS = "".join(SENTENCE_ENDS | PAUSES)
+_MARKS = "".join((SENTENCE_ENDS | PAUSES) - {"\n"})
 _AFTER_MARK = re.escape(CLOSERS)
 _DIGIT = "０-９"
 _ENDS = re.compile(
     rf"\S\s|{_BREAK}"
-    rf"|(?:[{_MARKS}](?!(?<=[{_DIGIT}].)[{_DIGIT}])|(?<=[{_MARKS}])[{_AFTER_MARK}])"
+    rf"|(?:[{_MARKS}](?!(?<=[{_DIGIT}].)[{_DIGIT}])|(?<=[{_MARKS}{_AFTER_MARK}])[{_AFTER_MARK}])"
     rf"[{_MARKS}{_AFTER_MARK}]*+(?=[{NO_SPACES}])"
     rf"|(?![{_DIGIT}{_MARKS}{re.escape(OPENERS)}])[{NO_SPACES}](?=\w)(?![{JOINED}])"
 )

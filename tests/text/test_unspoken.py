@@ -88,7 +88,7 @@ def test_text_without_spaces_is_cut_between_syllables_that_can_be_said_alone() -
 
 
 @pytest.mark.parametrize(
-    "text", ["「はい。」と言った。え？！「１，０００円」。", "他说：“好。”然后走了。"]
+    "text", ["「はい。」と言った。え？！「１，０００円」。", "他说：“好！”）然后走了。.\n）再见"]
 )
 @pytest.mark.parametrize("end", [End.WORD, End.CLAUSE, End.SENTENCE])
 def test_ends_are_the_same_however_the_text_comes(text: str, end: End) -> None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 
-_BEFORE_NAMES = frozenset(
+_BEFORE_CAPITALS = frozenset(
     (
         "Mr Mrs Ms Messrs Dr dr Prof prof St Mt Ft Rev Hon Gen Col Capt Lt Sgt Gov Sen Rep Pres vs "
-        "Hr Fr Frl Dipl Hl hl bzw vgl inkl zzgl evtl Mgr Pr Ste Bd bd cf "
+        "Hr Fr Frl Dipl Hl hl Mio Mrd Tsd bzw vgl inkl zzgl evtl Mgr Pr Ste Bd bd cf EE "
         "Sr Sra Srta Sres Dra Dras Drs Lic Gral Av av Avda Avd Ctra Sto Sta ej "
         "Sig Sigg sig sigg Dott dott Avv avv Ing ing Geom geom Spett Gent Egr cfr "
         "Profa Exmo Exma Ilmo Ilma Trav Pça Pe ул просп пер пл бул наб акад проф тов гр напр"
@@ -26,6 +26,16 @@ _BEFORE_NUMBERS = frozenset(
         "Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec янв февр апр авг сент окт нояб дек"
     ).split()
 )
+_AFTER_ORDINALS = tuple(
+    (
+        "Januar Februar März April Mai Juni Juli August September Oktober November Dezember "
+        "Jahrhundert Geburtstag Kapitel Klasse Liga Mal Platz Quartal Runde Schritt Stelle Stock "
+        "Tag Weltkrieg"
+    ).split()
+)
+"""What German writes behind an ordinal with a full stop: am 24. Dezember."""
+_NUMBER = re.compile(r"[+(]?\d")
+_CAPITALISED = re.compile(r"[A-ZÄÖÜ][a-zäöü]{2,}")
 _LAST = re.compile(r"(?P<line>\A|\n)?(?<![^\W_])(?P<word>[^\W_]+)\. \Z")
 
 
@@ -41,5 +51,10 @@ def ends_no_sentence(before: str, following: str) -> bool:
         return False
     word = match["word"]
     if word.isdecimal():
-        return match["line"] is not None and len(word) < 4  # an item of a list
-    return word in _BEFORE_NAMES or (word in _BEFORE_NUMBERS and following[:1].isdecimal())
+        noun = _CAPITALISED.match(following)
+        ordinal = noun is not None and any(each.startswith(noun[0]) for each in _AFTER_ORDINALS)
+        is_item = match["line"] is not None  # of a list
+        return (is_item and len(word) < 4) or (ordinal and len(word) < 3)
+    if word in _BEFORE_NUMBERS:
+        return _NUMBER.match(following) is not None
+    return word in _BEFORE_CAPITALS

@@ -125,7 +125,7 @@ class UnspokenText:
             before = text[max(0, match.end() - 16) : match.end()]
             end = end_of(before)
             if end is End.SENTENCE:
-                end = _end_between(before, text[match.end() : match.end() + 3])
+                end = _end_between(before, text[match.end() : match.end() + 12])
             if end is not None and not (self._numbers and self._numbers[0][0] < at):
                 self._found.append((at, end))
         # The last character may yet be part of an end.

@@ -67,9 +67,11 @@ def pieces(unspoken: UnspokenText, end: End) -> list[str]:
     "text",
     [
         "Dr. Smith met Mrs. Jones on Oct. 5, see fig. 2. |Then he left.",
-        "Il sig. Rossi e l'avv. Bianchi, pag. 12. |Poi no. |No. |Sì.",
+        "Il sig. Rossi e l'avv. Bianchi, tel. +39 02, pag. 12. |Poi no. |No. |Sì.",
         "A Dra. Ana e o Sr. Silva moram na Av. Paulista. |Veja a pág. 5. |Fim.",
         "Он живёт на ул. Ленина, д. 5, кв. 12. |Это стоит 5 руб. |Т. е. много.",
+        "Am 5. Mai und am 24. Dezember gab es 5 Mio. Euro im 19. Jahrhundert. |Er ist 5. |Gut.",
+        "Los EE. UU. son grandes. |M. Dupont a 5 ans. |Oui.",
         "10. Decimo\n|11. Undicesimo\n|È il 12. |Poi basta.",
         '"Ciao!" disse lui. |"Vieni?" |Poi andò via.',
         "— Привет! — сказал он. |— Да, — ответила она. |— Нет! |— Да!",

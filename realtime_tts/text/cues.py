@@ -22,10 +22,10 @@ _CLOSERS = {"[": "]", "(": ")", "（": "）", "【": "】", "*": "*", "_": "_"}
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _FIRST = re.compile(r"\s*([^\W\d_]*(?:['’-][^\W\d_]*)*)\s*")
 _NOT_IN_ONE = re.compile(r"[?:\n\d=<>{}\[\]()（）|/\\@#$%^&+`*_]|[.!…]+[^.!…]")
-_SUBJECT = re.compile(
-    rf"(?:\A|[^\w])(?:{'|'.join(words.SUBJECTS)})\s\Z|(?![\W\d])[\u2e80-\uffff] ?\Z", re.IGNORECASE
-)
-"""A subject; in Chinese, Japanese and Korean, any word: 我很*开心*."""
+_LAST_WORD = re.compile(r"\w+\Z")
+_LONGEST_SUBJECT = max(map(len, words.SUBJECTS))
+_UNSPACED = "\u2e80"
+"""From here on are the letters of Chinese, Japanese and Korean."""
 
 
 class CueReader:
@@ -111,7 +111,18 @@ def _is_said(mark: str, before: str) -> bool:
     anything directly behind a letter: `list[int]`, `x*y*z`."""
     if is_word_character(before[-1:]):
         return True
-    return mark in "*_" and _SUBJECT.search(before) is not None
+    return mark in "*_" and _is_in_clause(before)
+
+
+def _is_in_clause(before: str) -> bool:
+    """Return whether a clause goes on behind the text: behind a subject, or an article. In Chinese,
+    Japanese and Korean, behind any word: 我很*开心*."""
+    bare = before.rstrip(" ")
+    if bare[-1:] >= _UNSPACED and bare[-1:].isalpha():
+        return True
+    start = max(0, len(bare) - _LONGEST_SUBJECT - 1)
+    match = _LAST_WORD.search(bare, start) if len(bare) < len(before) else None
+    return match is not None and match.group().lower() in words.SUBJECTS
 
 
 def _heads(mark: str) -> frozenset[str]:

@@ -140,7 +140,7 @@ class TextPipeline:
         self._fed += len(delta)
         since = self._filter.held_since(now)  # a second wait behind it must not add up
         pieces = self._filtered(self._sanitizer.feed(delta), now)
-        return self._speak(self._normalizer.feed(pieces, now, since))
+        return self._speak(self._normalizer.feed(pieces, now, since), more=True)
 
     def poll(self, now: float) -> list[int]:
         """Release text that has been held too long; nothing is released before `deadline`."""
@@ -149,7 +149,7 @@ class TextPipeline:
         said = self._normalizer.feed(pieces, now, since) + self._normalizer.poll(now)
         if pieces or said:
             self.holds.append(self._fed)
-        return self._speak(said)
+        return self._speak(said, more=True)
 
     def deadline(self) -> float | None:
         """Return when to call `poll`; None if nothing waits for time to pass."""
@@ -228,8 +228,8 @@ class TextPipeline:
             left.append(item)
         return left
 
-    def _speak(self, said: list[Piece | Seam]) -> list[int]:
-        said = self._scripts.pass_on(said)
+    def _speak(self, said: list[Piece | Seam], *, more: bool = False) -> list[int]:
+        said = self._scripts.pass_on(said, more=more)
         if not self._paced:
             return self._say(said)
         self.unspoken.add(said)

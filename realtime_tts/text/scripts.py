@@ -1,7 +1,8 @@
 """Scripts that a voice cannot speak: their text is left out, and the client gets their names.
 
 A model that never heard Cyrillic makes noise of it. What a voice can speak follows from the
-languages of its checkpoint; Latin letters, digits and marks are read by every voice.
+languages of its checkpoint; Latin letters, digits and marks are read by every voice. So is a single
+Greek letter directly beside another letter or a digit: 5 μm and 5 m are not the same.
 """
 
 from __future__ import annotations
@@ -68,6 +69,8 @@ _OF_LANGUAGE = dict.fromkeys(_LATIN, "") | {
     "thai": "Thai",
 }
 
+_GREEK = re.compile(f"[{SCRIPTS['Greek']}]")
+
 
 class ScriptGuard:
     """Removes text in scripts that a voice cannot speak. `left_out` names the scripts found."""
@@ -77,18 +80,46 @@ class ScriptGuard:
         self.left_out: dict[str, None] = {}
         self._space = True  # the last character given was white space, or there was none
         self._cut = False  # text behind it was left out
+        self._last = ""  # the last character that came
+        self._held: Piece | None = None  # a Greek letter: what follows it shows what it is
+        self._joined = False  # a symbol may go on with it
 
-    def pass_on(self, said: list[Piece | Seam]) -> list[Piece | Seam]:
-        """Return what is left; of the spaces around text that is left out, one stays."""
+    def pass_on(self, said: list[Piece | Seam], *, more: bool = False) -> list[Piece | Seam]:
+        """Return what is left; of the spaces around text that is left out, one stays. `more`: text
+        may follow directly."""
         if self._foreign is None:
             return said
         left: list[Piece | Seam] = []
         for item in said:
-            if isinstance(item, Seam) or not item.text:
-                left.append(item)
-            else:
+            if isinstance(item, Seam):
+                left += [*self._end_hold(""), item]
+                self._last = ""
+            elif item.text:
+                left += self._end_hold(item.text[0])
                 left += self._left_of(item)
-        return left
+                self._last = item.text[-1]
+            else:
+                left.append(item)
+        return left if more else [*left, *self._end_hold("")]
+
+    def _end_hold(self, following: str) -> list[Piece]:
+        held, self._held = self._held, None
+        if held is None:
+            return []
+        if not _GREEK.match(following) and (self._joined or following.isalnum()):
+            return self._given(held)
+        self.left_out["Greek"] = None
+        self._cut = True
+        return []
+
+    def _is_symbol(self, match: re.Match[str]) -> bool | None:
+        """Return whether foreign text is a part of a symbol; None if more text is needed."""
+        text, at, end = match.string, match.start(), match.end()
+        before = text[at - 1] if at else self._last
+        if not _GREEK.fullmatch(match.group()) or _GREEK.match(before):
+            return False
+        self._joined = before.isalnum()
+        return None if end == len(text) else self._joined or text[end].isalnum()
 
     def _left_of(self, piece: Piece) -> list[Piece]:
         assert self._foreign is not None
@@ -100,7 +131,13 @@ class ScriptGuard:
         left: list[Piece] = []
         at = 0
         for match in self._foreign.finditer(piece.text):
+            symbol = self._is_symbol(match)
+            if symbol:
+                continue
             left += self._given(_part(piece, at, match.start()))
+            if symbol is None:
+                self._held = _part(piece, match.start(), match.end())
+                return left
             assert match.lastgroup is not None
             self.left_out[match.lastgroup] = None
             self._cut = True

@@ -41,6 +41,7 @@ def spoken(parts: list[str], languages: list[str]) -> TextPipeline:
         ("A café in Zürich, naïve.", "A café in Zürich, naïve.", []),
         ("It is 5 µm, π and 20 °C.", "It is five micrometers, pi and twenty degrees Celsius.", []),
         ("Ask α or β.", "Ask or .", ["Greek"]),
+        ("Lμm, 2θr, kΩ, Δt: αβm, ΔG α", "Lμm, two θr, kΩ, Δt: m, ΔG ", ["Greek"]),
         ("مرحبا and नमस्ते and สวัสดี", "and and ", ["Arabic", "Devanagari", "Thai"]),
     ],
 )
@@ -58,13 +59,25 @@ def test_the_released_checkpoints_speak_their_scripts() -> None:
     assert pipeline.left_out == ["Thai"]
 
 
+def test_a_micrometre_stays_one_in_languages_whose_numbers_are_not_read() -> None:
+    pipeline = TextPipeline(TOKENIZER, languages=RELEASED)
+    for part in ("Толщина 5 μ", "m, 10 k", "Ω и 角α、π", "は"):
+        pipeline.feed(part, 0.0)
+    pipeline.finish(0.0)
+    assert pipeline.spoken == "Толщина 5 μm, 10 kΩ и 角α、πは"
+
+
 @pytest.mark.parametrize("languages", [[], ["auto"], ["english", "klingon"]])
 def test_where_a_language_is_unknown_nothing_is_left_out(languages: list[str]) -> None:
     pipeline = spoken(["Hello Привет"], languages)
     assert pipeline.spoken == "Hello Привет" and pipeline.left_out == []
 
 
-@given(st.lists(st.sampled_from(["a", " ", "Я", "я", "你", ", ", "é", "5", ".", "π"]), max_size=12))
+@given(
+    st.lists(
+        st.sampled_from(["a", " ", "Я", "я", "你", ", ", "é", "5", ".", "π", "μ"]), max_size=12
+    )
+)
 def test_any_split_leaves_out_the_same(parts: list[str]) -> None:
     whole, pieces = spoken(["".join(parts)], ["english"]), spoken(parts, ["english"])
     assert pieces.spoken == whole.spoken and pieces.left_out == whole.left_out

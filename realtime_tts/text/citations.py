@@ -58,7 +58,7 @@ _REFERRING_ENDS = tuple(
     "ステップ ボタン 参照 図 図表 文献 番号 表 質問 選択肢 参见 参阅 图 按钮 步骤 见 选项 "
     "问题".split()
 )
-"""The same, where no spaces separate words."""
+"""Ends of such words in text without spaces between words."""
 
 
 def is_citation(label: str, before: str, behind: str, ended: bool) -> bool | None:

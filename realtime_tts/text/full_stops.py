@@ -37,6 +37,13 @@ _AFTER_ORDINALS = tuple(
 _NUMBER = re.compile(r"[+(]?\d")
 _CAPITALISED = re.compile(r"[A-ZÄÖÜ][a-zäöü]{2,}")
 _LAST = re.compile(r"(?P<line>\A|\n)?(?<![^\W_])(?P<word>[^\W_]+)\. \Z")
+_ABBREVIATED = re.compile(r"(?<![^\W_])([^\W_]+)\.\Z")
+
+
+def is_before_name(text: str) -> bool:
+    """Return whether a text ends with an abbreviation behind which its sentence goes on: Dr."""
+    match = _ABBREVIATED.search(text)
+    return match is not None and match[1] in _BEFORE_CAPITALS
 
 
 def ends_no_sentence(before: str, following: str) -> bool:
@@ -55,6 +62,4 @@ def ends_no_sentence(before: str, following: str) -> bool:
         ordinal = noun is not None and any(each.startswith(noun[0]) for each in _AFTER_ORDINALS)
         is_item = match["line"] is not None  # of a list
         return (is_item and len(word) < 4) or (ordinal and len(word) < 3)
-    if word in _BEFORE_NUMBERS:
-        return _NUMBER.match(following) is not None
-    return word in _BEFORE_CAPITALS
+    return word in _BEFORE_NUMBERS and _NUMBER.match(following) is not None

@@ -17,7 +17,7 @@ from realtime_tts.text.characters import (
     writes_without_spaces,
 )
 from realtime_tts.text.directions import Seam
-from realtime_tts.text.full_stops import ends_no_sentence
+from realtime_tts.text.full_stops import ends_no_sentence, is_before_name
 from realtime_tts.text.spans import Piece
 
 _BREAK = "\x1e"  # stands for a seam: a white space that filtered text never has
@@ -56,7 +56,7 @@ def end_of(text: str) -> End | None:
     if not said or "\n" in text[len(bare) :]:
         return End.SENTENCE
     if said[-1] in SENTENCE_ENDS:
-        return End.WORD if _INITIAL.search(said) else End.SENTENCE
+        return End.WORD if _INITIAL.search(said) or is_before_name(said) else End.SENTENCE
     if said[-1] in PAUSES:
         return End.CLAUSE
     return End.WORD if len(bare) < len(text) or writes_without_spaces(bare[-1]) else None

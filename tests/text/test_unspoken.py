@@ -28,6 +28,8 @@ def waiting(*parts: str | Break) -> UnspokenText:
         ("for you.", End.SENTENCE),
         ('he said: "No!" ', End.SENTENCE),
         ("J. ", End.WORD),
+        ("Ask Dr.", End.WORD),
+        ("на ул. ", End.WORD),
         ("a line\n", End.SENTENCE),
         ("你好", End.WORD),
         ("你好，", End.CLAUSE),

@@ -21,9 +21,10 @@ _BEFORE_CAPITALS = frozenset(
 _BEFORE_NUMBERS = frozenset(
     (
         "No Nos Nr nr num Num núm Núm nn art Art arts Arts artt cap Cap chap fig Fig figs tab Tab "
-        "vol Vol pag Pag pagg pág Pág págs Págs pp pg Pg Sec Ch Abs Abb Kap co tel Tel tél Tél ext "
-        "Ext int Int ca Ca approx aprox est env стр рис табл гл ст тел Тел корп оф эт кв ок вып "
-        "Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec янв февр апр авг сент окт нояб дек"
+        "vol Vol pag Pag pagg pág Pág págs Págs pp pg Pg sec Sec séc Séc Ch Abs Abb Kap co ext "
+        "Ext tel Tel tél Tél int Int ca Ca approx aprox est env стр рис табл гл ст тел Тел корп "
+        "оф эт кв ок вып Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec янв февр апр авг сент "
+        "окт нояб дек"
     ).split()
 )
 _AFTER_ORDINALS = tuple(
@@ -34,7 +35,7 @@ _AFTER_ORDINALS = tuple(
     ).split()
 )
 """What German writes behind an ordinal with a full stop: am 24. Dezember."""
-_NUMBER = re.compile(r"[+(]?\d")
+_NUMBER = re.compile(r"[+(]?\d|(?:[IVXLC]{2,}|[VX])(?!\w)")
 _CAPITALISED = re.compile(r"[A-ZÄÖÜ][a-zäöü]{2,}")
 _LAST = re.compile(r"(?P<line>\A|\n)?(?<![^\W_])(?P<word>[^\W_]+)\. \Z")
 _ABBREVIATED = re.compile(r"(?<![^\W_])([^\W_]+)\.\Z")

@@ -22,13 +22,13 @@ from realtime_tts.text.spans import Piece
 
 _BREAK = "\x1e"  # stands for a seam: a white space that filtered text never has
 _MARKS = "".join((SENTENCE_ENDS | PAUSES) - {"\n"})
-_AFTER_MARK = re.escape(CLOSERS)
-_DIGIT = "０-９"
+_BEFORE_TEXT, _AFTER_MARK = re.escape(OPENERS), re.escape(CLOSERS)
+_DIGIT = "0-9０-９"
 _ENDS = re.compile(
     rf"\S\s|{_BREAK}"
     rf"|(?:[{_MARKS}](?!(?<=[{_DIGIT}].)[{_DIGIT}])|(?<=[{_MARKS}{_AFTER_MARK}])[{_AFTER_MARK}])"
-    rf"[{_MARKS}{_AFTER_MARK}]*+(?=[{NO_SPACES}])"
-    rf"|(?![{_DIGIT}{_MARKS}{re.escape(OPENERS)}])[{NO_SPACES}](?=\w)(?![{JOINED}])"
+    rf"[{_MARKS}{_AFTER_MARK}]*+(?:(?=[{NO_SPACES}])|(?<=[{NO_SPACES}])(?=[\w{_BEFORE_TEXT}]))"
+    rf"|(?![{_DIGIT}{_MARKS}{_BEFORE_TEXT}])[{NO_SPACES}](?=\w)(?![{JOINED}])"
 )
 """Where text may be cut: not between a mark and what closes the quotation, nor in １，０００."""
 _CLOSERS = f"{CLOSERS}\"'*_"

@@ -73,6 +73,8 @@ def pieces(unspoken: UnspokenText, end: End) -> list[str]:
         "A Dra. Ana e o Sr. Silva moram na Av. Paulista. |Veja a pág. 5. |Fim.",
         "Он живёт на ул. Ленина, д. 5, кв. 12. |Это стоит 5 руб. |Т. е. много.",
         "Am 5. Mai und am 24. Dezember gab es 5 Mio. Euro im 19. Jahrhundert. |Er ist 5. |Gut.",
+        "Il sec. XX e o séc. XV. |It took a sec. |I left.",
+        "はい。|3対2です！|OKです。|“好。”他说。|(注)午後10：30、1，000円。",
         "Los EE. UU. son grandes. |M. Dupont a 5 ans. |Oui.",
         "10. Decimo\n|11. Undicesimo\n|È il 12. |Poi basta.",
         '"Ciao!" disse lui. |"Vieni?" |Poi andò via.',

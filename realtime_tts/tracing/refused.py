@@ -16,8 +16,6 @@ from realtime_tts.tracing.tracer import Tracer
 
 _FAILS = 400
 _ANSWERS = ("http.response.start", "websocket.http.response.start")
-_SHOWN_SEGMENTS = 2
-"""Segments of a path that a span shows: behind them may be the name of a voice."""
 
 
 class RefusedRequests:
@@ -48,7 +46,7 @@ class RefusedRequests:
                     parent,
                     began,
                     method=scope.get("method", "GET"),
-                    path="/".join(scope["path"].split("/")[: _SHOWN_SEGMENTS + 1]),
+                    path=_shown(scope),
                     status=status or None,
                     code=code or str(status),
                 )
@@ -61,3 +59,12 @@ def _parent(scope: Scope) -> str | None:
         asked = parse_qs(scope["query_string"].decode("latin-1")).get("traceparent", [""])
         found = valid(asked[0])
     return found
+
+
+def _shown(scope: Scope) -> str:
+    """Return the part of the path that a route names itself, or `/`: behind it is what the client
+    wrote, such as the name of a voice."""
+    path = f"{scope['path']}/"
+    named = (getattr(route, "path", "").partition("{")[0] for route in scope["app"].routes)
+    begins = (f"{one.rstrip('/')}/" for one in named)
+    return max((one for one in begins if path.startswith(one)), key=len).rstrip("/") or "/"

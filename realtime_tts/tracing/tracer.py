@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -47,7 +48,12 @@ class Tracer:
     ) -> None:
         for name in _TALKS:
             logging.getLogger(name).setLevel(logging.CRITICAL)
-        own = {"service.name": _SERVICE, "service.version": __version__, **(attributes or {})}
+        own = {
+            "service.name": _SERVICE,
+            "service.version": __version__,
+            "host.name": socket.gethostname(),  # of several servers, which it was
+            **(attributes or {}),
+        }
         # Once more over our own: what the environment says wins.
         resource = Resource.create(own).merge(OTELResourceDetector().detect())
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)

@@ -46,6 +46,26 @@ async def test_a_request_without_a_key(speech: Speaking, collector: Collector) -
     assert not any(word in raw for raw in collector.raw for word in (b"rivate", b"hidden"))
 
 
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("/voices/a-private-voice", "/voices"),
+        ("/pronunciation-dicts/a-private-voice/versions", "/pronunciation-dicts"),
+        ("/v1/audio/speech", "/v1/audio/speech"),
+        ("/v1/voicesprivate", "/"),
+        ("/a-private-voice", "/"),
+    ],
+)
+async def test_a_span_shows_no_part_of_a_path_that_the_client_made_up(
+    speech: Speaking, collector: Collector, path: str, shown: str
+) -> None:
+    async with speech(TRACED) as server:
+        assert (await answer_to(server, "PATCH", path, headers=HEADERS | KEY)).is_error
+        span = await only(collector)
+    assert span.attributes["url.path"] == shown
+    assert not any(b"rivate" in raw for raw in collector.raw)
+
+
 async def test_a_request_that_is_wrong(speech: Speaking, collector: Collector) -> None:
     async with speech(TRACED) as server:
         body = {"model": "tts-1", "voice": "alto"}

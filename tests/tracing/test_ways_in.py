@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -199,6 +200,7 @@ def test_every_way_to_name_the_service_is_heeded(
     found = tracer._provider.resource.attributes
     tracer.close()
     assert found["service.name"] == name
+    assert found["host.name"] == socket.gethostname()
     assert found["front"] == 1 and found["telemetry.sdk.language"] == "python"
 
 

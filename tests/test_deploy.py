@@ -99,6 +99,16 @@ def test_all_that_the_unit_keeps_is_in_folders_that_it_may_write() -> None:
         assert re.match(r"/var/(lib|cache)/realtime-tts(/|$)", folder), folder
 
 
+def test_the_unit_takes_no_device_from_the_server() -> None:
+    """ProtectClock=, before systemd 253, and any DeviceAllow= leave only the devices they name: a
+    server with GPUs would run on the CPU."""
+    unit = (DEPLOY / "realtime-tts.service").read_text("utf-8")
+    lines = re.findall(r"^(\w+)=(.*)$", unit, re.MULTILINE)
+    limits = {"ProtectClock", "PrivateDevices", "DevicePolicy", "DeviceAllow"}
+    assert not limits & dict(lines).keys()
+    assert {("CapabilityBoundingSet", ""), ("SystemCallFilter", "@system-service")} <= set(lines)
+
+
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
 def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path) -> None:
     unit = tmp_path / "realtime-tts.service"

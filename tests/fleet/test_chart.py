@@ -30,6 +30,11 @@ EVERYTHING = {
     "models.existingClaim": "models",
     "voices.existingClaim": "voices",
     "gpus": "2",
+    "imagePullSecrets[0].name": "registry",
+    "serviceAccountName": "speaker",
+    "env[0].name": "HF_TOKEN",
+    "env[0].value": "secret",
+    "ingress.externalTrafficPolicy": "Local",
 }
 
 NO_LIMITS = {"resources.requests": "null", "resources.limits": "null"}
@@ -43,12 +48,19 @@ pytestmark = [
 def rendered(mode: str, **values: str) -> list[dict[str, Any]]:
     import yaml
 
+    needed = {"image.repository": "registry.example/tts", "image.tag": "1"}
+    if mode == "ray":
+        needed["ray.tokenSecret"] = "token"
+    done = helm(mode, **needed | values)
+    assert done.returncode == 0, done.stderr
+    return [document for document in yaml.safe_load_all(done.stdout) if document]
+
+
+def helm(mode: str, **values: str) -> subprocess.CompletedProcess[str]:
     assert HELM is not None
-    given = {"mode": mode, "image.repository": "registry.example/tts", "image.tag": "1"} | values
-    flags = [f"--set={name}={value}" for name, value in given.items()]
+    flags = [f"--set={name}={value}" for name, value in ({"mode": mode} | values).items()]
     command = [HELM, "template", "speech", str(CHART), *flags]
-    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return [document for document in yaml.safe_load_all(output) if document]
+    return subprocess.run(command, check=False, capture_output=True, text=True)
 
 
 def one(documents: list[dict[str, Any]], kind: str, name: str) -> dict[str, Any]:
@@ -117,6 +129,59 @@ def test_a_pod_is_given_the_time_that_its_drain_takes() -> None:
     (ray,) = [d for d in rendered("ray", drainSeconds="300") if d["kind"] == "RayService"]
     assert pods(ray)[1]["spec"]["terminationGracePeriodSeconds"] >= 300
     assert ray["spec"]["rayClusterDeletionDelaySeconds"] >= 300
+
+
+def test_a_rollout_has_failed_only_after_a_drain_and_a_start() -> None:
+    documents = rendered("deployment", drainSeconds="300", startSeconds="1800")
+    server = one(documents, "Deployment", "speech-servers")["spec"]
+    assert server["progressDeadlineSeconds"] > 300 + 1800
+
+
+@pytest.mark.parametrize("mode", ["deployment", "ray"])
+def test_pods_meet_the_restricted_pod_security_standard(mode: str) -> None:
+    for template in (pod for document in rendered(mode) for pod in pods(document)):
+        of_pod = template["spec"]["securityContext"]
+        assert of_pod["runAsNonRoot"] is True
+        assert of_pod["seccompProfile"] == {"type": "RuntimeDefault"}
+        for container in template["spec"]["containers"]:
+            context = container["securityContext"]
+            assert context["allowPrivilegeEscalation"] is False
+            assert context["capabilities"] == {"drop": ["ALL"]}
+            if container["name"] in {"server", "haproxy"}:
+                assert context["readOnlyRootFilesystem"] is True
+                written = {mount["mountPath"] for mount in container["volumeMounts"]}
+                given = {one["name"]: one.get("value", "") for one in container.get("env", ())}
+                kept = {given[name] for name in ("HOME", "XDG_DATA_HOME") if name in given}
+                assert {"/tmp"} | kept <= written
+
+
+def test_who_has_no_token_reaches_nothing_of_ray() -> None:
+    lacking = helm("ray", **{"image.repository": "tts", "image.tag": "1"})
+    assert "ray.tokenSecret" in lacking.stderr
+    documents = rendered("ray")
+    (ray,) = [d for d in documents if d["kind"] == "RayService"]
+    wanted = {"mode": "token", "secretName": "token"}
+    assert ray["spec"]["rayClusterConfig"]["authOptions"] == wanted
+    (ingress,) = pods(one(documents, "Deployment", "speech-ingress"))
+    (members,) = [c for c in ingress["spec"]["containers"] if c["name"] == "members"]
+    from_secret = {"secretKeyRef": {"name": "token", "key": "auth_token"}}
+    assert {"name": "RAY_AUTH_MODE", "value": "token"} in members["env"]
+    assert {"name": "RAY_AUTH_TOKEN", "valueFrom": from_secret} in members["env"]
+
+
+def test_a_mode_that_does_not_exist_is_an_error() -> None:
+    refused = helm("deploymant", **{"image.repository": "tts", "image.tag": "1"})
+    assert refused.returncode != 0 and 'deployment or ray, got "deploymant"' in refused.stderr
+
+
+@pytest.mark.parametrize("mode", ["deployment", "ray"])
+def test_servers_have_what_the_values_name(mode: str) -> None:
+    for template in (pod for document in rendered(mode, **EVERYTHING) for pod in pods(document)):
+        assert template["spec"]["imagePullSecrets"] == [{"name": "registry"}]
+        if template["metadata"]["labels"]["app.kubernetes.io/component"] == "server":
+            assert template["spec"]["serviceAccountName"] == "speaker"
+            environment = template["spec"]["containers"][0]["env"]
+            assert {"name": "HF_TOKEN", "value": "secret"} in environment
 
 
 def test_pods_that_are_selected_have_the_labels() -> None:

@@ -26,6 +26,36 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- include "tts.keys" . }}
 - {name: HF_HOME, value: /models/huggingface}
 - {name: XDG_CACHE_HOME, value: /models/cache}
+{{- with .Values.env }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Of every pod. */}}
+{{- define "tts.pod" -}}
+securityContext: {{- toYaml .Values.podSecurityContext | nindent 2 }}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* Of a server's pod. */}}
+{{- define "tts.server" -}}
+{{- include "tts.pod" . }}
+{{- with .Values.serviceAccountName }}
+serviceAccountName: {{ . }}
+{{- end }}
+nodeSelector: {{- toYaml .Values.nodeSelector | nindent 2 }}
+tolerations: {{- toYaml .Values.tolerations | nindent 2 }}
+{{- end }}
+
+{{/* Of a container with Ray, which writes to more than the volumes. */}}
+{{- define "tts.ofRay" -}}
+{{- toYaml (omit .Values.securityContext "readOnlyRootFilesystem") }}
+{{- end }}
+
+{{- define "tts.token" -}}
+{{ required "ray.tokenSecret: a Secret with Ray's token, as auth_token" .Values.ray.tokenSecret }}
 {{- end }}
 
 {{- define "tts.mounts" -}}

@@ -113,12 +113,14 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
 class Started(msgspec.Struct, frozen=True, tag=True):
     """The utterance was prefilled; its audio follows. `layout` is the one that was used. `moved`:
     another engine had it before, or the same one before its restart; nothing was lost
-    (`failover.py`). `seconds`: duration of the step with its prefill."""
+    (`failover.py`). `seconds`: duration of the step with its prefill. `engine`: the name in the log
+    of the engine process that has it."""
 
     id: str
     layout: str
     moved: bool = False
     seconds: float = 0.0
+    engine: str = ""
 
 
 class Audio(msgspec.Struct, frozen=True, tag=True):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from realtime_tts.engine import wire
 from realtime_tts.engine.channel import Channel
 from realtime_tts.engine.health import EngineHealth
@@ -20,6 +22,7 @@ from realtime_tts.engine.link import (
     Last,
     Open,
     Refused,
+    Started,
 )
 
 
@@ -73,9 +76,11 @@ class RemoteEngine(EngineLink):
         self._health.heard(message)
 
     def _publish(self, events: list[Event]) -> None:
-        for one in events:
+        for index, one in enumerate(events):
             if isinstance(one, Last):
                 self._open.discard(one.id)
+            elif isinstance(one, Started):
+                events[index] = replace(one, engine=self.name)
         if events:
             assert self._deliver is not None, "start() comes before the first event"
             self._deliver(events)

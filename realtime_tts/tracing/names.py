@@ -31,6 +31,7 @@ QUEUE_OF = "realtime_tts.queue.of"
 LAYOUT = "realtime_tts.layout"
 ENCODE_SECONDS = "realtime_tts.encode.seconds"
 FRONT = "realtime_tts.front"
+ENGINE = "realtime_tts.engine"
 
 QUEUE, TOKENISE, PREFILL, FIRST_PACKET = "queue", "tokenise", "prefill", "first_packet"
 HOLD, ENCODE, DRAIN = "hold", "encode", "drain"

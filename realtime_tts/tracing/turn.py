@@ -166,6 +166,8 @@ class TurnTrace:
             names.INPUT_TOKENS: 0 if self._spoken is None else self._spoken.text_tokens,
             names.RESUMED: before.samples > 0,
         }
+        if self._started:
+            attributes |= _by(self._started[-1][1])
         if done.ttfa_ms is not None:
             attributes[names.TTFA] = round(done.ttfa_ms / 1000, 4)
         span.set_attributes(attributes)
@@ -200,9 +202,14 @@ class TurnTrace:
         yield _Part(names.QUEUE, opened_at, queued_until, {names.QUEUE_OF: "engine"})
         for at, started in self._started[:_MOST]:
             begins = max(opened_at, at - started.seconds)
-            yield _Part(names.PREFILL, begins, at, {names.LAYOUT: started.layout})
+            yield _Part(names.PREFILL, begins, at, {names.LAYOUT: started.layout, **_by(started)})
         if self._first_sent_at is not None:
             yield _Part(names.FIRST_PACKET, first_at, self._first_sent_at)
 
     def _ns(self, at: float) -> int:
         return int((at + self._to_wall) * 1e9)
+
+
+def _by(started: Started) -> dict[str, str]:
+    """Return which engine has a turn, where it is a process of its own."""
+    return {names.ENGINE: started.engine} if started.engine else {}

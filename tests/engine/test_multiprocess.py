@@ -73,18 +73,18 @@ class Listener:
         return self.of(id)[-1]
 
     def summary(self, id: str) -> list[object]:
-        """The utterance's events but for what the clock decides: packets are one sound, and how
-        much of a silence without end was made before the guard saw it."""
+        """The utterance's events but for the engine's name and what the clock decides: packets are
+        one sound, and how much of a silence without end was made before the guard saw it."""
         events = self.of(id)
         sound = b"".join(event.pcm for event in events if isinstance(event, Audio))
         rest = [event for event in events if not isinstance(event, Audio | Waits)]
-        times = {"held_seconds": 0.0, "seconds": 0.0}
+        differs: dict[str, object] = {"held_seconds": 0.0, "seconds": 0.0, "engine": ""}
         if id == "runaway":
-            times["frames"] = 0
+            differs["frames"] = 0
         return [
             sound.rstrip(b"\0"),
             *(
-                {name: getattr(event, name) for name in event.__struct_fields__} | times
+                {name: getattr(event, name) for name in event.__struct_fields__} | differs
                 for event in rest
             ),
         ]

@@ -102,6 +102,8 @@ async def test_a_turn_that_moves_to_another_engine_says_so(collector: Collector)
     assert [name for name, _ in turn.events].count("moved") == 1
     prefills = [part for part in collector.parts(turn) if part.name == "prefill"]
     assert len(prefills) == 2 and turn.trace_id == TRACE_ID
+    spoke = [part.attributes[f"{OURS}engine"] for part in [*prefills, turn]]
+    assert spoke == [link.name] * 3
 
 
 async def test_every_front_traces_its_turns_and_the_sum_has_examples(
@@ -116,6 +118,7 @@ async def test_every_front_traces_its_turns_and_the_sum_has_examples(
         accept = {"accept": "application/openmetrics-text; version=1.0.0"}
         answer = await server.get("/metrics", headers=accept)
     assert {turn.resource[f"{OURS}front"] for turn in collector.turns} == {1, 2}
+    assert {turn.attributes[f"{OURS}engine"] for turn in collector.turns} == {"cpu"}
     assert answer.headers["content-type"].startswith("application/openmetrics-text")
     assert answer.text.endswith("# EOF\n")
     (line,) = (

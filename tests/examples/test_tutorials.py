@@ -225,3 +225,50 @@ async def test_half_requests_do_not_stay_at_haproxy(
             return False
 
         await eventually(given_up)
+
+
+@pytest.mark.parametrize("name", sorted(PROXIES))
+async def test_a_proxy_keeps_little_for_a_client_that_does_not_read(
+    tmp_path: Path, eventually: Eventually, name: str
+) -> None:
+    """What it keeps, the server takes for heard: it would drop such a client that much later."""
+    sent = 0
+
+    async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        request = await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+        with contextlib.suppress(OSError):
+            while request.startswith(b"GET /speech"):
+                writer.write(bytes(4_096))
+                await writer.drain()
+                sent += 4_096
+        writer.close()
+
+    listening = socket.create_server(("127.0.0.1", 0))
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)  # as the server has it
+    server = await asyncio.start_server(endless, sock=listening, limit=4_096)
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    async with server, proxy(name, url, tmp_path) as at:
+        host, port = at.removeprefix("http://").split(":")
+
+        async def asked() -> bool:
+            if sent:
+                return True
+            with contextlib.suppress(OSError):  # it does not say when it listens
+                reader, writer = await asyncio.open_connection(host, int(port), limit=1)
+                clients.append(writer)
+                writer.transport.pause_reading()  # type: ignore[attr-defined]
+                writer.write(b"GET /speech HTTP/1.1\r\nHost: a\r\n\r\n")
+                await asyncio.sleep(0.2)
+            return False
+
+        clients: list[asyncio.StreamWriter] = []
+        await eventually(asked)
+        before = -1
+        while sent > before:
+            before = sent
+            await asyncio.sleep(0.5)
+        for one in clients:
+            one.transport.abort()
+    assert 0 < sent < 1_000_000  # 20 s of speech; 4.3 MB with the buffers that nginx usually has

@@ -35,8 +35,9 @@ log = logging.getLogger(__name__)
 _SERVICE = "realtime-tts"
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 _CLOSE_SECONDS = 2.0
+_MOST_SAID = 300
 _TALKS = ("opentelemetry.exporter.otlp", "opentelemetry.sdk._shared_internal")
-"""Loggers that report each batch that was lost; `_Counted` does so once."""
+"""Loggers that report each batch that was lost; `_Counted` does so once, with their words."""
 
 
 class Tracer:
@@ -47,7 +48,8 @@ class Tracer:
         self, dropped: Callable[[int], None], attributes: Mapping[str, Any] | None = None
     ) -> None:
         for name in _TALKS:
-            logging.getLogger(name).setLevel(logging.CRITICAL)
+            talks = logging.getLogger(name)
+            talks.propagate, talks.handlers = False, [_SAID]
         own = {
             "service.name": _SERVICE,
             "service.version": __version__,
@@ -121,6 +123,21 @@ class Tracer:
         closing.join(_CLOSE_SECONDS)
 
 
+class _Said(logging.Handler):
+    """The first thing that an exporter says about a batch that it cannot send: later ones only say
+    that it has given up."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.first = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.first = self.first or record.getMessage()[:_MOST_SAID]
+
+
+_SAID = _Said()
+
+
 class _Counted(SpanExporter):
     """An exporter whose losses are counted, and logged once until it works again."""
 
@@ -130,13 +147,14 @@ class _Counted(SpanExporter):
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """Export spans, in the SDK's thread."""
+        _SAID.first = ""
         try:
             result = self._exporter.export(spans)
         except Exception as error:
             self._lost(len(spans), type(error).__name__)
             return SpanExportResult.FAILURE
         if result is not SpanExportResult.SUCCESS:
-            self._lost(len(spans), "the collector does not take them")
+            self._lost(len(spans), _SAID.first or "the collector does not take them")
         elif self._failing:
             self._failing = False
             event(log, logging.INFO, "tracing.exports_again")

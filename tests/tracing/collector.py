@@ -39,9 +39,11 @@ class Seen:
 
 @dataclass
 class Collector:
-    """Where a server sends its spans; `endpoint` is for `OTEL_EXPORTER_OTLP_ENDPOINT`."""
+    """Where a server sends its spans; `endpoint` is for `OTEL_EXPORTER_OTLP_ENDPOINT`. `answers`:
+    with this status."""
 
     endpoint: str
+    answers: int = 200
     spans: list[Seen] = field(default_factory=list)
     raw: list[bytes] = field(default_factory=list)
 
@@ -100,7 +102,7 @@ def collecting(before: Callable[[], object] = lambda: None) -> Iterator[Collecto
             assert self.path == "/v1/traces"
             collector.took(body)
             answer = ExportTraceServiceResponse().SerializeToString()
-            self.send_response(200)
+            self.send_response(collector.answers)
             self.send_header("content-type", "application/x-protobuf")
             self.send_header("content-length", str(len(answer)))
             self.end_headers()

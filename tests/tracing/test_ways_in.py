@@ -151,6 +151,20 @@ async def test_a_collector_that_is_away_costs_its_spans_and_one_warning(
     assert [line["event"] for line in found] == ["tracing.spans_lost"]
 
 
+async def test_a_collector_that_wants_another_key_is_quoted(
+    collector: Collector,
+    speech: Speaking,
+    logged: Callable[[], list[dict[str, Any]]],
+) -> None:
+    collector.answers = 401
+    async with speech(TRACED) as server, server.talk() as talker:
+        await talker.send("text", text="Hello.", end=True)
+        await talker.until("turn.done")
+        await until(lambda: server.value("tts_spans_dropped_total"))
+    (line,) = [line for line in logged() if line["event"] == "tracing.spans_lost"]
+    assert "401" in line["why"]
+
+
 async def test_a_collector_that_hangs_holds_nobody_up(
     speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:

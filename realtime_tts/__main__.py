@@ -6,6 +6,7 @@ import sys
 
 def run() -> int:
     """Run one command, as the command line says. Returns the exit status."""
+    _keep_through_reloads()
     try:
         from realtime_tts.cli import main  # here, because Ctrl-C may come while it is imported
 
@@ -15,6 +16,16 @@ def run() -> int:
     finally:
         # While Python ends, another Ctrl-C would print a traceback.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _keep_through_reloads() -> None:
+    """Until the server handles SIGHUP, let it end nothing. A change that it tells of is seen
+    anyway, by the time of the file. On a terminal it means that the terminal has gone.
+
+    Here, because importing the server takes most of its start.
+    """
+    if "serve" in sys.argv[1:2] and not (sys.stderr and sys.stderr.isatty()):
+        signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,6 @@ __all__ = ["add_arguments", "run"]
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGTERM or Ctrl-C. Returns the exit status."""
-    keep_through_reloads()
     sources = Sources(arguments.words[arguments.words.index("serve") + 1 :])
     settings = sources.read()
     arguments = settings.namespace()
@@ -168,13 +167,6 @@ def checkpoint_folders(arguments: argparse.Namespace) -> list[Path]:
     return [demo_voice.FOLDER if name == demo_voice.NAME else Path(name) for name in models]
 
 
-def keep_through_reloads() -> None:
-    """Until the server handles SIGHUP, let it end nothing. A change that it tells of is seen
-    anyway, by the time of the file. On a terminal it means that the terminal has gone."""
-    if not sys.stderr.isatty():
-        signal.signal(signal.SIGHUP, lambda *_: None)
-
-
 def allow_open_files() -> None:
     """Raise the soft limit on open files to the hard one: a session is a file, and shells allow
     1,024, which the sessions of a large GPU exceed."""
@@ -251,14 +243,19 @@ def tls_config(arguments: argparse.Namespace) -> Iterator[TlsConfig | None]:
     hosts = addresses_for_others(arguments.host) if everywhere else [arguments.host]
     # Named here, so that a signal in the middle of making it leaves nothing.
     folder = Path(tempfile.gettempdir(), f"realtime-tts-tls-{secrets.token_hex(8)}")
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+
+    def end(*_: object) -> None:
+        sys.exit(0)
+
+    before = signal.signal(signal.SIGTERM, end)
     try:
         folder.mkdir(mode=0o700)
         keep(folder)
         yield write_self_signed(folder, *hosts)
     finally:
         remove_private(folder)
-        signal.signal(signal.SIGTERM, before)
+        if signal.getsignal(signal.SIGTERM) is end:  # a server that has run ignores it
+            signal.signal(signal.SIGTERM, before)
 
 
 def welcome(

@@ -19,6 +19,7 @@ from realtime_tts.config import ServerConfig
 from realtime_tts.configuration.stamps import Stamp, stamp
 from realtime_tts.errors import ConfigError
 from realtime_tts.logs import event
+from realtime_tts.signals import at_signal
 
 if TYPE_CHECKING:  # it imports numpy, for which the check of memory limits must not wait
     from realtime_tts.metrics import Metrics
@@ -147,12 +148,11 @@ async def following(
         else:
             follower.ask()
 
-    loop = asyncio.get_running_loop()
     task = asyncio.create_task(follower.run(), name="configuration")
-    loop.add_signal_handler(signal.SIGHUP, hung_up)
+    at_signal(signal.SIGHUP, hung_up)
     try:
         yield
     finally:
-        loop.remove_signal_handler(signal.SIGHUP)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # what is left is the server's end
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

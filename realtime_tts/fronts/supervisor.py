@@ -38,6 +38,7 @@ from realtime_tts.server.listening import bind, bind_agent
 from realtime_tts.server.load import Load
 from realtime_tts.server.occupancy import Occupancy
 from realtime_tts.server.tls import Certificate
+from realtime_tts.signals import at_signal, ignore_signals
 
 log = logging.getLogger(__name__)
 
@@ -95,6 +96,7 @@ def supervise(
                 async with answering(agents, supervisor.load), follow:
                     return await supervisor.run(acceptor, port, on_ready)
         finally:
+            ignore_signals()
             occupancy.close()
             remove_private(folder)
 
@@ -131,9 +133,8 @@ class Supervisor:
 
     async def run(self, acceptor: Acceptor, port: int, on_ready: OnReady | None) -> int:
         """Run until a signal or a failure has ended all fronts; return the exit code."""
-        loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self.drain)
+            at_signal(number, self.drain)
         self._acceptor = acceptor
         acceptor.start()
         self._metrics.watch_engine(self._link.status)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import signal
 import socket
 import time
 from collections.abc import Callable, Generator
@@ -24,6 +25,7 @@ from realtime_tts.server.front import Front
 from realtime_tts.server.http import GuardedHttp
 from realtime_tts.server.listening import BACKLOG
 from realtime_tts.server.tls import Certificate
+from realtime_tts.signals import ignore_signals
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +55,8 @@ class DrainingServer(uvicorn.Server):
         self.exit_code = 0
         self.on_started: Callable[[], None] | None = None
         """Called once connections can be served."""
+        self.on_stopping: Callable[[], None] | None = None
+        """Called when they no longer are."""
         self._front = front
         self._handle_signals = handle_signals
         self._drain_deadline: float | None = None
@@ -81,17 +85,19 @@ class DrainingServer(uvicorn.Server):
             self._drain_deadline = time.monotonic()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        # The signal is not noted for uvicorn to raise again after the shutdown: that would turn
-        # a proper end into a death by signal.
         self.request_drain()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        if self._handle_signals:
-            with super().capture_signals():
-                yield
-        else:
+        if not self._handle_signals:
             yield
+            return
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self.handle_exit)
+        try:
+            yield
+        finally:
+            ignore_signals()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         if self._tls is None:
@@ -185,6 +191,8 @@ class DrainingServer(uvicorn.Server):
                 connection.end_idle()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self.on_stopping is not None:
+            self.on_stopping()
         if self._front.sessions:
             self._front.end_sessions()
             await asyncio.sleep(0)  # the writers send the ends of the sessions

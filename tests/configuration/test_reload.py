@@ -277,18 +277,6 @@ def test_if_one_front_cannot_take_the_settings_over_no_front_does(
         assert refused(server, OLD) and not refused(server, NEW)
 
 
-def test_a_reload_before_the_server_handles_it_ends_nothing(tmp_path: Path) -> None:
-    """systemd sends it to a service that has just been started, and takes that end for a clean
-    one: the server would stay away."""
-    program = (
-        "import os, signal, sys\nfrom realtime_tts.cli import main, serve\n"
-        "serve._serve = lambda *_: os.kill(os.getpid(), signal.SIGHUP) or 7\n"
-        "sys.exit(main(['serve', '--port', '0', '--engine', 'fake']))"
-    )
-    ended = subprocess.run([sys.executable, "-c", program], stderr=subprocess.PIPE, timeout=60)
-    assert ended.returncode == 7, ended.stderr.decode()
-
-
 def test_a_terminal_that_is_closed_ends_its_server(folder: Path) -> None:
     """As the leader of its session the server gets SIGHUP from the kernel."""
     ours, theirs = os.openpty()

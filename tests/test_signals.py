@@ -1,0 +1,96 @@
+"""The signals of a server's process, from its first to its last moment, as a supervisor sends
+them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.serving import ROOT, serve_command, serving_beside
+from tests.waiting import SECONDS
+
+EARLY = """
+import os, signal, sys
+
+class Signalling:
+    def find_spec(self, name, *_):
+        if name == "realtime_tts.cli":
+            os.kill(os.getpid(), signal.SIGHUP)
+
+sys.meta_path.insert(0, Signalling())
+sys.argv = ["realtime-tts", "serve", "--check-that-this-is-unknown"]
+from realtime_tts.__main__ import run
+sys.exit(run())
+"""
+
+
+def test_a_hangup_while_the_server_is_imported_ends_nothing() -> None:
+    """systemd sends it to a service that has just been started, and takes that end for a clean
+    one: the server would stay away."""
+    ended = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, timeout=SECONDS)
+    assert ended.returncode == 2, ended.stderr.decode()
+
+
+@pytest.mark.parametrize("flags", [("--tls-self-signed",), ("--fronts", "2")], ids=" ".join)
+def test_signals_that_come_until_a_server_has_ended_change_nothing(
+    tmp_path: Path, flags: tuple[str, ...]
+) -> None:
+    """It ends with 0, and leaves neither a private key nor a shared folder."""
+    pytest.importorskip("cryptography")
+    process = subprocess.Popen(
+        serve_command("--engine", "fake", *flags),
+        cwd=ROOT,
+        env=os.environ | {"TMPDIR": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    late = threading.Timer(SECONDS, process.kill)
+    late.start()
+    assert process.stdout is not None
+    while b"/v1/tts" not in process.stdout.readline():
+        assert process.poll() is None
+    while process.poll() is None:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            process.send_signal(number)
+            time.sleep(0.002)
+    late.cancel()
+    _, log = process.communicate()
+    assert process.returncode == 0, log.decode()
+    assert all(line.startswith(b"{") for line in log.splitlines()), log.decode()
+    assert not list(tmp_path.iterdir())
+
+
+async def test_requests_that_keep_coming_do_not_hold_up_a_front_that_has_no_turn() -> None:
+    """It takes no more sockets once it ends; it would have waited for the last request."""
+    async with serving_beside("--engine", "fake", "--fronts", "2") as server:
+
+        async def ask() -> None:
+            while True:
+                try:
+                    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+                    writer.write(b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+                    await reader.read()
+                    writer.close()
+                except OSError:
+                    await asyncio.sleep(0.01)
+
+        asking = [asyncio.create_task(ask()) for _ in range(16)]
+        await asyncio.sleep(0.2)
+        server.process.terminate()
+        await asyncio.to_thread(server.process.wait, SECONDS)
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+        said = [json.dumps(line) for line in server.records()]
+    cut_off = ("graceful shutdown exceeded", "Exception in ASGI")
+    assert not [line for line in said if any(words in line for words in cut_off)]

@@ -4,6 +4,7 @@ where the engines are and hands it accepted sockets."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import pickle
 import shutil
@@ -86,16 +87,19 @@ class FrontProcess:
         """Serve until the parent ends this front; return the exit status."""
         self._parent.listen(self._receive, at_end=self._tidy_up)
         self._server.on_started = self._started
-        try:
-            await self._server.serve([])
-        finally:
-            self._loop.remove_reader(self._sockets)
+        self._server.on_stopping = self._stopping
+        await self._server.serve([])
         return self._server.exit_code
 
     def _started(self) -> None:
         self._loop.add_reader(self._sockets, self._take)
         self._send(wire.Listening())
         self._beat()
+
+    def _stopping(self) -> None:
+        """Take no more sockets: the parent hands them to another front, if there still is one."""
+        self._loop.remove_reader(self._sockets)
+        self._sockets.close()
 
     # To the parent.
 
@@ -123,7 +127,8 @@ class FrontProcess:
     # From the parent.
 
     def _receive(self, data: bytes) -> None:
-        self._loop.call_soon_threadsafe(self._do, wire.decode_down(data))
+        with contextlib.suppress(RuntimeError):  # the loop is closed: this front has ended
+            self._loop.call_soon_threadsafe(self._do, wire.decode_down(data))
 
     def _tidy_up(self) -> None:
         """Remove the shared folder, because the parent was killed before it could."""

@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.5
 """Seconds between two looks at the file of keys: a revoked key ends within a second."""
+_GONE_LOOKS = 4
+"""Looks in a row that find no file before its keys end: who replaces a file may delete it first."""
 _SHARE_SECONDS = 0.1
 _PURPOSE = b"realtime-tts token"
 
@@ -49,6 +51,7 @@ class Access:
         self._file = KeyFile(Path(config.keys))
         self._accounts: dict[str, KeyAccount] = {}
         self._failing = False
+        self._missed = 0  # looks since there was a file
         self._exchange = Exchange(self.rates.counters, config.limits_store)
         self._stamp = stamp(self._file.path)
         self._apply(self._file.read())
@@ -121,14 +124,18 @@ class Access:
     def _changed(self) -> dict[str, Key] | None:
         """Read the keys again if their file has changed; None if it has not.
 
-        A file that cannot be read gives None, too: the keys read last stay valid, and the file is
-        tried again at the next look.
+        A file that cannot be read, is being replaced or is away for a moment gives None, too: the
+        keys read last stay valid, and the file is tried again at the next look.
         """
+        path = self._file.path
         try:
-            found = stamp(self._file.path)
-            if found == self._stamp:
+            found = stamp(path)
+            self._missed = 0 if found else self._missed + 1
+            if found == self._stamp or 0 < self._missed < _GONE_LOOKS:
                 return None
             keys = self._file.read()
+            if stamp(path) != found:
+                return None
         except ConfigError as error:
             if not self._failing:
                 event(log, logging.ERROR, "keys.not_loaded", why=str(error))

@@ -46,7 +46,7 @@ _POLL_SECONDS = 0.05
 _SILENT_SECONDS = 1.0
 """Seconds after which a front that has not moved gets no sockets, as long as another one moves."""
 _GRACE_SECONDS = 5.0
-"""Seconds that a front may take to end, after the time that its sessions have to finish."""
+"""Seconds that a front may take to end, after what its sessions and its requests have to finish."""
 
 OnReady = Callable[[int, EngineLink], None]
 
@@ -202,7 +202,7 @@ class Supervisor:
     @property
     def _patience(self) -> float:
         allowed = self._spec.config.drain_seconds if self._drained == 1 else 0.0
-        return allowed + _GRACE_SECONDS
+        return allowed + self._spec.config.socket.close_timeout + _GRACE_SECONDS
 
     def _end(self) -> None:
         for front in self._fronts.values():

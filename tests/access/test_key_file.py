@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import stat
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -38,6 +41,70 @@ async def test_a_file_that_is_taken_away_is_told(
     async with Access(AccessConfig(str(keys.path))).running():
         keys.path.unlink()
         await until(lambda: "keys.no_file" in caplog.text)
+
+
+def rename_over(path: Path, data: bytes) -> None:
+    new = path.with_suffix(".new")
+    new.write_bytes(data)
+    new.replace(path)
+
+
+def truncate_and_write(path: Path, data: bytes) -> None:
+    with path.open("wb", buffering=0) as file:
+        time.sleep(0.7)
+        file.write(data[: len(data) // 2])
+        time.sleep(0.7)
+        file.write(data[len(data) // 2 :])
+
+
+def delete_and_write(path: Path, data: bytes) -> None:
+    path.unlink()
+    time.sleep(0.7)
+    path.write_bytes(data)
+
+
+def swap_link(path: Path, data: bytes) -> None:
+    """As Kubernetes does it: the file is a link into a folder that is a link."""
+    folder, link = path.parent / f"of-{time.time_ns()}", path.parent / "..data"
+    folder.mkdir()
+    (folder / path.name).write_bytes(data)
+    new = link.with_name("..data_tmp")
+    new.symlink_to(folder.name)
+    new.replace(link)
+    if not path.is_symlink():
+        path.unlink()
+        path.symlink_to(f"..data/{path.name}")
+
+
+@pytest.mark.parametrize(
+    "replace", [rename_over, truncate_and_write, delete_and_write, swap_link]
+)
+async def test_however_the_file_is_replaced_the_keys_in_it_stay_valid(
+    keys: Keys, replace: Callable[[Path, bytes], None]
+) -> None:
+    stays, goes = keys.create("stays").encode(), keys.create("goes").encode()
+    both = keys.path.read_bytes()
+    keys.revoke("goes")
+    one = keys.path.read_bytes()
+    replace(keys.path, both)
+    access = Access(AccessConfig(str(keys.path)))
+    ended: list[str] = []
+    access.on_revoked = lambda account: ended.append(account.key.name)
+    async with access.running():
+        for data, valid in ((one, False), (both, True), (one, False)):
+            replacing = asyncio.create_task(asyncio.to_thread(replace, keys.path, data))
+            while not replacing.done() or (access.account_of(goes) is not None) is not valid:
+                assert access.account_of(stays) is not None
+                await asyncio.sleep(0.005)
+    assert ended == ["goes", "goes"]
+
+
+async def test_keys_end_when_their_file_stays_away(keys: Keys) -> None:
+    secret = keys.create("acme").encode()
+    access = Access(AccessConfig(str(keys.path)))
+    async with access.running():
+        keys.path.unlink()
+        await until(lambda: access.account_of(secret) is None)
 
 
 def test_a_file_has_no_secret_and_is_for_its_owner_only(keys: Keys) -> None:

@@ -22,7 +22,7 @@ import psutil
 import pytest
 import websockets
 
-from realtime_tts.config import ServerConfig
+from realtime_tts.config import ServerConfig, SocketConfig
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.fronts.child import FrontChild
 from realtime_tts.fronts.process import share_of_addresses
@@ -87,6 +87,17 @@ def test_a_front_that_has_just_started_gets_no_socket_before_it_is_ready(tmp_pat
         supervisor._fronts[number] = cast(FrontChild, front)
     supervisor._fronts[2].ready = False
     assert [front.number for front in supervisor.fronts_by_load()] == [3, 1, 2]
+    occupancy.close()
+
+
+def test_a_front_is_not_killed_while_its_requests_may_still_end(tmp_path: Path) -> None:
+    """Uploads, say: they get a second more than their sockets get to close."""
+    occupancy = Occupancy.make(2)
+    config = ServerConfig(drain_seconds=30.0, socket=SocketConfig(close_timeout=20.0))
+    spec = FrontSpec(config, (EngineConfig(kind="fake"),), 2, tmp_path, occupancy.file)
+    supervisor = Supervisor(spec, occupancy, Metrics(), lambda *stage: None)
+    supervisor._drained = 1
+    assert supervisor._patience > 30 + 20 + 1
     occupancy.close()
 
 

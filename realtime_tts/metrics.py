@@ -160,6 +160,12 @@ class Metrics:
             "tts_slow_reader_aborts_total", "Sockets given up because the client did not read."
         )
         self.closed = self._counter("tts_closed_total", "Sessions closed, by close code.", ["code"])
+        self._background = Gauge(
+            "tts_background_failing",
+            "Whether work beside the turns fails at present; of several fronts, in how many.",
+            ["task"],
+            registry=self.registry,
+        )
         self.loop_lag = self._histogram(
             "tts_event_loop_lag_seconds", "How late the event loop woke a timer.", _LAG_BUCKETS
         )
@@ -217,6 +223,15 @@ class Metrics:
                 "Whether the last try to take settings over succeeded.",
             ),
         )
+
+    def watch_certificate(self, expires: Callable[[], float]) -> None:
+        """Show when the server's certificate expires, which `expires` gives as a Unix time."""
+        name = "tts_certificate_expiry_timestamp_seconds"
+        self._gauge(name, "When the TLS certificate expires.").set_function(expires)
+
+    def watch_background(self, task: str, failing: Callable[[], bool]) -> None:
+        """Show whether this work beside the turns fails at present, as `failing` says."""
+        self._background.labels(task).set_function(failing)
 
     def describe_engine(self, infos: Iterable[EngineInfo]) -> None:
         """Show what each engine computes with."""

@@ -137,6 +137,7 @@ def test_the_document_lists_every_metric_and_no_other() -> None:
     metrics.watch_engine(lambda: EngineStatus(True, 0, 0, 0, 0, 0.0))
     metrics.watch_fronts(lambda: 1)
     metrics.show_reloads()
+    metrics.watch_certificate(lambda: 0.0)
     families = openmetrics_families(metrics.render("application/openmetrics-text").text.decode())
     ends = {"counter": "_total", "info": "_info"}
     shown = {family.name + ends.get(family.type, "") for family in families}

@@ -56,6 +56,15 @@ class Access:
         self._stamp = stamp(self._file.path)
         self._apply(self._file.read())
 
+    @property
+    def failing(self) -> dict[str, Callable[[], bool]]:
+        """What is done beside the turns, and whether it fails at present; the log says why."""
+        return {
+            "keys": lambda: self._failing,
+            "limits": lambda: self._exchange.failing,
+            "usage": lambda: self.usage.failing,
+        }
+
     # Who it is.
 
     def account_of(self, shown: bytes) -> KeyAccount | None:

@@ -55,6 +55,7 @@ class Exchange:
             raise
         except Exception as error:  # a cluster's client connects at once; `meet_fleet` tries again
             log.debug("the store of limits is away: %s", type(error).__name__)
+        self._failing: set[Callable[[], None]] = set()
         self._stopping = Event()
         self._threads: list[Thread] = []
 
@@ -62,6 +63,11 @@ class Exchange:
     def has_others(self) -> bool:
         """Whether there are other fronts or servers to exchange counts with."""
         return self._url is not None or self.fronts is not None
+
+    @property
+    def failing(self) -> bool:
+        """Whether counts cannot be exchanged now."""
+        return bool(self._failing)
 
     def start(self) -> None:
         """Start the threads that exchange counts, if there are other fronts or servers."""
@@ -85,19 +91,18 @@ class Exchange:
         return held.get(key_id, (0, 0))
 
     def _repeat(self, work: Callable[[], None]) -> None:
-        failing = False
         while not self._stopping.wait(_SECONDS):
             try:
                 work()
             except Exception as error:  # whatever a store's client raises: each has its own
-                if not failing:
+                if work not in self._failing:
                     why = type(error).__name__  # its text may have the address, with a password
                     event(log, logging.ERROR, "limits.not_shared", why=why)
-                failing = True
+                self._failing.add(work)
             else:
-                if failing:
+                if work in self._failing:
                     event(log, logging.INFO, "limits.shared_again")
-                failing = False
+                self._failing.discard(work)
 
     def meet_fronts(self) -> None:
         """Exchange open sessions and turns with the other fronts.

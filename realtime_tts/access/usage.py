@@ -70,7 +70,8 @@ class Usage:
         self._engine = _engine(url)
         self._is_there = False  # the table
         self._stopping = Event()
-        self._failing = False
+        self.failing = False
+        """Whether counts could not be written the last time."""
         self._thread = Thread(target=self._run, name="usage", daemon=True)
 
     # Counting, on the event loop.
@@ -119,13 +120,13 @@ class Usage:
             self.write()
         except sql.exc.SQLAlchemyError as error:
             self._is_there = False  # the next database at this address may be another one
-            if not self._failing:
+            if not self.failing:
                 event(log, logging.ERROR, "usage.not_written", why=self._why(error))
-            self._failing = True
+            self.failing = True
         else:
-            if self._failing:
+            if self.failing:
                 event(log, logging.INFO, "usage.written_again")
-            self._failing = False
+            self.failing = False
 
     def write(self) -> None:
         """Add what was counted to the database. What another thread is writing is there, too, then.

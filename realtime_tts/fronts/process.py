@@ -42,12 +42,15 @@ _PAGE_SECONDS = 5.0
 
 
 class FrontMetrics(Metrics):
-    """The metrics of a front, without the engines: these would be counted once for each front."""
+    """The metrics of a front, without those that the parent shows: they would be added up."""
 
     def watch_engine(self, status: Callable[[], EngineStatus]) -> None:
         """Show nothing."""
 
     def describe_engine(self, infos: Iterable[EngineInfo]) -> None:
+        """Show nothing."""
+
+    def watch_certificate(self, expires: Callable[[], float]) -> None:
         """Show nothing."""
 
 

@@ -71,7 +71,9 @@ def supervise(
     """
     reloads = Reloads()
     if config.tls:
-        reloads.add(Certificate(config.tls))  # only to check it: every front has its own
+        certificate = Certificate(config.tls)  # only to check and watch it: fronts have their own
+        reloads.add(certificate)
+        metrics.watch_certificate(lambda: certificate.expires)
     check_tracing(config)
     check_access(config)
     listeners = bind(config)

@@ -65,6 +65,7 @@ class DrainingServer(uvicorn.Server):
         front.reloads.add(self)
         if certificate is not None:
             front.reloads.add(certificate)
+            front.metrics.watch_certificate(lambda: certificate.expires)
 
     def prepare(self, config: ServerConfig) -> Callable[[], None]:
         """Prepare the limits, for sockets that are opened later. See `Reloadable`."""

@@ -37,6 +37,7 @@ from realtime_tts.server.websocket import GuardedWebSocket
 from realtime_tts.text.tokenizer import LoadTokenizer
 from realtime_tts.tracing.names import FRONT
 from realtime_tts.voices.library import VoiceLibrary
+from realtime_tts.voices.stored import StoredRegistry
 
 if TYPE_CHECKING:
     from realtime_tts.tracing.tracer import Tracer
@@ -243,7 +244,19 @@ def make_front(
         stall_seconds=config.engine_stall_seconds,
         announces=others is None,
     )
-    return Front(config, engine, metrics, voices, others, tracer)
+    made = Front(config, engine, metrics, voices, others, tracer)
+    _watch_background(made)
+    return made
+
+
+def _watch_background(front: Front) -> None:
+    """Show what fails beside the turns, which go on."""
+    if front.access is not None:
+        for task, failing in front.access.failing.items():
+            front.metrics.watch_background(task, failing)
+    registry = None if front.voices is None else front.voices.registry
+    if isinstance(registry, StoredRegistry):
+        front.metrics.watch_background("voices", lambda: registry.failing)
 
 
 def _tracer(config: ServerConfig, metrics: Metrics, front: int | None) -> Tracer | None:

@@ -15,11 +15,13 @@ _HANDSHAKE_STEPS = 10
 class Certificate:
     """A server's certificate, which can be replaced for later connections.
 
-    `context` is used as long as the server runs. Raises ConfigError as `server_context` does.
+    `context` is used as long as the server runs. `expires`: when the present one does, in seconds
+    since 1970. Raises ConfigError as `server_context` does.
     """
 
     def __init__(self, config: TlsConfig) -> None:
-        self.context = self._current = server_context(config)
+        self._current, self.expires = _loaded(config)
+        self.context = self._current
         self.context.sni_callback = self._choose
 
     def _choose(self, connection: ssl.SSLObject, name: str | None, context: object) -> None:
@@ -30,10 +32,10 @@ class Certificate:
     def prepare(self, config: ServerConfig) -> Callable[[], None]:
         """Prepare the files as they are now. See `Reloadable`."""
         assert config.tls is not None, "a server that speaks TLS goes on to"
-        context = server_context(config.tls)
+        loaded = _loaded(config.tls)
 
         def take_over() -> None:
-            self._current = context
+            self._current, self.expires = loaded
 
         return take_over
 
@@ -44,6 +46,11 @@ def server_context(config: TlsConfig) -> ssl.SSLContext:
     Raises ConfigError for files that cannot be read, are no certificate or key, do not belong
     together, or hold a certificate that every client would refuse today.
     """
+    return _loaded(config)[0]
+
+
+def _loaded(config: TlsConfig) -> tuple[ssl.SSLContext, float]:
+    """Return `server_context`, and when its certificate expires."""
     certificate, key = Path(config.certificate), Path(config.key or config.certificate)
     for what, path in (("certificate", certificate), ("private key", key)):
         _check_readable(what, path)
@@ -53,8 +60,7 @@ def server_context(config: TlsConfig) -> ssl.SSLContext:
     # sync client of websockets does, then loses that request now and then (seen with Python 3.11).
     context.num_tickets = 0
     _load(context, certificate, key)
-    _check_acceptable(context, certificate)
-    return context
+    return context, _check_acceptable(context, certificate)
 
 
 def _check_readable(what: str, path: Path) -> None:
@@ -91,8 +97,9 @@ def _load(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
         raise ConfigError(f"cannot use the TLS files {certificate}, {key}: {reason}") from error
 
 
-def _check_acceptable(context: ssl.SSLContext, certificate: Path) -> None:
-    """Shake hands with ourselves, like a client that trusts this very certificate.
+def _check_acceptable(context: ssl.SSLContext, certificate: Path) -> float:
+    """Shake hands with ourselves, like a client that trusts this very certificate. Return when it
+    expires, in seconds since 1970.
 
     The standard library reads no certificate except a peer's. Names are not compared: which one
     clients use is not known here.
@@ -110,7 +117,9 @@ def _check_acceptable(context: ssl.SSLContext, certificate: Path) -> None:
         for _ in range(_HANDSHAKE_STEPS):
             done = [_stepped(end) for end in ends]  # both, whether or not the first is done
             if all(done):
-                return
+                found = ends[0].getpeercert()
+                assert found is not None, "it was verified"
+                return float(ssl.cert_time_to_seconds(str(found["notAfter"])))
     except ssl.SSLCertVerificationError as error:
         message = f"clients would refuse the TLS certificate {certificate}: {error.verify_message}"
         raise ConfigError(message) from error

@@ -71,7 +71,8 @@ class StoredRegistry(Registry):
     def __init__(self, url: str, folder: Path) -> None:
         super().__init__(folder)
         self.url = url
-        self._failing = False
+        self.failing = False
+        """Whether the store did not answer the last time."""
 
     @cached_property
     def store(self) -> VoiceStore:
@@ -89,13 +90,13 @@ class StoredRegistry(Registry):
         try:
             self._follow(again_after)
         except OSError as error:
-            if not self._failing:
+            if not self.failing:
                 event(log, logging.ERROR, "voices.store_failed", why=str(error))
-            self._failing = True
+            self.failing = True
         else:
-            if self._failing:
+            if self.failing:
                 event(log, logging.INFO, "voices.store_answers", where=self.url)
-            self._failing = False
+            self.failing = False
 
     def _publish(self, unfinished: Path, name: str, over: bool = False) -> None:
         data = unfinished.read_bytes()

@@ -76,9 +76,7 @@ def swap_link(path: Path, data: bytes) -> None:
         path.symlink_to(f"..data/{path.name}")
 
 
-@pytest.mark.parametrize(
-    "replace", [rename_over, truncate_and_write, delete_and_write, swap_link]
-)
+@pytest.mark.parametrize("replace", [rename_over, truncate_and_write, delete_and_write, swap_link])
 async def test_however_the_file_is_replaced_the_keys_in_it_stay_valid(
     keys: Keys, replace: Callable[[Path, bytes], None]
 ) -> None:

@@ -239,6 +239,29 @@ async def test_garbage_in_the_file_leaves_the_keys_as_they_were(
             assert (await talker.until("turn.done"))[-1]["reason"] == "complete"
 
 
+async def test_what_fails_beside_the_turns_is_in_the_metrics_until_it_works_again(
+    speech: Speaking, keys: Keys, tmp_path: Path
+) -> None:
+    pytest.importorskip("redis")
+    keys.create("acme")
+    folder = tmp_path / "later"
+    nowhere = f"sqlite:///{folder}/u.db", "redis://127.0.0.1:1"
+    config = ServerConfig(port=0, access=AccessConfig(str(keys.path), *nowhere))
+    async with speech(config) as server:
+
+        def failing(task: str) -> float:
+            return server.value("tts_background_failing", task=task)
+
+        assert failing("keys") == 0
+        written = keys.path.read_bytes()
+        keys.path.write_text("{half a file")
+        await until(lambda: failing("keys") and failing("usage") and failing("limits"))
+        keys.path.write_bytes(written)
+        folder.mkdir()
+        await until(lambda: not failing("keys") and not failing("usage"))
+        assert failing("limits")
+
+
 async def test_a_key_has_so_many_sessions_and_no_more(
     speech: Speaking, keys: Keys, bearer: Bearer
 ) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
 from websockets import ConnectionClosed, InvalidStatus
 
 from realtime_tts.server.self_signed import write_self_signed
@@ -55,6 +56,14 @@ def running(request: pytest.FixtureRequest, folder: Path) -> Iterator[Served]:
 def server(running: Served, folder: Path) -> Served:
     assert running.reload(settings(folder))["event"] == "config.reloaded"
     return running
+
+
+EXPIRY = "tts_certificate_expiry_timestamp_seconds"
+
+
+def expiry(certificate: Path) -> float:
+    found = x509.load_pem_x509_certificate(certificate.read_bytes())
+    return found.not_valid_after_utc.timestamp()
 
 
 def refused(server: Served, key: str) -> bool:
@@ -101,7 +110,9 @@ def test_new_connections_get_the_new_certificate_and_the_old_ones_stay(
 ) -> None:
     one, two = (folder / name / "certificate.pem" for name in ("one", "two"))
     with server.connect(OLD, one) as socket:
+        assert server.metric(EXPIRY, OLD) == expiry(one)
         server.reload(settings(folder, certificate="two"))
+        assert server.metric(EXPIRY, OLD) == expiry(two)
         for _ in range(4):
             server.visit(OLD, two)
             with pytest.raises(ssl.SSLCertVerificationError):

@@ -140,6 +140,7 @@ async def test_each_panel_and_rule_asks_for_what_a_server_shows(tmp_path: Path) 
 async def asks_for_what_is_shown(page: str, watcher: Watcher) -> None:
     lint(page)
     shown = set(re.findall(r"^# TYPE (tts_\w+) ", page, re.MULTILINE))
+    shown.add("tts_certificate_expiry_timestamp_seconds")  # with TLS
     panels = json.loads(DASHBOARD.read_text())["panels"]
     asked = [target["expr"] for panel in panels for target in panel["targets"]]
     for expression in [*asked, RULES.read_text()]:

@@ -11,6 +11,7 @@ import ssl
 import stat
 import struct
 import subprocess
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -29,7 +30,7 @@ from realtime_tts.client.voices import VoiceClient
 from realtime_tts.config import ServerConfig, SocketConfig, TlsConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.server.self_signed import write_self_signed
-from realtime_tts.server.tls import server_context
+from realtime_tts.server.tls import Certificate, server_context
 from tests.server.conftest import Speaking
 
 TEXT = "A sentence of some length."  # 26 tokens of one byte, 80 ms each
@@ -86,6 +87,16 @@ def test_a_certificate_and_its_key_may_be_in_one_file(tmp_path: Path) -> None:
     made = certificate(tmp_path)
     context = server_context(made)
     assert context.minimum_version is ssl.TLSVersion.TLSv1_2
+
+
+def test_when_a_certificate_expires_is_known_and_a_renewed_one_later(tmp_path: Path) -> None:
+    served = Certificate(certificate(tmp_path, ends=timedelta(days=3)))
+    assert served.expires == pytest.approx(time.time() + 3 * 86_400, abs=60)
+    made = certificate(tmp_path, ends=timedelta(days=90))
+    take_over = served.prepare(ServerConfig(tls=made))
+    assert served.expires == pytest.approx(time.time() + 3 * 86_400, abs=60)
+    take_over()
+    assert served.expires == pytest.approx(time.time() + 90 * 86_400, abs=60)
 
 
 def test_only_its_owner_can_read_the_key_that_is_made(tls: TlsConfig) -> None:

@@ -22,8 +22,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route, WebSocketRoute
 
+from realtime_tts.loopback import is_loopback
 from realtime_tts.metrics import Metrics
-from realtime_tts.server.auth import Gate, is_loopback
+from realtime_tts.server.auth import Gate
 
 MAX_BODY_BYTES = 200_000
 

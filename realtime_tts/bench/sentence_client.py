@@ -23,7 +23,7 @@ from websockets.exceptions import WebSocketException
 
 from realtime_tts.bench.observation import Observation, Schedule, clock
 from realtime_tts.bench.settings import BenchSettings
-from realtime_tts.client.address import http_url, is_loopback
+from realtime_tts.client.address import http_url, is_local
 from realtime_tts.client.trust import trust_for
 from realtime_tts.errors import ConnectionLost, HandshakeRefused
 from tts_scheduler.report import Trace
@@ -107,7 +107,7 @@ async def sentence_client(
     url = f"{http_url(settings.server, path).replace('http', 'ws', 1)}?{query}"
     trust = trust_for(url, settings.tls_ca)
     key = {"xi-api-key": settings.api_key or _NO_KEY}
-    proxy: Literal[True] | None = None if is_loopback(url) else True
+    proxy: Literal[True] | None = None if is_local(url) else True
     try:
         socket = await connect(
             url, ssl=trust, additional_headers=key, proxy=proxy, compression=None, max_size=None

@@ -14,7 +14,7 @@ from realtime_tts.bench.observation import Observation, Schedule, clock
 from realtime_tts.bench.settings import BenchSettings
 from realtime_tts.bench.workload import Speak
 from realtime_tts.client import Backoff, RealtimeTTS, Turn
-from realtime_tts.client.address import http_url, is_loopback
+from realtime_tts.client.address import http_url, is_local
 from realtime_tts.client.trust import http_opener, trust_for
 from realtime_tts.errors import OverloadedError, RealtimeTTSError, TurnError
 from realtime_tts.protocol.messages import SAMPLE_RATE
@@ -33,7 +33,7 @@ class SocketTarget:
 
     @property
     def local(self) -> bool:
-        return is_loopback(http_url(self._settings.server, "/"))
+        return is_local(http_url(self._settings.server, "/"))
 
     async def describe(self) -> dict[str, Any]:
         async with self.client() as tts:

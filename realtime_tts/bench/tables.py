@@ -11,7 +11,7 @@ from realtime_tts.bench.result import LevelResult, Spread, mean_ms
 from realtime_tts.bench.run import BenchResult
 from realtime_tts.bench.settings import Mode
 from realtime_tts.bench.suite import figures
-from realtime_tts.client.address import is_loopback
+from realtime_tts.client.address import is_local
 
 _MIXED = "load"
 LOAD_NAMES: dict[str, str] = {
@@ -151,7 +151,7 @@ def _place(url: str) -> str:
     """Return where the load generator ran, relative to what it measured."""
     if "://" not in url:
         return "in the engine's own process, without sockets"
-    return "with the server" if is_loopback(url) else "on another machine"
+    return "with the server" if is_local(url) else "on another machine"
 
 
 def _columns(result: BenchResult) -> tuple[_Column, ...]:

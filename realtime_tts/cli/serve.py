@@ -33,6 +33,7 @@ from realtime_tts.cli.serve_limits import address_config, limits_config, socket_
 from realtime_tts.cli.serve_settings import RunningSettings, Sources, log_warnings
 from realtime_tts.cli.session_arguments import server_flags
 from realtime_tts.errors import ConfigError
+from realtime_tts.loopback import is_loopback
 from realtime_tts.memory_limits import check_memory_limits
 
 if TYPE_CHECKING:
@@ -295,8 +296,6 @@ def welcome(
 
 def _for_others(config: ServerConfig, http: str, port: int) -> Iterator[str]:
     """Yield lines for users of other machines; none if only this one reaches the server."""
-    from realtime_tts.server.auth import is_loopback
-
     if is_loopback(config.host):
         return
     if config.host in EVERYWHERE:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from realtime_tts.errors import ConfigError
+from realtime_tts.loopback import is_loopback
 
 DEFAULT_PATH = "/v1/tts"
 _SCHEMES = {"ws": "ws", "wss": "wss", "http": "ws", "https": "wss"}
@@ -48,15 +48,9 @@ def http_url(server: str, path: str) -> str:
     return urlunsplit((scheme, parts.netloc, path, "", ""))
 
 
-def is_loopback(url: str) -> bool:
+def is_local(url: str) -> bool:
     """Return whether `url` leads to this machine, for which no proxy is used."""
-    host = urlsplit(url).hostname or ""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return is_loopback(urlsplit(url).hostname or "")
 
 
 def _refused(server: str) -> ConfigError:

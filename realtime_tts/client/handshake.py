@@ -10,7 +10,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidHandshake, InvalidProxy, InvalidStatus, InvalidURI
 from websockets.typing import Subprotocol
 
-from realtime_tts.client.address import is_loopback
+from realtime_tts.client.address import is_local
 from realtime_tts.client.refusals import http_error
 from realtime_tts.client.trust import key_header
 from realtime_tts.client.unanswered import misunderstood, no_answer, shown, unanswered
@@ -59,7 +59,7 @@ async def open_socket(
             additional_headers=headers,
             user_agent_header=f"realtime-tts/{__version__}",
             # The system's proxy settings often forget to except the machine itself.
-            proxy=None if is_loopback(url) else True,
+            proxy=None if is_local(url) else True,
             open_timeout=timeout_s,
             close_timeout=2.0,
             ping_interval=PING_SECONDS,

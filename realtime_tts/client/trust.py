@@ -13,7 +13,7 @@ from urllib.request import (
     build_opener,
 )
 
-from realtime_tts.client.address import is_loopback
+from realtime_tts.client.address import is_local
 from realtime_tts.errors import CertificateRefused, ConfigError
 
 
@@ -57,7 +57,7 @@ class _NoRedirects(HTTPRedirectHandler):
 def http_opener(url: str, trust: ssl.SSLContext | None) -> OpenerDirector:
     """Make the opener with which urllib opens `url`. It follows no redirect."""
     # The system's proxy settings often forget to except the machine itself.
-    proxy = [ProxyHandler({})] if is_loopback(url) else []
+    proxy = [ProxyHandler({})] if is_local(url) else []
     return build_opener(*proxy, HTTPSHandler(context=trust), _NoRedirects)
 
 

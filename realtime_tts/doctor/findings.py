@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import sysconfig
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,8 +12,10 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 from realtime_tts.bench.machine import describe_machine
+from realtime_tts.config import ServerConfig
 from realtime_tts.errors import ConfigError
 from realtime_tts.extras import DISTRIBUTION, install
+from realtime_tts.server.listening import bind
 
 _GIB = 2**30
 _LEAST_FOR_VOICES, _LEAST_FOR_MODELS = 1.0, 10.0
@@ -170,14 +171,10 @@ def disk(what: str, folder: Path, least: float) -> Finding:
 
 
 def _port(host: str, port: int) -> Finding:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        # As a server does it: a port whose last connections have just ended can be taken.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except (OSError, OverflowError) as error:
-            why = error.strerror if isinstance(error, OSError) else "a port is between 0 and 65535"
-            text = f"{host}:{port} cannot be used: {why}"
-            return Finding("port", Verdict.WARNING, text, "end what listens there, or --port")
-    return Finding("port", Verdict.OK, f"{host}:{port} is free")
+    try:
+        for listener in bind(ServerConfig(host=host, port=port)):  # as a server does it
+            listener.close()
+    except (ConfigError, OverflowError) as error:
+        why = "a port is between 0 and 65535" if isinstance(error, OverflowError) else error
+        return Finding("port", Verdict.WARNING, f"{why}", "end what listens there, or --port")
+    return Finding("port", Verdict.OK, f"{host} port {port} is free")

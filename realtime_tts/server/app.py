@@ -41,8 +41,9 @@ from realtime_tts.dialects.elevenlabs_dictionaries import (
 )
 from realtime_tts.dialects.elevenlabs_messages import API as ELEVENLABS
 from realtime_tts.dialects.elevenlabs_messages import deny_or
+from realtime_tts.loopback import is_loopback
 from realtime_tts.metrics import Metrics
-from realtime_tts.server.auth import OPEN_PATHS, Gate, PathRule, is_loopback
+from realtime_tts.server.auth import OPEN_PATHS, Gate, PathRule
 from realtime_tts.server.connection import Connection
 from realtime_tts.server.denials import error_response, send_denial
 from realtime_tts.server.engine_host import EngineHost

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import ipaddress
 import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
@@ -24,6 +23,7 @@ from realtime_tts.access.account import ACCOUNT, FREE, UNAUTHORIZED, Account, Ke
 from realtime_tts.config import ServerConfig
 from realtime_tts.configuration.reload import Reloads
 from realtime_tts.logs import event
+from realtime_tts.loopback import is_loopback
 from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.messages import KEY_SUBPROTOCOL_PREFIX
 from realtime_tts.server.addresses import ClientAddresses
@@ -284,16 +284,6 @@ def account_of(scope: Scope) -> Account:
 
 
 _NATIVE = PathRule(send_denial)
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether `host`, a name or an address without port, can only mean this machine."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def echoed_subprotocol(scope: Scope) -> str | None:

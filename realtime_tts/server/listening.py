@@ -11,6 +11,7 @@ from realtime_tts.errors import ConfigError
 
 BACKLOG = 2_048
 """Connections that may wait in the kernel."""
+_ABSENT = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}
 _ADVICE = {
     errno.EADDRINUSE: "; is another server running there?",
     errno.EACCES: ". Ports below 1024 are for root and for processes with CAP_NET_BIND_SERVICE "
@@ -20,16 +21,27 @@ _ADVICE = {
 
 def bind(config: ServerConfig, port: int | None = None) -> list[socket.socket]:
     """Bind a socket for every address of the host, all on one port: by default the server's own.
+    Addresses that this machine lacks are left out if it has another: in many containers, localhost
+    is ::1, too, although there is no IPv6.
 
     They listen already, so that of two servers that start together the second learns here that
     the port is taken: the kernel lets both bind it. Raises ConfigError.
     """
     port, listeners = config.port if port is None else port, []
+    absent = None
     try:
         found = socket.getaddrinfo(config.host, port, type=socket.SOCK_STREAM)
         for family, address in dict.fromkeys((info[0], info[4][0]) for info in found):
-            listeners.append(_listen(config, family, str(address), port))
-            port = int(listeners[0].getsockname()[1])
+            try:
+                listeners.append(_listen(config, family, str(address), port))
+            except OSError as error:
+                if error.errno not in _ABSENT:
+                    raise
+                absent = error
+            else:
+                port = int(listeners[0].getsockname()[1])
+        if absent is not None and not listeners:
+            raise absent
     except UnicodeError:  # Python writes a name as IDNA before it asks for its addresses
         raise ConfigError(f"cannot listen on {config.host}: that is no name of a host") from None
     except OSError as error:

@@ -28,7 +28,7 @@ from realtime_tts.cli.serve_settings import Sources
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import ConfigError
-from realtime_tts.server.auth import is_loopback
+from realtime_tts.loopback import is_loopback
 from realtime_tts.server.listening import bind
 from tests.cli.endless import EndlessModel, interrupted_while_loading
 from tests.serving import serve_command, serving

@@ -1,6 +1,6 @@
 import pytest
 
-from realtime_tts.client.address import http_url, is_loopback, websocket_url
+from realtime_tts.client.address import http_url, is_local, websocket_url
 from realtime_tts.errors import ConfigError
 
 
@@ -43,4 +43,4 @@ def test_http_routes_are_found_beside_the_socket() -> None:
     ],
 )
 def test_loopback_addresses_are_recognised(url: str, expected: bool) -> None:
-    assert is_loopback(url) is expected
+    assert is_local(url) is expected

@@ -35,7 +35,7 @@ def test_a_port_that_is_taken_is_told_and_a_free_one_is_not() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         taken = one("port", port=port)
-    assert taken.verdict == Verdict.WARNING and f"127.0.0.1:{port}" in taken.text
+    assert taken.verdict == Verdict.WARNING and f"127.0.0.1 port {port}" in taken.text
     assert one("port", port=port).verdict == Verdict.OK
     none = one("port", port=70_000)
     assert none.verdict == Verdict.WARNING and "65535" in none.text

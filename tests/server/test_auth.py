@@ -12,8 +12,9 @@ import pytest
 from starlette.routing import Route, WebSocketRoute
 
 from realtime_tts.config import ServerConfig
+from realtime_tts.loopback import is_loopback
 from realtime_tts.metrics import Metrics
-from realtime_tts.server.auth import OPEN_PATHS, Gate, is_loopback
+from realtime_tts.server.auth import OPEN_PATHS, Gate
 from realtime_tts.server.tokens import Tokens
 from realtime_tts.voices.library import VoiceLibrary
 from tests.server.conftest import Speaking
@@ -250,6 +251,7 @@ async def test_two_host_headers_are_nobodys_own() -> None:
         ("::1", True),
         ("localhost", True),
         ("app.localhost", True),
+        ("LOCALHOST", True),
         ("0.0.0.0", False),
         ("::", False),
         ("10.0.0.1", False),

@@ -1,5 +1,6 @@
 """`python -m realtime_tts` is `realtime-tts`."""
 
+import gc
 import signal
 import sys
 
@@ -14,6 +15,9 @@ def run() -> int:
     except KeyboardInterrupt:
         return 130
     finally:
+        # What is left is Python's own end. It would look for garbage among all modules, which takes
+        # half a second, and many times that on a busy machine.
+        gc.freeze()
         # While Python ends, another Ctrl-C would print a traceback.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 

@@ -103,6 +103,7 @@ class FrontProcess:
         """Take no more sockets: the parent hands them to another front, if there still is one."""
         self._loop.remove_reader(self._sockets)
         self._sockets.close()
+        self._send(wire.Stopping())
 
     # To the parent.
 

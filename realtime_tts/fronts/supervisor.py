@@ -314,6 +314,8 @@ class Supervisor:
                 front.listening = True
                 assert self._acceptor is not None, "run() comes before any front"
                 self._acceptor.start()
+            case wire.Stopping():
+                front.listening = False
             case wire.Ready():
                 front.ready = True
             case wire.PageWanted():

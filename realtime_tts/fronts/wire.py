@@ -93,6 +93,10 @@ class Listening(msgspec.Struct, frozen=True, tag=True):
     """The front can be handed sockets from now on."""
 
 
+class Stopping(msgspec.Struct, frozen=True, tag=True):
+    """The front takes no more sockets."""
+
+
 class Ready(msgspec.Struct, frozen=True, tag=True):
     """The front accepts turns for the first time."""
 
@@ -124,7 +128,7 @@ class TakenOver(msgspec.Struct, frozen=True, tag=True):
     ask: int
 
 
-Up = Listening | Ready | PageWanted | Families | Prepared | TakenOver
+Up = Listening | Stopping | Ready | PageWanted | Families | Prepared | TakenOver
 
 encode: Callable[[Down | Up], bytes] = msgspec.msgpack.Encoder().encode
 decode_down: Callable[[bytes], Down] = msgspec.msgpack.Decoder(Down).decode

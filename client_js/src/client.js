@@ -49,7 +49,7 @@ export class RealtimeTTS {
       ...given
     } = options;
     if (!Socket) throw new ClientError('no WebSocket here: pass one, `import WebSocket from "ws"`');
-    const start = renamed(given); // before anything is opened
+    const start = renamed(given);
     const url = websocketUrl(server, giveUpAfterMs > 0 && given.resume === undefined);
     const kept = { replyTimeoutMs, giveUpAfterMs, onWarning, onConnected };
     /** @type {internal.Opener<Connection>} */
@@ -80,7 +80,7 @@ export class RealtimeTTS {
   }
 
   get connected() {
-    return this.#connection.lost === null;
+    return !this.#connection.lost;
   }
 
   /** @param {api.SessionOptions} options */
@@ -144,23 +144,23 @@ export class RealtimeTTS {
   async #reconnect() {
     if (this.#reconnecting || this.#final) return;
     this.#reconnecting = true;
-    const giveUpAt = performance.now() + this.#options.giveUpAfterMs;
+    let left = this.#options.giveUpAfterMs; // Sleep does not count.
     /** @type {any} */
     let error = this.#connection.lost;
     for (let ms = FIRST_WAIT_MS; ; ms *= 2) {
-      // By chance: not all at once.
-      const wait = (Math.min(ms, LONGEST_WAIT_MS) * (1 + Math.random())) / 2;
+      const chance = (1 + Math.random()) / 2; // not all at once
+      const wait = Math.max(error.retryAfterMs, Math.min(ms, LONGEST_WAIT_MS) * chance);
       await new Promise((resolve) => {
-        this.#timer = setTimeout(resolve, Math.max(error.retryAfterMs, wait));
+        this.#timer = setTimeout(resolve, wait);
       });
-      const open = this.#open(this.ready.settings);
+      const began = performance.now();
       // `apiKey` fails as the network does.
-      const connection = await open.catch((cause) => {
+      const connection = await this.#open(this.ready.settings).catch((cause) => {
         error = { retryable: true, retryAfterMs: 0, ...cause, message: `${cause?.message ?? cause}`, cause };
       });
       if (connection) return this.#reconnected(connection);
-      const late = performance.now() + error.retryAfterMs >= giveUpAt;
-      if (this.#closed || !error.retryable || late) return this.#giveUp(error);
+      left -= wait + performance.now() - began;
+      if (this.#closed || !error.retryable || error.retryAfterMs >= left) return this.#giveUp(error);
     }
   }
 

@@ -3,7 +3,6 @@ import {
   ConnectionLost,
   HandshakeRefused,
   OverloadedError,
-  ProtocolError,
   RequestError,
   TurnError,
   deferred,
@@ -17,7 +16,8 @@ import {
 
 /** @template T @param {Promise<T>} answer @param {number} ms @param {() => void} late */
 export function within(answer, ms, late) {
-  const timer = setTimeout(late, ms);
+  // In halves, lest frozen pages time out before they read.
+  let timer = setTimeout(() => (timer = setTimeout(late, ms / 2)), ms / 2);
   return answer.finally(() => clearTimeout(timer));
 }
 
@@ -88,13 +88,13 @@ export class Connection {
   #received(data) {
     if (this.lost) return;
     if (typeof data !== "string") return this.#onAir?.packet(data);
+    let message;
     try {
-      const message = parseServerMessage(data);
-      if (message) this.#dispatch(message);
-    } catch (error) {
-      if (!(error instanceof ProtocolError)) throw error;
+      message = parseServerMessage(data);
+    } catch (/** @type {any} */ error) {
       this.#end(`this is no realtime-tts server: ${error.message}`, false);
     }
+    if (message) this.#dispatch(message);
   }
 
   /** @param {wire.ServerMessage} message */
@@ -154,9 +154,8 @@ export class Connection {
   /** @param {number} code @param {string} [reason] */
   #closed(code, reason = "") {
     if (!this.ready && !this.#fatal) {
-      const where = `no session at ${this.#url}: ${reason || code}`;
-      const why = `${where}; is the server running, the key right, this origin allowed?`;
-      this.#waiters.shift()?.reject(new HandshakeRefused(why));
+      const why = `${reason || code}; is the server running, the key right, this origin allowed?`;
+      this.#waiters.shift()?.reject(new HandshakeRefused(`no session at ${this.#url}: ${why}`));
     }
     const why = this.#fatal ? `${this.#fatal.code}: ${this.#fatal.message}` : `${code} ${reason}`;
     this.#end(`closed: ${why}`, this.#fatal?.retryable ?? code !== 1008);
@@ -167,8 +166,8 @@ export class Connection {
     this.#socket.close(code);
     clearInterval(this.#watch);
     if (this.lost) return;
-    const where = `connection to ${this.#url}: ${why}`;
-    this.lost = new ConnectionLost(where, { code: "connection_lost", retryable });
+    why = `connection to ${this.#url}: ${why}`;
+    this.lost = new ConnectionLost(why, { code: "connection_lost", retryable });
     this.outbox?.close();
     for (const waiter of this.#waiters) waiter?.reject(this.lost);
     const resumes = this.ready?.settings.resume === "on";

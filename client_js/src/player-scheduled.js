@@ -10,8 +10,8 @@ const AHEAD = 1.2; // hidden pages tick once a second
 const FADE = 0.004;
 
 /**
- * Replaces the worklet's node where there is none, as over plain http. The same processor makes blocks
- * ahead of the device; its reports count when they are heard.
+ * In place of the worklet's node, as over plain http. The same processor makes blocks ahead of the
+ * device; its reports count when heard.
  */
 export class Scheduled {
   port = {

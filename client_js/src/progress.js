@@ -34,9 +34,9 @@ export class Progress {
   /** @param {Outbox} outbox @param {string} turn_id @param {wire.Word[]} words */
   resume(outbox, turn_id, words) {
     if (!this.#last) return;
-    for (let at = 0; at < this.#codes.length; at += CODES_AT_ONCE) {
-      const codes = this.#codes.slice(at, at + CODES_AT_ONCE);
-      outbox.send({ type: "turn.codes", turn_id, codes });
+    const all = [...this.#codes];
+    while (all.length) {
+      outbox.send({ type: "turn.codes", turn_id, codes: all.splice(0, CODES_AT_ONCE) });
     }
     const { samples, text_chars, state } = this.#last;
     const words_chars = [...words.map((word) => word.text).join("")].length;

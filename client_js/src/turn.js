@@ -179,13 +179,13 @@ export class Turn {
   #finishHere(reason) {
     if (this.over) return;
     this.#connection?.turns.delete(this.turnId);
-    const nothing = { ttfa_ms: null, underruns: 0, held_ms: 0, text_chars: 0 };
-    this.finished({ turn_id: this.turnId, reason, samples: this.samplesReceived, ...nothing });
+    const { turnId: turn_id, samplesReceived: samples } = this;
+    this.finished({ turn_id, reason, samples, ttfa_ms: null, underruns: 0, held_ms: 0, text_chars: 0 });
   }
 
   /* From the connection */
 
-  /** Sends its text again, behind what was received. @param {Connection} connection */
+  /** Sends its text again. @param {Connection} connection */
   attach(connection) {
     if (this.over) return;
     const { turnId: turn_id, text } = this;

@@ -134,8 +134,8 @@ export interface ConnectOptions {
    */
   replyTimeoutMs?: number | undefined;
   /**
-   * Time to try to connect again after a connection was lost (30,000). After that, the next turn or
-   * `configure` tries again; with 0 only those do, once.
+   * Time to try to connect again after a connection was lost (30,000), without the time that the
+   * machine sleeps. After that, the next turn or `configure` tries again; with 0 only those do, once.
    */
   giveUpAfterMs?: number | undefined;
   /** Called with every warning, and with errors that concern neither a turn nor a request. */

@@ -64,7 +64,7 @@ class Playback {
 
   /** @param {number} [played] @param {Promise<never>} [failed] */
   finish(played = this.#at.played, failed) {
-    if (this.#at.state !== "done") this.update({ ...this.#at, played, state: "done", buffered: 0 });
+    this.update({ ...this.#at, played, state: "done", buffered: 0 });
     this.#done.resolve(failed ?? this.turn.done);
   }
 }
@@ -82,6 +82,10 @@ export class Player extends EventTarget {
   #unlocked = false;
   #closing = new AbortController();
   #workletUrl;
+  #allow = () => {
+    // What the page suspended later stays so.
+    if (!this.#unlocked || this.#context?.state === "interrupted") this.unlock().catch(() => {}); // play() rejects
+  };
 
   /** @param {player.PlayerOptions} [options] */
   constructor({ context, workletUrl } = {}) {
@@ -89,12 +93,8 @@ export class Player extends EventTarget {
     this.#context = context;
     this.#workletUrl = workletUrl;
     const { signal } = this.#closing;
-    const unlock = () => {
-      // What the page suspended later stays so.
-      if (!this.#unlocked || this.#context?.state === "interrupted") this.unlock().catch(() => {}); // play() rejects
-    };
     for (const gesture of ["click", "keydown", "touchend"]) {
-      addEventListener(gesture, unlock, { capture: true, signal });
+      addEventListener(gesture, this.#allow, { capture: true, signal });
     }
     document.addEventListener("visibilitychange", () => this.#wake(), { signal });
   }
@@ -149,11 +149,9 @@ export class Player extends EventTarget {
 
   /** After a call, iOS leaves it to the page to go on. */
   #wake() {
-    const context = this.#context;
-    if (context?.state === "closed") this.close(); // by the page
-    if (context?.state === "interrupted" && document.visibilityState === "visible") {
-      context.resume().catch(() => {}); // the next gesture tries again
-    }
+    const state = this.#context?.state;
+    if (state === "closed") this.close(); // by the page
+    if (state === "interrupted" && document.visibilityState === "visible") this.#allow();
   }
 
   async #load() {
@@ -172,7 +170,13 @@ export class Player extends EventTarget {
     node.port.onmessage = (/** @type {any} */ { data }) => this.#reported(data);
     node.connect(context.destination);
     node.connect((this.#analyser ??= context.createAnalyser()));
-    context.addEventListener("statechange", () => this.#wake(), { signal: this.#closing.signal });
+    const { signal } = this.#closing;
+    context.addEventListener("statechange", () => this.#wake(), { signal });
+    const failed = () => {
+      this.#unlocked = false;
+      setTimeout(this.#allow, 500); // once it is suspended
+    };
+    context.addEventListener("error", failed, { signal });
     return node;
   }
 

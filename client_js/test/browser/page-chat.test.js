@@ -242,6 +242,26 @@ test("the chat has ears where the browser recognises speech, and no echo is take
   assert.deepEqual(page.errors, []);
 });
 
+for (const box of ["mic", "ears"]) {
+  test(`a microphone that is unplugged takes the mark from #${box}, and is told`, { skip }, async (t) => {
+    const before = (page) =>
+      page.addInitScript(() => {
+        const { mediaDevices } = navigator;
+        const ask = mediaDevices.getUserMedia.bind(mediaDevices);
+        mediaDevices.getUserMedia = async (what) => (globalThis.stream = await ask(what));
+      });
+    const { page } = await chat(t, LONG, {
+      before: (page) => Promise.all([before(page), page.addInitScript(recognition)]),
+    });
+    await page.check(`#${box}`);
+    await page.waitForFunction((box) => globalThis.stream && (box === "mic" || heardOf.length), box);
+    await page.evaluate(() => stream.getTracks()[0].dispatchEvent(new Event("ended")));
+    await trouble(page, "The microphone is gone.");
+    assert.equal(await page.isChecked(`#${box}`), false);
+    assert.equal(await page.evaluate(() => stream.active), false, "it is closed");
+  });
+}
+
 test("without the chat example its tab says how to start it", { skip }, async (t) => {
   const url = await server();
   const page = await visit(t, url, { hash: "#chat" });

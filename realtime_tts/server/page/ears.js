@@ -33,8 +33,9 @@ export function ears({ heard, spoken, failed }) {
   say(byId("mic-note"), Recognition ? "" : "This browser recognises no speech: you type what you say.");
   if (!Recognition) return;
 
-  async function open() {
-    const stream = await microphoneStream({ echoCancellation: true, noiseSuppression: true });
+  /** @param {(words: string) => void} fail */
+  async function open(fail) {
+    const stream = await microphoneStream({ echoCancellation: true, noiseSuppression: true }, fail);
     const recognition = new Recognition();
     Object.assign(recognition, { continuous: true, interimResults: true, lang: navigator.language });
     const start = () => recognition.start(stream.getAudioTracks()[0]); // older ones open it again
@@ -46,8 +47,7 @@ export function ears({ heard, spoken, failed }) {
     };
     recognition.onerror = (/** @type {any} */ { error }) => {
       if (error === "no-speech" || error === "aborted") return; // it ends, and begins again
-      shut();
-      failed(REASONS[error] ?? `The browser's speech recognition failed: ${error}.`);
+      fail(REASONS[error] ?? `The browser's speech recognition failed: ${error}.`);
     };
     let over = false;
     recognition.onend = () => over || start(); // browsers end it after a while
@@ -59,5 +59,5 @@ export function ears({ heard, spoken, failed }) {
     };
   }
 
-  const shut = whileChecked(/** @type {HTMLInputElement} */ (byId("ears")), open, failed);
+  whileChecked(/** @type {HTMLInputElement} */ (byId("ears")), open, failed);
 }

@@ -16,10 +16,11 @@ export function microphone(barge, failed) {
   const meter = /** @type {HTMLMeterElement} */ (byId("mic-level"));
   const threshold = slider("mic-threshold", (value) => `−${Math.abs(value)} dB`);
 
-  async function open() {
+  /** @param {(words: string) => void} gone */
+  async function open(gone) {
     // Echo cancellation, or the voice from the loudspeaker interrupts itself.
     const audio = { echoCancellation: true, noiseSuppression: true, autoGainControl: false };
-    const stream = await microphoneStream(audio);
+    const stream = await microphoneStream(audio, gone);
     const context = new AudioContext();
     const analyser = new AnalyserNode(context, { fftSize: 1024 });
     context.createMediaStreamSource(stream).connect(analyser);

@@ -5,6 +5,8 @@ import { wav } from "./wav.js";
 
 const UNREADABLE = "The browser cannot read this file as sound. Try WAV, FLAC, MP3 or OGG.";
 
+const GONE = "The microphone is gone. Connect it, or allow it again.";
+
 /** @type {Record<string, string>} */
 const REASONS = {
   NotAllowedError: "The browser refused the microphone. Allow it for this page, next to the address.",
@@ -16,14 +18,17 @@ const REASONS = {
  * The microphone, until its tracks are stopped.
  *
  * @param {MediaTrackConstraints} audio
+ * @param {(words: string) => void} [gone] called when it is unplugged, or no longer allowed
  * @throws {Error} in words
  */
-export async function microphoneStream(audio) {
+export async function microphoneStream(audio, gone = () => {}) {
   if (!navigator.mediaDevices) {
     throw new Error("The microphone needs https, or the page on this machine.");
   }
   try {
-    return await navigator.mediaDevices.getUserMedia({ audio });
+    const stream = await navigator.mediaDevices.getUserMedia({ audio });
+    for (const track of stream.getTracks()) track.addEventListener("ended", () => gone(GONE));
+    return stream;
   } catch (error) {
     const { name, message } = /** @type {Error} */ (error);
     throw new Error(REASONS[name] ?? message, { cause: error });
@@ -34,14 +39,21 @@ export async function microphoneStream(audio) {
  * A box that keeps something open while it is checked.
  *
  * @param {HTMLInputElement} box
- * @param {() => Promise<() => void>} open gives what closes it
+ * @param {(failed: (words: string) => void) => Promise<() => void>} open gives what closes it; its
+ *   argument is called when it fails later
  * @param {(words: string) => void} failed
- * @returns {() => void} closes it, and takes the mark away
  */
 export function whileChecked(box, open, failed) {
   let asked = 0; // only the last counts: the browser may ask for the microphone meanwhile
   /** @type {(() => void) | null} */
   let close = null;
+
+  /** @param {string} words */
+  function fail(words) {
+    box.checked = false;
+    void change();
+    failed(words);
+  }
 
   async function change() {
     const mine = ++asked;
@@ -49,21 +61,15 @@ export function whileChecked(box, open, failed) {
     close = null;
     if (!box.checked) return;
     try {
-      const opened = await open();
+      const opened = await open(fail);
       if (mine === asked) close = opened;
       else opened();
     } catch (error) {
-      if (mine !== asked) return;
-      box.checked = false;
-      failed(/** @type {Error} */ (error).message);
+      if (mine === asked) fail(/** @type {Error} */ (error).message);
     }
   }
 
   box.addEventListener("change", change);
-  return () => {
-    box.checked = false;
-    void change();
-  };
 }
 
 /** Begin to record. @returns {Promise<() => Promise<Blob>>} ends it, and gives what was recorded */

@@ -15,6 +15,9 @@ NPM := cd client_js && REALTIME_TTS_PYTHON="$(abspath $(BIN)/python)" npm
 PURE := tests/audio tests/client tests/protocol tests/scheduler tests/text tests/test_config.py \
 	tests/test_imports.py tests/test_logs.py tests/test_metrics.py
 
+# Alone in the full sense: it fills the cores, and judges by the clock.
+LOAD := tests/server/test_load.py
+
 # Python keeps what it has compiled, also where the environment says no: each of the processes that
 # the tests start would compile the package again, and each that runs tests the tests.
 export PYTHONDONTWRITEBYTECODE :=
@@ -24,7 +27,7 @@ CORE = $(shell $(BIN)/python -c 'import sys; \
 	print("COVERAGE_CORE=sysmon" if sys.version_info >= (3, 12) else "")')
 COVER = $(if $(CORE),--cov --cov-report=)
 
-.PHONY: serve fleet quick test test-clients test-attacks test-fleet test-supply docs lint check pure unit together alone coverage js js-alone bench soak lock sbom clean
+.PHONY: serve fleet quick test test-clients test-attacks test-fleet test-supply docs lint check pure unit together alone load coverage js js-alone bench soak lock sbom clean
 
 serve: $(VENV)/.server  ## start the server with the embedded demo voice; ARGS="--port 9000" adds flags
 	$(BIN)/realtime-tts serve $(ARGS)
@@ -35,11 +38,12 @@ fleet: $(VENV)/.fleet  ## Ray, replicas and HAProxy on this machine, until Ctrl-
 quick: $(VENV)/.dev  ## lint, types, import rules and the tests of the pure parts, but for slow ones
 	$(MAKE) --no-print-directory --jobs 2 lint check pure
 
-# Two at a time, what only runs on one core early. Tests that judge by the clock wait until nothing
-# else runs.
+# Two at a time, what only runs on one core early. Tests that judge by the clock come when nothing
+# computes: Python's beside the player's, as both wait for speech, and by itself what loads a server.
 test: $(VENV)/.dev client_js/node_modules/.installed  ## everything: lint, types, import rules, Python and JavaScript tests
 	$(MAKE) --no-print-directory --jobs 2 together check js lint
-	$(MAKE) --no-print-directory alone js-alone
+	$(MAKE) --no-print-directory --jobs 2 alone js-alone
+	$(MAKE) --no-print-directory load
 
 test-clients: $(VENV)/.dev  ## published clients of other APIs, each in its own environment; CLIENTS="openai" runs one
 	$(BIN)/python -m tests.clients.run $(CLIENTS)
@@ -73,6 +77,7 @@ pure: $(VENV)/.dev
 unit: $(VENV)/.dev
 	$(MAKE) --no-print-directory together
 	$(MAKE) --no-print-directory alone
+	$(MAKE) --no-print-directory load
 
 # Tests wait for speech more than they compute: six processes keep two cores busy. What Python makes
 # of the tests' text is made once before, and not by each of them.
@@ -84,8 +89,12 @@ together: $(VENV)/.dev
 $$($(BIN)/coverage report --format total) % of the lines")
 
 alone: $(VENV)/.dev
-	$(BIN)/pytest --quiet -m "alone and not gpu" $(or $(ARGS),$(shell grep -rl --exclude-dir=fleet --include=*.py mark.alone tests)) \
+	$(BIN)/pytest --quiet -m "alone and not gpu" $(or $(ARGS),$(filter-out $(LOAD),$(shell \
+		grep -rl --exclude-dir=fleet --include=*.py mark.alone tests))) \
 		|| [ $$? -eq 5 ]  # 5: ARGS name none of these
+
+load: $(VENV)/.dev  ## two hundred sessions at once, on all cores; not with ARGS, which `alone` runs
+	$(if $(ARGS),,$(BIN)/pytest --quiet -m "alone and not gpu" $(LOAD))
 
 coverage:  ## the same on any Python: before 3.12 the tests take almost twice as long for it
 	$(MAKE) --no-print-directory unit COVER="--cov --cov-report="

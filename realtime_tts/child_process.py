@@ -1,4 +1,4 @@
-"""A child process of ours, from both sides: how it is started, spoken to, heard and ended.
+"""A child process of ours as its parent sees it: how it is started, spoken to, heard and ended.
 
 Engines, the voice worker and the load generator's clients all are such children. For every one of
 them:
@@ -11,28 +11,22 @@ them:
   goes to standard error, and the parent gets it line by line.
 - Nothing is left behind: `close` kills the child and waits for its end, even if the caller of
   `close` is cancelled meanwhile.
+
+The child's side is parent_process.py.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import faulthandler
-import importlib
 import os
 import signal
-import struct
 import sys
-import threading
-import traceback
 from collections.abc import Callable, Sequence
-from typing import NoReturn
 
-from realtime_tts.garbage import collect_seldom
+from realtime_tts.parent_process import LENGTH
 
-_LENGTH = struct.Struct("!Q")
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-_LOWEST_PRIORITY = 19
 _OUTPUT_BYTES = 16_384
 _LAST_WORDS_SECONDS = 0.05
 
@@ -68,10 +62,12 @@ class ChildProcess:
         thread. `pass_fds`: open files that the child gets, under the same numbers. Raises OSError
         if the machine cannot start another process.
         """
-        code = f"import sys; sys.path[:] = {sys.path!r}; from realtime_tts import child_process"
+        code = (
+            f"import sys; sys.path[:] = {sys.path!r}; from realtime_tts.parent_process import run"
+        )
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-u", "-P", "-c"),  # -u: what is printed arrives at once
-            f"{code}; child_process.run({module!r}, {background})",
+            f"{code}; run({module!r}, {background})",
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=None if output is None else asyncio.subprocess.PIPE,
@@ -97,7 +93,7 @@ class ChildProcess:
         A child that has ended gets nothing and raises nothing: see `receive` and `ended`.
         """
         with contextlib.suppress(ConnectionError):
-            self._stdin.write(_LENGTH.pack(sum(map(len, pieces))))
+            self._stdin.write(LENGTH.pack(sum(map(len, pieces))))
             for piece in pieces:
                 self._stdin.write(piece)
                 await self._stdin.drain()
@@ -109,7 +105,7 @@ class ChildProcess:
         that says it is longer than `most_bytes`.
         """
         async with self._reading:
-            (size,) = _LENGTH.unpack(await self._stdout.readexactly(_LENGTH.size))
+            (size,) = LENGTH.unpack(await self._stdout.readexactly(LENGTH.size))
             if most_bytes is not None and size > most_bytes:
                 raise ValueError(f"a message of {size} bytes, of at most {most_bytes}")
             return await self._stdout.readexactly(size)
@@ -165,86 +161,3 @@ async def _pass_on(printed: asyncio.StreamReader, output: Callable[[str], None])
 def _pass_on_line(line: bytes, output: Callable[[str], None]) -> None:
     if line.strip():
         output(line.decode(errors="replace").rstrip())
-
-
-class Parent:
-    """The parent as its child sees it. Every method ends the process if the parent is gone."""
-
-    def __init__(self) -> None:
-        self._pid = os.getppid()
-        self._messages = sys.stdin.buffer
-        self._answers = os.fdopen(os.dup(1), "wb")
-        os.dup2(2, 1)
-        self._at_end: Callable[[], None] = lambda: None
-        self._ending = threading.Lock()
-
-    def receive(self) -> bytes:
-        """Wait for the next message and return it. After `listen`, only its thread does."""
-        head = self._messages.read(_LENGTH.size)
-        if len(head) == _LENGTH.size:
-            (size,) = _LENGTH.unpack(head)
-            message = self._messages.read(size)
-            if len(message) == size:
-                return message
-        self._end()
-
-    def listen(self, on_message: Callable[[bytes], None], at_end: Callable[[], None]) -> None:
-        """Start the thread that calls `on_message` with each message, and `at_end` when the parent
-        is gone, after which the process ends whatever its other threads do."""
-        self._at_end = at_end
-
-        def listen() -> None:
-            try:
-                while True:
-                    on_message(self.receive())
-            except BaseException:  # otherwise the parent's end would go unnoticed
-                traceback.print_exc()
-                os._exit(1)
-
-        threading.Thread(target=listen, name="parent", daemon=True).start()
-
-    def send(self, message: bytes) -> None:
-        """Send one message. Must not be called from two threads at once."""
-        try:
-            self._answers.write(_LENGTH.pack(len(message)))
-            self._answers.write(message)
-            self._answers.flush()
-        except BrokenPipeError:
-            self._end()
-
-    def check(self) -> None:
-        """End the process if the parent is gone although another process that it forked still holds
-        its end of the pipe."""
-        if os.getppid() != self._pid:
-            self._end()
-
-    def _end(self) -> NoReturn:
-        """End the process. Of the threads that notice, one does it: another would cut it off."""
-        with self._ending:
-            try:
-                self._at_end()
-            finally:
-                os._exit(1)
-
-
-def run(module: str, background: bool) -> NoReturn:
-    """Run `main` of `module` in a fresh child; its result is the exit status (None is 0)."""
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):  # not all are known everywhere
-            signal.signal(getattr(signal, name), signal.SIG_IGN)
-    faulthandler.enable()
-    collect_seldom()
-    if background:
-        with contextlib.suppress(OSError, AttributeError):  # a courtesy, and not known everywhere
-            os.nice(_LOWEST_PRIORITY)
-    parent = Parent()
-    status = 1
-    try:
-        status = importlib.import_module(module).main(parent) or 0
-    except BaseException:
-        traceback.print_exc()
-    # Not through the interpreter's shutdown: it would wait for whatever threads a model started.
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):
-            stream.flush()
-    os._exit(status)

@@ -9,8 +9,8 @@ import realtime_tts.client
 
 
 def modules_after(statement: str) -> set[str]:
-    """Top-level modules a fresh interpreter has loaded after `statement`."""
-    code = f"import sys; {statement}; print(' '.join(m.split('.')[0] for m in sys.modules))"
+    """Modules a fresh interpreter has loaded after `statement`."""
+    code = f"import sys; {statement}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(done.stdout.split())
 
@@ -21,6 +21,19 @@ def modules_after(statement: str) -> set[str]:
 def test_the_client_and_the_command_line_import_nothing_heavy(statement: str) -> None:
     heavy = {"torch", "numpy", "starlette", "uvicorn", "tokenizers", "prometheus_client"}
     assert not heavy & modules_after(statement)
+
+
+def test_a_server_starts_without_the_client() -> None:
+    found = modules_after("import realtime_tts.cli.serve, realtime_tts.server.run")
+    assert "realtime_tts.server.app" in found
+    assert not {"realtime_tts.client", "websockets.asyncio.client"} & found
+
+
+def test_an_engine_s_process_and_the_voice_worker_start_without_asyncio() -> None:
+    child = "from realtime_tts.parent_process import run; import realtime_tts"
+    found = modules_after(f"{child}.engine.child, realtime_tts.engine.load")
+    found |= modules_after(f"{child}.voices.worker")
+    assert not {"asyncio", "ssl"} & found
 
 
 def test_every_name_of_the_package_is_there() -> None:

@@ -19,10 +19,11 @@ from realtime_tts.bench.observation import Observed, clock, merged
 from realtime_tts.bench.settings import BenchSettings, Level, Mode
 from realtime_tts.bench.sockets import SocketTarget
 from realtime_tts.bench.workload import Progress
-from realtime_tts.child_process import ChildProcess, Parent
+from realtime_tts.child_process import ChildProcess
 from realtime_tts.cores import usable_cores
 from realtime_tts.errors import RealtimeTTSError
 from realtime_tts.garbage import calm_garbage_collector
+from realtime_tts.parent_process import Parent
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,15 +7,18 @@ import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from realtime_tts.client import DEFAULT_SERVER, SessionOptions
 from realtime_tts.errors import ConfigError
 from realtime_tts.protocol.changes import nested
+from realtime_tts.protocol.messages import DEFAULT_SERVER
 from realtime_tts.protocol.query import QUERY_FIELDS
 from realtime_tts.protocol.settings import SessionSettings
+
+if TYPE_CHECKING:  # `serve` knows these flags, too, and does without a client
+    from realtime_tts.client import SessionOptions
 
 _Number = TypeVar("_Number", int, float)
 
@@ -140,7 +143,7 @@ def session_options(arguments: argparse.Namespace) -> SessionOptions:
         _put(options, _FLAGS["predictor_temperature"], 0.0)  # greedy is meant for all codes
     if arguments.lexicon:
         options["lexicon"] = dict(arguments.lexicon)
-    return cast(SessionOptions, options)
+    return cast("SessionOptions", options)
 
 
 def _kind(struct: type[msgspec.Struct], path: Sequence[str]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The client, asyncio and blocking. It needs websockets and msgspec, and nothing of the server."""
 
 from realtime_tts.client.blocking import SyncRealtimeTTS, SyncSpeech, SyncTurn
-from realtime_tts.client.client import DEFAULT_SERVER, Backoff, RealtimeTTS
+from realtime_tts.client.client import Backoff, RealtimeTTS
 from realtime_tts.client.options import (
     AudioOptions,
     PredictorOptions,
@@ -11,9 +11,9 @@ from realtime_tts.client.options import (
 from realtime_tts.client.speech import Speech, TextSource
 from realtime_tts.client.turn import Turn
 from realtime_tts.client.wav import speak_to_wav, wav_writer
+from realtime_tts.protocol.messages import DEFAULT_SERVER, Word
 from realtime_tts.protocol.messages import TurnDone as TurnResult
 from realtime_tts.protocol.messages import TurnInterrupted as Interrupted
-from realtime_tts.protocol.messages import Word
 
 __all__ = [
     "DEFAULT_SERVER",

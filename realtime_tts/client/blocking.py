@@ -14,14 +14,14 @@ from concurrent.futures import CancelledError
 from functools import partial
 from typing import Any, Self, TypeVar, Unpack
 
-from realtime_tts.client.client import CLOSED, DEFAULT_SERVER, Backoff, RealtimeTTS
+from realtime_tts.client.client import CLOSED, Backoff, RealtimeTTS
 from realtime_tts.client.options import SessionOptions
 from realtime_tts.client.speech import Speech
 from realtime_tts.client.threaded import read_in_a_thread
 from realtime_tts.client.turn import Turn
 from realtime_tts.client.turn_view import TurnView
 from realtime_tts.errors import ClientError
-from realtime_tts.protocol.messages import Ready, TurnDone, TurnInterrupted
+from realtime_tts.protocol.messages import DEFAULT_SERVER, Ready, TurnDone, TurnInterrupted
 
 _T = TypeVar("_T")
 

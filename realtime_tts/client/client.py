@@ -16,7 +16,7 @@ from realtime_tts.client.speech import Speech, TextSource
 from realtime_tts.client.trust import trust_for
 from realtime_tts.client.turn import Turn
 from realtime_tts.errors import ClientError, ConfigError, OverloadedError, RealtimeTTSError
-from realtime_tts.protocol.messages import Ready, SessionStart
+from realtime_tts.protocol.messages import DEFAULT_SERVER, Ready, SessionStart
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,6 @@ class Backoff:
         return whole * (0.5 + 0.5 * random)
 
 
-DEFAULT_SERVER = "ws://127.0.0.1:8000"
 CLOSED = "this client is closed; make a new one"
 
 

@@ -8,10 +8,10 @@ from os import PathLike, fspath
 from typing import Unpack
 
 from realtime_tts.audio.formats import ENGINE_FORMAT
-from realtime_tts.client.client import DEFAULT_SERVER, RealtimeTTS
+from realtime_tts.client.client import RealtimeTTS
 from realtime_tts.client.options import SessionOptions
 from realtime_tts.errors import ConfigError
-from realtime_tts.protocol.messages import SAMPLE_RATE, TurnDone
+from realtime_tts.protocol.messages import DEFAULT_SERVER, SAMPLE_RATE, TurnDone
 
 
 def wav_writer(path: str | PathLike[str], sample_rate: int = SAMPLE_RATE) -> wave.Wave_write:

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from realtime_tts.child_process import Parent
 from realtime_tts.engine import wire
 from realtime_tts.engine.addresses import Addresses
 from realtime_tts.engine.downlink import Downlink
@@ -37,6 +36,7 @@ from realtime_tts.engine.pulse import Age
 from realtime_tts.engine.startup import start_engine
 from realtime_tts.errors import CheckpointError, ConfigError
 from realtime_tts.garbage import calm_garbage_collector
+from realtime_tts.parent_process import Parent
 from tts_scheduler import SchedulerConfig
 
 HEARTBEAT_SECONDS = 0.1

@@ -16,17 +16,19 @@ from typing import TYPE_CHECKING
 from realtime_tts import demo_voice
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.interface import Engine, Progress, no_voice
-from realtime_tts.engine.models import FamilyOf
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import CheckpointError
 from realtime_tts.text.tokenizer import LoadTokenizer, Qwen2Tokenizer
 from realtime_tts.voices.audio import Recording
-from realtime_tts.voices.encoding import WorkerLimits
 from realtime_tts.voices.file import write_voice
 from realtime_tts.voices.form import NewVoice
-from realtime_tts.voices.library import VoiceLibrary
 from realtime_tts.voices.maker import SILENCE_SECONDS, VoiceMaker, load_fake
 from realtime_tts.voices.stored import open_registry
+
+if TYPE_CHECKING:
+    from realtime_tts.engine.models import FamilyOf
+    from realtime_tts.model.voice_encoder import VoiceEncoder
+    from realtime_tts.voices.library import VoiceLibrary
 
 
 def engine_loader(config: EngineConfig) -> Callable[[Progress], Engine]:
@@ -104,12 +106,12 @@ def voice_library(engines: Sequence[EngineConfig], fronts: int = 1) -> VoiceLibr
     folder = engines[0].voices_dir
     if folder is None:
         return None
+    # Here, as an engine's process imports this module, too, and needs none of it.
+    from realtime_tts.voices.encoding import WorkerLimits
+    from realtime_tts.voices.library import VoiceLibrary
+
     limits = WorkerLimits(places=max(1, WorkerLimits().places // fronts))
     return VoiceLibrary(folder, voice_maker_loader(*engines), limits)
-
-
-if TYPE_CHECKING:
-    from realtime_tts.model.voice_encoder import VoiceEncoder
 
 
 def _make_voice(encoder: VoiceEncoder, wanted: NewVoice, recording: Recording, path: Path) -> None:

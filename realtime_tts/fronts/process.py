@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from realtime_tts.child_process import Parent
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.addresses import Addresses
 from realtime_tts.engine.interface import EngineInfo
@@ -29,6 +28,7 @@ from realtime_tts.fronts.merged_metrics import families_of
 from realtime_tts.garbage import calm_garbage_collector
 from realtime_tts.logs import configure_logging, event
 from realtime_tts.metrics import Metrics, Page
+from realtime_tts.parent_process import Parent
 from realtime_tts.server.lifecycle import ACCEPTED_AT_ONCE
 from realtime_tts.server.occupancy import Occupancy
 from realtime_tts.server.run import make_front, server_for

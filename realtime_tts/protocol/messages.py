@@ -16,6 +16,9 @@ from realtime_tts.audio.formats import ENGINE_RATE, AudioFormat
 from realtime_tts.protocol.changes import changed, changes_of
 from realtime_tts.protocol.settings import Limits, SessionSettings, Traceparent
 
+DEFAULT_SERVER = "ws://127.0.0.1:8000"
+"""Where a server is that was told nothing else."""
+
 SUBPROTOCOL = "realtime-tts.v1"
 KEY_SUBPROTOCOL_PREFIX = "realtime-tts.key."
 """A browser cannot set headers: it offers `realtime-tts.key.<API key>` beside SUBPROTOCOL."""

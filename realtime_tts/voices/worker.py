@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from realtime_tts.access.key import matches
-from realtime_tts.child_process import Parent
 from realtime_tts.errors import CheckpointError, ConfigError, RealtimeTTSError
+from realtime_tts.parent_process import Parent
 from realtime_tts.voices import wire
 from realtime_tts.voices.audio import decode
 from realtime_tts.voices.errors import (

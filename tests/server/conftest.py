@@ -9,13 +9,12 @@ import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 import uvicorn
 import websockets
 
-from realtime_tts.access.access import Access
 from realtime_tts.config import ServerConfig, SocketConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.in_process import InProcessEngine
@@ -37,6 +36,9 @@ from tests.engine.faulty import Faults, FaultyEngine
 from tests.server.talking import Talker
 from tests.waiting import SECONDS, until
 from tts_scheduler import SchedulerConfig
+
+if TYPE_CHECKING:  # with it come two packages that most tests do without
+    from realtime_tts.access.access import Access
 
 TEXT, BINARY, CLOSE, PING, PONG, CONT = 0x1, 0x2, 0x8, 0x9, 0xA, 0x0
 

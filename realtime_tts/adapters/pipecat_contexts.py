@@ -22,6 +22,7 @@ from pipecat.frames.frames import (
 from pipecat.processors.frame_processor import FrameDirection
 
 from realtime_tts.adapters.pipecat_connection import ConnectedService
+from realtime_tts.adapters.pipecat_sequencer import TokenSequencer
 from realtime_tts.adapters.utterance import Listener, Utterance
 from realtime_tts.errors import ClientError
 
@@ -42,6 +43,9 @@ class ContextService(ConnectedService):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._tokens: TokenSequencer | None = None
+        if self._is_streaming_tokens and not self._push_text_frames:
+            self._aggregated_frame_sequencer = self._tokens = TokenSequencer(str(self))
         self._texts: dict[str, _ContextText] = {}  # of the contexts whose words are reported
         self._sounding: dict[str, Utterance] = {}  # of the contexts whose sound may still be pushed
         self._last_pts = 0  # of all words pushed
@@ -97,8 +101,12 @@ class ContextService(ConnectedService):
         late = self._late
         if context_id in self._sounding:
             late += self._sounding[context_id].playback.gaps
-        later = [(word, position + late) for word, position in word_times]
-        await super()._add_word_timestamps(later, context_id, includes_inter_frame_spaces)
+        for word, position in word_times:
+            if self._tokens is not None:
+                for frame in await self._tokens.promote_for(word, context_id):
+                    await self.push_frame(frame)
+            later = [(word, position + late)]
+            await super()._add_word_timestamps(later, context_id, includes_inter_frame_spaces)
 
     async def on_audio_context_interrupted(self, context_id: str) -> None:
         """Forget the context: no more of its words arrive."""

@@ -18,6 +18,7 @@ class Link:
     speech.
 
     `make` returns a client for a session's options; `connect_seconds` bounds its first attempts.
+    `options`: those with which speech begins now.
     """
 
     def __init__(
@@ -27,7 +28,7 @@ class Link:
         connect_seconds: float,
     ) -> None:
         self._make = make
-        self._options = options
+        self.options = options
         self._connect_seconds = connect_seconds
         self._retired: list[RealtimeTTS] = []
         self.client = make(options)
@@ -48,19 +49,19 @@ class Link:
             await self.connect()
             return
         try:
-            await self.client.configure(**changes(self._options, options))
+            await self.client.configure(**changes(self.options, options))
         except (RequestError, ConfigError):
             raise
         except Exception:
             self.renew(options)
             raise
-        self._options = options
+        self.options = options
 
     def renew(self, options: dict[str, Any]) -> None:
         """Use another client. Raises ConfigError, and then keeps the present one."""
         client = self._make(options)
         self._retired.append(self.client)
-        self.client, self._options = client, options
+        self.client, self.options = client, options
 
     async def close_retired(self) -> None:
         """Close the older clients, on which nothing begins any more."""

@@ -141,48 +141,47 @@ class ConnectedService(TTSService):
     async def _update_settings(self, delta: TTSSettings) -> dict[str, Any]:
         """Change settings for the speech that begins after this; what has begun keeps its own."""
         changed = await super()._update_settings(with_all_sampling(self._settings, delta))
-        previous = {name: old for name, old in changed.items() if name in OPTIONS}
-        self._warn_unhandled_updated_settings(changed.keys() - previous.keys())
-        if previous and not self._closed:
+        names = changed.keys() & OPTIONS
+        self._warn_unhandled_updated_settings(changed.keys() - names)
+        if names and not self._closed:
             options = session_options(self._settings)
-            earlier = list(self._utterances.values())
-            applying = self._apply(options, previous, earlier, self._applying)
+            new = {name: options.get(name) for name in names}
+            applying = self._apply(new, list(self._utterances.values()), self._applying)
             self._applying = self._spawn(applying, "settings")
         return changed
 
     async def _apply(
-        self,
-        options: dict[str, Any],
-        previous: dict[str, Any],
-        earlier: list[Utterance],
-        before: asyncio.Task[None] | None,
+        self, new: dict[str, Any], earlier: list[Utterance], before: asyncio.Task[None] | None
     ) -> None:
-        """Send the server the changed `options`, when `earlier` has begun with the old ones."""
+        """Send the server the `new` options, when `earlier` has begun with the old ones."""
         if before is not None:
             await asyncio.wait([before])
         for utterance in earlier:
             await utterance.wait_begun()
-        await self._change(options, previous)
+        await self._change(new)
         if not self._utterances:
             await self._link.close_retired()
 
-    async def _change(self, options: dict[str, Any], previous: dict[str, Any]) -> None:
-        """Send the server changed options; the settings go back to `previous` if it refuses."""
+    async def _change(self, new: dict[str, Any]) -> None:
+        """Send the server changed options; those go back to what they were if it refuses."""
+        old = self._link.options  # without an earlier update that was refused
+        options = {name: value for name, value in (old | new).items() if value is not None}
         try:
             await self._link.change(options)
         except (RequestError, ConfigError) as error:
-            self._restore(options, previous)
+            self._restore(old, new)
             message = f"the settings stay as they were: {error}"
             await self.push_error(message, error, category=ErrorCategory.APPLICATION)
         except RealtimeTTSError as error:
             await self._report(error)
 
-    def _restore(self, refused: dict[str, Any], previous: dict[str, Any]) -> None:
-        for name, old in previous.items():
-            if getattr(self._settings, name) == refused.get(name):  # not changed again since
-                setattr(self._settings, name, old)
+    def _restore(self, old: dict[str, Any], refused: dict[str, Any]) -> None:
+        current = session_options(self._settings)
+        for name, value in refused.items():
+            if current.get(name) == value:  # not changed again since
+                setattr(self._settings, name, old.get(name))
         if not self._link.client.connected:
-            self._link.renew(session_options(self._settings))
+            self._link.renew(old)
 
     # Errors and tasks
 

@@ -27,7 +27,16 @@ from realtime_tts.protocol.messages import SAMPLE_RATE
 
 try:
     from loguru import logger
-    from pipecat.frames.frames import EndFrame, Frame, InterruptionFrame
+    from pipecat.frames.frames import (
+        ControlFrame,
+        EndFrame,
+        Frame,
+        InterruptionFrame,
+        LLMFullResponseEndFrame,
+        LLMFullResponseStartFrame,
+        ServiceSwitcherRequestMetadataFrame,
+        TTSSpeakFrame,
+    )
     from pipecat.processors.frame_processor import FrameDirection
     from pipecat.services.tts_service import TextAggregationMode
     from pipecat.transcriptions.language import Language
@@ -53,12 +62,19 @@ of 3 s would cut a reply whose language model pauses, to call a tool for example
 every turn after 60 s without text, and so does the loss of its socket; this is for a server that
 fails to."""
 
+_TEXT_SECONDS = 3.0
+"""Seconds after which text that belongs to no reply is complete: no frame says so."""
+
 _SILENCE = bytes(2 * SAMPLE_RATE // 50)
 """20 ms of sound for a text with nothing to speak, such as one emoji: Pipecat counts a context
 without audio as a failure, and a service with three in a row as broken for good."""
 
 _ANSWER_SECONDS = 1.0
 """Seconds that the end of a pipeline waits for the server's answer to an interruption."""
+
+
+class _TextPaused(ControlFrame):
+    """No text has come for `_TEXT_SECONDS`; stays within the service."""
 
 
 class RealtimeTTSService(ContextService):
@@ -123,6 +139,8 @@ class RealtimeTTSService(ContextService):
         )
         self._turn_limit = asyncio.Semaphore(_TURNS_AT_THE_SERVER)
         self._interrupts: set[asyncio.Task[None]] = set()
+        self._in_reply = False  # between the frames of its beginning and its end
+        self._text_timer: asyncio.TimerHandle | None = None
         self._register_event_handler("on_speech_interrupted")
 
     def can_generate_metrics(self) -> bool:
@@ -150,20 +168,53 @@ class RealtimeTTSService(ContextService):
         await self._disconnect()
 
     async def process_frame(self, frame: Frame, direction: FrameDirection) -> None:
-        """Process a frame as every TTSService does."""
-        if isinstance(frame, InterruptionFrame):
-            self._cut_what_is_heard()
+        """Process a frame as every TTSService does; text that belongs to no reply is ended."""
+        match frame:
+            case InterruptionFrame():
+                self._in_reply = False
+                self._cut_what_is_heard()
+            case LLMFullResponseEndFrame():
+                self._in_reply = False
+            case LLMFullResponseStartFrame():
+                await self._end_text()
+                self._in_reply = True
+            case TTSSpeakFrame():
+                await self._end_text()
+            case ServiceSwitcherRequestMetadataFrame():  # another service had the reply's end
+                self._in_reply = False
+                await self._end_text()
+            case _TextPaused():
+                await self._end_text()
+                return
         await super().process_frame(frame, direction)
 
     # Text in
 
     def create_context_id(self) -> str:
-        """Return the context of the reply. Text begins one, too, where a ServiceSwitcher gave the
-        reply's beginning to another service: the reply's end must find a context to end."""
+        """Return the context of the reply. Text without a reply begins one, too: its end, or that
+        of a reply whose beginning a ServiceSwitcher gave to another service, must find a context
+        to end."""
         context_id = str(super().create_context_id())
         if self._reuse_context_id_within_turn:
             self._turn_context_id = context_id
+            self._set_text_timer()
         return context_id
+
+    def _set_text_timer(self) -> None:
+        if self._text_timer is not None:
+            self._text_timer.cancel()
+        if not self._in_reply:
+            loop = asyncio.get_running_loop()
+            self._text_timer = loop.call_later(_TEXT_SECONDS, self._note_pause)
+
+    def _note_pause(self) -> None:
+        if not self._closed:
+            self._spawn(self.queue_frame(_TextPaused()), "text paused")
+
+    async def _end_text(self) -> None:
+        """End text that belongs to no reply, as the end of a reply does."""
+        if self._turn_context_id is not None and not self._in_reply:
+            await super().process_frame(LLMFullResponseEndFrame(), FrameDirection.DOWNSTREAM)
 
     async def on_turn_context_created(self, context_id: str) -> None:
         """Connect, since text will follow."""

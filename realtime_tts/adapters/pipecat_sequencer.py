@@ -23,7 +23,7 @@ class TokenSequencer(AggregatedFrameSequencer):
         self._held: dict[str, tuple[AggregatedTextFrame, dict[str, Any]]] = {}
         """By context: the text behind its last white space, which may be part of a word."""
 
-    async def register_spoken(  # type: ignore[override] # the rest is passed on as it is
+    async def register_spoken(
         self, frame: AggregatedTextFrame, context_id: str, tts_text: str, **options: Any
     ) -> list[Frame]:
         """Note text, except for a word that may not be complete."""
@@ -48,7 +48,7 @@ class TokenSequencer(AggregatedFrameSequencer):
 
     async def promote_for(self, word: str, context_id: str | None) -> list[Frame]:
         """Take text as complete if `word` is in none that is. Return frames to push before it."""
-        frames = []
+        frames: list[Frame] = []
         if not self._takes(word, context_id):
             frames += await super().finalize(context_id)
         if not self._takes(word, context_id):  # the server knows that the last word is complete
@@ -58,7 +58,7 @@ class TokenSequencer(AggregatedFrameSequencer):
     def force_complete(self, context_id: str, last_word_pts: int) -> list[Frame]:
         """Forget the context, whose sound is over, and return what is still to be pushed."""
         self._held.pop(context_id, None)
-        return list(super().force_complete(context_id, last_word_pts))
+        return super().force_complete(context_id, last_word_pts)
 
     def clear(self, **options: Any) -> None:
         """Forget all contexts but those that an interruption leaves."""
@@ -71,7 +71,7 @@ class TokenSequencer(AggregatedFrameSequencer):
         if held is None or context_id is None:
             return []
         frame, options = held
-        return list(await super().register_spoken(frame, context_id, frame.text, **options))
+        return await super().register_spoken(frame, context_id, frame.text, **options)
 
     def _takes(self, word: str, context_id: str | None) -> bool:
         active = self._get_active_slot(context_id)

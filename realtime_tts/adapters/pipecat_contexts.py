@@ -74,6 +74,9 @@ class ContextService(ConnectedService):
             self._last_pts = frame.pts or self._last_pts
             if frame.context_id in self._texts:
                 self._texts[frame.context_id].space(frame)
+            elif self._push_text_frames:  # sentences of tokens begin with the space between them
+                frame.text = frame.text.strip()
+                frame.raw_text = frame.raw_text and frame.raw_text.strip()
         elif isinstance(frame, TTSAudioRawFrame):
             self._note_sound(frame)
         await super().push_frame(frame, direction)

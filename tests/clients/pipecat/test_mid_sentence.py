@@ -21,7 +21,7 @@ from pipecat.processors.aggregators.llm_response_universal import LLMContextAggr
 
 from tests.clients.pipecat.our_service import service
 from tests.clients.pipecat.test_words import Loudspeaker, context_of, words_of
-from tests.clients.pipecat_rig import PATIENCE, pipeline
+from tests.clients.pipecat_rig import PATIENCE, pipeline, response
 from tests.clients.serving import Server
 
 TEXT = "Let me look that up for you and for all of your friends, one mom"
@@ -74,3 +74,11 @@ async def test_text_that_a_transform_changes_is_reported_as_it_was(fake: Server)
         await rig.send(LLMTextFrame("ent, pl"), LLMTextFrame("ease."), LLMFullResponseEndFrame())
         await rig.until_stopped()
     assert context_of(rig).split() == "One moment, please.".split()
+
+
+async def test_sentences_without_word_times_have_one_space_between_them(fake: Server) -> None:
+    async with pipeline(service(fake.url, word_times=False)) as rig:
+        await rig.send(*response("One two.", " Three", " four.", " Five."))
+        await rig.until_stopped()
+        assert context_of(rig) == "One two. Three four. Five."
+        assert len(words_of(rig)) == 3

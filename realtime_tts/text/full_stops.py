@@ -37,13 +37,12 @@ _AFTER_ORDINALS = tuple(
 """What German writes behind an ordinal with a full stop: am 24. Dezember."""
 _NUMBER = re.compile(r"[+(]?\d|(?:[IVXLC]{2,}|[VX])(?!\w)")
 _CAPITALISED = re.compile(r"[A-ZÄÖÜ][a-zäöü]{2,}")
-_LAST = re.compile(r"(?P<line>\A|\n)?(?<![^\W_])(?P<word>[^\W_]+)\. \Z")
-_ABBREVIATED = re.compile(r"(?<![^\W_])([^\W_]+)\.\Z")
+_LAST = re.compile(r"(?<![^\W_])([^\W_]+)\. ?\Z")
 
 
 def is_before_name(text: str) -> bool:
     """Return whether a text ends with an abbreviation behind which its sentence goes on: Dr."""
-    match = _ABBREVIATED.search(text)
+    match = _LAST.search(text)
     return match is not None and match[1] in _BEFORE_CAPITALS
 
 
@@ -57,10 +56,16 @@ def ends_no_sentence(before: str, following: str) -> bool:
     match = _LAST.search(before)
     if match is None:
         return False
-    word = match["word"]
+    word = match[1]
     if word.isdecimal():
         noun = _CAPITALISED.match(following)
-        ordinal = noun is not None and any(each.startswith(noun[0]) for each in _AFTER_ORDINALS)
-        is_item = match["line"] is not None  # of a list
-        return (is_item and len(word) < 4) or (ordinal and len(word) < 3)
+        return len(word) < 3 and noun is not None and _follows_ordinal(noun[0])
     return word in _BEFORE_NUMBERS and _NUMBER.match(following) is not None
+
+
+def _follows_ordinal(begun: str) -> bool:
+    """Return whether such a noun begins so, or is this with an ending: des 19. Jahrhunderts."""
+    return any(
+        noun.startswith(begun) or (begun.startswith(noun) and len(begun) <= len(noun) + 2)
+        for noun in _AFTER_ORDINALS
+    )

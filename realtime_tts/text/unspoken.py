@@ -21,21 +21,26 @@ from realtime_tts.text.full_stops import ends_no_sentence, is_before_name
 from realtime_tts.text.spans import Piece
 
 _BREAK = "\x1e"  # stands for a seam: a white space that filtered text never has
+_CONTEXT = 16  # characters that show whether a mark ends a sentence
 _MARKS = "".join((SENTENCE_ENDS | PAUSES) - {"\n"})
 _BEFORE_TEXT, _AFTER_MARK = re.escape(OPENERS), re.escape(CLOSERS)
 _DIGIT = "0-9０-９"
 _ENDS = re.compile(
     rf"\S\s|{_BREAK}"
     rf"|(?:[{_MARKS}](?!(?<=[{_DIGIT}].)[{_DIGIT}])|(?<=[{_MARKS}{_AFTER_MARK}])[{_AFTER_MARK}])"
-    rf"[{_MARKS}{_AFTER_MARK}]*+(?:(?=[{NO_SPACES}])|(?<=[{NO_SPACES}])(?=[\w{_BEFORE_TEXT}]))"
+    rf"[{_MARKS}{_AFTER_MARK}]{{0,64}}+(?:(?=[{NO_SPACES}])|(?<=[{NO_SPACES}])(?=[\w{_BEFORE_TEXT}]))"
     rf"|(?![{_DIGIT}{_MARKS}{_BEFORE_TEXT}])[{NO_SPACES}](?=\w)(?![{JOINED}])"
 )
 """Where text may be cut: not between a mark and what closes the quotation, nor in １，０００."""
-_CLOSERS = f"{CLOSERS}\"'*_"
+_CLOSERS = f"{CLOSERS}\"'*_ "
+_OPEN_OR_CLOSE = "“‘«"
+"""They close behind a mark in German: „Nein!“, »Nein!«."""
 _SPEECH_CLOSERS = "」』”’》｣"
-_AFTER_SPEECH = re.compile(rf"[\"'{_AFTER_MARK}] \Z")
+_AFTER_SPEECH = re.compile(rf"[\"'{_OPEN_OR_CLOSE}{_AFTER_MARK}] \Z")
 _DASH = re.compile(r"[—–-] ?(?P<letter>.)")
-_INITIAL = re.compile(r"(?:^|[\s.(])[^\W\d_]\.$|(?:^|\n)\d\.$")
+_INITIAL = re.compile(r"(?:^|[\s.(])[^\W\d_]\.$")
+_ITEM = re.compile(r"\s?\d{1,3}\. ")
+"""The number of an item of a list."""
 
 
 class End(IntEnum):
@@ -50,7 +55,9 @@ class End(IntEnum):
 def end_of(text: str) -> End | None:
     """Return what `text` ends with, white space aside; None: perhaps in the middle of a word."""
     bare = text.rstrip()
-    said = bare.rstrip(_CLOSERS)
+    said = bare.rstrip(_CLOSERS)[-_CONTEXT:]
+    if said[-1:] in tuple(_OPEN_OR_CLOSE) and said[-2:-1] in tuple(".!?…"):
+        said = said[:-1]
     if _BREAK in text[len(bare) :]:
         return End.BREAK
     if not said or "\n" in text[len(bare) :]:
@@ -64,6 +71,10 @@ def end_of(text: str) -> End | None:
 
 def _end_between(before: str, following: str) -> End:
     """Return what ends where the mark of a sentence stands between these texts."""
+    if before[-1] == "\n":
+        return End.SENTENCE
+    if following and following[0] in CLOSERS:
+        return End.WORD  # « Oui ! »
     if before.endswith(". ") and ends_no_sentence(before, following):
         return End.WORD
     dash = _DASH.match(following)
@@ -92,6 +103,8 @@ class UnspokenText:
         self._found: deque[tuple[int, End]] = deque()
         """Offsets where the text may be cut, and what ends there."""
         self._looked_at = 0
+        self._sentence_at = 0
+        """Where the last sentence that was found ends."""
 
     def add(self, items: Iterable[Piece | Seam]) -> None:
         """Add text behind what waits."""
@@ -122,10 +135,14 @@ class UnspokenText:
             at = self._looked_at = taken + match.end()
             while self._numbers and self._numbers[0][1] <= at:
                 self._numbers.popleft()
-            before = text[max(0, match.end() - 16) : match.end()]
+            before = text[max(0, match.end() - _CONTEXT) : match.end()]
             end = end_of(before)
             if end is End.SENTENCE:
                 end = _end_between(before, text[match.end() : match.end() + 12])
+            if end is not None and end >= End.SENTENCE:
+                begun, self._sentence_at = self._sentence_at - taken, at
+                if begun >= 0 and _ITEM.fullmatch(text, begun, match.end()):
+                    end = End.WORD
             if end is not None and not (self._numbers and self._numbers[0][0] < at):
                 self._found.append((at, end))
         # The last character may yet be part of an end.

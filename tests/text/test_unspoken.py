@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -81,6 +83,11 @@ def pieces(unspoken: UnspokenText, end: End) -> list[str]:
         "— Привет! — сказал он. |— Да, — ответила она. |— Нет! |— Да!",
         "「はい。」と言った。|「いいえ！」「そう？」え？！|そう……|です。",
         "他说：“好。”然后走了。|再见。",
+        "Zutaten:\n|– eier\n|– milch\n|- brot",
+        "« Bonjour ! » dit-il. |« Oui. » |Elle partit. |Il a dit « non ».",
+        "„Nein!“ sagte er. |„Ja.“ |Dann ging er. |Er rief: »Halt!« |Sie blieb. |Il dit. |« Oui",
+        "Im Laufe des 19. Jahrhunderts und nach dem Ende des 2. Weltkriegs. |Es sind 19. |Gut.",
+        "1. Wash it. |2. Dry it. |12. Fold it. |I have 5. |Then go.",
     ],
 )
 def test_a_sentence_is_cut_only_where_it_ends(text: str) -> None:
@@ -103,6 +110,19 @@ def test_ends_are_the_same_however_the_text_comes(text: str, end: End) -> None:
         slow.add([Piece(char, at, at + 1)])
         slow.last(End.WORD)
     assert pieces(slow, end) == pieces(waiting(text), end)
+
+
+def test_a_number_behind_the_words_of_its_sentence_is_no_item_of_a_list() -> None:
+    unspoken = waiting("I counted 10. Then five.")
+    unspoken.take(len("I counted "))
+    assert unspoken.first(End.SENTENCE) == len("10. ")
+
+
+def test_a_long_run_of_marks_is_looked_at_once() -> None:
+    unspoken = waiting("!" * 100_000)
+    begun = time.monotonic()
+    assert unspoken.last(End.WORD) == 0
+    assert time.monotonic() - begun < 3
 
 
 def test_what_stands_for_a_number_is_never_parted() -> None:

@@ -60,7 +60,8 @@ def ends_no_sentence(before: str, following: str) -> bool:
     if word.isdecimal():
         noun = _CAPITALISED.match(following)
         return len(word) < 3 and noun is not None and _follows_ordinal(noun[0])
-    return word in _BEFORE_NUMBERS and _NUMBER.match(following) is not None
+    is_before_number = word in _BEFORE_NUMBERS or word.endswith("str")  # Hauptstr. 5
+    return is_before_number and _NUMBER.match(following) is not None
 
 
 def _follows_ordinal(begun: str) -> bool:

@@ -34,9 +34,10 @@ _ENDS = re.compile(
 """Where text may be cut: not between a mark and what closes the quotation, nor in １，０００."""
 _CLOSERS = f"{CLOSERS}\"'*_ "
 _OPEN_OR_CLOSE = "“‘«"
-"""They close behind a mark in German: „Nein!“, »Nein!«."""
+"""Quotation marks that close behind a mark in German: „Nein!“, »Nein!«."""
 _SPEECH_CLOSERS = "」』”’》｣"
 _AFTER_SPEECH = re.compile(rf"[\"'{_OPEN_OR_CLOSE}{_AFTER_MARK}] \Z")
+_CLOSES = re.compile(rf"[{_AFTER_MARK}](?!\w)")
 _DASH = re.compile(r"[—–-] ?(?P<letter>.)")
 _INITIAL = re.compile(r"(?:^|[\s.(])[^\W\d_]\.$")
 _ITEM = re.compile(r"\s?\d{1,3}\. ")
@@ -73,7 +74,7 @@ def _end_between(before: str, following: str) -> End:
     """Return what ends where the mark of a sentence stands between these texts."""
     if before[-1] == "\n":
         return End.SENTENCE
-    if following and following[0] in CLOSERS:
+    if _CLOSES.match(following):
         return End.WORD  # « Oui ! »
     if before.endswith(". ") and ends_no_sentence(before, following):
         return End.WORD

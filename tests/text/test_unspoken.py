@@ -85,8 +85,8 @@ def pieces(unspoken: UnspokenText, end: End) -> list[str]:
         "他说：“好。”然后走了。|再见。",
         "Zutaten:\n|– eier\n|– milch\n|- brot",
         "« Bonjour ! » dit-il. |« Oui. » |Elle partit. |Il a dit « non ».",
-        "„Nein!“ sagte er. |„Ja.“ |Dann ging er. |Er rief: »Halt!« |Sie blieb. |Il dit. |« Oui",
-        "Im Laufe des 19. Jahrhunderts und nach dem Ende des 2. Weltkriegs. |Es sind 19. |Gut.",
+        "„Nein!“ sagte er. |„Ja.“ |Dann ging er. |»Halt!« |Sie blieb. |Il dit. |« Oui. |’Tis it.",
+        "Im Laufe des 19. Jahrhunderts, Ende des 2. Weltkriegs, Hauptstr. 5. |Es sind 19. |Gut.",
         "1. Wash it. |2. Dry it. |12. Fold it. |I have 5. |Then go.",
     ],
 )

@@ -29,7 +29,7 @@ _QUOTATION = re.compile(r"[\w.!?…)][\"“’‘] ?\Z")
 """A mark that closes a quotation; one that opens it does not follow a word directly."""
 _ASIDE = re.compile(r"(?:\A|[\s\"“„])\([^()\n]*\) ?\Z")
 """Parentheses behind a space are prose; behind a word they are a call: split(",")[1]."""
-_TOKEN = re.compile(r"([^\s(\"“‘«„*]+) ?\Z")
+_TOKEN = re.compile(r"([^\s(\"“‘«„*。，；：！？、（「]+) ?\Z")
 _NUMBER = re.compile(r"[$€£]?\d+(?:[.,]\d+)*%?|[%€]")
 _OPERATED = re.compile(r" ?(?:[(=+*/>-]|<(?!/))")
 _WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*")
@@ -46,7 +46,7 @@ _REFERRING = frozenset(
     "oder of on opción option or ou page par paso por pregunta press página quelle question ref "
     "reference schritt sección section see seite siehe sind son sont source step tab tabelle "
     "tabla table tableau to touche type und ver vgl voir von véase was with y zu étape "
-    "com con da das di do domanda dos escolha fonte nota oppure opção pagina passo per pergunta "
+    "com con di domanda escolha fonte nota oppure opção pagina passo per pergunta "
     "premi pressione resposta risposta são scegli seção sezione sono tabela tabella tasto tecla "
     "vedi veja в вариант вопрос выберите глава и из или источник кнопка кнопку на нажмите "
     "номер ответ по пункт раздел рис рисунок с см смотри строка таблица страница шаг это "

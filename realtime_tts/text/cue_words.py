@@ -47,8 +47,8 @@ _FOREIGN = set(
 )
 ALONE = frozenset(
     "laugh laughter chuckle giggle giggles sigh gasp groan grunt cough sob sniff sniffle yawn gulp "
-    "whisper smile grin smirk wink nod shrug pause beat silence applause facepalm snort hum exhale "
-    "inhale lachen seufzer pausa risa suspiro soupirs pause beifall gelächter".split()
+    "whisper smile grin smirk wink nod shrug pause beat silence applause facepalm snort hum "
+    "lachen seufzer pausa risa suspiro soupirs pause beifall gelächter".split()
 )
 """Nouns and plain verb forms that are cues if only words of `MANNERS` stand before them."""
 ACTED = frozenset(_SOUNDS | _GESTURES | _FOREIGN)
@@ -101,6 +101,8 @@ COMPANIONS = frozenset(
     "alto baixo тихо громко тяжело глубоко слегка нервно мягко".split()
 )
 """Words that may follow the first word of a cue in brackets and parentheses."""
+NOUNS = frozenset("beams bows pants singing speaking waves".split())
+"""Words that alone in parentheses are rather what the sentence is about: trousers (pants)."""
 PHRASES = frozenset(
     (
         "clears throat, clearing throat, clears his throat, clears her throat, clears my throat, "
@@ -154,7 +156,7 @@ SUBJECTS = frozenset(
     "er sie es wir ihr wer der die das man und nie immer il elle on ils elles qui et él ella "
     "ellos ellas que y nunca siempre to not io tu lui lei noi voi loro che chi non mai sempre si "
     "eu você ele ela nós vocês eles elas quem não já я ты он она оно мы вы они кто что не никогда "
-    "всегда a an the un una uno une el la las los le les o os as um uma gli lo il".split()
+    "всегда a an the un una uno une el la las los le les o os as uma gli lo il".split()
 )
 """Words behind which the verb of a sentence comes, or a noun: take a *pause*."""
 

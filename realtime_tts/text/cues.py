@@ -11,12 +11,13 @@ import re
 from collections.abc import Callable
 
 from realtime_tts.text import cue_words as words
-from realtime_tts.text.characters import is_word_character
+from realtime_tts.text.characters import is_hangul, is_word_character
 from realtime_tts.text.marks import Step
 from realtime_tts.text.speech_writer import Gap, SpeechWriter
 
 _MOST = 80  # characters
 _SHORTEST = 3  # letters that a word cut by the end of the text must have
+_ABBREVIATION = 3  # the most capitals that are one: (RI)
 _MOST_WORDS = {"[": 6, "(": 4, "（": 4, "【": 4, "*": 14, "_": 14}
 _CLOSERS = {"[": "]", "(": ")", "（": "）", "【": "】", "*": "*", "_": "_"}
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
@@ -115,11 +116,11 @@ def _is_said(mark: str, before: str) -> bool:
 
 
 def _is_in_clause(before: str) -> bool:
-    """Return whether a clause goes on behind the text: behind a subject, or an article. In Chinese,
-    Japanese and Korean, behind any word: 我很*开心*."""
+    """Return whether a clause goes on behind the text: behind a subject, or an article. In Korean
+    behind any word, in Chinese and Japanese directly behind one: 我很*开心*."""
     bare = before.rstrip(" ")
     if bare[-1:] >= _UNSPACED and bare[-1:].isalpha():
-        return True
+        return len(bare) == len(before) or is_hangul(bare[-1])
     start = max(0, len(bare) - _LONGEST_SUBJECT - 1)
     match = _LAST_WORD.search(bare, start) if len(bare) < len(before) else None
     return match is not None and match.group().lower() in words.SUBJECTS
@@ -130,7 +131,7 @@ def _heads(mark: str) -> frozenset[str]:
 
 
 def _is_cue(content: str, mark: str) -> bool:
-    if _NOT_IN_ONE.search(content):
+    if _NOT_IN_ONE.search(content) or (len(content) <= _ABBREVIATION and content.isupper()):
         return False
     if content.lower() in (words.WHOLE if mark in "*_" else words.ENCLOSED):
         return True
@@ -145,13 +146,20 @@ def _is_cue(content: str, mark: str) -> bool:
         found = found[1:]
     if len(found) == 1 and found[0] in words.ALONE:
         return True
-    if found[0] not in _heads(mark):
+    if found[0] not in _heads(mark) or (mark in "(（" and _explains(found)):
         return False
     return mark in "*_" or all(_is_with(word, mark) for word in found[1:])
 
 
 def _is_manner(word: str) -> bool:
     return word in words.MANNERS or (word.endswith(("ly", "mente")) and len(word) > 4)
+
+
+def _explains(found: list[str]) -> bool:
+    """Return whether words in parentheses are things or activities: signs (coughing, sneezing)."""
+    if len(found) == 1:
+        return found[0] in words.NOUNS
+    return all(word == "and" or word.endswith("ing") for word in found)
 
 
 def _is_with(word: str, mark: str) -> bool:

@@ -123,7 +123,6 @@ PHRASES = frozenset(
     ).split(", ")
 )
 """Cues that no rule can tell from text."""
-PHRASE_STARTS = frozenset(phrase.split()[0] for phrase in PHRASES)
 WHOLE = frozenset(
     "笑 大笑 微笑 轻笑 苦笑 偷笑 坏笑 笑声 叹气 叹了口气 叹息 咳嗽 咳 哭 哭泣 抽泣 停顿 沉默 "
     "掌声 鼓掌 低声 小声 轻声 低语 耳语 吸气 深吸一口气 呼气 清嗓子 清了清嗓子 点头 点点头 摇头 "
@@ -161,16 +160,12 @@ SUBJECTS = frozenset(
 """Words behind which the verb of a sentence comes, or a noun: take a *pause*."""
 
 
-def _starts(entries: frozenset[str]) -> frozenset[str]:
-    all_words = entries | ALONE | MANNERS | PHRASE_STARTS
-    return _beginnings(all_words)
+def _beginnings(entries: frozenset[str]) -> frozenset[str]:
+    return frozenset(entry[:n] for entry in entries for n in range(1, len(entry) + 1))
 
 
-def _beginnings(all_words: frozenset[str]) -> frozenset[str]:
-    return frozenset(word[:n] for word in all_words for n in range(1, len(word) + 1))
-
-
-ACTED_STARTS = _starts(ACTED)
-BRACKETED_STARTS = _starts(BRACKETED)
+ACTED_STARTS = _beginnings(ACTED | ALONE | MANNERS)
+BRACKETED_STARTS = _beginnings(BRACKETED | ALONE | MANNERS)
+PHRASE_STARTS = _beginnings(PHRASES)
 WHOLE_STARTS = _beginnings(WHOLE)
 ENCLOSED_STARTS = _beginnings(ENCLOSED)

@@ -170,10 +170,13 @@ def _may_be_cue(content: str, mark: str) -> bool:
     """Return whether more text could make a cue of `content`."""
     if not content:
         return True
-    if content[0].isspace() or _NOT_IN_ONE.search(content):
+    if not content[0].isalpha() or _NOT_IN_ONE.search(content):
         return False
     starts = words.WHOLE_STARTS if mark in "*_" else words.ENCLOSED_STARTS
     if content.lower().rstrip(".!…") in starts:
+        return True
+    found = _WORD.findall(content.lower())
+    if " ".join(found) in words.PHRASE_STARTS:
         return True
     first = _FIRST.match(content)
     assert first is not None
@@ -182,13 +185,10 @@ def _may_be_cue(content: str, mark: str) -> bool:
         return _begins(word, mark)
     if _is_manner(word) and rest:
         return _may_be_cue(rest, mark)
-    if not (_is_manner(word) or word in _heads(mark) or word in words.PHRASE_STARTS):
+    if not (_is_manner(word) or word in _heads(mark)):
         return False
-    if mark in "*_" or word in words.PHRASE_STARTS:
-        return True
-    following = [each.lower() for each in _WORD.findall(rest)]
-    complete = following if rest[-1:].isspace() else following[:-1]
-    return all(_is_with(each, mark) for each in complete)
+    complete = found[1:] if rest[-1:].isspace() else found[1:-1]
+    return mark in "*_" or all(_is_with(each, mark) for each in complete)
 
 
 def _begins(word: str, mark: str) -> bool:

@@ -220,6 +220,12 @@ def test_half_a_cue_waits_for_its_rest_but_not_through_a_flush() -> None:
     assert heard(filtered.flush()) == "[so"
 
 
+@pytest.mark.parametrize("text", ["(si es que", "(se recomienda", "(takes two", '("clears'])
+def test_what_begins_like_a_cue_of_several_words_is_held_until_it_differs(text: str) -> None:
+    filtered = SpeechTextFilter()
+    assert heard([item for char in text for item in filtered.feed(char, 0.0)]) == text
+
+
 @pytest.mark.parametrize("text", ["a <", "a <b", "a <b and", "I [the docs", "a *b", "Q&A"])
 def test_what_is_not_a_tag_is_held_for_a_few_characters_or_the_usual_time(text: str) -> None:
     filtered = SpeechTextFilter()

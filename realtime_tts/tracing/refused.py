@@ -67,4 +67,5 @@ def _shown(scope: Scope) -> str:
     path = f"{scope['path']}/"
     named = (getattr(route, "path", "").partition("{")[0] for route in scope["app"].routes)
     begins = (f"{one.rstrip('/')}/" for one in named)
-    return max((one for one in begins if path.startswith(one)), key=len).rstrip("/") or "/"
+    longest = max((one for one in begins if path.startswith(one)), key=len, default="/")
+    return longest.rstrip("/") or "/"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 
@@ -64,6 +65,21 @@ async def test_a_span_shows_no_part_of_a_path_that_the_client_made_up(
         span = await only(collector)
     assert span.attributes["url.path"] == shown
     assert not any(b"rivate" in raw for raw in collector.raw)
+
+
+async def test_a_request_for_the_server_as_a_whole(
+    speech: Speaking, collector: Collector, caplog: pytest.LogCaptureFixture
+) -> None:
+    """`OPTIONS *` names no path."""
+    async with speech(TRACED) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        asked = f"Host: a\r\nConnection: close\r\ntraceparent: {TRACEPARENT}\r\n\r\n"
+        writer.write(f"OPTIONS * HTTP/1.1\r\n{asked}".encode())
+        assert b" 401 " in await reader.read()
+        writer.close()
+        span = await only(collector)
+    assert span.attributes["url.path"] == "/"
+    assert "Exception in ASGI" not in caplog.text
 
 
 async def test_a_request_that_is_wrong(speech: Speaking, collector: Collector) -> None:

@@ -140,7 +140,10 @@ class Access:
         try:
             found = stamp(path)
             self._missed = 0 if found else self._missed + 1
-            if found == self._stamp or 0 < self._missed < _GONE_LOOKS:
+            if found == self._stamp:
+                self._failing = False  # it may be back, after one that could not be read
+                return None
+            if 0 < self._missed < _GONE_LOOKS:
                 return None
             keys = self._file.read()
             if stamp(path) != found:

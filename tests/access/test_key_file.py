@@ -19,7 +19,7 @@ from realtime_tts.access.key_file import KeyFile
 from realtime_tts.config import AccessConfig
 from realtime_tts.errors import ConfigError
 from tests.access.conftest import Keys
-from tests.waiting import until
+from tests.waiting import SECONDS, until
 
 GOOD = {"id": "a1", "name": "acme", "digest": "0" * 64, "created": 1.0}
 
@@ -88,7 +88,7 @@ async def test_however_the_file_is_replaced_the_keys_in_it_stay_valid(
     access = Access(AccessConfig(str(keys.path)))
     ended: list[str] = []
     access.on_revoked = lambda account: ended.append(account.key.name)
-    async with access.running():
+    async with asyncio.timeout(SECONDS), access.running():
         for data, valid in ((one, False), (both, True), (one, False)):
             replacing = asyncio.create_task(asyncio.to_thread(replace, keys.path, data))
             while not replacing.done() or (access.account_of(goes) is not None) is not valid:
@@ -103,6 +103,27 @@ async def test_keys_end_when_their_file_stays_away(keys: Keys) -> None:
     async with access.running():
         keys.path.unlink()
         await until(lambda: access.account_of(secret) is None)
+
+
+@pytest.mark.parametrize("there", [True, False])
+async def test_a_file_that_is_put_back_as_it_was_is_no_fault_any_more(
+    keys: Keys, there: bool
+) -> None:
+    """An operator who sees the alert takes the broken file away again."""
+    if there:
+        keys.create("acme")
+    kept = keys.path.with_suffix(".kept")
+    access = Access(AccessConfig(str(keys.path)))
+    failing = access.failing["keys"]
+    async with access.running():
+        if there:
+            keys.path.rename(kept)
+        keys.path.write_text("broken")
+        await until(failing)
+        keys.path.unlink()
+        if there:
+            kept.rename(keys.path)
+        await until(lambda: not failing())
 
 
 def test_a_file_has_no_secret_and_is_for_its_owner_only(keys: Keys) -> None:

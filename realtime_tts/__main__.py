@@ -18,8 +18,9 @@ def run() -> int:
         # What is left is Python's own end. It would look for garbage among all modules, which takes
         # half a second, and many times that on a busy machine.
         gc.freeze()
-        # While Python ends, another Ctrl-C would print a traceback.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        # While Python ends, another Ctrl-C would print a traceback. A server ignores it by now.
+        if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _keep_through_reloads() -> None:
@@ -28,7 +29,9 @@ def _keep_through_reloads() -> None:
 
     Here, because importing the server takes most of its start.
     """
-    if "serve" in sys.argv[1:2] and not (sys.stderr and sys.stderr.isatty()):
+    if "serve" not in sys.argv[1:2] or not hasattr(signal, "SIGHUP"):  # Windows has none
+        return
+    if not (sys.stderr and sys.stderr.isatty()):
         signal.signal(signal.SIGHUP, lambda *_: None)
 
 

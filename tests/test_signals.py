@@ -23,7 +23,7 @@ import os, signal, sys
 
 class Signalling:
     def find_spec(self, name, *_):
-        if name == "realtime_tts.cli":
+        if name == "realtime_tts.cli" and hasattr(signal, "SIGHUP"):
             os.kill(os.getpid(), signal.SIGHUP)
 
 sys.meta_path.insert(0, Signalling())
@@ -38,6 +38,16 @@ def test_a_hangup_while_the_server_is_imported_ends_nothing() -> None:
     one: the server would stay away."""
     ended = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, timeout=SECONDS)
     assert ended.returncode == 2, ended.stderr.decode()
+
+
+def test_serve_where_there_is_no_hangup_says_what_it_lacks() -> None:
+    """On Windows, which lacks more than that."""
+    lacks = "import signal, sys; del signal.SIGHUP; sys.modules['resource'] = None"
+    ended = subprocess.run(
+        [sys.executable, "-c", f"{lacks}{EARLY}"], capture_output=True, timeout=SECONDS
+    )
+    assert ended.returncode == 1
+    assert b"Traceback" not in ended.stderr and b"resource" in ended.stderr
 
 
 @pytest.mark.parametrize("flags", [("--tls-self-signed",), ("--fronts", "2")], ids=" ".join)
@@ -60,7 +70,7 @@ def test_signals_that_come_until_a_server_has_ended_change_nothing(
     while b"/v1/tts" not in process.stdout.readline():
         assert process.poll() is None
     while process.poll() is None:
-        for number in (signal.SIGTERM, signal.SIGHUP):
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             process.send_signal(number)
             time.sleep(0.002)
     late.cancel()

@@ -51,7 +51,7 @@ export class RealtimeTTS {
     if (!Socket) throw new ClientError('no WebSocket here: pass one, `import WebSocket from "ws"`');
     const start = renamed(given);
     const url = websocketUrl(server, giveUpAfterMs > 0 && given.resume === undefined);
-    const kept = { replyTimeoutMs, giveUpAfterMs, onWarning, onConnected };
+    const kept = { connectTimeoutMs, replyTimeoutMs, giveUpAfterMs, onWarning, onConnected };
     /** @type {internal.Opener<Connection>} */
     const open = async (settings) => {
       let key = apiKey;
@@ -144,7 +144,7 @@ export class RealtimeTTS {
   async #reconnect() {
     if (this.#reconnecting || this.#final) return;
     this.#reconnecting = true;
-    let left = this.#options.giveUpAfterMs; // Sleep does not count.
+    let left = this.#options.giveUpAfterMs; // without sleep
     /** @type {any} */
     let error = this.#connection.lost;
     for (let ms = FIRST_WAIT_MS; ; ms *= 2) {
@@ -159,7 +159,7 @@ export class RealtimeTTS {
         error = { retryable: true, retryAfterMs: 0, ...cause, message: `${cause?.message ?? cause}`, cause };
       });
       if (connection) return this.#reconnected(connection);
-      left -= wait + performance.now() - began;
+      left -= wait + Math.min(performance.now() - began, this.#options.connectTimeoutMs);
       if (this.#closed || !error.retryable || error.retryAfterMs >= left) return this.#giveUp(error);
     }
   }

@@ -14,15 +14,21 @@ test("a page that was frozen reads the answer that came meanwhile before it give
   assert.equal(tts.connected, true);
 });
 
-test("a machine that slept meanwhile goes on trying when it wakes", async (t) => {
-  const { tts, socket } = await timed(t);
-  socket.drop();
-  const turn = tts.speak("a");
-  t.mock.timers.tick(600_000); // longer than it tries
-  await settle();
-  FakeSocket.last.fail("the network is not back yet");
-  const next = await nextSocket(t, 1000);
-  await accept(next);
-  next.say(done(turn.turnId));
-  assert.equal((await turn.done).reason, "complete");
-});
+for (const [when, begun] of [
+  ["between two tries", false],
+  ["in the middle of one", true],
+]) {
+  test(`a machine that slept ${when} goes on trying when it wakes`, async (t) => {
+    const { tts, socket } = await timed(t);
+    socket.drop();
+    const turn = tts.speak("a");
+    if (begun) await nextSocket(t, 300);
+    t.mock.timers.tick(600_000); // longer than it tries
+    await settle();
+    FakeSocket.last.fail("the network is not back yet");
+    const next = await nextSocket(t, 1000);
+    await accept(next);
+    next.say(done(turn.turnId));
+    assert.equal((await turn.done).reason, "complete");
+  });
+}

@@ -14,6 +14,7 @@ export type Waiter = Deferred<unknown> | null | undefined;
 
 /** The part of `ConnectOptions` that is needed after the first connection. */
 export interface Defaulted {
+  connectTimeoutMs: number;
   replyTimeoutMs: number;
   giveUpAfterMs: number;
   onWarning: (notice: Warning | ServerError) => void;

@@ -90,6 +90,12 @@ class FrontChild:
         self._row.hand_over()
         return True
 
+    def stop_taking(self) -> None:
+        """Hand nothing over any more, and let the front know when it has the last socket."""
+        self.listening = False
+        with contextlib.suppress(OSError):  # the front has ended
+            self._channel.shutdown(socket.SHUT_WR)
+
     def send(self, message: wire.Down) -> None:
         """Send a message. Never blocks; a message to a front that has ended is lost."""
         task = asyncio.create_task(self._child.send(wire.encode(message)))

@@ -39,6 +39,7 @@ log = logging.getLogger(__name__)
 _BEAT_SECONDS = 0.1
 _RETRY_SECONDS = 0.5
 _PAGE_SECONDS = 5.0
+_LAST_SOCKETS_SECONDS = 1.0
 
 
 class FrontMetrics(Metrics):
@@ -66,6 +67,7 @@ class FrontProcess:
         self._sockets.setblocking(False)
         self._row = Occupancy(spec.occupancy, spec.fronts).row(spec.number)
         self._received = 0
+        self._have_all = asyncio.Event()  # the sockets: no more come
         link, self._engines = shared_links(spec.engines, spec.infos)
         self._found: dict[int, Addresses] = {}
         self._pages = Asks[Parent, Page]()
@@ -99,11 +101,15 @@ class FrontProcess:
         self._send(wire.Listening())
         self._beat()
 
-    def _stopping(self) -> None:
-        """Take no more sockets: the parent hands them to another front, if there still is one."""
+    async def _stopping(self) -> None:
+        """Take the last sockets: once the parent knows, it closes its end behind them, and hands
+        others to another front, if there still is one."""
+        self._send(wire.Stopping())
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_SOCKETS_SECONDS):
+                await self._have_all.wait()
         self._loop.remove_reader(self._sockets)
         self._sockets.close()
-        self._send(wire.Stopping())
 
     # To the parent.
 
@@ -189,6 +195,7 @@ class FrontProcess:
                 accepted = received(self._sockets)
             except EOFError:
                 self._loop.remove_reader(self._sockets)
+                self._have_all.set()
                 return
             except SocketLost:
                 self._received += 1  # it counts as closed

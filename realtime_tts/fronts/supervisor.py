@@ -315,7 +315,7 @@ class Supervisor:
                 assert self._acceptor is not None, "run() comes before any front"
                 self._acceptor.start()
             case wire.Stopping():
-                front.listening = False
+                front.stop_taking()
             case wire.Ready():
                 front.ready = True
             case wire.PageWanted():

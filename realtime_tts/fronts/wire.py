@@ -94,7 +94,7 @@ class Listening(msgspec.Struct, frozen=True, tag=True):
 
 
 class Stopping(msgspec.Struct, frozen=True, tag=True):
-    """The front takes no more sockets."""
+    """The front should be handed no more sockets."""
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):

@@ -13,7 +13,7 @@ import logging
 import signal
 import socket
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from types import FrameType
 from typing import Any, cast
 
@@ -55,8 +55,8 @@ class DrainingServer(uvicorn.Server):
         self.exit_code = 0
         self.on_started: Callable[[], None] | None = None
         """Called once connections can be served."""
-        self.on_stopping: Callable[[], None] | None = None
-        """Called when they no longer are."""
+        self.on_stopping: Callable[[], Awaitable[None]] | None = None
+        """Called, and waited for, when no more should come."""
         self._front = front
         self._handle_signals = handle_signals
         self._drain_deadline: float | None = None
@@ -193,7 +193,7 @@ class DrainingServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self.on_stopping is not None:
-            self.on_stopping()
+            await self.on_stopping()
         if self._front.sessions:
             self._front.end_sessions()
             await asyncio.sleep(0)  # the writers send the ends of the sessions

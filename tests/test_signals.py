@@ -80,6 +80,29 @@ def test_signals_that_come_until_a_server_has_ended_change_nothing(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("fronts", ["1", "2"])
+async def test_nobody_waits_for_a_server_that_only_finishes_requests(fronts: str) -> None:
+    """An upload that does not go on is given seconds; whoever comes is refused at once."""
+    flags = ("--engine", "fake", "--fronts", fronts, "--close-timeout", "20")
+    async with serving_beside(*flags) as server:
+        answer, upload = await asyncio.open_connection("127.0.0.1", server.port)
+        head = "POST /v1/audio/speech HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99\r\n\r\n{"
+        upload.write(head.encode())
+        await upload.drain()
+        ended = asyncio.create_task(answer.read())
+        await asyncio.sleep(0.2)
+        server.process.terminate()
+        with pytest.raises(ConnectionRefusedError):
+            while True:
+                _, probe = await asyncio.open_connection("127.0.0.1", server.port)
+                probe.close()
+                await asyncio.sleep(0.01)
+        assert not ended.done(), "the upload has time left"
+        upload.close()
+        ended.cancel()
+        await asyncio.to_thread(server.process.wait, SECONDS)
+
+
 async def test_requests_that_keep_coming_do_not_hold_up_a_front_that_has_no_turn() -> None:
     """It takes no more sockets once it ends; it would have waited for the last request."""
     async with serving_beside("--engine", "fake", "--fronts", "2") as server:

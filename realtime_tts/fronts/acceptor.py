@@ -50,10 +50,11 @@ class Acceptor:
             listener.setblocking(False)
 
     def start(self) -> None:
-        """Start to accept, if it has not started yet."""
+        """Start to accept, if it has not started yet. Once closed, it stays so."""
         self._forget_retry()
         for listener in self._listeners:
-            self._loop.add_reader(listener, self._accept, listener)
+            if listener.fileno() >= 0:
+                self._loop.add_reader(listener, self._accept, listener)
 
     def close(self) -> None:
         """Stop accepting, and close the listeners. Idempotent."""

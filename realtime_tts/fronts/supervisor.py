@@ -316,6 +316,8 @@ class Supervisor:
                 self._acceptor.start()
             case wire.Stopping():
                 front.stop_taking()
+                if self._drained and not self._listening and self._acceptor is not None:
+                    self._acceptor.close()  # who comes now is refused at once, and does not wait
             case wire.Ready():
                 front.ready = True
             case wire.PageWanted():

@@ -77,9 +77,12 @@ class Case:
 
 
 def stored_cases() -> list[Case]:
+    """Of the stored arrays only their description is read: whoever collects needs no more."""
     cases = []
     for variant in VARIANTS:
-        for name, given in json.loads(str(arrays(variant)["meta"]))["cases"].items():
+        with np.load(PARITY / f"tiny-{variant}.npz") as stored:
+            meta = json.loads(str(stored["meta"]))
+        for name, given in meta["cases"].items():
             texts = given["text"]
             rows = (
                 [(name, given)]

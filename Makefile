@@ -79,14 +79,18 @@ unit: $(VENV)/.dev
 	$(MAKE) --no-print-directory alone
 	$(MAKE) --no-print-directory load
 
-# Tests wait for speech more than they compute: six processes keep two cores busy. What Python makes
-# of the tests' text is made once before, and not by each of them.
-together: $(VENV)/.dev
-	@$(BIN)/pytest --collect-only -qqq -m "not gpu and not alone" > /dev/null
+# Tests wait for speech more than they compute: six processes keep two cores busy.
+together: tests/__pycache__/.made
 	$(CORE) $(BIN)/pytest --quiet --numprocesses 6 --dist worksteal -m "not gpu and not alone" \
 		$(COVER) $(ARGS)
 	$(if $(COVER),@echo "realtime_tts and scheduler: the tests run \
 $$($(BIN)/coverage report --format total) % of the lines")
+
+# What Python makes of the tests' text is made once, and not by each of six processes. What changes
+# later they make themselves: for some files that is less work than this.
+tests/__pycache__/.made: $(VENV)/.dev
+	@$(BIN)/pytest --collect-only -qqq -m "not gpu and not alone" > /dev/null
+	@mkdir -p $(@D) && touch $@
 
 alone: $(VENV)/.dev
 	$(BIN)/pytest --quiet -m "alone and not gpu" $(or $(ARGS),$(filter-out $(LOAD),$(shell \

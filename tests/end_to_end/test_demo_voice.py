@@ -136,16 +136,22 @@ async def test_every_voice_ends_by_itself_after_about_the_time_the_text_takes(
 
 
 async def test_a_reply_goes_on_behind_a_short_sentence(server: RunningServer) -> None:
-    """A checkpoint that learned from short texts alone ended there."""
+    """A checkpoint that learned from short texts alone ended there in one turn of four. One in some
+    hundred turns is what chance leaves: of 600 by versions 2.5 and 2.6, three and one."""
 
-    async def say(voice: str, text: str, layout: Layout) -> None:
-        async with RealtimeTTS(server.websocket_url, voice=voice, layout=layout, seed=1) as tts:
+    async def says_all(voice: str, text: str, layout: Layout, seed: int) -> bool:
+        async with RealtimeTTS(server.websocket_url, voice=voice, layout=layout, seed=seed) as tts:
             speech = tts.speak(text)
             assert [packet async for packet in speech]
-            assert speech.result is not None and speech.result.reason == "complete", text
+            assert speech.result is not None
+            return speech.result.reason == "complete"
 
     texts = ("Got it. The cat.", "It was late. We stopped. He left.")
-    await asyncio.gather(*(say(*each) for each in product(("ava", "ray"), texts, LAYOUTS)))
+    whole = []
+    for seed in (1, 2):
+        turns = product(("ava", "ray"), texts, LAYOUTS, (seed,))
+        whole += await asyncio.gather(*(says_all(*each) for each in turns))
+    assert whole.count(False) <= 1
 
 
 async def test_an_engine_in_a_process_of_its_own_speaks_the_same_samples(

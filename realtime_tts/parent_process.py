@@ -9,7 +9,6 @@ import contextlib
 import faulthandler
 import importlib
 import os
-import signal
 import struct
 import sys
 import threading
@@ -18,6 +17,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from realtime_tts.garbage import collect_seldom
+from realtime_tts.signals import ignore_signals
 
 LENGTH = struct.Struct("!Q")
 """What stands before each message: how many bytes it has."""
@@ -86,9 +86,7 @@ class Parent:
 
 def run(module: str, background: bool) -> NoReturn:
     """Run `main` of `module` in a fresh child; its result is the exit status (None is 0)."""
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):  # not all are known everywhere
-            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    ignore_signals()
     faulthandler.enable()
     collect_seldom()
     if background:

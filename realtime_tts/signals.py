@@ -3,18 +3,21 @@ loop is closed, and the next signal would end the process before it has cleaned 
 
 from __future__ import annotations
 
-import asyncio
 import signal
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # a child process ignores signals, and needs no asyncio
+    from asyncio import AbstractEventLoop
 
 
-def at_signal(number: signal.Signals, call: Callable[[], None]) -> None:
-    """Have the running event loop call `call` at each of these signals."""
-    loop = asyncio.get_running_loop()
+def at_signal(number: signal.Signals, loop: AbstractEventLoop, call: Callable[[], None]) -> None:
+    """Have the event loop call `call` at each of these signals."""
     signal.signal(number, lambda *_: loop.call_soon_threadsafe(call))
 
 
 def ignore_signals() -> None:
-    """Let the process, which has done its work, end undisturbed."""
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
+    """Let no signal end the process: its parent does, or it has done its work."""
+    for name in ("SIGHUP", "SIGINT", "SIGTERM"):
+        if hasattr(signal, name):  # not all are known everywhere
+            signal.signal(getattr(signal, name), signal.SIG_IGN)

@@ -149,7 +149,7 @@ async def following(
             follower.ask()
 
     task = asyncio.create_task(follower.run(), name="configuration")
-    at_signal(signal.SIGHUP, hung_up)
+    at_signal(signal.SIGHUP, asyncio.get_running_loop(), hung_up)
     try:
         yield
     finally:

@@ -136,7 +136,7 @@ class Supervisor:
     async def run(self, acceptor: Acceptor, port: int, on_ready: OnReady | None) -> int:
         """Run until a signal or a failure has ended all fronts; return the exit code."""
         for number in (signal.SIGTERM, signal.SIGINT):
-            at_signal(number, self.drain)
+            at_signal(number, asyncio.get_running_loop(), self.drain)
         self._acceptor = acceptor
         acceptor.start()
         self._metrics.watch_engine(self._link.status)

@@ -22,6 +22,7 @@ from realtime_tts.config import AccessConfig
 from realtime_tts.configuration.stamps import stamp
 from realtime_tts.errors import ConfigError
 from realtime_tts.logs import event
+from realtime_tts.outage import Outage
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ class Access:
         self._clock = clock
         self._file = KeyFile(Path(config.keys))
         self._accounts: dict[str, KeyAccount] = {}
-        self._failing = False
+        self._outage = Outage(log, "keys.not_loaded", None)
         self._missed = 0  # looks since there was a file
         self._exchange = Exchange(self.rates.counters, config.limits_store)
         self._stamp = stamp(self._file.path)
@@ -60,9 +61,9 @@ class Access:
     def failing(self) -> dict[str, Callable[[], bool]]:
         """What is done beside the turns, and whether it fails at present; the log says why."""
         return {
-            "keys": lambda: self._failing,
+            "keys": lambda: self._outage.present,
             "limits": lambda: self._exchange.failing,
-            "usage": lambda: self.usage.failing,
+            "usage": lambda: self.usage.outage.present,
         }
 
     # Who it is.
@@ -141,7 +142,7 @@ class Access:
             found = stamp(path)
             self._missed = 0 if found else self._missed + 1
             if found == self._stamp:
-                self._failing = False  # it may be back, after one that could not be read
+                self._outage.end()  # it may be back, after one that could not be read
                 return None
             if 0 < self._missed < _GONE_LOOKS:
                 return None
@@ -149,11 +150,10 @@ class Access:
             if stamp(path) != found:
                 return None
         except ConfigError as error:
-            if not self._failing:
-                event(log, logging.ERROR, "keys.not_loaded", why=str(error))
-            self._failing = True
+            self._outage.begin(why=str(error))
             return None
-        self._stamp, self._failing = found, False
+        self._outage.end()
+        self._stamp = found
         return keys
 
     def _apply(self, keys: dict[str, Key]) -> None:

@@ -20,7 +20,7 @@ from realtime_tts.access.fleet_table import FleetTable
 from realtime_tts.access.fronts_table import FrontsTable, Held
 from realtime_tts.access.rates import Counters
 from realtime_tts.errors import ConfigError
-from realtime_tts.logs import event
+from realtime_tts.outage import Outage
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class Exchange:
             raise
         except Exception as error:  # a cluster's client connects at once; `meet_fleet` tries again
             log.debug("the store of limits is away: %s", type(error).__name__)
-        self._failing: set[Callable[[], None]] = set()
+        self._outages: list[Outage] = []
         self._stopping = Event()
         self._threads: list[Thread] = []
 
@@ -67,7 +67,7 @@ class Exchange:
     @property
     def failing(self) -> bool:
         """Whether counts cannot be exchanged now."""
-        return bool(self._failing)
+        return any(outage.present for outage in self._outages)
 
     def start(self) -> None:
         """Start the threads that exchange counts, if there are other fronts or servers."""
@@ -91,18 +91,15 @@ class Exchange:
         return held.get(key_id, (0, 0))
 
     def _repeat(self, work: Callable[[], None]) -> None:
+        outage = Outage(log, "limits.not_shared", "limits.shared_again")
+        self._outages.append(outage)
         while not self._stopping.wait(_SECONDS):
             try:
                 work()
             except Exception as error:  # whatever a store's client raises: each has its own
-                if work not in self._failing:
-                    why = type(error).__name__  # its text may have the address, with a password
-                    event(log, logging.ERROR, "limits.not_shared", why=why)
-                self._failing.add(work)
+                outage.begin(why=type(error).__name__)  # its text may have the address's password
             else:
-                if work in self._failing:
-                    event(log, logging.INFO, "limits.shared_again")
-                self._failing.discard(work)
+                outage.end()
 
     def meet_fronts(self) -> None:
         """Exchange open sessions and turns with the other fronts.

@@ -21,6 +21,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from realtime_tts.access.key import Key
 from realtime_tts.errors import ConfigError
 from realtime_tts.logs import event
+from realtime_tts.outage import Outage
 from realtime_tts.protocol.messages import SAMPLE_RATE
 
 log = logging.getLogger(__name__)
@@ -70,8 +71,7 @@ class Usage:
         self._engine = _engine(url)
         self._is_there = False  # the table
         self._stopping = Event()
-        self.failing = False
-        """Whether counts could not be written the last time."""
+        self.outage = Outage(log, "usage.not_written", "usage.written_again")
         self._thread = Thread(target=self._run, name="usage", daemon=True)
 
     # Counting, on the event loop.
@@ -120,13 +120,9 @@ class Usage:
             self.write()
         except sql.exc.SQLAlchemyError as error:
             self._is_there = False  # the next database at this address may be another one
-            if not self.failing:
-                event(log, logging.ERROR, "usage.not_written", why=self._why(error))
-            self.failing = True
+            self.outage.begin(why=self._why(error))
         else:
-            if self.failing:
-                event(log, logging.INFO, "usage.written_again")
-            self.failing = False
+            self.outage.end()
 
     def write(self) -> None:
         """Add what was counted to the database. What another thread is writing is there, too, then.

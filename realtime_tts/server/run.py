@@ -256,7 +256,7 @@ def _watch_background(front: Front) -> None:
             front.metrics.watch_background(task, failing)
     registry = None if front.voices is None else front.voices.registry
     if isinstance(registry, StoredRegistry):
-        front.metrics.watch_background("voices", lambda: registry.failing)
+        front.metrics.watch_background("voices", lambda: registry.outage.present)
 
 
 def _tracer(config: ServerConfig, metrics: Metrics, front: int | None) -> Tracer | None:

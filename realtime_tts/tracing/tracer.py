@@ -24,7 +24,7 @@ from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, S
 from opentelemetry.trace import TraceFlags as Flags
 
 from realtime_tts.errors import ConfigError
-from realtime_tts.logs import event
+from realtime_tts.outage import Outage
 from realtime_tts.protocol.effects import Begun
 from realtime_tts.tracing import names
 from realtime_tts.tracing.turn import TurnTrace
@@ -143,7 +143,7 @@ class _Counted(SpanExporter):
 
     def __init__(self, exporter: SpanExporter, dropped: Callable[[int], None]) -> None:
         self._exporter, self._dropped = exporter, dropped
-        self._failing = False
+        self._outage = Outage(log, "tracing.spans_lost", "tracing.exports_again", logging.WARNING)
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """Export spans, in the SDK's thread."""
@@ -155,9 +155,8 @@ class _Counted(SpanExporter):
             return SpanExportResult.FAILURE
         if result is not SpanExportResult.SUCCESS:
             self._lost(len(spans), _SAID.first or "the collector does not take them")
-        elif self._failing:
-            self._failing = False
-            event(log, logging.INFO, "tracing.exports_again")
+        else:
+            self._outage.end()
         return result
 
     def shutdown(self) -> None:
@@ -166,9 +165,7 @@ class _Counted(SpanExporter):
 
     def _lost(self, spans: int, why: str) -> None:
         self._dropped(spans)
-        if not self._failing:
-            self._failing = True
-            event(log, logging.WARNING, "tracing.spans_lost", spans=spans, why=why)
+        self._outage.begin(spans=spans, why=why)
 
 
 def _parent(traceparent: str | None) -> Context:

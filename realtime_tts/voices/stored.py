@@ -22,6 +22,7 @@ from pathlib import Path
 
 from realtime_tts.errors import ConfigError
 from realtime_tts.logs import event
+from realtime_tts.outage import Outage
 from realtime_tts.shared_folder import write
 from realtime_tts.voices.errors import CannotStore
 from realtime_tts.voices.file import SUFFIX
@@ -71,8 +72,7 @@ class StoredRegistry(Registry):
     def __init__(self, url: str, folder: Path) -> None:
         super().__init__(folder)
         self.url = url
-        self.failing = False
-        """Whether the store did not answer the last time."""
+        self.outage = Outage(log, "voices.store_failed", "voices.store_answers")
 
     @cached_property
     def store(self) -> VoiceStore:
@@ -90,13 +90,9 @@ class StoredRegistry(Registry):
         try:
             self._follow(again_after)
         except OSError as error:
-            if not self.failing:
-                event(log, logging.ERROR, "voices.store_failed", why=str(error))
-            self.failing = True
+            self.outage.begin(why=str(error))
         else:
-            if self.failing:
-                event(log, logging.INFO, "voices.store_answers", where=self.url)
-            self.failing = False
+            self.outage.end(where=self.url)
 
     def _publish(self, unfinished: Path, name: str, over: bool = False) -> None:
         data = unfinished.read_bytes()

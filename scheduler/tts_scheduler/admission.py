@@ -196,6 +196,8 @@ class AdmissionControl:
         size = requests.kv.size
         usual = min(self._frames.mean, size.max_frames)
         budget = self._config.kv_utilisation * size.pages
+        if (requests.active + 1) * size.pages_for(size.row_positions) <= budget:
+            return True  # for turns of any length, so there is no need to count
         if self.pages_at_most(row, usual) <= budget:
             return True
         rows = (row, *requests.waiting.values(), *requests.speaking.values())

@@ -16,7 +16,7 @@ from tts_scheduler import (
     SchedulerConfig,
     StepCosts,
 )
-from tts_scheduler.admission import Turnover, admit
+from tts_scheduler.admission import AdmissionControl, Turnover, admit
 from tts_scheduler.shares import Shares
 from tts_scheduler.utterance import Utterance
 
@@ -272,3 +272,24 @@ def test_the_accounts_are_those_of_all_that_wait_or_are_live(
         scheduler.expire(now=1.0)
         counted = Counter(row.account for row in requests.utterances.values())
         assert dict(requests.accounts) == dict(counted)
+
+
+def test_memory_is_counted_only_where_turns_may_not_fit(
+    make_rig: MakeRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = 0
+
+    def noted(control: AdmissionControl, row: Utterance, usual: float) -> int:
+        nonlocal counted
+        counted += 1
+        return pages_at_most(control, row, usual)
+
+    pages_at_most = AdmissionControl.pages_at_most
+    monkeypatch.setattr(AdmissionControl, "pages_at_most", noted)
+    room_for_two = KVCacheSize(pages=20, page_size=16, row_positions=160, max_frames=60)
+    rig = make_rig(slots=4, kv_cache=room_for_two, kv_utilisation=1.0)
+    for number in range(2):
+        rig.open(f"u{number}")
+    assert not counted
+    rig.open("u2")
+    assert counted == 1

@@ -62,6 +62,7 @@ _MOST_SECONDS = 1.0
 _LEAST_SECONDS = 0.04
 _LEAST_STEPS = 3.0
 """A first packet shorter than `_LEAST_SECONDS`, or than this many steps, would leave a gap."""
+_NOWHERE = np.iinfo(np.intp).max
 
 
 def onsets(samples: BlockSamples, sample_rate: int) -> list[int]:
@@ -72,18 +73,29 @@ def onsets(samples: BlockSamples, sample_rate: int) -> list[int]:
     on average.
     """
     scale = FULL_SCALE if samples.dtype == np.int16 else 1.0
+    limit = int if samples.dtype == np.int16 else float  # numpy compares integers sooner
     peak, level = (scale * 10 ** (dbfs / 20) for dbfs in (_PEAK_DBFS, _LEVEL_DBFS))
     rows, length = samples.shape
+    heights = np.abs(samples)  # PCM has no -32,768, which has no absolute value (`quantised`)
+    near = heights > limit(level)
+    if not near.any():  # most steps before the first sound
+        return [-1] * rows
+    first = _first(heights > limit(peak))
+    # The softer sign only counts before that, so few samples have to become floats.
     size = round(_WINDOW_SECONDS * sample_rate)
-    heights = np.abs(samples.astype(np.float32))
-    heard = heights > peak
-    whole = length // size * size
-    windows = heights[:, :whole].reshape(rows, -1, size)
+    count = min(int(first.max()) // size + 1, length // size)
+    windows = heights[:, : count * size].astype(np.float32).reshape(rows, count, size)
     loud = np.einsum("rwn,rwn->rw", windows, windows) > size * level**2
-    heard[:, :whole] |= ((windows > level) & loud[:, :, None]).reshape(rows, whole)
-    first = np.where(heard.any(1), heard.argmax(1), -1) if length else np.full(rows, -1)
-    found: list[int] = first.tolist()
-    return found
+    soft = near[:, : count * size].reshape(windows.shape) & loud[:, :, None]
+    first = np.minimum(first, _first(soft.reshape(rows, count * size)))
+    return [index if index < length else -1 for index in first.tolist()]
+
+
+def _first(heard: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the index of the first True of each row, or one that is too large."""
+    if not heard.shape[1]:
+        return np.full(len(heard), _NOWHERE)
+    return np.where(heard.any(1), heard.argmax(1), _NOWHERE)
 
 
 @dataclass(slots=True)
@@ -96,7 +108,8 @@ class _Held:
     start: int | None = None
 
     def sound(self, id: str) -> SoundBlock:
-        return SoundBlock((id,), np.concatenate(self.parts)[None, self.start or 0 :])
+        samples = self.parts[0] if len(self.parts) == 1 else np.concatenate(self.parts)
+        return SoundBlock((id,), samples[None, self.start or 0 :])
 
 
 class LeadingSilence:
@@ -134,7 +147,8 @@ class LeadingSilence:
         if not rows:
             return [block]
         given = []
-        for number, onset in zip(rows, onsets(samples[rows], self._rate), strict=True):
+        new = samples if len(rows) == len(samples) else samples[rows]  # the latter is a copy
+        for number, onset in zip(rows, onsets(new, self._rate), strict=True):
             id = block.ids[number]
             each = held[id]
             if onset >= 0 and each.start is None:

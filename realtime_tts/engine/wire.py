@@ -1,8 +1,8 @@
 """Messages between fronts and an engine process: msgpack structs, each one message of a stream
 (stream.py).
 
-One message carries all commands of a round of the event loop down, or all events of an engine step
-up. PCM travels as plain bytes.
+One message carries the commands of a front down that belong together, or all events of an engine
+step up. PCM travels as plain bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from realtime_tts.engine.link import Command, EngineStatus, Event
 
 
 class Commands(msgspec.Struct, frozen=True, tag=True):
-    """Commands of one round of a front's event loop, to be applied together."""
+    """Commands of a front, to be applied together."""
 
     commands: list[Command]
 

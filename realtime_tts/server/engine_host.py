@@ -12,7 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 from realtime_tts.audio.stages import Stages
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec, check_spec
-from realtime_tts.engine.link import Cancel, Command, EngineLink, EngineStatus, Event, Refused
+from realtime_tts.engine.link import (
+    Cancel,
+    Command,
+    EngineLink,
+    EngineStatus,
+    Event,
+    Finish,
+    Refused,
+)
 from realtime_tts.errors import EngineError, RealtimeTTSError
 from realtime_tts.lexicons.library import StoredLexicon
 from realtime_tts.metrics import Metrics
@@ -219,14 +227,17 @@ class EngineHost:
         return TurnFailure(refused.code, refused.message, True, round(refused.retry_after * 1000))
 
     def submit(self, command: Command) -> None:
-        """Send a command, together with all others of this pass of the event loop.
+        """Send a command, together with all others of this pass of the event loop. The end of a
+        text completes what comes before it, and so waits for no other.
 
         So a message that both brings text and ends it reaches the engine in one piece, and the
         engine sees a complete text where the client sent one.
         """
-        if not self._outgoing:
-            asyncio.get_running_loop().call_soon(self._flush)
         self._outgoing.append(command)
+        if isinstance(command, Finish):
+            self._flush()
+        elif len(self._outgoing) == 1:
+            asyncio.get_running_loop().call_soon(self._flush)
 
     def _flush(self) -> None:
         commands, self._outgoing = self._outgoing, []

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.interface import EngineInfo, Execution, UtteranceSpec
-from realtime_tts.engine.link import Append, Audio, Ended, Event, Finish, Open
+from realtime_tts.engine.link import Append, Audio, Command, Ended, Event, Finish, Open
 from realtime_tts.text import languages, normalizer, scripts
 from tests.server.conftest import Eventually, Speaking
 
@@ -34,6 +34,31 @@ async def test_a_handler_that_raises_loses_no_event_of_the_others(
         await server.settled_engine()
     lost = [record for record in caplog.records if record.message == "engine.event_lost"]
     assert len(lost) == 1, "nothing more of it was delivered"
+
+
+async def test_a_whole_text_leaves_in_one_piece_and_before_other_work_of_the_pass(
+    speech: Speaking, eventually: Eventually, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[tuple[Command, ...]] = []
+    whole = Open("whole", UtteranceSpec()), Append("whole", [1, 2, 3]), Finish("whole")
+    heard: list[Event] = []
+    async with speech() as server:
+        engine = server.running.front.engine
+        submit = engine._link.submit
+
+        def noted(*commands: Command) -> None:
+            sent.append(commands)
+            submit(*commands)
+
+        monkeypatch.setattr(engine._link, "submit", noted)
+        engine.open(whole[0], heard.append)
+        engine.submit(whole[1])
+        assert not sent, "its end may come"
+        engine.submit(whole[2])
+        assert sent == [whole]
+        await eventually(lambda: heard and isinstance(heard[-1], Ended))
+        engine.forget("whole")
+        assert sent == [whole], "once"
 
 
 async def test_what_texts_in_a_language_need_is_loaded_before_the_engine_is_ready(

@@ -48,7 +48,7 @@ export class RealtimeTTS {
       onConnected = () => {},
       ...given
     } = options;
-    if (!Socket) throw new ClientError('no WebSocket here: pass one, `import WebSocket from "ws"`');
+    if (!Socket) throw new ClientError('no WebSocket here: import WebSocket from "ws", pass { WebSocket }');
     const start = renamed(given);
     const url = websocketUrl(server, giveUpAfterMs > 0 && given.resume === undefined);
     const kept = { connectTimeoutMs, replyTimeoutMs, giveUpAfterMs, onWarning, onConnected };

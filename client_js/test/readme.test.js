@@ -75,6 +75,7 @@ test("the example of the repository's README plays", async () => {
   const shown = [];
   await run(example, { RealtimeTTS, console: { log: (bytes) => shown.push(bytes) } });
   assert.deepEqual(shown, [3840, 4096]);
+  assert.notEqual(FakeSocket.last.closedWith, null, "an open socket keeps a program in Node running");
 });
 
 test("the Node example writes", async () => {

@@ -12,11 +12,14 @@ import difflib
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from functools import partial
 from importlib import import_module
 from io import TextIOWrapper
-from typing import NoReturn, cast
+from itertools import pairwise
+from typing import Any, NoReturn, cast
 
 from realtime_tts.cli.failures import ExitStatus, explain
+from realtime_tts.configuration.options import WANTED
 from realtime_tts.garbage import collect_seldom
 
 _COMMANDS = {
@@ -90,6 +93,9 @@ def _parsed(words: list[str]) -> argparse.Namespace:
         command: argparse.ArgumentParser = arguments.parser
         there_are = [name for action in command._actions for name in action.option_strings]
         hint = _nearest(unknown[0], there_are)
+        before = next((word for word, after in pairwise(words) if after == unknown[0]), "")
+        if before in _TAKE_FLAGS:
+            hint = f"; flags of `serve` are one word: {before}='{unknown[0]}'"
         if not unknown[0].startswith("-"):
             hint = "; words that belong together go in quotes"
         command.error(f"unknown: {' '.join(unknown)}{hint}")
@@ -103,12 +109,30 @@ def _nearest(word: str, there_are: Iterable[str]) -> str:
 
 
 _LONG_USAGE = 6
+_TAKE_FLAGS = ("--start", "--in-process")
+"""What takes flags of `serve`. argparse sees no value in a word that looks like a flag."""
+
+
+def _number(kind: type, text: str) -> object:
+    """Return the number of a flag's text."""
+    try:
+        return kind(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected {WANTED[kind]}, got {text!r}") from None
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that does not print an error below a page of flags."""
+    """A parser that does not print an error below a page of flags, and says what a number must be
+    in words."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        for kind in (int, float):
+            self.register("type", kind, partial(_number, kind))
 
     def error(self, message: str) -> NoReturn:
+        if message == "argument --start: expected one argument":
+            message += ", as in --start='--eager'"
         usage, more = self.format_usage(), ""
         if usage.count("\n") > _LONG_USAGE:
             needed = [one for one in self._actions if one.required or not one.option_strings]

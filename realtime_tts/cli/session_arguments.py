@@ -122,7 +122,8 @@ def numbers(text: str, kind: type[_Number]) -> list[_Number]:
     try:
         return [kind(part) for part in text.split(",")]
     except ValueError as error:
-        raise ConfigError(f"expected numbers separated by commas: {error}") from error
+        wanted = "integers" if kind is int else "numbers"
+        raise ConfigError(f"expected {wanted} separated by commas, got {text!r}") from error
 
 
 def quoted_flags(text: str) -> list[str]:

@@ -18,7 +18,7 @@ _WORDS = {"true": True, "yes": True, "on": True, "1": True} | {
 }
 _LARGEST = 2**63 - 1
 """The largest integer that TOML promises."""
-_WANTED = {bool: "true or false", int: "an integer", float: "a number", str: "a text"}
+WANTED = {bool: "true or false", int: "an integer", float: "a number", str: "a text"}
 
 
 def secret(text: str) -> str:
@@ -57,7 +57,7 @@ class Option:
         """What a value must be, in words."""
         if self.choices:
             return "one of " + ", ".join(map(str, self.choices))
-        return "a list of texts" if self.many else _WANTED[self.kind]
+        return "a list of texts" if self.many else WANTED[self.kind]
 
     def from_text(self, text: str) -> object:
         """Return the value of a variable's text; several are separated by commas. Raises

@@ -58,6 +58,10 @@ def test_no_command_and_an_unknown_one_are_wrong_usage() -> None:
         (["say", "Hello.", "--voise", "ava"], "unknown: --voise ava; did you mean --voice?"),
         (["serve", "--potr=9000"], "unknown: --potr=9000; did you mean --port?"),
         (["say", "Hello", "there."], "words that belong together go in quotes"),
+        (["say", "Hi.", "--start", "--eager"], "one argument, as in --start='--eager'"),
+        (["bench", "--start", "--eager"], "are one word: --start='--eager'"),
+        (["serve", "--port", "http"], "argument --port: expected an integer, got 'http'"),
+        (["say", "Hello.", "--speed", "fast"], "--speed: expected a number, got 'fast'"),
     ],
 )
 def test_a_slip_is_told_with_the_usage_of_its_command_and_the_nearest_name(
@@ -67,7 +71,7 @@ def test_a_slip_is_told_with_the_usage_of_its_command_and_the_nearest_name(
         main(words)
     error = capsys.readouterr().err
     assert left.value.code == ExitStatus.USAGE and told in error
-    known = words[0] in ("say", "serve")
+    known = words[0] in ("say", "serve", "bench")
     assert error.startswith(f"usage: realtime-tts {words[0]}" if known else "usage: realtime-tts ")
     assert error.count("\n") <= 3, "a page of flags would hide it"
     assert not known or error.endswith(f"all options: realtime-tts {words[0]} --help\n")
@@ -145,7 +149,7 @@ def test_without_a_server_it_says_how_to_start_one(capsys: pytest.CaptureFixture
         (["say", "Hello.", "--local", "--start", "--slots '2"], "No closing quotation"),
         (["bench", "--start", "--slots '2"], "No closing quotation"),
         (["bench", "--in-process", "--slots '2"], "flags of `serve`, --slots '2: No closing"),
-        (["bench", "--sessions", "1,x"], "numbers separated by commas"),
+        (["bench", "--sessions", "1,x"], "expected integers separated by commas, got '1,x'"),
         (["bench", "--sessions", "0"], "at least 1 session"),
         (["bench", "--mode", "open", "--rate", "0"], "rate above 0"),
         (["bench", "--interrupts", "2"], "share from 0 to 1"),

@@ -24,6 +24,10 @@ def prepare_torch(device: str, threads: int | None) -> None:
     """
     try:
         place = torch.device(device)
+    except RuntimeError as error:
+        wanted = "expected cpu, cuda or cuda:N"
+        raise ConfigError(f"torch cannot use the device {device!r}: {wanted}") from error
+    try:
         if place.type not in ("cpu", "cuda") or (place.type == "cuda" and torch.version.hip):
             raise ConfigError(
                 f"the engine runs on CPUs and on NVIDIA GPUs, not on {device!r} of this torch: "
@@ -32,7 +36,9 @@ def prepare_torch(device: str, threads: int | None) -> None:
         torch.empty(1, device=place)
     except (RuntimeError, AssertionError) as error:  # the latter: a build without that backend
         why = str(error).splitlines()[0]
-        raise ConfigError(f"torch cannot use the device {device!r}: {why}") from error
+        raise ConfigError(
+            f"torch cannot use the device {device!r}: {why}; or use --device cpu"
+        ) from error
     if place.type == "cuda":
         _check_capability(place)
     torch.set_num_threads(usual_threads() if threads is None else threads)

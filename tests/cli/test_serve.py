@@ -148,7 +148,8 @@ def test_a_folder_without_a_checkpoint_ends_the_server_with_one_line(tmp_path: P
 def test_a_device_that_is_not_there_ends_the_server_with_one_line() -> None:
     done = serve("--device", "nonsense", "--log-format", "text")
     assert done.returncode == 1
-    assert "torch cannot use the device 'nonsense'" in done.stderr
+    wanted = "expected cpu, cuda or cuda:N"
+    assert f"torch cannot use the device 'nonsense': {wanted}\n" in done.stderr
     assert "Traceback" not in done.stderr
 
 

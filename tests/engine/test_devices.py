@@ -195,6 +195,17 @@ def test_a_device_that_the_engine_was_not_made_for_is_refused_with_what_to_do(
         prepare_torch("cuda", 1)
 
 
+def test_a_device_that_torch_cannot_use_is_refused_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def empty(*size: int, device: torch.device) -> None:
+        raise AssertionError("Torch not compiled with CUDA enabled\nmore")
+
+    monkeypatch.setattr(torch, "empty", empty)
+    with pytest.raises(ConfigError, match=r"'cuda': Torch .* enabled; or use --device cpu$"):
+        prepare_torch("cuda", 1)
+
+
 def test_an_old_gpu_that_was_asked_for_by_name_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "empty", lambda *size, device: None)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: T4.capability)

@@ -55,7 +55,8 @@ def example(options: Sequence[Option], reloaded: Collection[str]) -> str:
     a running server reloads, by `dest`."""
 
     def lines(option: Option) -> Iterator[str]:
-        text = f"{option.help} [{option.variables[0]}{_reload(option, reloaded)}]"
+        choices = f"; {option.wanted}" if option.choices else ""
+        text = f"{option.help}{choices} [{option.variables[0]}{_reload(option, reloaded)}]"
         yield ""
         yield from textwrap.wrap(
             text, _WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False

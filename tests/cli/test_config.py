@@ -216,6 +216,8 @@ def test_the_example_has_every_option_with_its_default(
     for option in serve_options():
         assert option.table in used
         assert f"\n#{option.name} = " in text and f"[{option.variables[0]}" in text
+        choices = f"one of {', '.join(map(str, option.choices))} [{option.variables[0]}"
+        assert not option.choices or choices in re.sub(r"\n# ", " ", text)
         if option.default is not None:
             assert used[option.table][option.name] == option.default
     monkeypatch.setattr(sys, "stdin", io.StringIO(text))

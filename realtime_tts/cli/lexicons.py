@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     match arguments.what:
         case "add":
             stored = _stored(client, arguments.name, arguments.file)
-            console.print(f"stored {stored['ref']}: {stored['count']} entries")
+            console.print(f"stored {stored['ref']}: {_counted(stored['count'])}")
         case "list":
             console.print(_table(client.lexicons()))
         case "show" if arguments.pls:
@@ -62,6 +62,10 @@ def run(arguments: argparse.Namespace) -> int:
     return ExitStatus.OK
 
 
+def _counted(entries: int) -> str:
+    return "1 entry" if entries == 1 else f"{entries} entries"
+
+
 def _stored(client: LexiconClient, name: str, path: Path) -> dict[str, Any]:
     """Store a file, which is read as its suffix says. Raises ConfigError if it cannot be read."""
     try:
@@ -70,7 +74,9 @@ def _stored(client: LexiconClient, name: str, path: Path) -> dict[str, Any]:
             return client.put_pls(name, data)
         text = data.decode("utf-8-sig")
         found = json.loads(text) if path.suffix.lower() == ".json" else _words(text)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
     except RecursionError:
         raise ConfigError(f"{path} cannot be read: it is nested too deep for a lexicon") from None

@@ -29,8 +29,8 @@ def test_files_of_every_kind_are_stored_listed_shown_and_removed(
     for version, (name, text) in enumerate(FILES.items(), 1):
         (tmp_path / name).write_text(text)
         assert main(["lexicons", "add", "brands", str(tmp_path / name), *server]) == ExitStatus.OK
-        count = 1 if name in ("entries.json", "brands.pls") else 2
-        assert f"stored brands@{version}: {count} entries" in capsys.readouterr().out
+        count = "1 entry" if name in ("entries.json", "brands.pls") else "2 entries"
+        assert f"stored brands@{version}: {count}\n" in capsys.readouterr().out
     assert main(["lexicons", "list", *server]) == ExitStatus.OK
     shown = capsys.readouterr().out
     assert "brands@4" in shown and "1 to 4" in shown
@@ -44,6 +44,15 @@ def test_files_of_every_kind_are_stored_listed_shown_and_removed(
     assert "deleted brands\n" in capsys.readouterr().out
     assert main(["lexicons", "remove", "brands", *server]) == ExitStatus.USAGE
     assert "no lexicon 'brands'" in capsys.readouterr().err
+
+
+def test_a_file_that_is_not_there_is_named_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "none.txt"
+    assert main(["lexicons", "add", "a", str(file)]) == ExitStatus.USAGE
+    told = capsys.readouterr().err
+    assert told == f"realtime-tts: {file} cannot be read: No such file or directory\n"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from realtime_tts.errors import ConfigError
 from realtime_tts.fleet.haproxy import IngressConfig, render
 from realtime_tts.fleet.ingress import Ingress
 from realtime_tts.fleet.members import Member, parse_member, read_members
+from realtime_tts.fleet.targets import listing
 from realtime_tts.logs import configure_logging, event
 
 log = logging.getLogger(__name__)
@@ -35,6 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
     _add_members(parser)
     _add_haproxy(parser)
+    parser.add_argument(
+        "--targets-bind",
+        metavar="ADDRESS:PORT",
+        help="list the servers here for Prometheus (http_sd_configs); none of --dns, for which "
+        "Prometheus has dns_sd_configs (default: nowhere)",
+    )
     parser.add_argument(
         "--drain-seconds",
         type=float,
@@ -126,13 +133,17 @@ def run(arguments: argparse.Namespace) -> int:
         print(render(config, members, Path("/run/haproxy/realtime-tts.sock")), end="")
         return 0
     configure_logging("json", "info", access_log=False)
-    return asyncio.run(_serve(config, members, file, arguments.drain_seconds))
+    return asyncio.run(
+        _serve(config, members, file, arguments.targets_bind, arguments.drain_seconds)
+    )
 
 
 def ingress_config(arguments: argparse.Namespace) -> IngressConfig:
     """Return the settings that the flags give. Raises ConfigError."""
     if arguments.dns is None and arguments.dns_ports != _DNS_PORTS:
         raise ConfigError("--dns-ports is for --dns; other servers are named with their ports")
+    if arguments.dns is not None and arguments.targets_bind is not None:
+        raise ConfigError("--targets-bind has no list where --dns names the servers")
     port, _, agent_port = arguments.dns_ports.partition("/")
     if not (port.isdecimal() and agent_port.isdecimal()):
         raise ConfigError(f"--dns-ports is PORT/AGENT_PORT, got {arguments.dns_ports!r}")
@@ -152,19 +163,24 @@ def ingress_config(arguments: argparse.Namespace) -> IngressConfig:
 
 
 async def _serve(
-    config: IngressConfig, members: tuple[Member, ...], file: Path | None, drain_seconds: float
+    config: IngressConfig,
+    members: tuple[Member, ...],
+    file: Path | None,
+    targets_bind: str | None,
+    drain_seconds: float,
 ) -> int:
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     ingress = Ingress(config, members)
     try:
-        await ingress.start()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, ended.set)
-        print(f"HAProxy takes clients at {config.bind}", flush=True)
-        following = asyncio.create_task(_follow(ingress, members, file))
-        await ended.wait()
-        following.cancel()
+        async with listing(targets_bind, lambda: ingress.members):
+            await ingress.start()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, ended.set)
+            print(f"HAProxy takes clients at {config.bind}", flush=True)
+            following = asyncio.create_task(_follow(ingress, members, file))
+            await ended.wait()
+            following.cancel()
     finally:
         for number in (signal.SIGTERM, signal.SIGINT):  # a second one ends us at once
             loop.remove_signal_handler(number)

@@ -124,5 +124,4 @@ def _server(number: int, member: Member | None, *, agent: bool) -> str:
     agent_port = f" agent-port {port}" if agent else ""
     if member is None:
         return f"    server s{number} {_UNUSED}{agent_port} disabled"
-    host = f"[{member.host}]" if ":" in member.host else member.host
-    return f"    server s{number} {host}:{member.port}{agent_port}"
+    return f"    server s{number} {member.authority}{agent_port}"

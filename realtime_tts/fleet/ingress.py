@@ -92,6 +92,11 @@ class Ingress:
         """The process id of HAProxy, while it runs."""
         return None if self._process is None else self._process.pid
 
+    @property
+    def members(self) -> list[Member]:
+        """The members that have a slot, by numeric addresses; none where DNS names them."""
+        return [one for one in self._slots if one is not None]
+
     async def start(self) -> None:
         """Start HAProxy, and return when it takes connections.
 

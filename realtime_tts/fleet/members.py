@@ -20,6 +20,11 @@ class Member:
     port: int
     agent_port: int
 
+    @property
+    def authority(self) -> str:
+        """Where it serves HTTP: HOST:PORT."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
     def addresses(self) -> list[str]:
         """Return the host's numeric addresses, which are all that HAProxy's runtime API takes.
 

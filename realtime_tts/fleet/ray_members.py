@@ -65,7 +65,7 @@ def follow(file: Path, address: str) -> None:
 def write(file: Path, members: Iterable[Member]) -> None:
     """Replace the file in one step, so that half of it is never read."""
     new = file.with_name(f".{file.name}.{os.getpid()}")
-    new.write_text("".join(f"{one.host}:{one.port}/{one.agent_port}\n" for one in members))
+    new.write_text("".join(f"{one.authority}/{one.agent_port}\n" for one in members))
     new.replace(file)
 
 

@@ -38,6 +38,7 @@ def test_print_shows_what_dns_and_voices_add(capsys: pytest.CaptureFixture[str])
         (["--members-file", "none-such"], "cannot be read"),
         (["--dns", "tts.example", "--dns-ports", "9000"], "PORT/AGENT_PORT"),
         (["--member", "10.0.0.5:8000", "--dns-ports", "9000/9001"], "--dns-ports is for --dns"),
+        (["--dns", "tts.example", "--targets-bind", "*:8002"], "--dns names the servers"),
         (["--member", "a:1", "--weight", "1000"], "between 1 and 256"),
         (["--member", "a:1", "--tls-key", "key.pem"], "give --tls-cert, too"),
         (

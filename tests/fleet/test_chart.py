@@ -23,7 +23,13 @@ CHART = Path(__file__).parents[2] / "deploy/helm/realtime-tts"
 HELM = shutil.which("helm", path=f"{Path(sys.executable).parent}") or shutil.which("helm")
 LACKING = [name for name in ("yaml", "kubernetes_validate") if find_spec(name) is None]
 KUBERNETES = "1.34"
-OTHERS = {"ray.io/v1", "keda.sh/v1alpha1", "monitoring.coreos.com/v1"}
+OTHERS = {
+    "ray.io/v1",
+    "keda.sh/v1alpha1",
+    "monitoring.coreos.com/v1",
+    "monitoring.coreos.com/v1alpha1",
+}
+NEEDED = {"image.repository": "registry.example/tts", "image.tag": "1"}
 EVERYTHING = {
     "keysSecret": "keys",
     "ingress.tlsSecret": "certificate",
@@ -48,9 +54,7 @@ pytestmark = [
 def rendered(mode: str, **values: str) -> list[dict[str, Any]]:
     import yaml
 
-    needed = {"image.repository": "registry.example/tts", "image.tag": "1"}
-    if mode == "ray":
-        needed["ray.tokenSecret"] = "token"
+    needed = NEEDED | ({"ray.tokenSecret": "token"} if mode == "ray" else {})
     done = helm(mode, **needed | values)
     assert done.returncode == 0, done.stderr
     return [document for document in yaml.safe_load_all(done.stdout) if document]
@@ -156,7 +160,7 @@ def test_pods_meet_the_restricted_pod_security_standard(mode: str) -> None:
 
 
 def test_who_has_no_token_reaches_nothing_of_ray() -> None:
-    lacking = helm("ray", **{"image.repository": "tts", "image.tag": "1"})
+    lacking = helm("ray", **NEEDED)
     assert "ray.tokenSecret" in lacking.stderr
     documents = rendered("ray")
     (ray,) = [d for d in documents if d["kind"] == "RayService"]
@@ -170,7 +174,7 @@ def test_who_has_no_token_reaches_nothing_of_ray() -> None:
 
 
 def test_a_mode_that_does_not_exist_is_an_error() -> None:
-    refused = helm("deploymant", **{"image.repository": "tts", "image.tag": "1"})
+    refused = helm("deploymant", **NEEDED)
     assert refused.returncode != 0 and 'deployment or ray, got "deploymant"' in refused.stderr
 
 
@@ -223,6 +227,33 @@ def test_the_alerts_know_the_servers_by_their_job() -> None:
     assert monitor["selector"]["matchLabels"].items() <= servers.items()
     job = servers[monitor["jobLabel"]]
     assert f'up{{job="{job}"}}' in (CHART.parents[1] / "prometheus/alerts.yml").read_text("utf-8")
+
+
+@pytest.mark.parametrize("mode", ["deployment", "ray"])
+def test_prometheus_shows_its_key_where_there_is_one(mode: str) -> None:
+    for values, key in (({}, None), ({"keysSecret": "keys"}, "keys")):
+        kind = "ScrapeConfig" if mode == "ray" else "ServiceMonitor"
+        spec = one(rendered(mode, **values), kind, "speech-servers")["spec"]
+        scrape = spec if mode == "ray" else spec["endpoints"][0]
+        found = scrape.get("authorization", {"credentials": {"name": None}})
+        assert found["credentials"]["name"] == key
+
+
+def test_prometheus_asks_the_ingress_which_servers_of_ray_there_are() -> None:
+    documents = rendered("ray")
+    scrape = one(documents, "ScrapeConfig", "speech-servers")["spec"]
+    (asked,) = scrape["httpSDConfigs"]
+    service = one(documents, "Service", "speech-targets")["spec"]
+    (port,) = service["ports"]
+    assert asked["url"] == f"http://speech-targets.default.svc:{port['port']}/"
+    pod = one(documents, "Deployment", "speech-ingress")["spec"]["template"]
+    assert service["selector"].items() <= pod["metadata"]["labels"].items()
+    haproxy = pod["spec"]["containers"][0]
+    (number,) = [p["containerPort"] for p in haproxy["ports"] if p["name"] == port["targetPort"]]
+    assert f"--targets-bind=*:{number}" in haproxy["args"]
+    (label,) = scrape["relabelings"]
+    alerts = (CHART.parents[1] / "prometheus/alerts.yml").read_text("utf-8")
+    assert f'up{{{label["targetLabel"]}="{label["replacement"]}"}}' in alerts
 
 
 def told() -> dict[str, Any]:

@@ -22,6 +22,14 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 {{- end }}
 
+{{/* What Prometheus shows to a server. */}}
+{{- define "tts.scraper" -}}
+{{- with .Values.keysSecret -}}
+# The first key, alone: Prometheus sends it as it is.
+authorization: {credentials: {name: {{ . }}, key: REALTIME_TTS_API_KEYS}}
+{{- end }}
+{{- end }}
+
 {{- define "tts.environment" -}}
 {{- include "tts.keys" . }}
 - {name: HF_HOME, value: /models/huggingface}

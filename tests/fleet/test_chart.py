@@ -41,6 +41,7 @@ EVERYTHING = {
     "env[0].name": "HF_TOKEN",
     "env[0].value": "secret",
     "ingress.externalTrafficPolicy": "Local",
+    "networkPolicy.enabled": "true",
 }
 
 NO_LIMITS = {"resources.requests": "null", "resources.limits": "null"}
@@ -254,6 +255,14 @@ def test_prometheus_asks_the_ingress_which_servers_of_ray_there_are() -> None:
     (label,) = scrape["relabelings"]
     alerts = (CHART.parents[1] / "prometheus/alerts.yml").read_text("utf-8")
     assert f'up{{{label["targetLabel"]}="{label["replacement"]}"}}' in alerts
+
+
+def test_haproxy_finds_the_servers_in_a_cluster_with_a_domain_of_its_own() -> None:
+    documents = rendered("deployment", clusterDomain="example.internal")
+    pod = one(documents, "Deployment", "speech-ingress")["spec"]["template"]["spec"]
+    names = [word for word in pod["containers"][0]["args"] if word.startswith("--dns=")]
+    assert names == ["--dns=speech-servers.default.svc.example.internal"]
+    assert "cluster.local" not in helm("deployment", **NEEDED, clusterDomain="x").stdout
 
 
 def told() -> dict[str, Any]:

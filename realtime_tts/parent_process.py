@@ -55,7 +55,7 @@ class Parent:
                 while True:
                     on_message(self.receive())
             except BaseException:  # otherwise the parent's end would go unnoticed
-                traceback.print_exc()
+                _print_exception()
                 os._exit(1)
 
         threading.Thread(target=listen, name="parent", daemon=True).start()
@@ -84,6 +84,12 @@ class Parent:
                 os._exit(1)
 
 
+def _print_exception() -> None:
+    """Print it in one piece, since other children may print to the same file at the same time."""
+    with contextlib.suppress(OSError):
+        os.write(2, traceback.format_exc().encode(errors="backslashreplace"))
+
+
 def run(module: str, background: bool) -> NoReturn:
     """Run `main` of `module` in a fresh child; its result is the exit status (None is 0)."""
     ignore_signals()
@@ -97,7 +103,7 @@ def run(module: str, background: bool) -> NoReturn:
     try:
         status = importlib.import_module(module).main(parent) or 0
     except BaseException:
-        traceback.print_exc()
+        _print_exception()
     # Not through the interpreter's shutdown: it would wait for whatever threads a model started.
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):

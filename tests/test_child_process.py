@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -54,6 +55,33 @@ def busy(parent):
         parent.send(b"still here")
 
 '''
+
+BREAKS = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from realtime_tts.parent_process import run
+run("a_breaking_child", False)
+"""
+
+
+def test_what_ends_a_child_is_printed_in_one_piece(tmp_path: Path) -> None:
+    """Of several that end at once, each writes to the parent's standard error."""
+    (tmp_path / "a_breaking_child.py").write_text(
+        "def main(parent):\n    raise ZeroDivisionError\n"
+    )
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)  # a message for each write
+    with ours, theirs:
+        ours.setblocking(False)
+        command = [sys.executable, "-u", "-c", BREAKS, str(tmp_path)]
+        ended = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs.fileno()
+        )
+        assert ended.returncode == 1
+        said = ours.recv(65_536).decode()
+        assert said.startswith("Traceback") and said.endswith("ZeroDivisionError\n")
+        with pytest.raises(BlockingIOError):
+            ours.recv(65_536)
+
 
 Start = Callable[..., Awaitable[ChildProcess]]
 

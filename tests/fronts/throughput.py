@@ -15,6 +15,7 @@ import json
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -75,6 +76,42 @@ def be_server(arguments: argparse.Namespace) -> int:
     )
 
 
+class Child:
+    """A process that answers line by line, in JSON. What else it prints is kept apart from what
+    others print, and shown if it ends in place of an answer."""
+
+    def __init__(self, name: str, *words: object) -> None:
+        self._name = name
+        self._said = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(
+            [sys.executable, *map(str, words)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._said,
+            text=True,
+        )
+
+    def ask(self, line: str) -> None:
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # `answer` tells why
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+
+    def answer(self) -> Any:
+        """What it says next. Ends this process with the reason if it has ended."""
+        assert self.process.stdout is not None
+        if line := self.process.stdout.readline():
+            return json.loads(line)
+        status = self.process.wait()
+        self._said.seek(0)
+        sys.exit(f"{self._name} ended with status {status}:\n{self._said.read()}")
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+        self._said.close()
+
+
 class Server:
     """The server process, as the one that measures sees it."""
 
@@ -105,19 +142,15 @@ class Server:
 @contextlib.contextmanager
 def server(fronts: int, engines: int, utilisation: float) -> Iterator[Server]:
     flags = ["--fronts", str(fronts), "--engines", str(engines), "--utilisation", str(utilisation)]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.fronts.throughput", "--serve", *flags],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    child = Child("the server", "-m", "tests.fronts.throughput", "--serve", *flags)
     try:
-        assert process.stdout is not None
-        yield Server(process, int(process.stdout.readline()))
+        yield Server(child.process, child.answer())
     finally:
         for _ in range(2):  # the second one ends what still speaks
-            process.send_signal(signal.SIGTERM)
+            child.process.send_signal(signal.SIGTERM)
             time.sleep(0.2)
-        process.wait()
+        child.process.wait()
+        child.kill()
 
 
 # What is measured ---------------------------------------------------------------------------
@@ -127,27 +160,24 @@ class Clients:
     """Several client processes, which answer line by line."""
 
     def __init__(self, processes: int, *words: object) -> None:
-        command = [sys.executable, "-m", "tests.fronts.load_clients", *map(str, words)]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        self._processes = [
-            subprocess.Popen(command, text=True, **pipes)  # type: ignore[call-overload]
-            for _ in range(processes)
+        command = ("-m", "tests.fronts.load_clients", *words)
+        self._children = [
+            Child(f"client process {number} of {processes}", *command)
+            for number in range(1, processes + 1)
         ]
         self._answers()
 
     def ask(self, line: str = "") -> list[Any]:
-        for process in self._processes:
-            process.stdin.write(line + "\n")
-            process.stdin.flush()
+        for child in self._children:
+            child.ask(line)
         return self._answers()
 
     def end(self) -> None:
-        for process in self._processes:
-            process.kill()
-            process.communicate()
+        for child in self._children:
+            child.kill()
 
     def _answers(self) -> list[Any]:
-        return [json.loads(process.stdout.readline()) for process in self._processes]
+        return [child.answer() for child in self._children]
 
 
 def milliseconds(values: list[float], share: float) -> float:

@@ -4,16 +4,20 @@ import gc
 import signal
 import sys
 
+from realtime_tts.signals import INTERRUPTED, end_at_signals
+
 
 def run() -> int:
     """Run one command, as the command line says. Returns the exit status."""
+    if sys.argv[1:2] in (["serve"], ["ingress"]):  # which run until a signal ends them
+        end_at_signals()
     _keep_through_reloads()
     try:
         from realtime_tts.cli import main  # here, because Ctrl-C may come while it is imported
 
         return main()
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     finally:
         # What is left is Python's own end. It would look for garbage among all modules, which takes
         # half a second, and many times that on a busy machine.

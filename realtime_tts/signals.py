@@ -3,6 +3,7 @@ loop is closed, and the next signal would end the process before it has cleaned 
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -10,10 +11,40 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # a child process ignores signals, and needs no asyncio
     from asyncio import AbstractEventLoop
 
+INTERRUPTED = 130  # 128 and the signal's number, as shells have it
+
 
 def at_signal(number: signal.Signals, loop: AbstractEventLoop, call: Callable[[], None]) -> None:
     """Have the event loop call `call` at each of these signals."""
     signal.signal(number, lambda *_: loop.call_soon_threadsafe(call))
+
+
+_clean_ups: list[Callable[[], None]] = []
+
+
+def end_at_signals() -> None:
+    """Until somebody else handles them, let SIGTERM and Ctrl-C end the process at once, with 0 and
+    130. The first process of a container would ignore SIGTERM.
+
+    Nothing is raised: an exception in the middle of an import, in C++, aborts the process.
+    """
+    for number in (signal.SIGTERM, signal.SIGINT):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as it is for what nohup runs
+            signal.signal(number, _end)
+
+
+def clean_up_at_signals(call: Callable[[], None]) -> None:
+    """Have `call` called before a signal ends the process so."""
+    _clean_ups.append(call)
+
+
+def _end(number: int, _: object) -> None:
+    ignore_signals()
+    try:
+        for call in _clean_ups:
+            call()
+    finally:
+        os._exit(0 if number == signal.SIGTERM else INTERRUPTED)
 
 
 def ignore_signals() -> None:

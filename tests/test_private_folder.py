@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -37,7 +38,9 @@ def test_a_folder_is_locked_as_long_as_it_is_used(tmp_path: Path) -> None:
 
 
 def test_a_certificate_that_serve_makes_is_there_for_its_reloads() -> None:
-    with tls_config(command_parser(["serve"]).parse_args(["serve", "--tls-self-signed"])) as config:
+    arguments = command_parser(["serve"]).parse_args(["serve", "--tls-self-signed"])
+    with contextlib.ExitStack() as stack:
+        config = tls_config(arguments, stack)
         assert config is not None
         folder = Path(config.certificate).parent
         assert is_locked(folder)

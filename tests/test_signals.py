@@ -50,6 +50,67 @@ def test_serve_where_there_is_no_hangup_says_what_it_lacks() -> None:
     assert b"Traceback" not in ended.stderr and b"resource" in ended.stderr
 
 
+ENDED_BY = """
+import os, signal, sys
+
+number, module = int(sys.argv[1]), sys.argv[2]
+
+class Ending:
+    def find_spec(self, name, *_):
+        if name == module:
+            try:
+                os.kill(os.getpid(), number)
+            except BaseException:  # what is raised into an import that is written in C++
+                os.abort()
+
+sys.meta_path.insert(0, Ending())
+sys.argv = ["realtime-tts", *sys.argv[3:]]
+from realtime_tts.__main__ import run
+sys.exit(run())
+"""
+SERVE = ("serve", "--engine", "fake", "--port", "0", "--tls-self-signed")
+INGRESS = ("ingress", "--member", "127.0.0.1:1")
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("module", "words"),
+    [
+        ("realtime_tts.cli", SERVE),
+        ("realtime_tts.cli.serve", SERVE),
+        ("realtime_tts.server.run", SERVE),  # its certificate has been made
+        ("realtime_tts.cli.ingress", INGRESS),
+    ],
+)
+def test_a_signal_in_the_first_moments_ends_a_server(
+    module: str, words: tuple[str, ...], number: signal.Signals, status: int, tmp_path: Path
+) -> None:
+    """Even the first process of a container, for which the kernel ignores what has no handler: the
+    handler is what ends it here, with a status and not by the signal. Nothing is left behind."""
+    pytest.importorskip("cryptography")
+    ended = subprocess.run(
+        [sys.executable, "-c", ENDED_BY, str(int(number)), module, *words],
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=SECONDS,
+    )
+    assert ended.returncode == status, ended.stderr.decode()
+    assert b"Traceback" not in ended.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_ctrl_c_that_was_ignored_from_the_start_still_is() -> None:
+    ignoring = f"import signal; signal.signal({int(signal.SIGINT)}, signal.SIG_IGN)"
+    ended = subprocess.run(
+        [sys.executable, "-c", f"{ignoring}\n{ENDED_BY}", str(int(signal.SIGINT))]
+        + ["realtime_tts.cli", "serve", "--no-such-flag"],
+        capture_output=True,
+        timeout=SECONDS,
+    )
+    assert ended.returncode == 2, ended.stderr.decode()
+
+
 @pytest.mark.parametrize("flags", [("--tls-self-signed",), ("--fronts", "2")], ids=" ".join)
 def test_signals_that_come_until_a_server_has_ended_change_nothing(
     tmp_path: Path, flags: tuple[str, ...]

@@ -6,6 +6,7 @@ import os
 from enum import IntEnum
 from pathlib import Path
 
+from realtime_tts import signals
 from realtime_tts.errors import (
     ConfigError,
     ConnectionLost,
@@ -27,7 +28,7 @@ class ExitStatus(IntEnum):
     UNREACHABLE = 3
     NOT_ALLOWED = 4
     NO_CAPACITY = 5
-    INTERRUPTED = 130
+    INTERRUPTED = signals.INTERRUPTED
 
 
 def explain(error: Exception) -> tuple[ExitStatus, str]:

@@ -16,6 +16,7 @@ from realtime_tts.fleet.ingress import Ingress
 from realtime_tts.fleet.members import Member, parse_member, read_members
 from realtime_tts.fleet.targets import listing
 from realtime_tts.logs import configure_logging, event
+from realtime_tts.signals import at_signal, end_at_signals
 
 log = logging.getLogger(__name__)
 
@@ -171,19 +172,18 @@ async def _serve(
 ) -> int:
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        at_signal(number, loop, ended.set)
     ingress = Ingress(config, members)
     try:
         async with listing(targets_bind, lambda: ingress.members):
             await ingress.start()
-            for number in (signal.SIGTERM, signal.SIGINT):
-                loop.add_signal_handler(number, ended.set)
             print(f"HAProxy takes clients at {config.bind}", flush=True)
             following = asyncio.create_task(_follow(ingress, members, file))
             await ended.wait()
             following.cancel()
     finally:
-        for number in (signal.SIGTERM, signal.SIGINT):  # a second one ends us at once
-            loop.remove_signal_handler(number)
+        end_at_signals()  # at a second one, now
         await ingress.stop(drain_seconds)
     return 0
 

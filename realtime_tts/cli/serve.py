@@ -7,8 +7,6 @@ import contextlib
 import resource
 import secrets
 import shlex
-import signal
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -35,6 +33,7 @@ from realtime_tts.cli.session_arguments import server_flags
 from realtime_tts.errors import ConfigError
 from realtime_tts.loopback import is_loopback
 from realtime_tts.memory_limits import check_memory_limits
+from realtime_tts.signals import clean_up_at_signals
 
 if TYPE_CHECKING:
     from realtime_tts.config import AccessConfig, ServerConfig, TlsConfig
@@ -57,7 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
     engines = engine_configs(arguments, choice)
     fronts = front_count(arguments.fronts, engines)
     with contextlib.ExitStack() as stack:
-        tls = stack.enter_context(tls_config(arguments))
+        clean_up_at_signals(stack.close)
+        tls = tls_config(arguments, stack)
         progress = stack.enter_context(LoadingProgress(console))
 
         def build(arguments: argparse.Namespace) -> ServerConfig:
@@ -226,17 +226,12 @@ def tls_files(arguments: argparse.Namespace) -> TlsConfig | None:
     return TlsConfig(certificate, key) if certificate else None
 
 
-@contextlib.contextmanager
-def tls_config(arguments: argparse.Namespace) -> Iterator[TlsConfig | None]:
-    """Yield the certificate that the flags ask for. One that is made here is deleted after the
-    block, which ends at a SIGTERM until the server handles that.
-
-    Raises ConfigError.
-    """
+def tls_config(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> TlsConfig | None:
+    """Return the certificate that the flags ask for. One that is made here is deleted with the
+    stack. Raises ConfigError."""
     files = tls_files(arguments)
     if not arguments.tls_self_signed:
-        yield files
-        return
+        return files
     from realtime_tts.private_folder import keep, remove_private
     from realtime_tts.server.self_signed import write_self_signed
 
@@ -244,19 +239,10 @@ def tls_config(arguments: argparse.Namespace) -> Iterator[TlsConfig | None]:
     hosts = addresses_for_others(arguments.host) if everywhere else [arguments.host]
     # Named here, so that a signal in the middle of making it leaves nothing.
     folder = Path(tempfile.gettempdir(), f"realtime-tts-tls-{secrets.token_hex(8)}")
-
-    def end(*_: object) -> None:
-        sys.exit(0)
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        folder.mkdir(mode=0o700)
-        keep(folder)
-        yield write_self_signed(folder, *hosts)
-    finally:
-        remove_private(folder)
-        if signal.getsignal(signal.SIGTERM) is end:  # a server that has run ignores it
-            signal.signal(signal.SIGTERM, before)
+    stack.callback(remove_private, folder)
+    folder.mkdir(mode=0o700)
+    keep(folder)
+    return write_self_signed(folder, *hosts)
 
 
 def welcome(

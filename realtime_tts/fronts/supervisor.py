@@ -80,6 +80,8 @@ def supervise(
     agents = bind_agent(config)
 
     async def main() -> int:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            at_signal(number, asyncio.get_running_loop(), lambda: supervisor.drain())
         folder = make_private()
         occupancy = Occupancy.make(fronts)
         try:
@@ -134,9 +136,7 @@ class Supervisor:
         self._ending = asyncio.Event()
 
     async def run(self, acceptor: Acceptor, port: int, on_ready: OnReady | None) -> int:
-        """Run until a signal or a failure has ended all fronts; return the exit code."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            at_signal(number, asyncio.get_running_loop(), self.drain)
+        """Run until `drain` or a failure has ended all fronts; return the exit code."""
         self._acceptor = acceptor
         acceptor.start()
         self._metrics.watch_engine(self._link.status)

@@ -30,6 +30,7 @@ RULES = DEPLOY / "prometheus/alerts.yml"
 DASHBOARD = DEPLOY / "grafana/realtime-tts.json"
 INCIDENTS = Path(__file__).parents[2] / "docs/incidents.md"
 ALERTS = re.findall(r"alert: (\w+)", RULES.read_text())
+NO_SERVER = "RealtimeTTSNoServer"  # which is so until the first scrape
 LONG = "one " * 100
 
 pytestmark = pytest.mark.skipif(
@@ -84,7 +85,8 @@ async def watching(port: int, folder: Path) -> AsyncIterator[Watcher]:
         async with asyncio.timeout(30):
             while True:
                 with contextlib.suppress(httpx2.HTTPError, ValueError):
-                    if len(await watcher.query("up == 1 and on () count(tts_sessions) > 0")) == 1:
+                    scraped = await watcher.query("up == 1 and on () count(tts_sessions) > 0")
+                    if len(scraped) == 1 and NO_SERVER not in await watcher.firing():
                         break
                 await asyncio.sleep(0.1)
         yield watcher

@@ -18,6 +18,7 @@ from realtime_tts.extras import DISTRIBUTION, install
 from realtime_tts.server.listening import bind
 
 _GIB = 2**30
+_LEAST_FILES = 1_024  # 512 sessions by default, as many sockets without one, and the engine's
 _LEAST_FOR_VOICES, _LEAST_FOR_MODELS = 1.0, 10.0
 
 
@@ -57,6 +58,7 @@ def machine_findings(host: str, port: int) -> Iterator[Finding]:
         return  # what follows needs the server's packages
     yield from _devices()
     yield _memory()
+    yield files()
     yield from _disks()
     yield _port(host, port)
 
@@ -138,6 +140,20 @@ def _memory() -> Finding:
     except ConfigError as error:
         return Finding("memory", Verdict.FAILED, str(error))
     return Finding("memory", Verdict.OK, "no limit on this process is too low for the demo voice")
+
+
+def files() -> Finding:
+    """Check how many files a server may open: every socket is one, and it raises its own limit only
+    as far as it may."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return Finding("files", Verdict.OK, "no limit on open files")
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most == resource.RLIM_INFINITY or most >= _LEAST_FILES:
+        return Finding("files", Verdict.OK, "as many open files as a server's sessions need")
+    advice = f"allow {_LEAST_FILES} at least (ulimit -Hn, LimitNOFILE= of systemd)"
+    return Finding("files", Verdict.WARNING, f"{most} open files at most, one a session", advice)
 
 
 def _disks() -> Iterator[Finding]:

@@ -45,6 +45,16 @@ def test_the_machine_names_as_many_cores_as_this_process_may_use() -> None:
     assert f"{len(os.sched_getaffinity(0))} cores" in one("machine").text
 
 
+@pytest.mark.parametrize(("most", "verdict"), [(64, Verdict.WARNING), (4_096, Verdict.OK)])
+def test_a_limit_on_open_files_that_sessions_would_reach_is_told(
+    most: int, verdict: Verdict
+) -> None:
+    program = "from realtime_tts.doctor.findings import files; print(files())"
+    limited = f"ulimit -n {most} && exec {sys.executable} -c '{program}'"
+    said = subprocess.run(["sh", "-c", limited], capture_output=True, text=True, check=True).stdout
+    assert said.startswith(verdict) and (f"{most} open files" in said) == (most == 64)
+
+
 def test_a_disk_is_judged_where_the_folder_will_be(tmp_path: Path) -> None:
     folder = tmp_path / "not" / "there" / "yet"
     assert disk("voices", folder, 0.0).verdict == Verdict.OK

@@ -69,6 +69,10 @@ class Api(abc.ABC):
 
     def headers(self, refusal: Refusal, request_id: str) -> dict[str, str]:
         """Return headers of the answer, besides those of the refusal."""
+        return self.id_headers(request_id)
+
+    def id_headers(self, request_id: str) -> dict[str, str]:
+        """Return the headers of every answer that name the request."""
         return {"x-request-id": request_id}
 
     def new_request_id(self) -> str:
@@ -113,7 +117,7 @@ class Api(abc.ABC):
                 return self.response(found, request_id)
             if isinstance(found, Response):
                 return found
-            return JSONResponse(found, headers={"x-request-id": request_id})
+            return JSONResponse(found, headers=self.id_headers(request_id))
 
         return endpoint
 

@@ -108,7 +108,12 @@ class ElevenLabsSpeech(SpeechEndpoint):
             lexicons=messages.lexicons_of(body.pronunciation_dictionary_locators, self.front),
             speed=body.voice_settings.our_speed.given,
         )
-        order = Order(body.text, settings, warning=body.voice_settings.our_speed.warning)
+        order = Order(
+            body.text,
+            settings,
+            headers=API.id_headers(request_id),
+            warning=body.voice_settings.our_speed.warning,
+        )
         if not self._times:
             return order
         pieces = _whole if self._whole else _lines

@@ -267,6 +267,10 @@ class ElevenLabs(Api):
     }
     denials = {401: "invalid_api_key"}
 
+    def id_headers(self, request_id: str) -> dict[str, str]:
+        """Under the API's own name as well: clients quote it in later requests."""
+        return {**super().id_headers(request_id), "request-id": request_id}
+
     def of_problem(self, problem: RequestError | ProtocolError) -> Refusal:
         reason = reason_of(problem)
         missing = reason in ("voice_not_found", NOT_FOUND)

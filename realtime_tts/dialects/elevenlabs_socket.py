@@ -281,6 +281,10 @@ class ContextsSocket(ElevenLabsSocket):
 
 
 def encoded(message: dict[str, Any], context_id: str = "") -> str:
-    """Return the message as JSON. Clients look for the context under either name."""
-    named = {"contextId": context_id, "context_id": context_id} if context_id else {}
-    return json.dumps({**message, **named})
+    """Return the message as JSON. Clients of contexts look for the id and the end under either
+    spelling: the API's reference and its guide differ."""
+    if not context_id:
+        return json.dumps(message)
+    named = {"contextId": context_id, "context_id": context_id}
+    final = {"is_final": message["isFinal"]} if "isFinal" in message else {}
+    return json.dumps({**message, **final, **named})

@@ -200,6 +200,16 @@ async def test_the_other_spelling_of_ids(speech: Speaking) -> None:
         assert sound_of(await client.until("isFinal", "x"))
 
 
+async def test_the_other_spelling_of_the_end(speech: Speaking) -> None:
+    async with speech() as server, eleven(server) as client:
+        await client.send(text="Hello.", context_id="x", flush=True)
+        await client.send(context_id="x", flush=True)
+        await client.send(context_id="x", close_context=True)
+        *before, last = await client.until("is_final", "x")
+        assert last["isFinal"] is last["is_final"] is True
+        assert sound_of(before) and not any(message["is_final"] for message in before)
+
+
 async def test_a_pause_speaks_what_there_is(speech: Speaking) -> None:
     async with speech() as server, eleven(server, "&auto_mode=true") as client:
         await client.send(text="Let me look that up", context_id="a")

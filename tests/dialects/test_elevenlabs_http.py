@@ -49,6 +49,16 @@ async def test_bytes_are_the_sound(speech: Speaking, rest: str) -> None:
         await server.settled()
 
 
+async def test_a_request_can_be_named_in_the_next_one(speech: Speaking) -> None:
+    async with speech() as server:
+        first = await post(server)
+        assert first.headers["request-id"] == first.headers["x-request-id"]
+        named = {"text": TEXT, "previous_request_ids": [first.headers["request-id"]]}
+        assert (await post(server, json=named)).status_code == 200
+        voices = await get(server, "/v2/voices")
+        assert voices.headers["request-id"] == voices.headers["x-request-id"]
+
+
 async def test_mp3_unless_something_else_is_asked_for(speech: Speaking) -> None:
     pytest.importorskip("av", reason="needs the extra codecs")
     async with speech() as server:
@@ -107,6 +117,7 @@ async def test_what_is_wrong_has_a_status(
         detail = response.json()["detail"]
         assert names in detail["message"] and detail["status"]
         assert response.headers["x-request-id"] == detail["request_id"]
+        assert response.headers["request-id"] == detail["request_id"]
         assert server.running.front.sessions == 0
 
 

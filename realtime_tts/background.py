@@ -1,12 +1,21 @@
-"""What a process does again and again beside its work, whatever happens meanwhile."""
+"""Tasks beside the work of a process: how they end, and those that are done again and again."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 log = logging.getLogger(__name__)
+
+
+async def cancel(*tasks: asyncio.Task[Any] | None) -> None:
+    """Cancel the tasks, and wait until they have ended, however they do."""
+    running = [task for task in tasks if task is not None]
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
 
 
 async def repeat(name: str, seconds: float, work: Callable[[], Awaitable[None]]) -> None:

@@ -24,6 +24,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 
+from realtime_tts.background import cancel
 from realtime_tts.parent_process import LENGTH
 
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -137,8 +138,7 @@ class ChildProcess:
         if self._printing is not None:
             # A grandchild that outlives its parent may hold the pipe; its words are lost.
             await asyncio.wait([self._printing], timeout=_LAST_WORDS_SECONDS)
-            self._printing.cancel()
-            await asyncio.gather(self._printing, return_exceptions=True)
+            await cancel(self._printing)
 
     async def _drop(self) -> None:
         """Drop what was not received: to asyncio, a process has not ended before it was read."""

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from realtime_tts.background import cancel
 from tests.serving import ROOT, serve_command, serving_beside
 from tests.waiting import SECONDS
 
@@ -182,9 +183,7 @@ async def test_requests_that_keep_coming_do_not_hold_up_a_front_that_has_no_turn
         await asyncio.sleep(0.2)
         server.process.terminate()
         await asyncio.to_thread(server.process.wait, SECONDS)
-        for task in asking:
-            task.cancel()
-        await asyncio.gather(*asking, return_exceptions=True)
+        await cancel(*asking)
         said = [json.dumps(line) for line in server.records()]
     cut_off = ("graceful shutdown exceeded", "Exception in ASGI", "not_taken")
     assert not [line for line in said if any(words in line for words in cut_off)]

@@ -17,7 +17,7 @@ from realtime_tts.access.key import Key, id_in
 from realtime_tts.access.key_file import KeyFile
 from realtime_tts.access.rates import Rates
 from realtime_tts.access.usage import Usage
-from realtime_tts.background import repeat
+from realtime_tts.background import cancel, repeat
 from realtime_tts.config import AccessConfig
 from realtime_tts.configuration.stamps import stamp
 from realtime_tts.errors import ConfigError
@@ -109,9 +109,7 @@ class Access:
         try:
             yield
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await cancel(*tasks)
             await asyncio.to_thread(self._exchange.stop)
             await asyncio.to_thread(self.usage.stop)
 

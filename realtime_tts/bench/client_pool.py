@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 
+from realtime_tts.background import cancel
 from realtime_tts.bench.barriers import Share
 from realtime_tts.bench.load import Pass, carry_out
 from realtime_tts.bench.observation import Observed, clock, merged
@@ -205,9 +206,7 @@ class _WorkerGroup:
         try:
             return list(await asyncio.gather(*tasks))
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await cancel(*tasks)
 
     async def _listen(self, process: ChildProcess) -> Observed:
         while True:

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from realtime_tts.access.account import FREE
+from realtime_tts.background import cancel
 from realtime_tts.bench.observation import Observation, clock
 from realtime_tts.bench.workload import Speak, TurnPlan
 from realtime_tts.client import SessionOptions, TurnResult
@@ -126,9 +127,7 @@ class _Listening:
                 await tasks[1]  # the listener still listens to what was sent ahead
         finally:
             self._speech.close()
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await cancel(*tasks)
         return self._seen
 
     async def _feed(self) -> None:

@@ -21,6 +21,7 @@ from urllib.parse import urlencode
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
+from realtime_tts.background import cancel
 from realtime_tts.bench.observation import Observation, Schedule, clock
 from realtime_tts.bench.settings import BenchSettings
 from realtime_tts.client.address import http_url, is_local
@@ -51,8 +52,7 @@ class _SentenceClient:
         except (WebSocketException, OSError):
             seen.error = ConnectionLost.code
         finally:
-            sending.cancel()
-            await asyncio.gather(sending, return_exceptions=True)
+            await cancel(sending)
         return seen
 
     async def _receive(self, context_id: str, seen: Observation) -> None:

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from http.client import HTTPException
 from typing import Any
 
+from realtime_tts.background import cancel
 from realtime_tts.bench.observation import Observation, Schedule, clock
 from realtime_tts.bench.settings import BenchSettings
 from realtime_tts.bench.workload import Speak
@@ -136,9 +137,7 @@ async def speak(
         )
         seen.retry_after = error.retry_after if isinstance(error, OverloadedError) else 0.0
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel(*tasks)
     return seen
 
 

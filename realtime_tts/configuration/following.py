@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from realtime_tts.background import cancel
 from realtime_tts.config import ServerConfig
 from realtime_tts.configuration.stamps import Stamp, stamp
 from realtime_tts.errors import ConfigError
@@ -154,5 +155,4 @@ async def following(
         yield
     finally:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # what is left is the server's end
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await cancel(task)

@@ -21,6 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from realtime_tts.access.account import Account
 from realtime_tts.audio.packets import FramedPackets
+from realtime_tts.background import cancel
 from realtime_tts.dialects.api import Api, Refusal
 from realtime_tts.dialects.timing import spans_of
 from realtime_tts.errors import RequestError
@@ -222,9 +223,8 @@ class _Answer:
         try:
             yield
         finally:
-            watcher.cancel()
             self.speech.close()
-            await asyncio.gather(watcher, return_exceptions=True)
+            await cancel(watcher)
 
     async def send_all(self, order: Order) -> None:
         """Speak the text: send 200 with the first piece, then every piece that is not empty."""

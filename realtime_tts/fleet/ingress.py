@@ -20,6 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from realtime_tts.background import cancel
 from realtime_tts.errors import ConfigError
 from realtime_tts.fleet.haproxy import IngressConfig, render
 from realtime_tts.fleet.members import Member
@@ -298,7 +299,5 @@ class Ingress:
                     process.send_signal(number)
                     with contextlib.suppress(TimeoutError):
                         await asyncio.wait_for(process.wait(), seconds)
-        if self._keeping is not None:
-            self._keeping.cancel()
-            await asyncio.gather(self._keeping, return_exceptions=True)
+        await cancel(self._keeping)
         remove_private(self._folder)

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
+from realtime_tts.background import cancel
 from realtime_tts.fleet.members import Member
 from realtime_tts.fleet.ray_policy import LOAD, LOADING_SECONDS
 from realtime_tts.fleet.ray_roster import ANNOUNCE_SECONDS
@@ -103,9 +104,7 @@ class Replica:
 
     async def stop(self) -> None:
         """Take no new session, and end once turns are done. Idempotent."""
-        if self._announcing is not None:
-            self._announcing.cancel()
-            await asyncio.gather(self._announcing, return_exceptions=True)
+        await cancel(self._announcing)
         if self._server is not None:
             # The server answers `drain` to the agent check by itself, and refuses: no need to wait
             # for the roster here.

@@ -10,6 +10,7 @@ import socket
 from collections.abc import Callable
 from dataclasses import replace
 
+from realtime_tts.background import cancel
 from realtime_tts.child_process import ChildProcess
 from realtime_tts.fronts import wire
 from realtime_tts.fronts.acceptor import hand_over
@@ -120,8 +121,7 @@ class FrontChild:
         """End the process and close all that belongs to it. Idempotent."""
         self.listening = False
         self._channel.close()
-        self._receiving.cancel()
-        await asyncio.gather(self._receiving, return_exceptions=True)
+        await cancel(self._receiving)
         await self._child.close()
         self._row.clear()
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
+from realtime_tts.background import cancel
 from realtime_tts.fronts import wire
 from realtime_tts.fronts.asks import Asks
 from realtime_tts.fronts.child import FrontChild
@@ -51,9 +52,7 @@ class Scraping:
 
     async def close(self) -> None:
         """Cancel all scrapes that are under way."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel(*self._tasks)
 
     async def _answer(
         self, asker: FrontChild, asked: wire.PageWanted, fronts: Sequence[FrontChild]

@@ -14,6 +14,7 @@ import signal
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from realtime_tts.background import cancel
 from realtime_tts.config import ServerConfig
 from realtime_tts.configuration.following import Source, following
 from realtime_tts.configuration.reload import Reloads
@@ -150,9 +151,7 @@ class Supervisor:
             await asyncio.gather(*keeping)
         finally:
             acceptor.close()
-            for task in (waiting, *keeping):
-                task.cancel()
-            await asyncio.gather(waiting, *keeping, return_exceptions=True)
+            await cancel(waiting, *keeping)
             await self._scraping.close()
             await self._link.stop()
         event(log, logging.INFO, "server.ended", exit_code=self._exit_code)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from realtime_tts.audio.stages import Stages
+from realtime_tts.background import cancel
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec, check_spec
 from realtime_tts.engine.link import (
     Cancel,
@@ -100,9 +101,7 @@ class EngineHost:
 
         Waits some seconds for a step under way, less for a model that is still loading.
         """
-        if self._loading is not None:
-            self._loading.cancel()
-            await asyncio.gather(self._loading, return_exceptions=True)
+        await cancel(self._loading)
         patience = _STOP_SECONDS if self._link.status().ready else _STOP_LOADING_SECONDS
         self._flush()
         stopping = asyncio.create_task(self._link.stop())

@@ -20,6 +20,7 @@ from starlette.types import Scope
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from realtime_tts.access.account import Account
+from realtime_tts.background import cancel
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.server.auth import account_of, echoed_subprotocol
@@ -132,8 +133,7 @@ class ServedSocket(Registered, abc.ABC):
             self.gone()
             self.address.remember_bad(self.bad)
             self.writer.shut()
-            writer.cancel()
-            await asyncio.gather(writer, return_exceptions=True)
+            await cancel(writer)
 
     async def _read(self) -> None:
         slices, address = self.front.slices, self.address.name

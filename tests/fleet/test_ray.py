@@ -17,6 +17,7 @@ import psutil
 import pytest
 import websockets
 
+from realtime_tts.background import cancel
 from tests.fleet.running import LONG, free_port, listening, open_session
 from tests.fronts.running import Session
 from tests.waiting import until
@@ -106,9 +107,7 @@ async def calling(fleet: LocalFleet, count: int) -> AsyncIterator[list[Caller]]:
         for task in tasks:
             assert not task.done() or task.exception() is None, task.exception()
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel(*tasks)
 
 
 async def eventually(what: Callable[[], Any], seconds: float = 90) -> None:

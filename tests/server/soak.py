@@ -25,6 +25,7 @@ from typing import Any
 import psutil
 import websockets
 
+from realtime_tts.background import cancel
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.in_process import InProcessEngine
@@ -220,8 +221,7 @@ class Client:
             async with asyncio.timeout(TURN_SECONDS):
                 await self._listen(socket)
         finally:
-            writer.cancel()
-            await asyncio.gather(writer, return_exceptions=True)
+            await cancel(writer)
 
     async def _write(self, socket: websockets.ClientConnection, text: str, barge_in: bool) -> None:
         for start in range(0, len(text), DELTA_CHARS):

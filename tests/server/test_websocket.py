@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from realtime_tts.background import cancel
 from realtime_tts.config import SocketConfig
 from realtime_tts.server.guarded import ABORT_EXTENSION
 from realtime_tts.server.websocket import GuardedWebSocket
@@ -46,8 +47,7 @@ class App:
                     self.disconnected.set()
                     return
         finally:
-            sender.cancel()
-            await asyncio.gather(sender, return_exceptions=True)
+            await cancel(sender)
 
     async def stream(self, send: Any) -> None:
         for _ in range(self.packets):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+import http.client
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import httpx2
 
@@ -20,6 +23,34 @@ async def answer_to(speech: Speech, method: str, path: str, **options: Any) -> h
     """The answer to one request of a client of its own."""
     async with client_of(speech) as http:
         return await http.request(method, path, **options)
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+async def get(
+    server: Any,
+    path: str = "/v1/voices",
+    headers: Mapping[str, str] | None = None,
+    source: str = "127.0.0.1",
+) -> Answer:
+    """The answer as it came, over a connection of its own from this address."""
+
+    def ask() -> Answer:
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", server.port, timeout=60, source_address=(source, 0)
+        )
+        connection.request("GET", path, headers=headers or {})
+        found = connection.getresponse()
+        named = {name.lower(): value for name, value in found.getheaders()}
+        answer = Answer(found.status, named, found.read())
+        connection.close()
+        return answer
+
+    return await asyncio.to_thread(ask)
 
 
 def refusal(answer: httpx2.Response, status: int, code: str) -> str:

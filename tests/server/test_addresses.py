@@ -14,6 +14,7 @@ from realtime_tts.config import AddressConfig, LimitsConfig, ServerConfig
 from realtime_tts.errors import ConfigError
 from realtime_tts.server import addresses
 from realtime_tts.server.addresses import ClientAddresses, network_of
+from tests.server.asking import answer_to, get
 from tests.server.conftest import RawPeer, Speaking
 from tests.server.talking import denied
 from tests.waiting import SECONDS, until
@@ -25,19 +26,6 @@ OTHER = "127.0.0.2"  # another address of this machine
 def few(rate: float = 0.5, **fields: Any) -> ServerConfig:
     """Two connections at once (four times the rate), and then one every two seconds."""
     return ServerConfig(port=0, addresses=AddressConfig(connections_per_second=rate, **fields))
-
-
-async def get(server: Any, path: str = "/v1/voices", *lines: str, source: str = "127.0.0.1") -> Any:
-    """Status, headers and body, over a connection of its own from this address."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", server.port, local_addr=(source, 0))
-    head = "".join(f"{line}\r\n" for line in ("Host: a", "Connection: close", *lines))
-    writer.write(f"GET {path} HTTP/1.1\r\n{head}\r\n".encode())
-    answer = await reader.read()
-    writer.close()
-    top, _, body = answer.partition(b"\r\n\r\n")
-    status, *headers = top.decode().split("\r\n")
-    fields = {name.lower(): value.strip() for name, _, value in (h.partition(":") for h in headers)}
-    return int(status.split()[1]), fields, body
 
 
 @pytest.mark.parametrize(
@@ -137,27 +125,24 @@ async def test_requests_with_one_key_count_together_from_wherever_they_come(
     speech: Speaking,
 ) -> None:
     config = ServerConfig(port=0, api_keys=(KEY, "another-" + KEY), addresses=few().addresses)
-    bearer = f"Authorization: Bearer {KEY}"
+    bearer = {"Authorization": f"Bearer {KEY}"}
     async with speech(config) as server:
         sources = (f"127.0.0.{end}" for end in range(2, 9))
-        found = [await get(server, "/v1/voices", bearer, source=next(sources)) for _ in range(3)]
+        found = [await get(server, headers=bearer, source=next(sources)) for _ in range(3)]
         assert [status for status, _, _ in found] == [200, 200, 429]
         assert "with this key" in json.loads(found[-1][2])["message"]
-        another = f"Authorization: Bearer another-{KEY}"
-        assert (await get(server, "/v1/voices", another, source=next(sources)))[0] == 200
-        assert (await get(server, "/v1/voices", source=next(sources)))[0] == 401
+        another = {"Authorization": f"Bearer another-{KEY}"}
+        assert (await get(server, headers=another, source=next(sources)))[0] == 200
+        assert (await get(server, source=next(sources)))[0] == 401
 
 
 async def test_a_token_counts_with_its_key(speech: Speaking) -> None:
     config = ServerConfig(port=0, api_keys=(KEY,), addresses=few().addresses)
     async with speech(config) as server:
-        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-        head = f"Host: a\r\nConnection: close\r\nAuthorization: Bearer {KEY}\r\nContent-Length: 0"
-        writer.write(f"POST /v1/token HTTP/1.1\r\n{head}\r\n\r\n".encode())
-        token = json.loads((await reader.read()).partition(b"\r\n\r\n")[2])["token"]
-        writer.close()
-        bearer = f"Authorization: Bearer {token}"
-        found = [await get(server, "/v1/voices", bearer, source=OTHER) for _ in range(2)]
+        bearer = {"Authorization": f"Bearer {KEY}"}
+        token = (await answer_to(server, "POST", "/v1/token", headers=bearer)).json()["token"]
+        bearer = {"Authorization": f"Bearer {token}"}
+        found = [await get(server, headers=bearer, source=OTHER) for _ in range(2)]
         assert [status for status, _, _ in found] == [200, 429]
 
 
@@ -165,7 +150,7 @@ async def test_only_a_trusted_proxy_says_who_asks(speech: Speaking) -> None:
     async with speech(few(trusted_proxies=(OTHER,))) as server:
 
         def asked(client: str, source: str) -> Any:
-            return get(server, "/v1/voices", f"X-Forwarded-For: {client}", source=source)
+            return get(server, headers={"X-Forwarded-For": client}, source=source)
 
         for client in ("192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"):
             assert (await asked(client, OTHER))[0] == 200, "each of them has asked once"

@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
-import http.client
 import tomllib
 from pathlib import Path
-from typing import Any
 
 from realtime_tts.server.static import client_files
+from tests.server.asking import get
 from tests.server.conftest import Speaking
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "client_js" / "src"
-
-
-async def get(server: Any, path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
-    def ask() -> tuple[int, dict[str, str], bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-        connection.request("GET", path, headers=headers)
-        found = connection.getresponse()
-        named = {name.lower(): value for name, value in found.getheaders()}
-        answer = found.status, named, found.read()
-        connection.close()
-        return answer
-
-    return await asyncio.to_thread(ask)
 
 
 async def test_every_module_is_served_as_javascript(speech: Speaking) -> None:
@@ -46,12 +31,12 @@ async def test_a_browser_gets_it_compressed_and_asks_again_only_whether_it_chang
     speech: Speaking,
 ) -> None:
     async with speech() as server:
-        _, headers, body = await get(server, "/client/index.js", **{"Accept-Encoding": "gzip, br"})
+        _, headers, body = await get(server, "/client/index.js", {"Accept-Encoding": "gzip, br"})
         assert headers["content-encoding"] == "gzip"
         assert "accept-encoding" in headers["vary"]
         assert gzip.decompress(body) == (SOURCES / "index.js").read_bytes()
         asks = {"Accept-Encoding": "gzip", "If-None-Match": headers["etag"]}
-        assert (await get(server, "/client/index.js", **asks))[0] == 304
+        assert (await get(server, "/client/index.js", asks))[0] == 304
 
 
 def test_a_wheel_has_the_client_where_it_is_looked_for() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import threading
@@ -16,22 +15,10 @@ from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.server.connection import Connection
 from tests.engine.faulty import Faults
-from tests.server.asking import answer_to
+from tests.server.asking import answer_to, get
 from tests.server.conftest import Eventually, Speaking
 from tests.server.talking import BROWSER, denied, of_type
 from tests.waiting import SECONDS
-
-
-async def get(server: Any, path: str) -> tuple[int, dict[str, str], bytes]:
-    """Status, headers and body of a GET."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-    writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
-    raw = await reader.read()
-    writer.close()
-    head, _, body = raw.partition(b"\r\n\r\n")
-    first, *lines = head.decode().split("\r\n")
-    headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
-    return int(first.split()[1]), headers, body
 
 
 async def says(server: Any, path: str, status: int) -> bool:

@@ -18,10 +18,9 @@ from realtime_tts.server.openapi_page import openapi
 from realtime_tts.voices.library import VoiceLibrary
 from tests.access.conftest import Keys
 from tests.access.conftest import keys as keys
-from tests.server.asking import client_of
+from tests.server.asking import client_of, get
 from tests.server.conftest import Speaking
 from tests.server.talking import denied
-from tests.server.test_static import get
 from tests.when_used import WhenUsed
 
 jsonschema, openapi_spec_validator = WhenUsed("jsonschema"), WhenUsed("openapi_spec_validator")

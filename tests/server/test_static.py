@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import http.client
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
 import realtime_tts.server
+from tests.server.asking import get
 from tests.server.conftest import Speaking
 
 PAGE = Path(realtime_tts.server.__file__).parent / "page"
@@ -24,25 +22,6 @@ TYPES = {
 
 def served() -> list[Path]:
     return [path for path in PAGE.iterdir() if path.suffix in TYPES]
-
-
-class Answer(NamedTuple):
-    status: int
-    headers: dict[str, str]
-    body: bytes
-
-
-async def get(server: Any, path: str, headers: dict[str, str] | None = None) -> Answer:
-    def ask() -> Answer:
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-        connection.request("GET", path, headers=headers or {})
-        found = connection.getresponse()
-        named = {name.lower(): value for name, value in found.getheaders()}
-        answer = Answer(found.status, named, found.read())
-        connection.close()
-        return answer
-
-    return await asyncio.to_thread(ask)
 
 
 async def test_every_file_of_the_page_is_served(speech: Speaking) -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import urllib.request
 from collections.abc import AsyncIterator
-from http.client import HTTPException
 from typing import Any
 
 from realtime_tts.background import cancel
@@ -16,14 +14,25 @@ from realtime_tts.bench.settings import BenchSettings
 from realtime_tts.bench.workload import Speak
 from realtime_tts.client import Backoff, RealtimeTTS, Turn
 from realtime_tts.client.address import http_url, is_local
-from realtime_tts.client.trust import http_opener, trust_for
+from realtime_tts.client.http import HttpClient
 from realtime_tts.errors import OverloadedError, RealtimeTTSError, TurnError
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from tts_scheduler.report import Trace
 
 _HEARD_EVERY = 5 * SAMPLE_RATE
 _RECONNECT_SECONDS = 5.0
-_HTTP_SECONDS = 10.0
+
+
+class _Routes(HttpClient):
+    path = ""
+    patience = 10.0
+
+    def get(self, path: str) -> str:
+        """Return the body of a GET; it is empty if the server does not answer."""
+        try:
+            return self._request("GET", path).decode("utf-8", "replace")
+        except RealtimeTTSError:
+            return ""
 
 
 class SocketTarget:
@@ -72,12 +81,9 @@ class SocketTarget:
         )
 
     async def _get(self, path: str) -> str:
-        """Return the body of a GET; it is empty if the server does not answer."""
-        key = self._settings.api_key
-        headers = {} if key is None else {"authorization": f"Bearer {key}"}
-        url = http_url(self._settings.server, path)
-        opener = http_opener(url, trust_for(url, self._settings.tls_ca))
-        return await asyncio.to_thread(_read, opener, urllib.request.Request(url, headers=headers))
+        settings = self._settings
+        routes = _Routes(settings.server, api_key=settings.api_key, tls_ca=settings.tls_ca)
+        return await asyncio.to_thread(routes.get, path)
 
 
 def _random_weights(info: str) -> bool | None:
@@ -86,15 +92,6 @@ def _random_weights(info: str) -> bool | None:
         return bool(json.loads(info)["random_weights"])
     except (ValueError, TypeError, KeyError):
         return None
-
-
-def _read(opener: urllib.request.OpenerDirector, request: urllib.request.Request) -> str:
-    try:
-        with opener.open(request, timeout=_HTTP_SECONDS) as answer:
-            body: bytes = answer.read()
-    except (OSError, HTTPException):  # the latter: it went away in the middle of its answer
-        return ""
-    return body.decode("utf-8", "replace")
 
 
 async def speak(

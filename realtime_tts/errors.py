@@ -42,6 +42,20 @@ class RequestError(RealtimeTTSError, code="bad_request"):
         self.field = field
 
 
+class RouteError(RealtimeTTSError):
+    """Base of the errors that a server's own HTTP routes answer with. `status`: the HTTP status;
+    `retry_after`: whole seconds for the header Retry-After; 0 leaves it out."""
+
+    status: ClassVar[int] = 400
+    retry_after: ClassVar[int] = 0
+
+    def __init_subclass__(
+        cls, code: str, status: int = 400, retryable: bool = False, retry_after: int = 0
+    ) -> None:
+        super().__init_subclass__(code, retryable)
+        cls.status, cls.retry_after = status, retry_after
+
+
 class OverloadedError(RealtimeTTSError, code="overloaded", retryable=True):
     """The server refuses for now: there is no capacity, or a limit is used up. `retry_after`:
     seconds to wait before another try; `server_code`: the code that the server gave."""

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from realtime_tts.errors import RequestError
+from realtime_tts.errors import RequestError, RouteError
 
 
-class LexiconError(RequestError, code="bad_request"):
+class LexiconError(RouteError, RequestError, code="bad_request"):
     """Base of all errors of requests that concern stored lexicons; by itself: a lexicon cannot be
     made of a field or a file."""
-
-    status: ClassVar[int] = 400
-
-    def __init_subclass__(cls, code: str, status: int = 400, retryable: bool = False) -> None:
-        super().__init_subclass__(code, retryable)
-        cls.status = status
 
 
 class UnknownLexicon(LexiconError, code="unknown_lexicon", status=404):

@@ -10,14 +10,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from realtime_tts.access.account import UNAUTHORIZED, revoked
-from realtime_tts.errors import RequestError
-from realtime_tts.lexicons.errors import LexiconError
+from realtime_tts.errors import RequestError, RouteError
 from realtime_tts.logs import event
 from realtime_tts.protocol.parsing import ProtocolError, load_object
 from realtime_tts.server.auth import account_of
 from realtime_tts.server.denials import error_response
 from realtime_tts.server.front import Front
-from realtime_tts.voices.errors import VoiceRequestError
 
 log = logging.getLogger(__name__)
 
@@ -94,11 +92,10 @@ def answered(name: str, handler: Handler[Front]) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         try:
             return await handler(request.app.state.front, request)
-        except (VoiceRequestError, LexiconError) as error:
+        except RouteError as error:
             code, path, client = error.code, request.url.path, request.client
             event(log, logging.WARNING, f"{name}.refused", code=code, path=path, client=client)
-            wait = getattr(error, "retry_after", 0) or None
-            again = error.retryable
+            wait, again = error.retry_after or None, error.retryable
             return error_response(
                 error.status, code, str(error), wait, fatal=False, retryable=again
             )

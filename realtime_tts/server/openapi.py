@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from itertools import chain
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 import msgspec
 
+from realtime_tts.errors import RouteError
 from realtime_tts.version import __version__
 
 JSON = "application/json"
@@ -34,13 +35,6 @@ on the WebSocket `/v1/tts`, which OpenAPI cannot describe: see PROTOCOL.md in th
 _KEYS = "A key of the server, where it has any. A short-lived token will do for speech and lists."
 
 
-class ErrorKind(Protocol):
-    """A class of errors that have a code and a status."""
-
-    code: ClassVar[str]
-    status: ClassVar[int]
-
-
 @dataclass(frozen=True, slots=True)
 class ErrorCase:
     """One way in which a request is refused."""
@@ -50,7 +44,7 @@ class ErrorCase:
     meaning: str
 
     @classmethod
-    def of(cls, kind: type[ErrorKind]) -> ErrorCase:
+    def of(cls, kind: type[RouteError]) -> ErrorCase:
         first = (kind.__doc__ or "").partition("\n\n")[0]
         return cls(kind.status, kind.code, _one_line(first))
 

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from realtime_tts.errors import RealtimeTTSError
+from realtime_tts.errors import RouteError
 
 
-class VoiceRequestError(RealtimeTTSError, code="voice_error"):
-    """Base of all errors of requests about voices. `retry_after`: whole seconds for the header
-    Retry-After; 0 leaves it out."""
-
-    status: ClassVar[int] = 400
-    retry_after: ClassVar[int] = 0
-
-    def __init_subclass__(
-        cls, code: str, status: int = 400, retryable: bool = False, retry_after: int = 0
-    ) -> None:
-        super().__init_subclass__(code, retryable)
-        cls.status, cls.retry_after = status, retry_after
+class VoiceRequestError(RouteError, code="voice_error"):
+    """Base of all errors of requests about voices."""
 
 
 class BadVoiceRequest(VoiceRequestError, code="bad_request"):

@@ -8,7 +8,7 @@ import socket
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
@@ -168,12 +168,18 @@ class Aimed:
     port: int
     metrics: Metrics
     server: uvicorn.Server
+    peers: list[RawPeer] = field(default_factory=list)
 
     def aborts(self, reason: str) -> float:
         value = self.metrics.registry.get_sample_value(
             "tts_socket_aborts_total", {"reason": reason}
         )
         return value or 0.0
+
+    async def peer(self, **options: Any) -> RawPeer:
+        """One that is connected; it is closed before the app ends."""
+        self.peers.append(await RawPeer.connect(self.port, **options))
+        return self.peers[-1]
 
 
 Eventually = Callable[..., Awaitable[None]]
@@ -239,16 +245,12 @@ async def aimed(app: Any, settings: SocketConfig, **uvicorn_options: Any) -> Asy
         lifespan="off",
         **uvicorn_options,
     ) as (port, server):
-        yield Aimed(port, metrics, server)
-
-
-AimAt = Callable[..., AbstractAsyncContextManager[Aimed]]
-
-
-@pytest.fixture
-def aim_at() -> AimAt:
-    """Serve an ASGI app with the guarded protocol classes: `async with aim_at(app, ...)`."""
-    return aimed
+        running = Aimed(port, metrics, server)
+        try:
+            yield running
+        finally:
+            for one in running.peers:
+                one.sock.close()
 
 
 def byte_tokenizer() -> Qwen2Tokenizer:

@@ -13,7 +13,7 @@ from realtime_tts.background import cancel
 from realtime_tts.config import SocketConfig
 from realtime_tts.server.guarded import ABORT_EXTENSION
 from realtime_tts.server.websocket import GuardedWebSocket
-from tests.server.conftest import AimAt, Connecting, Eventually, frame_bytes
+from tests.server.conftest import Eventually, aimed, frame_bytes
 from tests.waiting import Passes, settled
 
 MS = 0.001
@@ -59,10 +59,10 @@ class App:
         return reason
 
 
-async def test_a_peer_that_stops_reading_is_dropped(aim_at: AimAt, peer: Connecting) -> None:
+async def test_a_peer_that_stops_reading_is_dropped() -> None:
     app = App(packets=10_000)
-    async with aim_at(app, FAST) as server:
-        slow = await peer(server.port, receive_buffer=4_096)
+    async with aimed(app, FAST) as server:
+        slow = await server.peer(receive_buffer=4_096)
         await slow.upgrade()
         await app.disconnected.wait()
         assert app.last_reason() == "slow_reader"
@@ -71,10 +71,10 @@ async def test_a_peer_that_stops_reading_is_dropped(aim_at: AimAt, peer: Connect
         assert app.sent * 4_096 < 400_000
 
 
-async def test_a_peer_that_reads_slowly_but_reads_is_kept(aim_at: AimAt, peer: Connecting) -> None:
+async def test_a_peer_that_reads_slowly_but_reads_is_kept() -> None:
     app = App(packets=60)
-    async with aim_at(app, FAST) as server:
-        reader = await peer(server.port, receive_buffer=4_096)
+    async with aimed(app, FAST) as server:
+        reader = await server.peer(receive_buffer=4_096)
         await reader.upgrade()
         for _ in range(60):
             opcode, payload = await reader.next_frame()
@@ -83,25 +83,21 @@ async def test_a_peer_that_reads_slowly_but_reads_is_kept(aim_at: AimAt, peer: C
         assert server.aborts("slow_reader") == 0
 
 
-async def test_a_peer_that_answers_no_ping_is_dropped_even_with_a_full_buffer(
-    aim_at: AimAt, peer: Connecting
-) -> None:
+async def test_a_peer_that_answers_no_ping_is_dropped_even_with_a_full_buffer() -> None:
     settings = SocketConfig(ping_interval=100 * MS, ping_timeout=200 * MS, write_stall=10)
     app = App(packets=10_000)
-    async with aim_at(app, settings) as server:
-        silent = await peer(server.port, receive_buffer=4_096)
+    async with aimed(app, settings) as server:
+        silent = await server.peer(receive_buffer=4_096)
         await silent.upgrade()
         await app.disconnected.wait()
         assert server.aborts("ping_timeout") == 1
 
 
 @pytest.mark.parametrize(("opcode", "reason"), [(PING, "ping_flood"), (PONG, "pong_flood")])
-async def test_a_flood_of_control_frames_is_cut_off(
-    aim_at: AimAt, peer: Connecting, opcode: int, reason: str
-) -> None:
+async def test_a_flood_of_control_frames_is_cut_off(opcode: int, reason: str) -> None:
     app = App()
-    async with aim_at(app, FAST) as server:
-        flooder = await peer(server.port)
+    async with aimed(app, FAST) as server:
+        flooder = await server.peer()
         await flooder.upgrade()
         for _ in range(60):
             await flooder.frame(opcode, b"x" * 100)
@@ -109,22 +105,20 @@ async def test_a_flood_of_control_frames_is_cut_off(
         assert app.last_reason() == reason
 
 
-async def test_a_sane_number_of_pings_is_answered(aim_at: AimAt, peer: Connecting) -> None:
-    async with aim_at(App(), FAST) as server:
-        friendly = await peer(server.port)
+async def test_a_sane_number_of_pings_is_answered() -> None:
+    async with aimed(App(), FAST) as server:
+        friendly = await server.peer()
         await friendly.upgrade()
         for number in range(40):
             await friendly.frame(PING, bytes([number]))
             assert await friendly.next_frame() == (0xA, bytes([number]))
 
 
-async def test_pings_are_counted_by_the_second(
-    aim_at: AimAt, peer: Connecting, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_pings_are_counted_by_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
     loop = asyncio.get_running_loop()
     time = loop.time
-    async with aim_at(App(), FAST) as server:
-        friendly = await peer(server.port)
+    async with aimed(App(), FAST) as server:
+        friendly = await server.peer()
         await friendly.upgrade()
         for second in range(3):
             monkeypatch.setattr(loop, "time", lambda second=second: time() + second)
@@ -134,11 +128,11 @@ async def test_pings_are_counted_by_the_second(
         assert server.aborts("ping_flood") == 0
 
 
-async def test_pongs_that_nobody_reads_do_not_pile_up(aim_at: AimAt, peer: Connecting) -> None:
+async def test_pongs_that_nobody_reads_do_not_pile_up() -> None:
     settings = SocketConfig(ping_interval=60, write_stall=10, write_buffer_cap=1)
     app = App(packets=10_000)
-    async with aim_at(app, settings) as server:
-        silent = await peer(server.port, receive_buffer=4_096)
+    async with aimed(app, settings) as server:
+        silent = await server.peer(receive_buffer=4_096)
         await silent.upgrade()
         await settled(lambda: app.sent)  # every buffer is full
         await silent.frame(PING)
@@ -146,10 +140,10 @@ async def test_pongs_that_nobody_reads_do_not_pile_up(aim_at: AimAt, peer: Conne
         assert app.last_reason() == "write_buffer"
 
 
-async def test_endless_fragments_are_cut_off(aim_at: AimAt, peer: Connecting) -> None:
+async def test_endless_fragments_are_cut_off() -> None:
     app = App()
-    async with aim_at(app, FAST) as server:
-        flooder = await peer(server.port)
+    async with aimed(app, FAST) as server:
+        flooder = await server.peer()
         await flooder.upgrade()
         await flooder.frame(TEXT, b"", fin=False)
         for _ in range(300):
@@ -159,7 +153,7 @@ async def test_endless_fragments_are_cut_off(aim_at: AimAt, peer: Connecting) ->
 
 
 async def test_of_a_flood_of_tiny_frames_little_is_looked_at_before_others_have_their_turn(
-    aim_at: AimAt, peer: Connecting, monkeypatch: pytest.MonkeyPatch, eventually: Eventually
+    monkeypatch: pytest.MonkeyPatch, eventually: Eventually
 ) -> None:
     """A read of asyncio's takes 256 KB, which are 43,000 frames and held the loop for 0.2 s."""
     monkeypatch.setattr("realtime_tts.server.time_slices.SLICE_SECONDS", 0.0)
@@ -171,8 +165,8 @@ async def test_of_a_flood_of_tiny_frames_little_is_looked_at_before_others_have_
 
     monkeypatch.setattr(GuardedWebSocket, "handle_pong", count)
     app = App()
-    async with aim_at(app, FAST) as server:
-        flooder = await peer(server.port)
+    async with aimed(app, FAST) as server:
+        flooder = await server.peer()
         await flooder.upgrade()
         with passes:
             await flooder.send(frame_bytes(PONG) * 40_000 + frame_bytes(TEXT, b"over"))
@@ -181,9 +175,7 @@ async def test_of_a_flood_of_tiny_frames_little_is_looked_at_before_others_have_
         assert max(looked_at.values()) <= 1_024 // len(frame_bytes(PONG)) + 1
 
 
-async def test_messages_that_nobody_takes_stay_bytes_and_come_in_order(
-    aim_at: AimAt, peer: Connecting
-) -> None:
+async def test_messages_that_nobody_takes_stay_bytes_and_come_in_order() -> None:
     taking = asyncio.Event()
     numbers: list[int] = []
 
@@ -194,8 +186,8 @@ async def test_messages_that_nobody_takes_stay_bytes_and_come_in_order(
         while (message := await receive())["type"] != "websocket.disconnect":
             numbers.append(int(message["text"]))
 
-    async with aim_at(app, FAST) as server:
-        flooder = await peer(server.port)
+    async with aimed(app, FAST) as server:
+        flooder = await server.peer()
         await flooder.upgrade()
         frames = b"".join(frame_bytes(TEXT, b"%d" % number) for number in range(20_000))
         await flooder.send(frames)
@@ -209,9 +201,7 @@ async def test_messages_that_nobody_takes_stay_bytes_and_come_in_order(
         assert numbers == [*range(20_000)]
 
 
-async def test_the_answer_to_a_close_is_seen_behind_a_burst_that_nobody_takes(
-    aim_at: AimAt, peer: Connecting
-) -> None:
+async def test_the_answer_to_a_close_is_seen_behind_a_burst_that_nobody_takes() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await receive()
         await send({"type": "websocket.accept"})
@@ -222,8 +212,8 @@ async def test_the_answer_to_a_close_is_seen_behind_a_burst_that_nobody_takes(
         await send({"type": "websocket.close", "code": 1000})
 
     settings = SocketConfig(ping_interval=60, close_timeout=120)
-    async with aim_at(app, settings) as server:
-        client = await peer(server.port)
+    async with aimed(app, settings) as server:
+        client = await server.peer()
         await client.upgrade()
         await client.send(frame_bytes(TEXT, b"hello") * 5_000)
         assert await client.close_code() == 1000
@@ -231,10 +221,10 @@ async def test_the_answer_to_a_close_is_seen_behind_a_burst_that_nobody_takes(
         assert await client.ended()
 
 
-async def test_a_few_fragments_are_one_message(aim_at: AimAt, peer: Connecting) -> None:
+async def test_a_few_fragments_are_one_message() -> None:
     app = App()
-    async with aim_at(app, FAST) as server:
-        friendly = await peer(server.port)
+    async with aimed(app, FAST) as server:
+        friendly = await server.peer()
         await friendly.upgrade()
         await friendly.frame(TEXT, "grüß"[:3].encode(), fin=False)
         await friendly.frame(CONT, "grüß"[3:].encode())
@@ -244,12 +234,10 @@ async def test_a_few_fragments_are_one_message(aim_at: AimAt, peer: Connecting) 
 
 
 @pytest.mark.parametrize("fragments", [[b"\xff\xfe"], [b"gr\xc3", b"("]])
-async def test_invalid_utf8_is_closed_with_1007(
-    aim_at: AimAt, peer: Connecting, fragments: list[bytes]
-) -> None:
+async def test_invalid_utf8_is_closed_with_1007(fragments: list[bytes]) -> None:
     app = App()
-    async with aim_at(app, FAST) as server:
-        bad = await peer(server.port)
+    async with aimed(app, FAST) as server:
+        bad = await server.peer()
         await bad.upgrade()
         for index, data in enumerate(fragments):
             await bad.frame(CONT if index else TEXT, data, fin=index == len(fragments) - 1)
@@ -260,11 +248,11 @@ async def test_invalid_utf8_is_closed_with_1007(
 
 @pytest.mark.parametrize("rest", [b"", frame_bytes(CONT, b"the rest")], ids=["whole", "fragment"])
 async def test_invalid_utf8_right_before_a_close_is_no_accident(
-    aim_at: AimAt, peer: Connecting, caplog: pytest.LogCaptureFixture, rest: bytes
+    caplog: pytest.LogCaptureFixture, rest: bytes
 ) -> None:
     app = App()
-    async with aim_at(app, FAST) as server:
-        bad = await peer(server.port)
+    async with aimed(app, FAST) as server:
+        bad = await server.peer()
         await bad.upgrade()
         text = frame_bytes(TEXT, b"\xff\xfe", fin=not rest)
         await bad.send(text + rest + frame_bytes(CLOSE))
@@ -274,28 +262,24 @@ async def test_invalid_utf8_right_before_a_close_is_no_accident(
         assert "Fatal error" not in caplog.text  # asyncio's words for an exception of ours
 
 
-async def test_a_message_over_the_limit_is_closed_with_1009(
-    aim_at: AimAt, peer: Connecting
-) -> None:
-    async with aim_at(App(), FAST, ws_max_size=1_000) as server:
-        bad = await peer(server.port)
+async def test_a_message_over_the_limit_is_closed_with_1009() -> None:
+    async with aimed(App(), FAST, ws_max_size=1_000) as server:
+        bad = await server.peer()
         await bad.upgrade()
         await bad.frame(TEXT, b"x" * 1_001)
         assert await bad.close_code() == 1009
 
 
-async def test_an_unmasked_frame_is_closed_with_1002(aim_at: AimAt, peer: Connecting) -> None:
-    async with aim_at(App(), FAST) as server:
-        bad = await peer(server.port)
+async def test_an_unmasked_frame_is_closed_with_1002() -> None:
+    async with aimed(App(), FAST) as server:
+        bad = await server.peer()
         await bad.upgrade()
         await bad.send(b"\x81\x02hi")
         assert await bad.close_code() == 1002
 
 
 @pytest.mark.parametrize("kind", ["websocket.send", "websocket.close"])
-async def test_an_app_finds_a_socket_gone_that_was_closed_for_what_came(
-    aim_at: AimAt, peer: Connecting, kind: str
-) -> None:
+async def test_an_app_finds_a_socket_gone_that_was_closed_for_what_came(kind: str) -> None:
     """It may send before it has taken the disconnect, which waits behind messages."""
     found: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
 
@@ -308,8 +292,8 @@ async def test_an_app_finds_a_socket_gone_that_was_closed_for_what_came(
         except Exception as error:
             found.set_result(error)
 
-    async with aim_at(app, FAST) as server:
-        bad = await peer(server.port)
+    async with aimed(app, FAST) as server:
+        bad = await server.peer()
         await bad.upgrade()
         await bad.send(b"\x81\x02hi")  # unmasked
         assert await bad.close_code() == 1002
@@ -317,7 +301,7 @@ async def test_an_app_finds_a_socket_gone_that_was_closed_for_what_came(
 
 
 async def test_a_refusal_while_the_server_goes_is_no_fault_of_ours(
-    aim_at: AimAt, peer: Connecting, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     asked, refused, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
@@ -330,8 +314,8 @@ async def test_a_refusal_while_the_server_goes_is_no_fault_of_ours(
         finally:
             ended.set()
 
-    async with aim_at(app, replace(FAST, handshake_timeout=60.0)) as server:
-        client = await peer(server.port)
+    async with aimed(app, replace(FAST, handshake_timeout=60.0)) as server:
+        client = await server.peer()
         asking = asyncio.create_task(client.upgrade())
         await asked.wait()
         (protocol,) = server.server.server_state.connections
@@ -343,40 +327,36 @@ async def test_a_refusal_while_the_server_goes_is_no_fault_of_ours(
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
-async def test_compression_is_not_negotiated(aim_at: AimAt, peer: Connecting) -> None:
-    async with aim_at(App(), FAST) as server:
-        client = await peer(server.port)
+async def test_compression_is_not_negotiated() -> None:
+    async with aimed(App(), FAST) as server:
+        client = await server.peer()
         head = await client.upgrade(headers="Sec-WebSocket-Extensions: permessage-deflate\r\n")
         assert b" 101 " in head
         assert b"deflate" not in head.lower()
 
 
-async def test_an_app_that_never_answers_the_handshake_does_not_keep_the_socket(
-    aim_at: AimAt, peer: Connecting
-) -> None:
+async def test_an_app_that_never_answers_the_handshake_does_not_keep_the_socket() -> None:
     async def never(scope: Any, receive: Any, send: Any) -> None:
         while (await receive())["type"] != "websocket.disconnect":
             pass
 
-    async with aim_at(never, FAST) as server:
-        client = await peer(server.port)
+    async with aimed(never, FAST) as server:
+        client = await server.peer()
         assert await client.upgrade() == b""
         assert server.aborts("handshake_timeout") == 1
 
 
-async def test_a_header_line_over_8_kb_is_answered_with_431(
-    aim_at: AimAt, peer: Connecting
-) -> None:
-    async with aim_at(App(), FAST) as server:
-        client = await peer(server.port)
+async def test_a_header_line_over_8_kb_is_answered_with_431() -> None:
+    async with aimed(App(), FAST) as server:
+        client = await server.peer()
         head = await client.upgrade(headers=f"X-Long: {'x' * 9_000}\r\n")
         assert b" 431 " in head
         assert await client.ended()
 
 
-async def test_a_bad_websocket_key_is_answered_with_400(aim_at: AimAt, peer: Connecting) -> None:
-    async with aim_at(App(), FAST) as server:
-        client = await peer(server.port)
+async def test_a_bad_websocket_key_is_answered_with_400() -> None:
+    async with aimed(App(), FAST) as server:
+        client = await server.peer()
         await client.send(
             b"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             b"Sec-WebSocket-Key: no\r\nSec-WebSocket-Version: 13\r\n\r\n"
@@ -384,13 +364,11 @@ async def test_a_bad_websocket_key_is_answered_with_400(aim_at: AimAt, peer: Con
         assert b" 400 " in await client.head()
 
 
-async def test_a_peer_that_half_closes_and_stops_reading_does_not_linger(
-    aim_at: AimAt, peer: Connecting
-) -> None:
+async def test_a_peer_that_half_closes_and_stops_reading_does_not_linger() -> None:
     settings = SocketConfig(ping_interval=60, write_stall=10, close_timeout=200 * MS)
     app = App(packets=10_000)
-    async with aim_at(app, settings) as server:
-        client = await peer(server.port, receive_buffer=4_096)
+    async with aimed(app, settings) as server:
+        client = await server.peer(receive_buffer=4_096)
         await client.upgrade()
         await settled(lambda: app.sent)  # every buffer is full
         client.sock.shutdown(1)
@@ -398,22 +376,22 @@ async def test_a_peer_that_half_closes_and_stops_reading_does_not_linger(
         assert server.aborts("close_timeout") == 1
 
 
-async def test_an_application_can_abort_its_socket(aim_at: AimAt, peer: Connecting) -> None:
+async def test_an_application_can_abort_its_socket() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await receive()
         await send({"type": "websocket.accept"})
         scope["extensions"][ABORT_EXTENSION]("because")
         assert (await receive())["reason"] == "because"
 
-    async with aim_at(app, FAST) as server:
-        client = await peer(server.port)
+    async with aimed(app, FAST) as server:
+        client = await server.peer()
         await client.upgrade()
         assert await client.ended()
         assert server.aborts("because") == 1
 
 
 async def test_an_app_that_closes_on_a_peer_that_stopped_reading_is_rid_of_it(
-    aim_at: AimAt, peer: Connecting, eventually: Eventually
+    eventually: Eventually,
 ) -> None:
     settings = SocketConfig(ping_interval=60, write_stall=10, close_timeout=200 * MS)
 
@@ -422,7 +400,7 @@ async def test_an_app_that_closes_on_a_peer_that_stopped_reading_is_rid_of_it(
         await send({"type": "websocket.accept"})
         await send({"type": "websocket.send", "bytes": bytes(1_000_000)})
 
-    async with aim_at(app, settings) as server:
-        client = await peer(server.port, receive_buffer=4_096)
+    async with aimed(app, settings) as server:
+        client = await server.peer(receive_buffer=4_096)
         await client.upgrade()
         await eventually(lambda: not server.server.server_state.connections)

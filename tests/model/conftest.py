@@ -191,16 +191,6 @@ def speak(
 
 
 @pytest.fixture(scope="session")
-def speak_rows() -> Callable[..., None]:
-    return speak
-
-
-@pytest.fixture(scope="session")
-def new_loop() -> type[Loop]:
-    return Loop
-
-
-@pytest.fixture(scope="session")
 def utterance() -> type[Utterance]:
     return Utterance
 

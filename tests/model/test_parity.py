@@ -19,6 +19,7 @@ from realtime_tts.model import PromptBuilder, PromptSpec, Reference, ReferenceSo
 from realtime_tts.model.prompt import Prompt
 from realtime_tts.sampling import PredictorSampling, Sampling
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tests.model.conftest import speak
 
 PARITY = Path(__file__).parents[1] / "data" / "parity"
 VARIANTS = ("custom_voice", "voice_design", "base")
@@ -168,7 +169,6 @@ def test_greedy_speech_is_the_official_speech(
     ends: bool,
     load: Callable[[str], SpeechModel],
     prompts: Callable[[str], PromptBuilder],
-    speak_rows: Callable[..., None],
     utterance: Callable[..., Any],
 ) -> None:
     """All cases at once, those of an official batch, too. Codes equal frame by frame; logits,
@@ -181,7 +181,7 @@ def test_greedy_speech_is_the_official_speech(
         prompt = builder.prompt(case.spec, case.text_ids, case.layout)
         text = trailing(builder, case, prompt, most)
         rows.append(utterance(prompt, text, builder.tts_pad, sampling(case), slot=slot))
-    speak_rows(model, rows, most + ends, may_end=ends)
+    speak(model, rows, most + ends, may_end=ends)
     for case, row in zip(cases, rows, strict=True):
         is_official(case, row, model)
         assert row.ended == ends, case.name

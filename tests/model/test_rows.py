@@ -12,6 +12,7 @@ from torch import Tensor
 
 from realtime_tts import demo_voice
 from realtime_tts.model import SpeechModel, linear, load_model
+from tests.model.conftest import Loop, speak
 
 FRAMES = 5
 
@@ -44,7 +45,6 @@ def two_threads() -> Iterator[None]:
 @pytest.fixture
 def check_alone_and_together(
     make_row: Callable[..., Any],
-    speak_rows: Callable[..., None],
     same_speech: Callable[..., None],
 ) -> Callable[..., None]:
     """Rows one after the other in slot 0, then all at once in other slots: the same bits."""
@@ -52,9 +52,9 @@ def check_alone_and_together(
     def check(model: SpeechModel, rows: int, frames: int) -> None:
         alone = [make_row(model, number, slot=0) for number in range(rows)]
         for row in alone:
-            speak_rows(model, [row], frames)
+            speak(model, [row], frames)
         together = [make_row(model, number, slot=rows - 1 - number) for number in range(rows)]
-        speak_rows(model, together, frames)
+        speak(model, together, frames)
         for one, other in zip(alone, together, strict=True):
             same_speech(one, other)
 
@@ -106,28 +106,25 @@ def check_predictor_logits(model: SpeechModel) -> None:
 def test_a_row_is_the_same_whoever_joins_leaves_and_waits(
     model: SpeechModel,
     make_row: Callable[..., Any],
-    new_loop: Callable[..., Any],
-    speak_rows: Callable[..., None],
     same_speech: Callable[..., None],
 ) -> None:
     """Every step has another set of rows; each row is held in some of them."""
     rows = [make_row(model, number) for number in range(5)]
-    loop = new_loop(model, 5)
+    loop = Loop(model, 5)
     for step in range(16):
         loop.step([row for row in rows if (step + row.slot) % (2 + row.slot % 3)])
     for row in rows:
         alone = make_row(model, row.seed, slot=0)
-        speak_rows(model, [alone], len(row.codes))
+        speak(model, [alone], len(row.codes))
         same_speech(row, alone)
 
 
 def test_a_slot_remembers_nothing_of_its_last_utterance(
     model: SpeechModel,
     make_row: Callable[..., Any],
-    new_loop: Callable[..., Any],
     same_speech: Callable[..., None],
 ) -> None:
-    loop = new_loop(model, 1)
+    loop = Loop(model, 1)
     first, between, again = (make_row(model, number, slot=0) for number in (3, 1, 3))
     for row in (first, between, again):
         for _ in range(FRAMES):
@@ -136,10 +133,10 @@ def test_a_slot_remembers_nothing_of_its_last_utterance(
 
 
 def test_another_seed_speaks_otherwise_and_the_same_seed_alike(
-    model: SpeechModel, make_row: Callable[..., Any], speak_rows: Callable[..., None]
+    model: SpeechModel, make_row: Callable[..., Any]
 ) -> None:
     rows = [make_row(model, 0, slot=slot, seed=seed) for slot, seed in enumerate((5, 6, 5))]
-    speak_rows(model, rows, FRAMES)
+    speak(model, rows, FRAMES)
     one, other, same = (torch.stack(row.codes) for row in rows)
     assert torch.equal(one, same)
     assert not torch.equal(one, other)
@@ -150,12 +147,10 @@ def test_a_row_with_nan_or_inf_fails_alone(
     poison: float,
     model: SpeechModel,
     make_row: Callable[..., Any],
-    new_loop: Callable[..., Any],
-    speak_rows: Callable[..., None],
     same_speech: Callable[..., None],
 ) -> None:
     rows = [make_row(model, number) for number in range(4)]
-    loop = new_loop(model, 4)
+    loop = Loop(model, 4)
     for step in range(FRAMES):
         if step == 3:
             rows[1].embedding = torch.full_like(rows[1].embedding, poison)
@@ -164,7 +159,7 @@ def test_a_row_with_nan_or_inf_fails_alone(
         assert all(0 <= int(code) for code in rows[1].codes[-1])
     for number in (0, 2, 3):
         alone = make_row(model, number, slot=0)
-        speak_rows(model, [alone], FRAMES)
+        speak(model, [alone], FRAMES)
         same_speech(rows[number], alone)
 
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from realtime_tts.model import SpeechModel, Variant, load_model
+from tests.model.conftest import speak
 
 
 @pytest.mark.parametrize("variant", Variant)
@@ -24,12 +25,12 @@ def test_progress_is_told(parity: Path) -> None:
 
 
 def test_the_small_topology_has_no_projection_and_speaks(
-    small_checkpoint: Path, make_row: Callable[..., Any], speak_rows: Callable[..., None]
+    small_checkpoint: Path, make_row: Callable[..., Any]
 ) -> None:
     small = load_model(small_checkpoint)
     assert small.predictor.projection is None
     row = make_row(small, 0)
-    speak_rows(small, [row], 3)
+    speak(small, [row], 3)
     codes = torch.stack(row.codes)
     assert codes.shape == (3, 16) and 0 <= codes.min() and codes.max() < 256
     samples = small.codec.decode(codes[None], [0], small.codec.new_state(1))

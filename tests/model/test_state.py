@@ -10,6 +10,7 @@ import torch
 
 from realtime_tts.model import SpeechModel, state
 from realtime_tts.model.state import KVCache
+from tests.model.conftest import speak
 
 
 def held(cache: KVCache) -> int:
@@ -46,14 +47,13 @@ def test_growing_changes_no_bit(
     model: SpeechModel,
     monkeypatch: pytest.MonkeyPatch,
     make_row: Callable[..., Any],
-    speak_rows: Callable[..., None],
     same_speech: Callable[..., None],
 ) -> None:
     roomy = make_row(model, 1)
-    speak_rows(model, [roomy], 20)
+    speak(model, [roomy], 20)
     monkeypatch.setattr(state, "_FIRST_CAPACITY", 4)
     growing = make_row(model, 1)
-    speak_rows(model, [growing], 20)
+    speak(model, [growing], 20)
     same_speech(growing, roomy)
 
 

@@ -19,7 +19,7 @@ from tests.dialects.elevens import eleven
 from tests.dialects.omni import omni
 from tests.dialects.plain import plain, sound_of
 from tests.dialects.qwen_realtime import qwen_realtime
-from tests.server.conftest import Eventually, Speaking
+from tests.server.conftest import Speaking
 from tests.waiting import until
 
 
@@ -79,7 +79,6 @@ EMPTY_TRANSCRIPT = {
 )
 async def test_who_only_waits_for_text_is_told_at_once(
     speech: Speaking,
-    eventually: Eventually,
     taken: list[Any],
     connect: Callable[..., Any],
     message: dict[str, Any] | None,
@@ -88,7 +87,7 @@ async def test_who_only_waits_for_text_is_told_at_once(
     async with speech(config) as server, connect(server) as client:
         if message is not None:
             await client.socket.send(json.dumps(message))
-            await eventually(lambda: taken)
+            await until(lambda: taken)
         server.running.front.drain()
         async with asyncio.timeout(30):
             await client.rest()
@@ -139,7 +138,7 @@ async def test_one_that_has_waited_for_longer_is_ended_at_once(
 
 
 async def test_nothing_is_begun_beside_speech_that_is_waited_for(
-    speech: Speaking, eventually: Eventually, taken: list[Any]
+    speech: Speaking, taken: list[Any]
 ) -> None:
     async with speech(engine=SLOW) as server, plain(server) as client:
         await client.send(id="empty")
@@ -179,7 +178,6 @@ async def test_nothing_is_begun_beside_speech_that_is_waited_for(
 async def test_an_answer_that_ends_the_last_speech_comes_before_the_close(
     speech: Speaking,
     taken: list[Any],
-    eventually: Eventually,
     connect: Callable[..., Any],
     first: dict[str, Any],
     then: dict[str, Any],
@@ -187,7 +185,7 @@ async def test_an_answer_that_ends_the_last_speech_comes_before_the_close(
 ) -> None:
     async with speech(engine=SLOW) as server, connect(server) as client:
         await client.socket.send(json.dumps(first))
-        await eventually(lambda: taken)
+        await until(lambda: taken)
         server.running.front.drain()
         await client.socket.send(json.dumps(then))
         seen = await client.rest()

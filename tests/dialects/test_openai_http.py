@@ -13,8 +13,8 @@ import pytest
 from realtime_tts.config import LimitsConfig, ServerConfig, SocketConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from tests.server.asking import answer_to, client_of
-from tests.server.conftest import Connecting, Eventually, Speaking
-from tests.waiting import SECONDS
+from tests.server.conftest import Connecting, Speaking
+from tests.waiting import SECONDS, until
 
 PATH = "/v1/audio/speech"
 GOOD = {"input": "Hi.", "response_format": "pcm"}
@@ -147,9 +147,7 @@ async def test_a_client_that_vanishes_in_its_body_leaves_nothing(
         assert (await post(server, GOOD)).status_code == 200
 
 
-async def test_a_client_that_does_not_read_is_given_up(
-    speech: Speaking, peer: Connecting, eventually: Eventually
-) -> None:
+async def test_a_client_that_does_not_read_is_given_up(speech: Speaking, peer: Connecting) -> None:
     """The kernel takes some megabytes; then the deadline for readers runs."""
     socket = SocketConfig(write_stall=0.3)
     engine = FakeEngineConfig(frames_per_token=8, step_seconds=0.0)
@@ -159,9 +157,7 @@ async def test_a_client_that_does_not_read_is_given_up(
         body = json.dumps({**GOOD, "input": "x" * 249}).encode()
         head = f"POST {PATH} HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n"
         await deaf.send(head.encode() + body)
-        await eventually(
-            lambda: server.value("tts_socket_aborts_total", reason="slow_http_reader"), 20
-        )
+        await until(lambda: server.value("tts_socket_aborts_total", reason="slow_http_reader"), 20)
         await server.settled()
 
 

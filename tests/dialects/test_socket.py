@@ -18,7 +18,8 @@ from tests.dialects.asking import SLOW
 from tests.dialects.plain import PATH, PlainSocket, add_route, plain, sound_of
 from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
-from tests.server.conftest import PING, PONG, TEXT, Connecting, Eventually, Speaking
+from tests.server.conftest import PING, PONG, TEXT, Connecting, Speaking
+from tests.waiting import until
 
 # Speech.
 
@@ -339,9 +340,7 @@ async def test_the_last_eighth_of_the_places_is_not_for_sockets_that_have_one(
             assert await server.status("websocket", PATH) == 503
 
 
-async def test_a_drain_lets_contexts_finish_and_closes(
-    speech: Speaking, eventually: Eventually
-) -> None:
+async def test_a_drain_lets_contexts_finish_and_closes(speech: Speaking) -> None:
     async with speech(engine=SLOW) as server, plain(server) as client, plain(server) as idle:
         await client.send(text="A sentence of some length.")
         await client.until("sound")
@@ -523,7 +522,7 @@ async def test_a_key_may_come_with_the_first_message(
 
 
 async def test_a_fault_in_the_words_for_a_failure_ends_the_context_too(
-    speech: Speaking, eventually: Eventually, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     faults = 0
 
@@ -536,7 +535,7 @@ async def test_a_fault_in_the_words_for_a_failure_ends_the_context_too(
     monkeypatch.setattr(PlainSocket, "failed", broken)
     async with speech() as server, plain(server) as client:
         await client.send(text="Hello.", end=True)
-        await eventually(lambda: faults == 2)
+        await until(lambda: faults == 2)
         await server.settled_engine()
         monkeypatch.undo()
         await client.send(text="Hello.", end=True)

@@ -15,9 +15,7 @@ from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.server.run import running
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
-from tests.server.conftest import Eventually
 from tests.server.conftest import serving as behind_uvicorn
-from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
 
@@ -25,12 +23,6 @@ from tts_scheduler import SchedulerConfig
 async def serving(app: Any) -> AsyncIterator[str]:
     async with behind_uvicorn(app) as (port, _):
         yield f"http://127.0.0.1:{port}"
-
-
-@pytest.fixture
-def serve() -> Callable[[Any], AbstractAsyncContextManager[str]]:
-    """`async with serve(app) as url`."""
-    return serving
 
 
 @pytest.fixture
@@ -60,8 +52,3 @@ def speech() -> Speaking:
             yield server.url
 
     return start
-
-
-@pytest.fixture
-def eventually() -> Eventually:
-    return until

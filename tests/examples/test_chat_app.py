@@ -14,8 +14,8 @@ import pytest
 import websockets
 
 from realtime_tts import RealtimeTTS
-from tests.examples.conftest import Speaking
-from tests.server.conftest import Eventually
+from tests.examples.conftest import Speaking, serving
+from tests.waiting import until
 
 pytestmark = pytest.mark.skipif(
     find_spec("openai") is None, reason="the chat example needs openai: pip install -e '.[chat]'"
@@ -27,7 +27,7 @@ KEY = "correct-horse-battery"
 
 @contextlib.asynccontextmanager
 async def chat(
-    serve: Any, stand_in: Any, tts: str, key: str | None = None
+    stand_in: Any, tts: str, key: str | None = None
 ) -> AsyncIterator[httpx2.AsyncClient]:
     """A browser at the chat's address."""
     from app import create_app, headers_for_the_page
@@ -36,14 +36,12 @@ async def chat(
 
     model = Model(stand_in.url, "my model")
     app = create_app(model, SpeechServer(tts, key, headers_for_the_page(model.name)))
-    async with serve(app) as url, httpx2.AsyncClient(base_url=url, timeout=60) as browser:
+    async with serving(app) as url, httpx2.AsyncClient(base_url=url, timeout=60) as browser:
         yield browser
 
 
-async def test_the_page_and_the_speech_are_passed_on(
-    serve: Any, stand_in: Any, speech: Speaking
-) -> None:
-    async with speech() as tts, chat(serve, stand_in, tts) as browser:
+async def test_the_page_and_the_speech_are_passed_on(stand_in: Any, speech: Speaking) -> None:
+    async with speech() as tts, chat(stand_in, tts) as browser:
         page = await browser.get("/")
         assert "/page/main.js" in page.text
         assert "default-src 'none'" in page.headers["content-security-policy"]
@@ -65,11 +63,11 @@ async def test_the_page_and_the_speech_are_passed_on(
 
 
 async def test_the_reply_is_streamed_while_the_model_writes(
-    serve: Any, stand_in: Any, speech: Speaking
+    stand_in: Any, speech: Speaking
 ) -> None:
     stand_in.stall, stand_in.stall_every = 0.3, 5
     stand_in.replies = ("One two three four five six seven.",)
-    async with speech() as tts, chat(serve, stand_in, tts) as browser:
+    async with speech() as tts, chat(stand_in, tts) as browser:
         came: list[tuple[float, str]] = []
         async with browser.stream("POST", "/chat", json=HELLO) as answer:
             async for line in answer.aiter_lines():
@@ -79,21 +77,21 @@ async def test_the_reply_is_streamed_while_the_model_writes(
 
 
 async def test_a_page_that_hangs_up_stops_the_model_in_its_stall(
-    serve: Any, stand_in: Any, speech: Speaking, eventually: Eventually
+    stand_in: Any, speech: Speaking
 ) -> None:
     stand_in.stall, stand_in.stall_every = 60.0, 2
-    async with speech() as tts, chat(serve, stand_in, tts) as browser:
+    async with speech() as tts, chat(stand_in, tts) as browser:
         async with browser.stream("POST", "/chat", json=HELLO) as answer:
             async for _ in answer.aiter_lines():
                 break
-        await eventually(lambda: stand_in.hung_up == 1)
+        await until(lambda: stand_in.hung_up == 1)
 
 
 async def test_an_error_of_the_model_reaches_the_page_in_words(
-    serve: Any, stand_in: Any, speech: Speaking
+    stand_in: Any, speech: Speaking
 ) -> None:
     stand_in.status = 429
-    async with speech() as tts, chat(serve, stand_in, tts) as browser:
+    async with speech() as tts, chat(stand_in, tts) as browser:
         answer = await browser.post("/chat", json=HELLO)
         assert "busy" in json.loads(answer.text)["error"]
 
@@ -111,23 +109,23 @@ async def test_an_error_of_the_model_reaches_the_page_in_words(
     ids=lambda body: body[:30],
 )
 async def test_a_request_that_is_none_is_refused(
-    serve: Any, stand_in: Any, speech: Speaking, body: bytes
+    stand_in: Any, speech: Speaking, body: bytes
 ) -> None:
-    async with speech() as tts, chat(serve, stand_in, tts) as browser:
+    async with speech() as tts, chat(stand_in, tts) as browser:
         answer = await browser.post("/chat", content=body)
         assert answer.status_code == 400
         assert answer.json()["error"]
         assert stand_in.requests == []
 
 
-async def test_a_conversation_has_an_end(serve: Any, stand_in: Any, speech: Speaking) -> None:
-    async with speech() as tts, chat(serve, stand_in, tts) as browser:
+async def test_a_conversation_has_an_end(stand_in: Any, speech: Speaking) -> None:
+    async with speech() as tts, chat(stand_in, tts) as browser:
         long = {"messages": [{"role": "user", "content": "a" * 300_000}]}
         assert (await browser.post("/chat", json=long)).status_code == 400
 
 
-async def test_no_other_site_gets_in(serve: Any, stand_in: Any, speech: Speaking) -> None:
-    async with speech() as tts, chat(serve, stand_in, tts) as browser:
+async def test_no_other_site_gets_in(stand_in: Any, speech: Speaking) -> None:
+    async with speech() as tts, chat(stand_in, tts) as browser:
         origin = {"origin": "https://elsewhere.example"}
         assert (await browser.post("/chat", json=HELLO, headers=origin)).status_code == 403
         socket = str(browser.base_url).replace("http", "ws") + "/v1/tts"
@@ -137,22 +135,20 @@ async def test_no_other_site_gets_in(serve: Any, stand_in: Any, speech: Speaking
         assert (await browser.post("/chat", json=HELLO, headers={"origin": own})).status_code == 200
 
 
-async def test_the_speech_server_s_key_stays_with_the_chat(
-    serve: Any, stand_in: Any, speech: Speaking
-) -> None:
+async def test_the_speech_server_s_key_stays_with_the_chat(stand_in: Any, speech: Speaking) -> None:
     async with speech(api_keys=(KEY,)) as tts:
-        async with chat(serve, stand_in, tts, KEY) as browser:
+        async with chat(stand_in, tts, KEY) as browser:
             assert (await browser.get("/v1/voices")).status_code == 200
             async with RealtimeTTS(str(browser.base_url)) as session:
                 assert [packet async for packet in session.speak("One two.")]
-        async with chat(serve, stand_in, tts) as browser:
+        async with chat(stand_in, tts) as browser:
             assert (await browser.get("/v1/voices")).status_code == 401
             async with RealtimeTTS(str(browser.base_url), api_key=KEY) as session:
                 assert session.connected
 
 
-async def test_a_speech_server_that_is_gone_is_missed(serve: Any, stand_in: Any) -> None:
-    async with chat(serve, stand_in, "http://127.0.0.1:9") as browser:
+async def test_a_speech_server_that_is_gone_is_missed(stand_in: Any) -> None:
+    async with chat(stand_in, "http://127.0.0.1:9") as browser:
         answer = await browser.get("/")
         assert answer.status_code == 503
         assert "does not answer" in answer.json()["error"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.conftest import Eventually
+from tests.waiting import until
 
 pytestmark = pytest.mark.skipif(
     find_spec("openai") is None, reason="the chat example needs openai: pip install -e '.[chat]'"
@@ -74,7 +74,7 @@ async def test_a_model_that_breaks_off_is_explained_after_what_it_said(stand_in:
     await model.close()
 
 
-async def test_closing_the_deltas_stops_the_model(stand_in: Any, eventually: Eventually) -> None:
+async def test_closing_the_deltas_stops_the_model(stand_in: Any) -> None:
     from llm import Model
 
     stand_in.stall = 60.0
@@ -82,7 +82,7 @@ async def test_closing_the_deltas_stops_the_model(stand_in: Any, eventually: Eve
     async with contextlib.aclosing(model.deltas(HELLO)) as reply:
         async for _ in reply:
             break
-    await eventually(lambda: stand_in.hung_up == 1)
+    await until(lambda: stand_in.hung_up == 1)
     await model.close()
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.examples.conftest import Speaking
-from tests.server.conftest import Eventually
+from tests.waiting import until
 
 pytestmark = pytest.mark.skipif(
     find_spec("openai") is None, reason="this example needs openai: pip install -e '.[chat]'"
@@ -50,7 +50,7 @@ async def test_a_model_s_reply_is_spoken(stand_in: Any, speech: Speaking, tmp_pa
 
 
 async def test_an_interrupted_listener_s_words_are_known(
-    stand_in: Any, speech: Speaking, tmp_path: Path, eventually: Eventually
+    stand_in: Any, speech: Speaking, tmp_path: Path
 ) -> None:
     stand_in.replies = ("Of course. There are two trains this evening. " * 4,)
     stand_in.stall, stand_in.stall_every = 60.0, 40
@@ -60,4 +60,4 @@ async def test_an_interrupted_listener_s_words_are_known(
         told = await run("When?", *options, "--output", str(path), "--interrupt-after", "0.8")
     assert "heard:     'Of" in told
     assert "not heard: " in told
-    await eventually(lambda: stand_in.hung_up == 1)
+    await until(lambda: stand_in.hung_up == 1)

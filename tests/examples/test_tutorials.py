@@ -26,10 +26,9 @@ from realtime_tts import RealtimeTTS
 from realtime_tts.config import AddressConfig
 from realtime_tts.voices.library import VoiceLibrary
 from tests.examples.conftest import Speaking
-from tests.server.conftest import Eventually
 from tests.server.conftest import speech as server_of
 from tests.voices import makers, recordings
-from tests.waiting import SECONDS
+from tests.waiting import SECONDS, until
 
 PAGES = Path(__file__).parents[2] / "docs" / "tutorials"
 ADDRESS = "127.0.0.1:8000"
@@ -65,7 +64,7 @@ def player(tmp_path: Path) -> Path:
 
 
 async def test_the_chatbot_speaks_and_remembers_what_was_heard(
-    stand_in: Any, speech: Speaking, player: Path, eventually: Eventually, tmp_path: Path
+    stand_in: Any, speech: Speaking, player: Path, tmp_path: Path
 ) -> None:
     pytest.importorskip("openai", reason="the chatbot needs openai: pip install -e '.[chat]'")
     program = block("chatbot", "python")
@@ -89,7 +88,7 @@ async def test_the_chatbot_speaks_and_remembers_what_was_heard(
         assert chatbot.stdin is not None
         chatbot.stdin.write(b"When?\nAnd then?\n\n")
         # The server is at most three seconds ahead: with more, some of it was heard.
-        await eventually(lambda: player.exists() and player.stat().st_size > 3.5 * 48_000, 30)
+        await until(lambda: player.exists() and player.stat().st_size > 3.5 * 48_000, 30)
         chatbot.send_signal(signal.SIGINT)
         _, errors = await asyncio.wait_for(chatbot.communicate(), 60)
     assert chatbot.returncode == 0, errors.decode()
@@ -180,7 +179,7 @@ async def proxy(
 
 @pytest.mark.parametrize("name", sorted(PROXIES))
 async def test_speech_passes_the_proxy_while_it_is_made(
-    speech: Speaking, eventually: Eventually, tmp_path: Path, name: str
+    speech: Speaking, tmp_path: Path, name: str
 ) -> None:
     trusted = AddressConfig(trusted_proxies=("127.0.0.1",))
     async with (
@@ -194,7 +193,7 @@ async def test_speech_passes_the_proxy_while_it_is_made(
                 return (await http.get("/readyz")).status_code == 200
             return False
 
-        await eventually(ready)  # neither says when it listens
+        await until(ready)  # neither says when it listens
         own = {"origin": url}  # a page that the proxy's address has delivered
         assert (await http.get("/v1/voices", headers=own)).status_code == 200
         async with RealtimeTTS(url) as tts:
@@ -206,9 +205,7 @@ async def test_speech_passes_the_proxy_while_it_is_made(
             assert report.text_remaining
 
 
-async def test_half_requests_do_not_stay_at_haproxy(
-    speech: Speaking, eventually: Eventually, tmp_path: Path
-) -> None:
+async def test_half_requests_do_not_stay_at_haproxy(speech: Speaking, tmp_path: Path) -> None:
     """They would take the places of its `maxconn`, and the server's own limits do not see them."""
     faster = "timeout http-request 10s", "timeout http-request 200ms"
     async with speech() as server, proxy("haproxy", server, tmp_path, faster) as url:
@@ -224,12 +221,12 @@ async def test_half_requests_do_not_stay_at_haproxy(
                 return line.startswith(b"HTTP/1.1 408 ")
             return False
 
-        await eventually(given_up)
+        await until(given_up)
 
 
 @pytest.mark.parametrize("name", sorted(PROXIES))
 async def test_a_proxy_keeps_little_for_a_client_that_does_not_read(
-    tmp_path: Path, eventually: Eventually, name: str
+    tmp_path: Path, name: str
 ) -> None:
     """What it keeps, the server takes for heard: it would drop such a client that much later."""
     sent = 0
@@ -264,7 +261,7 @@ async def test_a_proxy_keeps_little_for_a_client_that_does_not_read(
             return False
 
         clients: list[asyncio.StreamWriter] = []
-        await eventually(asked)
+        await until(asked)
         before = -1
         while sent > before:
             before = sent

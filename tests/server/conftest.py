@@ -182,14 +182,7 @@ class Aimed:
         return self.peers[-1]
 
 
-Eventually = Callable[..., Awaitable[None]]
 Connecting = Callable[..., Awaitable[RawPeer]]
-
-
-@pytest.fixture
-def eventually() -> Eventually:
-    """`await eventually(condition)`."""
-    return until
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ import websockets
 from realtime_tts.config import LimitsConfig, ServerConfig, SocketConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.server.http import GuardedHttp
-from tests.server.conftest import Connecting, Eventually, Speaking, frame_bytes
+from tests.server.conftest import Connecting, Speaking, frame_bytes
 from tests.server.talking import of_type
-from tests.waiting import SECONDS, Passes
+from tests.waiting import SECONDS, Passes, until
 
 TEXT, BINARY, CLOSE = 0x1, 0x2, 0x8
 LONG_TURN = '{"type":"text","text":"%s","end":true}' % ("x" * 600)  # 48 s of tone
@@ -32,7 +32,7 @@ async def listen(talker: Any, text: str) -> dict[str, Any]:
 
 @pytest.mark.alone
 async def test_a_client_that_stops_reading_is_dropped_and_delays_nobody(
-    speech: Speaking, peer: Connecting, eventually: Eventually
+    speech: Speaking, peer: Connecting
 ) -> None:
     config = ServerConfig(port=0, socket=SocketConfig(write_stall=1.0))
     async with speech(config, FakeEngineConfig(frames_per_token=1)) as server:
@@ -43,14 +43,14 @@ async def test_a_client_that_stops_reading_is_dropped_and_delays_nobody(
             started = time.monotonic()
             done = await listen(other, "x" * 60)
             assert done["underruns"] == 0
-            await eventually(lambda: server.value("tts_slow_reader_aborts_total"))
+            await until(lambda: server.value("tts_slow_reader_aborts_total"))
             assert time.monotonic() - started < 10
             assert (await listen(other, "Still here."))["underruns"] == 0
         await server.settled()
 
 
 async def test_a_socket_that_was_accepted_elsewhere_counts_once_at_every_moment(
-    speech: Speaking, eventually: Eventually
+    speech: Speaking,
 ) -> None:
     async with speech() as server:
         taker = server.running.server
@@ -61,7 +61,7 @@ async def test_a_socket_that_was_accepted_elsewhere_counts_once_at_every_moment(
             assert taker.sockets == 1
             await asyncio.sleep(0)
         client.close()
-        await eventually(lambda: not taker.sockets)
+        await until(lambda: not taker.sockets)
 
 
 async def test_a_client_that_reads_a_trickle_is_dropped_when_too_much_waits(
@@ -190,7 +190,7 @@ async def test_a_flood_of_messages_closes_its_own_session_only(speech: Speaking)
 
 
 async def test_an_interrupt_takes_back_what_a_slow_reader_has_not_read(
-    speech: Speaking, peer: Connecting, eventually: Eventually
+    speech: Speaking, peer: Connecting
 ) -> None:
     config = ServerConfig(port=0, socket=SocketConfig(write_stall=10))
     async with speech(config) as server:
@@ -198,7 +198,7 @@ async def test_an_interrupt_takes_back_what_a_slow_reader_has_not_read(
         await slow.upgrade("/v1/tts?lead_ms=30000")
         await slow.frame(TEXT, LONG_TURN.encode())
         made = "tts_engine_frames_total"
-        await eventually(lambda: server.value(made) * 0.08 >= 29)  # 1.4 MB
+        await until(lambda: server.value(made) * 0.08 >= 29)  # 1.4 MB
         await slow.frame(TEXT, b'{"type":"interrupt"}')
         audio = 0
         while True:
@@ -214,7 +214,7 @@ async def test_an_interrupt_takes_back_what_a_slow_reader_has_not_read(
 
 
 async def test_a_burst_of_messages_lets_others_run_in_between(
-    speech: Speaking, peer: Connecting, eventually: Eventually, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, peer: Connecting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("realtime_tts.server.time_slices.SLICE_SECONDS", 0.0)
     async with speech() as server:
@@ -230,12 +230,12 @@ async def test_a_burst_of_messages_lets_others_run_in_between(
         session.receive = spy
         with passes:
             await burst.send(frame_bytes(TEXT, b'{"type":"flush"}') * 600)
-            await eventually(lambda: len(turns) == 600)
+            await until(lambda: len(turns) == 600)
         assert max(turns.count(turn) for turn in set(turns)) == 1
 
 
 async def test_of_a_crowd_that_connects_at_once_few_are_let_in_before_others_have_their_turn(
-    speech: Speaking, eventually: Eventually, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     accepted: Counter[int] = Counter()
     passes = Passes()
@@ -251,7 +251,7 @@ async def test_of_a_crowd_that_connects_at_once_few_are_let_in_before_others_hav
         address = ("127.0.0.1", server.port)
         crowd = [socket.create_connection(address, timeout=0.5) for _ in range(200)]
         with passes:
-            await eventually(lambda: accepted.total() == len(crowd))
+            await until(lambda: accepted.total() == len(crowd))
         assert max(accepted.values()) <= 4
         for one in crowd:
             one.close()
@@ -271,7 +271,7 @@ async def test_a_socket_that_is_killed_in_a_frame_leaves_nothing(
 
 
 async def test_connect_and_abort_a_thousand_times_leaks_nothing(
-    speech: Speaking, peer: Connecting, eventually: Eventually
+    speech: Speaking, peer: Connecting
 ) -> None:
     async with speech() as server:
         tasks = len(asyncio.all_tasks())
@@ -283,7 +283,7 @@ async def test_connect_and_abort_a_thousand_times_leaks_nothing(
                     await client.frame(TEXT, b'{"type":"text","text":"Hello"}')
                 client.abort()
         await server.settled()
-        await eventually(lambda: len(asyncio.all_tasks()) <= tasks)
+        await until(lambda: len(asyncio.all_tasks()) <= tasks)
         assert not server.running.server.server_state.connections
 
 

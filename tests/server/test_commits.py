@@ -11,9 +11,9 @@ import pytest
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.link import Finish, Open
-from tests.server.conftest import Eventually, Speaking
+from tests.server.conftest import Speaking
 from tests.server.talking import of_type, sound_of
-from tests.waiting import SECONDS, settled
+from tests.waiting import SECONDS, settled, until
 from tts_scheduler import SchedulerConfig
 
 FRAME = 1_920
@@ -170,7 +170,7 @@ KEPT = {
     ids=str,
 )
 async def test_what_an_encoder_keeps_of_a_text_that_stalls_holds_no_commit_up(
-    speech: Speaking, eventually: Eventually, audio: dict[str, Any]
+    speech: Speaking, audio: dict[str, Any]
 ) -> None:
     """Nor are its known words kept with it, but for the encoder's last frame."""
     async with speech(engine=THREE) as server, server.talk() as talker:
@@ -178,7 +178,7 @@ async def test_what_an_encoder_keeps_of_a_text_that_stalls_holds_no_commit_up(
         settings = (await talker.until("ready"))[-1]["settings"]["audio"]
         commands = server.spy_on_commands()
         await talker.send("text", turn_id="a", text="One moment. Fo")
-        await eventually(lambda: any(isinstance(command, Finish) for command in commands))
+        await until(lambda: any(isinstance(command, Finish) for command in commands))
         await server.settled_engine()
         await settled(lambda: server.value("tts_packets_total"))
         await talker.send("interrupt", turn_id="a")

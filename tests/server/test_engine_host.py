@@ -9,13 +9,14 @@ from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.interface import EngineInfo, Execution, UtteranceSpec
 from realtime_tts.engine.link import Append, Audio, Command, Ended, Event, Finish, Open
 from realtime_tts.text import languages, normalizer, scripts
-from tests.server.conftest import Eventually, Speaking
+from tests.server.conftest import Speaking
+from tests.waiting import until
 
 FRAME_BYTES = 3_840
 
 
 async def test_a_handler_that_raises_loses_no_event_of_the_others(
-    speech: Speaking, eventually: Eventually, caplog: pytest.LogCaptureFixture
+    speech: Speaking, caplog: pytest.LogCaptureFixture
 ) -> None:
     def raises(event: Event) -> None:
         raise ZeroDivisionError("injected")
@@ -27,7 +28,7 @@ async def test_a_handler_that_raises_loses_no_event_of_the_others(
             engine.open(Open(id, UtteranceSpec()), handler)
             engine.submit(Append(id, [1, 2, 3]))
             engine.submit(Finish(id))
-        await eventually(lambda: heard and isinstance(heard[-1], Ended))
+        await until(lambda: heard and isinstance(heard[-1], Ended))
         engine.forget("good")
         pcm = b"".join(event.pcm for event in heard if isinstance(event, Audio))
         assert len(pcm) == 3 * FRAME_BYTES

@@ -18,8 +18,9 @@ from realtime_tts.audio.packets import packets_in
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.server import connection as connection_module
 from realtime_tts.server.track import Delivery
-from tests.server.conftest import Eventually, Speaking
+from tests.server.conftest import Speaking
 from tests.server.talking import packets_of, sound_of
+from tests.waiting import until
 
 TEXT = "The tide is coming in."  # less than the lead: no test waits for a listener
 MULAW = {"encoding": "pcm_mulaw"}
@@ -194,7 +195,7 @@ def closed_bodies(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 async def test_a_client_that_vanishes_takes_its_encoder_with_it(
-    speech: Speaking, eventually: Eventually, monkeypatch: pytest.MonkeyPatch
+    speech: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("av")
     closed = closed_bodies(monkeypatch)
@@ -202,7 +203,7 @@ async def test_a_client_that_vanishes_takes_its_encoder_with_it(
         async with server.talk("?encoding=opus") as talker:
             await talker.send("text", text=CUT)
             await talker.until("turn.started")
-        await eventually(lambda: closed)
+        await until(lambda: closed)
         await server.settled_engine()
 
 

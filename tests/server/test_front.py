@@ -16,9 +16,9 @@ from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.server.connection import Connection
 from tests.engine.faulty import Faults
 from tests.server.asking import answer_to, get
-from tests.server.conftest import Eventually, Speaking
+from tests.server.conftest import Speaking
 from tests.server.talking import BROWSER, denied, of_type
-from tests.waiting import SECONDS
+from tests.waiting import SECONDS, until
 
 
 async def says(server: Any, path: str, status: int) -> bool:
@@ -76,9 +76,7 @@ async def test_a_socket_whose_upgrade_got_lost_is_told_so(speech: Speaking, path
         assert b"a proxy in between" in body
 
 
-async def test_it_is_alive_while_it_loads_but_not_ready(
-    speech: Speaking, eventually: Eventually
-) -> None:
+async def test_it_is_alive_while_it_loads_but_not_ready(speech: Speaking) -> None:
     loaded = threading.Event()
     fake = FakeEngine(FakeEngineConfig(frames_per_token=1))
 
@@ -99,26 +97,26 @@ async def test_it_is_alive_while_it_loads_but_not_ready(
         assert int(answer.headers["retry-after"]) > 0
         assert json.loads(answer.body)["code"] == "not_ready"
         loaded.set()
-        await eventually(lambda: says(server, "/readyz", 200))
+        await until(lambda: says(server, "/readyz", 200))
         async with server.talk():
             pass
 
 
 async def test_an_engine_that_cannot_load_ends_the_server_with_1(
-    speech: Speaking, caplog: pytest.LogCaptureFixture, eventually: Eventually
+    speech: Speaking, caplog: pytest.LogCaptureFixture
 ) -> None:
     def load(progress: Any) -> FakeEngine:
         raise OSError("no such checkpoint")
 
     async with speech(wait_ready=False, load=load) as server:
         drainer = server.running.server
-        await eventually(lambda: drainer.should_exit)
+        await until(lambda: drainer.should_exit)
         assert drainer.exit_code == 1
         assert "no such checkpoint" in str(server.running.front.engine.load_failure)
 
 
 async def test_an_engine_that_dies_is_neither_alive_nor_ready(
-    speech: Speaking, caplog: pytest.LogCaptureFixture, eventually: Eventually
+    speech: Speaking, caplog: pytest.LogCaptureFixture
 ) -> None:
     faults = Faults()
     async with speech(faults=faults) as server, server.talk() as talker:
@@ -130,7 +128,7 @@ async def test_an_engine_that_dies_is_neither_alive_nor_ready(
         for _ in range(3):
             await talker.send("text", text="Hello.", end=True)
             assert (await talker.until("turn.done"))[-1]["reason"] == "error"
-        await eventually(lambda: says(server, "/livez", 503))
+        await until(lambda: says(server, "/livez", 503))
         status, _, body = await get(server, "/readyz")
         assert status == 503
         assert b"failed" in body
@@ -141,7 +139,7 @@ async def test_an_engine_that_dies_is_neither_alive_nor_ready(
             await websockets.connect(server.running.websocket_url)
 
 
-async def test_an_engine_that_hangs_is_not_alive(speech: Speaking, eventually: Eventually) -> None:
+async def test_an_engine_that_hangs_is_not_alive(speech: Speaking) -> None:
     faults, release = Faults(), threading.Event()
 
     def hang(plan: Any) -> None:
@@ -149,14 +147,14 @@ async def test_an_engine_that_hangs_is_not_alive(speech: Speaking, eventually: E
 
     config = ServerConfig(port=0, engine_stall_seconds=0.2)
     async with speech(config, faults=faults) as server, server.talk() as talker:
-        await eventually(lambda: says(server, "/livez", 200))
+        await until(lambda: says(server, "/livez", 200))
         faults.before_step = hang
         await talker.send("text", text="Hello.", end=True)
-        await eventually(lambda: says(server, "/livez", 503))
+        await until(lambda: says(server, "/livez", 503))
         release.set()
         faults.before_step = None
         await talker.until("turn.done")
-        await eventually(lambda: says(server, "/livez", 200))
+        await until(lambda: says(server, "/livez", 200))
 
 
 async def test_sessions_follow_from_the_slots_of_the_engine_unless_they_were_asked_for(

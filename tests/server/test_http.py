@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from realtime_tts.config import SocketConfig
-from tests.server.conftest import Eventually, aimed
+from tests.server.conftest import aimed
+from tests.waiting import until
 
 MS = 0.001
 FAST = SocketConfig(
@@ -41,14 +42,14 @@ async def test_a_whole_request_is_answered_and_the_socket_reused() -> None:
 
 
 @pytest.mark.alone
-async def test_half_sent_requests_are_all_gone_in_time(eventually: Eventually) -> None:
+async def test_half_sent_requests_are_all_gone_in_time() -> None:
     async with aimed(hello, FAST) as server:
         clients = [await server.peer() for _ in range(100)]
         for client in clients:
             await client.send(b"GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ")
         answers = await asyncio.gather(*(client.head() for client in clients))
         assert all(b" 408 " in answer for answer in answers)
-        await eventually(lambda: not server.server.server_state.connections)
+        await until(lambda: not server.server.server_state.connections)
 
 
 async def test_a_drip_of_bytes_does_not_extend_the_deadline() -> None:
@@ -150,7 +151,7 @@ async def test_a_body_that_comes_too_slowly_is_answered_with_408() -> None:
         assert await client.ended()
 
 
-async def test_an_answer_nobody_reads_is_given_up(eventually: Eventually) -> None:
+async def test_an_answer_nobody_reads_is_given_up() -> None:
     async def large(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         for _ in range(400):
@@ -160,7 +161,7 @@ async def test_an_answer_nobody_reads_is_given_up(eventually: Eventually) -> Non
     async with aimed(large, FAST) as server:
         client = await server.peer(receive_buffer=4_096)
         await client.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-        await eventually(lambda: server.aborts("slow_http_reader"))
+        await until(lambda: server.aborts("slow_http_reader"))
 
 
 async def test_http_1_0_gets_an_answer_of_unknown_length_without_chunks() -> None:

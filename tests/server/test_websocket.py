@@ -13,8 +13,8 @@ from realtime_tts.background import cancel
 from realtime_tts.config import SocketConfig
 from realtime_tts.server.guarded import ABORT_EXTENSION
 from realtime_tts.server.websocket import GuardedWebSocket
-from tests.server.conftest import Eventually, aimed, frame_bytes
-from tests.waiting import Passes, settled
+from tests.server.conftest import aimed, frame_bytes
+from tests.waiting import Passes, settled, until
 
 MS = 0.001
 FAST = SocketConfig(
@@ -153,7 +153,7 @@ async def test_endless_fragments_are_cut_off() -> None:
 
 
 async def test_of_a_flood_of_tiny_frames_little_is_looked_at_before_others_have_their_turn(
-    monkeypatch: pytest.MonkeyPatch, eventually: Eventually
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A read of asyncio's takes 256 KB, which are 43,000 frames and held the loop for 0.2 s."""
     monkeypatch.setattr("realtime_tts.server.time_slices.SLICE_SECONDS", 0.0)
@@ -170,7 +170,7 @@ async def test_of_a_flood_of_tiny_frames_little_is_looked_at_before_others_have_
         await flooder.upgrade()
         with passes:
             await flooder.send(frame_bytes(PONG) * 40_000 + frame_bytes(TEXT, b"over"))
-            await eventually(lambda: app.received)
+            await until(lambda: app.received)
         assert (looked_at.total(), app.received[0]["text"]) == (40_000, "over")
         assert max(looked_at.values()) <= 1_024 // len(frame_bytes(PONG)) + 1
 
@@ -390,9 +390,7 @@ async def test_an_application_can_abort_its_socket() -> None:
         assert server.aborts("because") == 1
 
 
-async def test_an_app_that_closes_on_a_peer_that_stopped_reading_is_rid_of_it(
-    eventually: Eventually,
-) -> None:
+async def test_an_app_that_closes_on_a_peer_that_stopped_reading_is_rid_of_it() -> None:
     settings = SocketConfig(ping_interval=60, write_stall=10, close_timeout=200 * MS)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -403,4 +401,4 @@ async def test_an_app_that_closes_on_a_peer_that_stopped_reading_is_rid_of_it(
     async with aimed(app, settings) as server:
         client = await server.peer(receive_buffer=4_096)
         await client.upgrade()
-        await eventually(lambda: not server.server.server_state.connections)
+        await until(lambda: not server.server.server_state.connections)

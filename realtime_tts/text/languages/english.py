@@ -280,8 +280,7 @@ ENGLISH = Language(
         "≈": "approximately",
     }
     | {"≤": "less than or equal to", "≥": "greater than or equal to", "≠": "not equal to"},
-    comparisons={"<": "less than", ">": "greater than", "~": "about"}
-    | {"<=": "less than or equal to", ">=": "greater than or equal to"},
+    comparisons={"<": "less than", ">": "greater than", "~": "about"},
     powers={"2": "squared", "3": "cubed", "": "to the power of"},
     per="per",
     divisors=tables.entries(

@@ -170,8 +170,7 @@ FRENCH = Language(
         "♯": "dièse",
     }
     | {"≤": "inférieur ou égal à", "≥": "supérieur ou égal à", "≠": "différent de"},
-    comparisons={"<": "inférieur à", ">": "supérieur à", "~": "environ"}
-    | {"<=": "inférieur ou égal à", ">=": "supérieur ou égal à"},
+    comparisons={"<": "inférieur à", ">": "supérieur à", "~": "environ"},
     powers={"2": "au carré", "3": "au cube", "": "puissance"},
     per="par",
     divisors=tables.entries(

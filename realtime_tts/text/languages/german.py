@@ -205,8 +205,7 @@ GERMAN = Language(
         "♯": "Kreuz",
     }
     | {"≤": "kleiner oder gleich", "≥": "größer oder gleich", "≠": "ungleich"},
-    comparisons={"<": "kleiner als", ">": "größer als", "~": "etwa"}
-    | {"<=": "kleiner oder gleich", ">=": "größer oder gleich"},
+    comparisons={"<": "kleiner als", ">": "größer als", "~": "etwa"},
     powers={"2": "hoch zwei", "3": "hoch drei", "": "hoch"},
     per="pro",
     divisors=tables.entries(

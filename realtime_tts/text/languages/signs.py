@@ -246,8 +246,9 @@ class SignReader:
         return "".join(words) + lang.powers["behind"]
 
     def _comparison(self, text: str, at: int, ended: bool) -> Reading | None:
-        match = _COMPARED.match(text, at)
-        words = self._language.comparisons.get(match["sign"]) if match else None
+        lang, match = self._language, _COMPARED.match(text, at)
+        sign = _COMPARED_IN_CODE.get(text[at]) if match and match["sign"][1:] else text[at]
+        words = lang.signs.get(sign or "") or lang.comparisons.get(sign or "")
         if match and words:
             return Reading(match.end("sign") - at, words)
         return None if not ended and _OPEN_COMPARED.match(text, at) else NOTHING

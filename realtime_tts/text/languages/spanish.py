@@ -192,8 +192,7 @@ SPANISH = Language(
         "♯": "sostenido",
     }
     | {"≤": "menor o igual que", "≥": "mayor o igual que", "≠": "distinto de"},
-    comparisons={"<": "menor que", ">": "mayor que", "~": "unos"}
-    | {"<=": "menor o igual que", ">=": "mayor o igual que"},
+    comparisons={"<": "menor que", ">": "mayor que", "~": "unos"},
     powers={"2": "al cuadrado", "3": "al cubo", "": "elevado a"},
     per="por",
     divisors=tables.entries(

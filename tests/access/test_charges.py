@@ -20,7 +20,7 @@ from realtime_tts.engine.link import Open, Refused
 from realtime_tts.server.writer import FrameSource, Writer
 from tests.access.conftest import Keys
 from tests.access.test_sockets import say
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.resuming import Kept, hear, spoken, whole
 from tests.waiting import SECONDS, until
 
@@ -59,9 +59,9 @@ class Customer:
 
 
 @pytest.fixture
-async def customer(speech: Speaking, keys: Keys, bearer: Bearer) -> AsyncIterator[Customer]:
+async def customer(keys: Keys, bearer: Bearer) -> AsyncIterator[Customer]:
     shown = bearer(keys.create("acme", limits=MOST))
-    async with speech(keys.server(), engine=FakeEngineConfig(frames_per_token=1)) as server:
+    async with speaking(keys.server(), engine=FakeEngineConfig(frames_per_token=1)) as server:
         yield Customer(server, shown)
 
 
@@ -145,10 +145,10 @@ async def test_who_claims_to_go_on_with_what_is_of_no_use_pays_for_it(customer: 
 
 
 async def test_a_resumed_turn_beyond_the_limits_is_refused_if_it_is_another(
-    speech: Speaking, keys: Keys, bearer: Bearer
+    keys: Keys, bearer: Bearer
 ) -> None:
     shown = bearer(keys.create("acme", limits={"chars_per_day": len(TEXT) + 5}))
-    async with speech(keys.server(), engine=FakeEngineConfig(frames_per_token=1)) as server:
+    async with speaking(keys.server(), engine=FakeEngineConfig(frames_per_token=1)) as server:
         customer = Customer(server, shown)
         kept = await half(customer, TEXT)
         assert (await going_on(customer, kept, OTHER[: len(TEXT)]))["reason"] == "error"
@@ -195,33 +195,29 @@ async def test_a_refused_turn_costs_nothing(
 
 
 @pytest.mark.parametrize("way", ["session", "request", "socket"])
-async def test_a_text_that_is_refused_uses_up_no_turn(
-    speech: Speaking, keys: Keys, bearer: Bearer, way: str
-) -> None:
+async def test_a_text_that_is_refused_uses_up_no_turn(keys: Keys, bearer: Bearer, way: str) -> None:
     shown = bearer(keys.create("acme", limits={"turns_per_minute": 2, "chars_per_minute": 5}))
-    async with speech(keys.server()) as server:
+    async with speaking(keys.server()) as server:
         for text in ["Too long."] * 3 + ["Hi."]:
             said = await said_by(way, server, text, shown)
             assert ("chars_per_minute" in said) == (text != "Hi."), said
         assert "turns_per_minute" not in said
 
 
-async def test_a_turn_does_not_stand_in_its_own_way(
-    speech: Speaking, keys: Keys, bearer: Bearer
-) -> None:
+async def test_a_turn_does_not_stand_in_its_own_way(keys: Keys, bearer: Bearer) -> None:
     """Where a key may have one at once."""
     shown = bearer(keys.create("acme", limits={"turns": 1}))
-    async with speech(keys.server()) as server:
+    async with speaking(keys.server()) as server:
         for way in ("session", "request", "socket") * 2:
             assert "key_limit" not in await said_by(way, server, "Hi.", shown), way
             await server.settled()
 
 
 async def test_text_beyond_the_limits_is_not_heard_of_by_the_engine(
-    speech: Speaking, keys: Keys, bearer: Bearer
+    keys: Keys, bearer: Bearer
 ) -> None:
     shown = bearer(keys.create("acme", limits={"chars_per_minute": 5}))
-    async with speech(keys.server()) as server:
+    async with speaking(keys.server()) as server:
         commands = server.spy_on_commands()
         async with server.talk("?voice=alto", additional_headers=shown) as talker:
             await talker.send("text", text=TEXT, end=True)
@@ -246,10 +242,10 @@ async def said_by(way: str, server: Any, text: str, shown: dict[str, str]) -> st
 
 
 async def test_a_context_whose_first_text_is_refused_holds_no_session(
-    speech: Speaking, keys: Keys, bearer: Bearer
+    keys: Keys, bearer: Bearer
 ) -> None:
     shown = bearer(keys.create("acme", limits={"chars_per_minute": 5}))
-    async with speech(keys.server()) as server:
+    async with speaking(keys.server()) as server:
         for path, message in [
             ("/tts/websocket", {"transcript": "Too long.", "voice": "alto"}),
             ("/v1/text-to-speech/alto/multi-stream-input", {"text": "Too long. "}),
@@ -286,7 +282,6 @@ COMMITTED: list[tuple[str, list[dict[str, Any]], str, str, str]] = [
 
 @pytest.mark.parametrize(("path", "before", "add", "commit", "done"), COMMITTED)
 async def test_text_that_a_key_may_never_have_is_not_in_the_way_of_the_next(
-    speech: Speaking,
     keys: Keys,
     bearer: Bearer,
     path: str,
@@ -296,7 +291,7 @@ async def test_text_that_a_key_may_never_have_is_not_in_the_way_of_the_next(
     done: str,
 ) -> None:
     shown = bearer(keys.create("acme", limits={"chars_per_minute": 10}))
-    async with speech(keys.server()) as server:
+    async with speaking(keys.server()) as server:
         url = f"ws://127.0.0.1:{server.port}{path}"
         async with websockets.connect(url, additional_headers=shown) as socket:
             for message in before:

@@ -17,7 +17,7 @@ import websockets
 from realtime_tts.config import AccessConfig, ServerConfig
 from tests.access.conftest import Keys
 from tests.server.asking import answer_to
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.talking import denied, of_type
 from tests.waiting import until
 
@@ -34,20 +34,20 @@ async def say(server: Any, text: str, headers: dict[str, str], **fields: Any) ->
     return await answer_to(server, "POST", "/v1/audio/speech", json=body, headers=headers)
 
 
-async def test_only_a_valid_key_comes_in(speech: Speaking, keys: Keys, bearer: Bearer) -> None:
+async def test_only_a_valid_key_comes_in(keys: Keys, bearer: Bearer) -> None:
     secret = keys.create("acme")
     over = keys.create("over", expires=time.time() - 1)
     wrong = secret[:-1] + ("a" if secret[-1] != "a" else "b")
-    async with speech(keys.server(api_keys=(OWN,))) as server:
+    async with speaking(keys.server(api_keys=(OWN,))) as server:
         for shown, status in [(secret, 101), (OWN, 101), (wrong, 401), (over, 401), ("x", 401)]:
             assert await server.status("websocket", "/v1/tts", bearer(shown)) == status
         assert await server.status("websocket", "/v1/tts") == 401
 
 
 async def test_a_server_with_an_empty_file_of_keys_is_open_to_nobody(
-    speech: Speaking, keys: Keys, bearer: Bearer
+    keys: Keys, bearer: Bearer
 ) -> None:
-    async with speech(keys.server()) as server:
+    async with speaking(keys.server()) as server:
         assert await server.status("http", "/v1/voices") == 401
         secret = keys.create("first")
         await until(lambda: server.access.account_of(secret.encode()))
@@ -55,10 +55,10 @@ async def test_a_server_with_an_empty_file_of_keys_is_open_to_nobody(
 
 
 async def test_sockets_of_a_key_that_is_revoked_are_closed_with_4401(
-    speech: Speaking, keys: Keys, bearer: Bearer
+    keys: Keys, bearer: Bearer
 ) -> None:
     secret, other = keys.create("acme"), keys.create("other")
-    async with speech(keys.server()) as server:
+    async with speaking(keys.server()) as server:
         async with (
             server.talk(additional_headers=bearer(secret)) as ended,
             server.talk(additional_headers=bearer(other)) as kept,
@@ -85,12 +85,12 @@ async def test_sockets_of_a_key_that_is_revoked_are_closed_with_4401(
 
 
 async def test_rotation_ends_the_old_secret_and_takes_the_new_one(
-    speech: Speaking, keys: Keys, bearer: Bearer
+    keys: Keys, bearer: Bearer
 ) -> None:
     from realtime_tts.cli import main
 
     old = keys.create("acme")
-    async with speech(keys.server()) as server:
+    async with speaking(keys.server()) as server:
         async with server.talk(additional_headers=bearer(old)) as talker:
             before = keys.file.read()
             assert (
@@ -103,25 +103,22 @@ async def test_rotation_ends_the_old_secret_and_takes_the_new_one(
         assert await server.status("http", "/v1/voices", bearer(old)) == 401
 
 
-async def test_a_key_that_expires_ends_its_sockets(
-    speech: Speaking, keys: Keys, bearer: Bearer
-) -> None:
+async def test_a_key_that_expires_ends_its_sockets(keys: Keys, bearer: Bearer) -> None:
     secret = keys.create("acme", expires=time.time() + 1.5)
-    async with speech(keys.server()) as server:
+    async with speaking(keys.server()) as server:
         async with server.talk(additional_headers=bearer(secret)) as talker:
             await talker.rest()
             assert talker.socket.close_code == 4401
 
 
 async def test_keys_end_also_after_a_fault_of_who_looks_at_them(
-    speech: Speaking,
     keys: Keys,
     bearer: Bearer,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     secret = keys.create("acme")
-    async with speech(keys.server()) as server:
+    async with speaking(keys.server()) as server:
         access = server.running.front.access
         with monkeypatch.context() as broken:
             broken.setattr(access, "_changed", lambda: 1 / 0)
@@ -133,7 +130,6 @@ async def test_keys_end_also_after_a_fault_of_who_looks_at_them(
 
 
 async def test_that_a_key_has_ended_is_in_the_log_once(
-    speech: Speaking,
     keys: Keys,
     bearer: Bearer,
     monkeypatch: pytest.MonkeyPatch,
@@ -143,7 +139,7 @@ async def test_that_a_key_has_ended_is_in_the_log_once(
     caplog.set_level(logging.INFO)
     monkeypatch.setattr("realtime_tts.access.access._LOOK_SECONDS", 0.05)
     secret = keys.create("acme", expires=time.time() + 1.0)
-    async with speech(keys.server()) as server:
+    async with speaking(keys.server()) as server:
         access, looks = server.access, 0
         monkeypatch.setattr(access, "on_revoked", lambda account: None)
         end_expired = access._end_expired
@@ -161,10 +157,10 @@ async def test_that_a_key_has_ended_is_in_the_log_once(
 
 
 async def test_a_key_that_had_expired_by_a_wrong_clock_is_good_again(
-    speech: Speaking, keys: Keys, bearer: Bearer, monkeypatch: pytest.MonkeyPatch
+    keys: Keys, bearer: Bearer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = keys.create("acme", expires=time.time() + 600)
-    async with speech(keys.server()) as server:
+    async with speaking(keys.server()) as server:
         account = server.access.account_of(secret.encode())
         assert account is not None
         monkeypatch.setattr(server.access, "_clock", lambda: time.time() + 3_600)
@@ -175,11 +171,9 @@ async def test_a_key_that_had_expired_by_a_wrong_clock_is_good_again(
         assert answer.status_code == 200, answer.text
 
 
-async def test_a_socket_of_another_api_is_closed_so_too(
-    speech: Speaking, keys: Keys, bearer: Bearer
-) -> None:
+async def test_a_socket_of_another_api_is_closed_so_too(keys: Keys, bearer: Bearer) -> None:
     secret = keys.create("acme")
-    async with speech(keys.server()) as server:
+    async with speaking(keys.server()) as server:
         url = f"ws://127.0.0.1:{server.port}/v1/speak"
         headers = {"Authorization": f"Token {secret}"}
         async with websockets.connect(url, additional_headers=headers) as socket:
@@ -191,11 +185,9 @@ async def test_a_socket_of_another_api_is_closed_so_too(
             assert socket.close_code == 4401
 
 
-async def test_over_elevenlabs_api_the_error_has_the_code_of_the_close(
-    speech: Speaking, keys: Keys
-) -> None:
+async def test_over_elevenlabs_api_the_error_has_the_code_of_the_close(keys: Keys) -> None:
     secret = keys.create("acme")
-    async with speech(keys.server()) as server:
+    async with speaking(keys.server()) as server:
         url = f"ws://127.0.0.1:{server.port}/v1/text-to-speech/alto/stream-input"
         async with websockets.connect(url, additional_headers={"xi-api-key": secret}) as socket:
             await socket.send(json.dumps({"text": " "}))
@@ -207,10 +199,10 @@ async def test_over_elevenlabs_api_the_error_has_the_code_of_the_close(
 
 
 async def test_a_request_whose_key_ends_while_its_body_comes_is_refused(
-    speech: Speaking, keys: Keys, bearer: Bearer
+    keys: Keys, bearer: Bearer
 ) -> None:
     secret = keys.create("acme")
-    async with speech(keys.server()) as server:
+    async with speaking(keys.server()) as server:
 
         async def body() -> AsyncIterator[bytes]:
             yield b'{"model": "tts-1", "voice": "alto", '
@@ -226,10 +218,10 @@ async def test_a_request_whose_key_ends_while_its_body_comes_is_refused(
 
 
 async def test_garbage_in_the_file_leaves_the_keys_as_they_were(
-    speech: Speaking, keys: Keys, bearer: Bearer, caplog: pytest.LogCaptureFixture
+    keys: Keys, bearer: Bearer, caplog: pytest.LogCaptureFixture
 ) -> None:
     secret = keys.create("acme")
-    async with speech(keys.server()) as server:
+    async with speaking(keys.server()) as server:
         async with server.talk(additional_headers=bearer(secret)) as talker:
             with caplog.at_level(logging.ERROR):
                 keys.path.write_text("{half a file")
@@ -240,14 +232,14 @@ async def test_garbage_in_the_file_leaves_the_keys_as_they_were(
 
 
 async def test_what_fails_beside_the_turns_is_in_the_metrics_until_it_works_again(
-    speech: Speaking, keys: Keys, tmp_path: Path
+    keys: Keys, tmp_path: Path
 ) -> None:
     pytest.importorskip("redis")
     keys.create("acme")
     folder = tmp_path / "later"
     nowhere = f"sqlite:///{folder}/u.db", "redis://127.0.0.1:1"
     config = ServerConfig(port=0, access=AccessConfig(str(keys.path), *nowhere))
-    async with speech(config) as server:
+    async with speaking(config) as server:
 
         def failing(task: str) -> float:
             return server.value("tts_background_failing", task=task)
@@ -262,11 +254,9 @@ async def test_what_fails_beside_the_turns_is_in_the_metrics_until_it_works_agai
         assert failing("limits")
 
 
-async def test_a_key_has_so_many_sessions_and_no_more(
-    speech: Speaking, keys: Keys, bearer: Bearer
-) -> None:
+async def test_a_key_has_so_many_sessions_and_no_more(keys: Keys, bearer: Bearer) -> None:
     secret, other = keys.create("acme", limits={"sessions": 2}), keys.create("other")
-    async with speech(keys.server()) as server:
+    async with speaking(keys.server()) as server:
         async with server.talk(additional_headers=bearer(secret)) as one:
             async with server.talk(additional_headers=bearer(secret)):
                 response = await denied(server.talk(additional_headers=bearer(secret)))
@@ -284,11 +274,9 @@ async def test_a_key_has_so_many_sessions_and_no_more(
         await server.settled()
 
 
-async def test_turns_beyond_the_limit_are_errors_of_their_turn(
-    speech: Speaking, keys: Keys, bearer: Bearer
-) -> None:
+async def test_turns_beyond_the_limit_are_errors_of_their_turn(keys: Keys, bearer: Bearer) -> None:
     secret = keys.create("acme", limits={"turns_per_minute": 2})
-    async with speech(keys.server()) as server:
+    async with speaking(keys.server()) as server:
         async with server.talk(additional_headers=bearer(secret)) as talker:
             for turn in ("a", "b"):
                 await talker.send("text", turn_id=turn, text="Hello.", end=True)
@@ -305,11 +293,9 @@ async def test_turns_beyond_the_limit_are_errors_of_their_turn(
         assert secret not in answer.text
 
 
-async def test_characters_beyond_the_limit_end_the_turn(
-    speech: Speaking, keys: Keys, bearer: Bearer
-) -> None:
+async def test_characters_beyond_the_limit_end_the_turn(keys: Keys, bearer: Bearer) -> None:
     secret = keys.create("acme", limits={"chars_per_day": 20})
-    async with speech(keys.server()) as server:
+    async with speaking(keys.server()) as server:
         async with server.talk(additional_headers=bearer(secret)) as talker:
             await talker.send("text", turn_id="a", text="Twelve chars")
             await talker.send("text", turn_id="a", text=" and more.")
@@ -326,9 +312,9 @@ async def test_characters_beyond_the_limit_end_the_turn(
         assert "retry-after" not in answer.headers, "no window could hold it, whenever it began"
 
 
-async def test_so_many_turns_speak_at_once(speech: Speaking, keys: Keys, bearer: Bearer) -> None:
+async def test_so_many_turns_speak_at_once(keys: Keys, bearer: Bearer) -> None:
     secret = keys.create("acme", limits={"turns": 1})
-    async with speech(keys.server()) as server:
+    async with speaking(keys.server()) as server:
         async with (
             server.talk(additional_headers=bearer(secret)) as one,
             server.talk(additional_headers=bearer(secret)) as two,
@@ -343,11 +329,9 @@ async def test_so_many_turns_speak_at_once(speech: Speaking, keys: Keys, bearer:
             assert (await two.until("turn.done"))[-1]["reason"] == "complete"
 
 
-async def test_a_key_speaks_with_its_voices_only(
-    speech: Speaking, keys: Keys, bearer: Bearer
-) -> None:
+async def test_a_key_speaks_with_its_voices_only(keys: Keys, bearer: Bearer) -> None:
     secret = keys.create("acme", voices=("al*",))
-    async with speech(keys.server()) as server:
+    async with speaking(keys.server()) as server:
         async with server.talk("?voice=alto", additional_headers=bearer(secret)) as talker:
             await talker.send("session.start", voice="bass")
             assert (await talker.next())["type"] == "error"
@@ -370,33 +354,27 @@ async def test_a_key_speaks_with_its_voices_only(
         assert (await get(server, "/v1/voices/bass", bearer(secret))).status_code == 404
 
 
-async def test_a_key_is_for_pages_of_its_origins(
-    speech: Speaking, keys: Keys, bearer: Bearer
-) -> None:
+async def test_a_key_is_for_pages_of_its_origins(keys: Keys, bearer: Bearer) -> None:
     secret = keys.create("acme", origins=("https://acme.example",))
     allowed = ("https://acme.example", "https://other.example")
-    async with speech(keys.server(allowed_origins=allowed)) as server:
+    async with speaking(keys.server(allowed_origins=allowed)) as server:
         for origin, status in zip(allowed, (200, 403), strict=True):
             headers = bearer(secret) | {"Origin": origin}
             assert await server.status("http", "/v1/voices", headers) == status
         assert await server.status("http", "/v1/voices", bearer(secret)) == 200
 
 
-async def test_what_is_of_all_customers_is_for_admins(
-    speech: Speaking, keys: Keys, bearer: Bearer
-) -> None:
+async def test_what_is_of_all_customers_is_for_admins(keys: Keys, bearer: Bearer) -> None:
     secret, admin = keys.create("acme"), keys.create("boss", admin=True)
-    async with speech(keys.server(api_keys=(OWN,))) as server:
+    async with speaking(keys.server(api_keys=(OWN,))) as server:
         for path in ("/metrics", "/v1/load"):
             for shown, status in ((secret, 403), (admin, 200), (OWN, 200)):
                 assert await server.status("http", path, bearer(shown)) == status, path
 
 
-async def test_a_token_is_as_good_as_its_key_and_ends_with_it(
-    speech: Speaking, keys: Keys, bearer: Bearer
-) -> None:
+async def test_a_token_is_as_good_as_its_key_and_ends_with_it(keys: Keys, bearer: Bearer) -> None:
     secret = keys.create("acme", limits={"sessions": 1})
-    async with speech(keys.server()) as server:
+    async with speaking(keys.server()) as server:
         answer = await answer_to(server, "POST", "/v1/token", headers=bearer(secret))
         token = answer.json()["token"]
         assert secret not in token
@@ -411,11 +389,11 @@ async def test_a_token_is_as_good_as_its_key_and_ends_with_it(
 
 
 async def test_nothing_that_is_said_has_a_secret_in_it(
-    speech: Speaking, keys: Keys, bearer: Bearer, caplog: pytest.LogCaptureFixture, tmp_path: Path
+    keys: Keys, bearer: Bearer, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     secret = keys.create("acme", limits={"turns_per_minute": 1})
     with caplog.at_level(logging.DEBUG):
-        async with speech(keys.server(api_keys=(OWN,))) as server:
+        async with speaking(keys.server(api_keys=(OWN,))) as server:
             for _ in range(2):
                 await say(server, "Hello.", bearer(secret))
             await say(server, "Hello.", bearer(secret + "x"))
@@ -429,12 +407,12 @@ async def test_nothing_that_is_said_has_a_secret_in_it(
 
 
 async def test_sessions_at_once_are_those_of_the_whole_fleet(
-    speech: Speaking, keys: Keys, bearer: Bearer, redis: str
+    keys: Keys, bearer: Bearer, redis: str
 ) -> None:
     shown = bearer(keys.create("acme", limits={"sessions": 1}))
     access = AccessConfig(str(keys.path), limits_store=redis)
     shared = ServerConfig(port=0, access=access)
-    async with speech(config=shared) as one, speech(config=shared) as other:
+    async with speaking(config=shared) as one, speaking(config=shared) as other:
         key_id = keys.id("acme")
 
         def known() -> int:

@@ -32,7 +32,7 @@ from realtime_tts.server.usage import usage_routes
 from tests.access.conftest import Keys
 from tests.access.test_sockets import OWN, get, say
 from tests.fronts.running import Server, serving, sessions
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.waiting import SECONDS, until, wait_until
 
 Bearer = Callable[[str], dict[str, str]]
@@ -48,11 +48,11 @@ def at(path: Path) -> str:
 
 
 async def test_a_key_sees_its_own_usage_and_an_admin_that_of_all(
-    speech: Speaking, keys: Keys, bearer: Bearer
+    keys: Keys, bearer: Bearer
 ) -> None:
     one, two = keys.create("one"), keys.create("two", limits={"turns_per_minute": 1})
     admin = keys.create("boss", admin=True)
-    async with speech(keys.server(api_keys=(OWN,))) as server:
+    async with speaking(keys.server(api_keys=(OWN,))) as server:
         samples = 0
         async with server.talk(additional_headers=bearer(one)) as talker:
             await talker.send("text", text="Good morning.", end=True)
@@ -79,10 +79,10 @@ async def test_a_key_sees_its_own_usage_and_an_admin_that_of_all(
 
 
 async def test_a_key_that_ends_meanwhile_does_not_see_the_usage_of_others(
-    speech: Speaking, keys: Keys, bearer: Bearer
+    keys: Keys, bearer: Bearer
 ) -> None:
     secrets = {keys.id(name): (name, secret) for name in "ab" if (secret := keys.create(name))}
-    async with speech(keys.server()) as server:
+    async with speaking(keys.server()) as server:
         for _, secret in secrets.values():
             await say(server, "Hello.", bearer(secret))
         front = server.running.front
@@ -99,8 +99,8 @@ async def test_a_key_that_ends_meanwhile_does_not_see_the_usage_of_others(
         assert (own["key"], own["turns"]) == (last, 1)
 
 
-async def test_a_server_without_keys_has_no_usage(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_a_server_without_keys_has_no_usage() -> None:
+    async with speaking() as server:
         assert await server.status("http", "/v1/usage") == 404
 
 
@@ -271,13 +271,13 @@ def test_many_processes_add_up_in_postgresql() -> None:
 
 
 async def test_a_database_that_hangs_holds_up_nobody_else(
-    speech: Speaking, keys: Keys, bearer: Bearer, monkeypatch: pytest.MonkeyPatch
+    keys: Keys, bearer: Bearer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The threads of the event loop read lexicons and voices, too, and there are 32 at most."""
     go_on = Event()
     monkeypatch.setattr(Usage, "days", lambda *_: go_on.wait(SECONDS) and [])
     monkeypatch.setattr("realtime_tts.server.usage._PATIENCE_SECONDS", 0.2)
-    async with speech(keys.server(api_keys=(OWN,))) as server:
+    async with speaking(keys.server(api_keys=(OWN,))) as server:
         asking = [asyncio.create_task(get(server, "/v1/usage", bearer(OWN))) for _ in range(40)]
         try:
             async with asyncio.timeout(5.0):

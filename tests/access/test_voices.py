@@ -12,7 +12,7 @@ import websockets
 
 from tests.access.conftest import Keys
 from tests.server.asking import answer_to
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.talking import denied
 
 OTHERS = ("bass", "soprano", "tenor")
@@ -25,8 +25,8 @@ def shown(keys: Keys, bearer: Bearer) -> dict[str, str]:
 
 
 @pytest.fixture
-async def server(speech: Speaking, keys: Keys, shown: dict[str, str]) -> AsyncIterator[Any]:
-    async with speech(keys.server()) as one:
+async def server(keys: Keys, shown: dict[str, str]) -> AsyncIterator[Any]:
+    async with speaking(keys.server()) as one:
         yield one
 
 

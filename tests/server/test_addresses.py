@@ -15,7 +15,7 @@ from realtime_tts.errors import ConfigError
 from realtime_tts.server import addresses
 from realtime_tts.server.addresses import ClientAddresses, network_of
 from tests.server.asking import answer_to, get
-from tests.server.conftest import RawPeer, Speaking
+from tests.server.conftest import RawPeer, speaking
 from tests.server.talking import denied
 from tests.waiting import SECONDS, until
 
@@ -72,10 +72,8 @@ def test_a_trusted_proxy_is_an_address_or_a_network() -> None:
         AddressConfig(trusted_proxies=("nginx",))
 
 
-async def test_an_address_that_opens_too_many_connections_is_told_so_and_others_are_not(
-    speech: Speaking,
-) -> None:
-    async with speech(few()) as server:
+async def test_an_address_that_opens_too_many_connections_is_told_so_and_others_are_not() -> None:
+    async with speaking(few()) as server:
         found = [await get(server) for _ in range(3)]
         assert [status for status, _, _ in found] == [200, 200, 429]
         _, headers, body = found[-1]
@@ -91,18 +89,16 @@ async def test_an_address_that_opens_too_many_connections_is_told_so_and_others_
         assert server.value("tts_refused_total", reason="too_many_connections") == 2
 
 
-async def test_sessions_that_are_open_know_nothing_of_a_flood_of_their_own_address(
-    speech: Speaking,
-) -> None:
-    async with speech(few(1.0)) as server, server.talk() as talker:
+async def test_sessions_that_are_open_know_nothing_of_a_flood_of_their_own_address() -> None:
+    async with speaking(few(1.0)) as server, server.talk() as talker:
         while (await get(server))[0] == 200:
             pass
         await talker.send("text", text="Hello.", end=True)
         assert (await talker.until("turn.done"))[-1]["reason"] == "complete"
 
 
-async def test_requests_over_one_connection_count_too(speech: Speaking) -> None:
-    async with speech(few()) as server:
+async def test_requests_over_one_connection_count_too() -> None:
+    async with speaking(few()) as server:
         peer = await RawPeer.connect(server.port)
         statuses = []
         for _ in range(3):
@@ -121,12 +117,10 @@ async def test_requests_over_one_connection_count_too(speech: Speaking) -> None:
         peer.sock.close()
 
 
-async def test_requests_with_one_key_count_together_from_wherever_they_come(
-    speech: Speaking,
-) -> None:
+async def test_requests_with_one_key_count_together_from_wherever_they_come() -> None:
     config = ServerConfig(port=0, api_keys=(KEY, "another-" + KEY), addresses=few().addresses)
     bearer = {"Authorization": f"Bearer {KEY}"}
-    async with speech(config) as server:
+    async with speaking(config) as server:
         sources = (f"127.0.0.{end}" for end in range(2, 9))
         found = [await get(server, headers=bearer, source=next(sources)) for _ in range(3)]
         assert [status for status, _, _ in found] == [200, 200, 429]
@@ -136,9 +130,9 @@ async def test_requests_with_one_key_count_together_from_wherever_they_come(
         assert (await get(server, source=next(sources)))[0] == 401
 
 
-async def test_a_token_counts_with_its_key(speech: Speaking) -> None:
+async def test_a_token_counts_with_its_key() -> None:
     config = ServerConfig(port=0, api_keys=(KEY,), addresses=few().addresses)
-    async with speech(config) as server:
+    async with speaking(config) as server:
         bearer = {"Authorization": f"Bearer {KEY}"}
         token = (await answer_to(server, "POST", "/v1/token", headers=bearer)).json()["token"]
         bearer = {"Authorization": f"Bearer {token}"}
@@ -146,8 +140,8 @@ async def test_a_token_counts_with_its_key(speech: Speaking) -> None:
         assert [status for status, _, _ in found] == [200, 429]
 
 
-async def test_only_a_trusted_proxy_says_who_asks(speech: Speaking) -> None:
-    async with speech(few(trusted_proxies=(OTHER,))) as server:
+async def test_only_a_trusted_proxy_says_who_asks() -> None:
+    async with speaking(few(trusted_proxies=(OTHER,))) as server:
 
         def asked(client: str, source: str) -> Any:
             return get(server, headers={"X-Forwarded-For": client}, source=source)
@@ -160,9 +154,9 @@ async def test_only_a_trusted_proxy_says_who_asks(speech: Speaking) -> None:
         assert found == [200, 200, 429], "what others claim counts for nothing"
 
 
-async def test_of_too_many_handshakes_of_an_address_the_oldest_is_dropped(speech: Speaking) -> None:
+async def test_of_too_many_handshakes_of_an_address_the_oldest_is_dropped() -> None:
     config = ServerConfig(port=0, addresses=AddressConfig(handshakes=3))
-    async with speech(config) as server:
+    async with speaking(config) as server:
         half_open = [await RawPeer.connect(server.port) for _ in range(5)]
         assert (await get(server))[0] == 200, "who means it is done with a handshake soon"
         heads = [await peer.head() for peer in half_open[:3]]
@@ -178,7 +172,7 @@ async def test_of_too_many_handshakes_of_an_address_the_oldest_is_dropped(speech
         await until(lambda: not mine._handshakes)
 
 
-async def test_sockets_without_a_key_are_few_for_each_address(speech: Speaking) -> None:
+async def test_sockets_without_a_key_are_few_for_each_address() -> None:
     config = ServerConfig(port=0, api_keys=(KEY,), addresses=AddressConfig(sockets_without_key=2))
     path = "/v1/text-to-speech/tenor/stream-input"
 
@@ -188,7 +182,7 @@ async def test_sockets_without_a_key_are_few_for_each_address(speech: Speaking) 
         return await peer.upgrade(path)
 
     peers: list[RawPeer] = []
-    async with speech(config) as server:
+    async with speaking(config) as server:
         heads = [await opened("127.0.0.1") for _ in range(3)]
         assert [head.split()[1] for head in heads] == [b"101", b"101", b"429"]
         assert b" 101 " in await opened(OTHER)
@@ -196,9 +190,9 @@ async def test_sockets_without_a_key_are_few_for_each_address(speech: Speaking) 
             peer.sock.close()
 
 
-async def test_the_tenth_bad_message_counts_over_reconnects(speech: Speaking) -> None:
+async def test_the_tenth_bad_message_counts_over_reconnects() -> None:
     limits = LimitsConfig(max_bad_messages=4)
-    async with speech(ServerConfig(port=0, limits=limits)) as server:
+    async with speaking(ServerConfig(port=0, limits=limits)) as server:
 
         async def bad(count: int) -> tuple[list[str], int | None]:
             """What garbage is answered with; the close code, if the server closes."""
@@ -224,9 +218,9 @@ async def test_the_tenth_bad_message_counts_over_reconnects(speech: Speaking) ->
         assert await bad(1) == (["bad_json", "too_many_bad_messages"], 1008)
 
 
-async def test_bad_messages_are_forgotten_after_their_window(speech: Speaking) -> None:
+async def test_bad_messages_are_forgotten_after_their_window() -> None:
     limits = LimitsConfig(max_bad_messages=2, bad_message_window_ms=50)
-    async with speech(ServerConfig(port=0, limits=limits)) as server:
+    async with speaking(ServerConfig(port=0, limits=limits)) as server:
         for _ in range(3):
             async with server.talk() as talker:
                 await talker.socket.send("garbage")
@@ -236,8 +230,8 @@ async def test_bad_messages_are_forgotten_after_their_window(speech: Speaking) -
             await asyncio.sleep(0.06)
 
 
-async def test_three_hundred_sockets_of_one_machine_are_no_flood(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_three_hundred_sockets_of_one_machine_are_no_flood() -> None:
+    async with speaking() as server:
         url = server.running.websocket_url
         sockets = await asyncio.gather(
             *(websockets.connect(url, compression=None, open_timeout=30) for _ in range(300))

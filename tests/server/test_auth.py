@@ -17,7 +17,7 @@ from realtime_tts.metrics import Metrics
 from realtime_tts.server.auth import OPEN_PATHS, Gate
 from realtime_tts.server.tokens import Tokens
 from realtime_tts.voices.library import VoiceLibrary
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 
 KEY = "correct-horse-battery"
 OTHER = "another-key-that-counts"
@@ -74,11 +74,9 @@ def is_open(path: str) -> bool:
     return path in OPEN_PATHS or path in files or path.startswith(("/page/", "/client/"))
 
 
-async def test_every_route_of_the_app_needs_a_key_but_probes_and_page(
-    speech: Speaking, tmp_path: Path
-) -> None:
+async def test_every_route_of_the_app_needs_a_key_but_probes_and_page(tmp_path: Path) -> None:
     config = ServerConfig(port=0, api_keys=(KEY,))
-    async with speech(config=config, voices=VoiceLibrary(tmp_path)) as server:
+    async with speaking(config=config, voices=VoiceLibrary(tmp_path)) as server:
         routes = server.app_routes()
         assert {route.path for route in routes} > OPEN_PATHS
         for route in routes:

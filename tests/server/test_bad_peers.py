@@ -15,7 +15,7 @@ import websockets
 from realtime_tts.config import LimitsConfig, ServerConfig, SocketConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.server.http import GuardedHttp
-from tests.server.conftest import Connecting, Speaking, frame_bytes
+from tests.server.conftest import Connecting, frame_bytes, speaking
 from tests.server.talking import of_type
 from tests.waiting import SECONDS, Passes, until
 
@@ -31,11 +31,9 @@ async def listen(talker: Any, text: str) -> dict[str, Any]:
 
 
 @pytest.mark.alone
-async def test_a_client_that_stops_reading_is_dropped_and_delays_nobody(
-    speech: Speaking, peer: Connecting
-) -> None:
+async def test_a_client_that_stops_reading_is_dropped_and_delays_nobody(peer: Connecting) -> None:
     config = ServerConfig(port=0, socket=SocketConfig(write_stall=1.0))
-    async with speech(config, FakeEngineConfig(frames_per_token=1)) as server:
+    async with speaking(config, FakeEngineConfig(frames_per_token=1)) as server:
         slow = await peer(server.port, receive_buffer=4_096)
         await slow.upgrade("/v1/tts?lead_ms=30000")
         await slow.frame(TEXT, LONG_TURN.encode())
@@ -49,10 +47,8 @@ async def test_a_client_that_stops_reading_is_dropped_and_delays_nobody(
         await server.settled()
 
 
-async def test_a_socket_that_was_accepted_elsewhere_counts_once_at_every_moment(
-    speech: Speaking,
-) -> None:
-    async with speech() as server:
+async def test_a_socket_that_was_accepted_elsewhere_counts_once_at_every_moment() -> None:
+    async with speaking() as server:
         taker = server.running.server
         with socket.create_server(("127.0.0.1", 0)) as listener:
             client = socket.create_connection(listener.getsockname())
@@ -65,11 +61,11 @@ async def test_a_socket_that_was_accepted_elsewhere_counts_once_at_every_moment(
 
 
 async def test_a_client_that_reads_a_trickle_is_dropped_when_too_much_waits(
-    speech: Speaking, peer: Connecting
+    peer: Connecting,
 ) -> None:
     limits = LimitsConfig(outbox_ms=500, max_lead_ms=3_000)
     config = ServerConfig(port=0, limits=limits, socket=SocketConfig(write_stall=10))
-    async with speech(config) as server:
+    async with speaking(config) as server:
         slow = await peer(server.port, receive_buffer=4_096)
         await slow.upgrade("/v1/tts")
         # Ten queued turns of 4 s each: far more audio than may wait.
@@ -104,10 +100,8 @@ async def test_a_client_that_reads_a_trickle_is_dropped_when_too_much_waits(
         (b"", "binary_not_allowed"),
     ],
 )
-async def test_garbage_is_named_and_the_session_goes_on(
-    speech: Speaking, raw: str | bytes, code: str
-) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_garbage_is_named_and_the_session_goes_on(raw: str | bytes, code: str) -> None:
+    async with speaking() as server, server.talk() as talker:
         await talker.socket.send(raw)
         error = (await talker.until("error"))[-1]
         assert (error["code"], error["fatal"]) == (code, False)
@@ -116,8 +110,8 @@ async def test_garbage_is_named_and_the_session_goes_on(
         assert (await listen(talker, "Fine."))["reason"] == "complete"
 
 
-async def test_a_turn_has_no_hole_where_a_message_was_too_large(speech: Speaking) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_a_turn_has_no_hole_where_a_message_was_too_large() -> None:
+    async with speaking() as server, server.talk() as talker:
         await talker.send("text", text="The beginning ")
         await talker.until("turn.started")
         await talker.send("text", text="x" * 70_000)
@@ -129,8 +123,8 @@ async def test_a_turn_has_no_hole_where_a_message_was_too_large(speech: Speaking
         assert (done["reason"], done["text_chars"]) == ("complete", len("The beginning "))
 
 
-async def test_garbage_without_end_closes_the_session(speech: Speaking) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_garbage_without_end_closes_the_session() -> None:
+    async with speaking() as server, server.talk() as talker:
         for _ in range(20):
             await talker.socket.send("garbage")
         messages = await talker.rest()
@@ -138,33 +132,31 @@ async def test_garbage_without_end_closes_the_session(speech: Speaking) -> None:
         assert talker.socket.close_code == 1008
 
 
-async def test_a_message_far_over_the_limit_is_closed_with_1009(speech: Speaking) -> None:
+async def test_a_message_far_over_the_limit_is_closed_with_1009() -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_message_bytes=1_000, max_text_chars=900))
-    async with speech(config) as server, server.talk() as talker:
+    async with speaking(config) as server, server.talk() as talker:
         await talker.socket.send("x" * 16_001)
         await talker.rest()
         assert talker.socket.close_code == 1009
 
 
-async def test_lone_surrogates_nul_and_control_tokens_are_only_text(speech: Speaking) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_lone_surrogates_nul_and_control_tokens_are_only_text() -> None:
+    async with speaking() as server, server.talk() as talker:
         raw = r'{"type":"text","text":"a\ud800 \u0000 <|im_start|> \udc00b\u202e","end":true}'
         await talker.socket.send(raw)
         assert (await talker.until("turn.done"))[-1]["reason"] == "complete"
 
 
-async def test_text_cut_inside_an_emoji_is_whole_again(speech: Speaking) -> None:
-    async with speech() as server, server.talk("?text_filter=off") as talker:
+async def test_text_cut_inside_an_emoji_is_whole_again() -> None:
+    async with speaking() as server, server.talk("?text_filter=off") as talker:
         await talker.socket.send(r'{"type":"text","text":"hi \ud83d"}')
         await talker.socket.send(r'{"type":"text","text":"\ude00","end":true}')
         done = (await talker.until("turn.done"))[-1]
         assert done["reason"] == "complete"
 
 
-async def test_invalid_utf8_closes_with_1007_and_frees_the_row(
-    speech: Speaking, peer: Connecting
-) -> None:
-    async with speech() as server:
+async def test_invalid_utf8_closes_with_1007_and_frees_the_row(peer: Connecting) -> None:
+    async with speaking() as server:
         bad = await peer(server.port)
         await bad.upgrade("/v1/tts")
         await bad.frame(TEXT, b'{"type":"text","text":"Hello, and on and on"}')
@@ -174,9 +166,9 @@ async def test_invalid_utf8_closes_with_1007_and_frees_the_row(
 
 
 @pytest.mark.alone
-async def test_a_flood_of_messages_closes_its_own_session_only(speech: Speaking) -> None:
+async def test_a_flood_of_messages_closes_its_own_session_only() -> None:
     limits = LimitsConfig(messages_per_second=50, message_burst=100)
-    async with speech(ServerConfig(port=0, limits=limits)) as server:
+    async with speaking(ServerConfig(port=0, limits=limits)) as server:
         async with server.talk() as flooder, server.talk() as other:
             talking = asyncio.create_task(listen(other, "x" * 40))
             for _ in range(400):
@@ -189,11 +181,9 @@ async def test_a_flood_of_messages_closes_its_own_session_only(speech: Speaking)
         await server.settled()
 
 
-async def test_an_interrupt_takes_back_what_a_slow_reader_has_not_read(
-    speech: Speaking, peer: Connecting
-) -> None:
+async def test_an_interrupt_takes_back_what_a_slow_reader_has_not_read(peer: Connecting) -> None:
     config = ServerConfig(port=0, socket=SocketConfig(write_stall=10))
-    async with speech(config) as server:
+    async with speaking(config) as server:
         slow = await peer(server.port, receive_buffer=4_096)
         await slow.upgrade("/v1/tts?lead_ms=30000")
         await slow.frame(TEXT, LONG_TURN.encode())
@@ -214,10 +204,10 @@ async def test_an_interrupt_takes_back_what_a_slow_reader_has_not_read(
 
 
 async def test_a_burst_of_messages_lets_others_run_in_between(
-    speech: Speaking, peer: Connecting, monkeypatch: pytest.MonkeyPatch
+    peer: Connecting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("realtime_tts.server.time_slices.SLICE_SECONDS", 0.0)
-    async with speech() as server:
+    async with speaking() as server:
         burst = await peer(server.port)
         await burst.upgrade("/v1/tts")
         (session,) = server.sessions
@@ -235,7 +225,7 @@ async def test_a_burst_of_messages_lets_others_run_in_between(
 
 
 async def test_of_a_crowd_that_connects_at_once_few_are_let_in_before_others_have_their_turn(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     accepted: Counter[int] = Counter()
     passes = Passes()
@@ -246,7 +236,7 @@ async def test_of_a_crowd_that_connects_at_once_few_are_let_in_before_others_hav
         made(self, transport)
 
     monkeypatch.setattr(GuardedHttp, "connection_made", count)
-    async with speech() as server:
+    async with speaking() as server:
         # The kernel takes them all, though this test keeps the server from its loop meanwhile.
         address = ("127.0.0.1", server.port)
         crowd = [socket.create_connection(address, timeout=0.5) for _ in range(200)]
@@ -257,10 +247,8 @@ async def test_of_a_crowd_that_connects_at_once_few_are_let_in_before_others_hav
             one.close()
 
 
-async def test_a_socket_that_is_killed_in_a_frame_leaves_nothing(
-    speech: Speaking, peer: Connecting
-) -> None:
-    async with speech() as server:
+async def test_a_socket_that_is_killed_in_a_frame_leaves_nothing(peer: Connecting) -> None:
+    async with speaking() as server:
         for part in (b"\x81", b"\x81\xfe\x01", b"\x81\x85\x00\x00\x00\x00he"):
             client = await peer(server.port)
             await client.upgrade("/v1/tts")
@@ -270,10 +258,8 @@ async def test_a_socket_that_is_killed_in_a_frame_leaves_nothing(
         assert server.value("tts_sessions") == 0
 
 
-async def test_connect_and_abort_a_thousand_times_leaks_nothing(
-    speech: Speaking, peer: Connecting
-) -> None:
-    async with speech() as server:
+async def test_connect_and_abort_a_thousand_times_leaks_nothing(peer: Connecting) -> None:
+    async with speaking() as server:
         tasks = len(asyncio.all_tasks())
         for _ in range(10):
             clients = [await peer(server.port) for _ in range(50)]
@@ -289,9 +275,9 @@ async def test_connect_and_abort_a_thousand_times_leaks_nothing(
 
 @pytest.mark.parametrize("method", ["turn_started", "turn_finished", "turn_interrupted"])
 async def test_a_fault_of_our_own_ends_that_session_with_1011_only(
-    speech: Speaking, caplog: pytest.LogCaptureFixture, method: str
+    caplog: pytest.LogCaptureFixture, method: str
 ) -> None:
-    async with speech() as server, server.talk() as victim, server.talk() as other:
+    async with speaking() as server, server.talk() as victim, server.talk() as other:
         for session in server.sessions:
             setattr(session, method, _raise_once(session, method, "bad"))
         await victim.send("text", turn_id="bad", text="Hello.", end=method != "turn_interrupted")
@@ -316,12 +302,10 @@ def _raise_once(session: Any, name: str, turn_id: str) -> Any:
     return method
 
 
-async def test_no_text_of_a_client_is_ever_logged(
-    speech: Speaking, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_no_text_of_a_client_is_ever_logged(caplog: pytest.LogCaptureFixture) -> None:
     secret = "xyzzy-plugh"
     caplog.set_level("DEBUG")
-    async with speech() as server:
+    async with speaking() as server:
         async with server.talk(f"?instructions={secret}") as talker:
             await listen(talker, f"My password is {secret}.")
             await talker.send("text", text=f"{secret} {secret}")
@@ -340,8 +324,8 @@ async def test_no_text_of_a_client_is_ever_logged(
         assert secret not in line
 
 
-async def test_messages_after_the_close_are_not_answered(speech: Speaking) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_messages_after_the_close_are_not_answered() -> None:
+    async with speaking() as server, server.talk() as talker:
         await talker.send("session.close")
         try:
             for _ in range(50):

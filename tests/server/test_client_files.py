@@ -8,16 +8,16 @@ from pathlib import Path
 
 from realtime_tts.server.static import client_files
 from tests.server.asking import get
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "client_js" / "src"
 
 
-async def test_every_module_is_served_as_javascript(speech: Speaking) -> None:
+async def test_every_module_is_served_as_javascript() -> None:
     names = {path.name for path in SOURCES.iterdir()}
     assert {"index.js", "player.js", "player-worklet.js"} <= names
-    async with speech() as server:
+    async with speaking() as server:
         for name in names:
             status, headers, body = await get(server, f"/client/{name}")
             assert status == 200, name
@@ -27,10 +27,8 @@ async def test_every_module_is_served_as_javascript(speech: Speaking) -> None:
         assert (await get(server, "/client/package.json"))[0] == 404
 
 
-async def test_a_browser_gets_it_compressed_and_asks_again_only_whether_it_changed(
-    speech: Speaking,
-) -> None:
-    async with speech() as server:
+async def test_a_browser_gets_it_compressed_and_asks_again_only_whether_it_changed() -> None:
+    async with speaking() as server:
         _, headers, body = await get(server, "/client/index.js", {"Accept-Encoding": "gzip, br"})
         assert headers["content-encoding"] == "gzip"
         assert "accept-encoding" in headers["vary"]

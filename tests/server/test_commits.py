@@ -11,7 +11,7 @@ import pytest
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.link import Finish, Open
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.talking import of_type, sound_of
 from tests.waiting import SECONDS, settled, until
 from tts_scheduler import SchedulerConfig
@@ -38,8 +38,8 @@ async def heard(talker: Any, count: int) -> list[Any]:
     return seen
 
 
-async def test_a_flush_is_spoken_to_its_end_and_the_turn_goes_on(speech: Speaking) -> None:
-    async with speech(engine=THREE) as server, server.talk("?lead_ms=30000&seed=7") as talker:
+async def test_a_flush_is_spoken_to_its_end_and_the_turn_goes_on() -> None:
+    async with speaking(engine=THREE) as server, server.talk("?lead_ms=30000&seed=7") as talker:
         commands = server.spy_on_commands()
         await talker.send("text", turn_id="a", text="Hi the")
         await talker.send("flush")
@@ -60,10 +60,10 @@ async def test_a_flush_is_spoken_to_its_end_and_the_turn_goes_on(speech: Speakin
     assert opened[0].spec.seed == 7
 
 
-async def test_a_text_that_stalls_is_spoken_without_being_told_to(speech: Speaking) -> None:
+async def test_a_text_that_stalls_is_spoken_without_being_told_to() -> None:
     """A tool call: the engine is free meanwhile, and the wait counts as held."""
     text = "One moment. "
-    async with speech(engine=THREE) as server, server.talk("?word_times=on") as talker:
+    async with speaking(engine=THREE) as server, server.talk("?word_times=on") as talker:
         await talker.send("text", turn_id="a", text=text)
         seen = await heard(talker, 3 * len("One moment.") * FRAME)
         await server.settled_engine()
@@ -77,10 +77,10 @@ async def test_a_text_that_stalls_is_spoken_without_being_told_to(speech: Speaki
     assert done.get("held_inside_word", 0) == 0
 
 
-async def test_a_last_word_that_may_go_on_is_spoken_when_the_turn_idles(speech: Speaking) -> None:
+async def test_a_last_word_that_may_go_on_is_spoken_when_the_turn_idles() -> None:
     """Nobody ends or flushes the text: what was known before was heard in its time."""
     config = ServerConfig(port=0, limits=LimitsConfig(turn_idle_ms=4000))
-    async with speech(config, engine=THREE) as server, server.talk("?word_times=on") as talker:
+    async with speaking(config, engine=THREE) as server, server.talk("?word_times=on") as talker:
         await talker.send("text", turn_id="a", text="Hello there")
         seen = await heard(talker, 3 * len("Hello") * FRAME)
         await server.settled_engine()
@@ -93,10 +93,8 @@ async def test_a_last_word_that_may_go_on_is_spoken_when_the_turn_idles(speech: 
     assert seen[-1].get("held_inside_word", 0) == 0
 
 
-async def test_an_interrupt_at_a_seam_says_what_was_heard_and_what_was_not(
-    speech: Speaking,
-) -> None:
-    async with speech() as server, server.talk("?lead_ms=30000") as talker:
+async def test_an_interrupt_at_a_seam_says_what_was_heard_and_what_was_not() -> None:
+    async with speaking() as server, server.talk("?lead_ms=30000") as talker:
         await talker.send("text", turn_id="a", text="One moment. Fo")
         await heard(talker, len("One moment.") * FRAME)
         await server.settled_engine()
@@ -107,12 +105,12 @@ async def test_an_interrupt_at_a_seam_says_what_was_heard_and_what_was_not(
     assert answer["samples_sent"] == played
 
 
-async def test_a_long_text_is_spoken_in_several_utterances_to_its_end(speech: Speaking) -> None:
+async def test_a_long_text_is_spoken_in_several_utterances_to_its_end() -> None:
     text = "All of this is said. " * 17 + "And this."
     engine = FakeEngineConfig(frames_per_token=1, safe_tokens=100, max_frames=150)
     for layout in ("auto", "streaming", "full_text"):
         query = f"?lead_ms=30000&word_times=on&layout={layout}"
-        async with speech(engine=engine) as server, server.talk(query) as talker:
+        async with speaking(engine=engine) as server, server.talk(query) as talker:
             commands = server.spy_on_commands()
             await talker.send("text", text=text, end=True)
             seen = await talker.until("turn.done")
@@ -121,12 +119,12 @@ async def test_a_long_text_is_spoken_in_several_utterances_to_its_end(speech: Sp
         assert opened == 5 and samples(seen) == (len(text) - 4) * FRAME, "no space at a seam"
 
 
-async def test_a_turn_that_goes_on_waits_for_a_full_server(speech: Speaking) -> None:
+async def test_a_turn_that_goes_on_waits_for_a_full_server() -> None:
     """Its place was free while it waited for its text."""
     scheduler = SchedulerConfig(slots=1, max_queue=0, queue_timeout=0.1)
     engine = FakeEngineConfig(slots=1, frames_per_token=1)
     async with (
-        speech(engine=engine, scheduler=scheduler) as server,
+        speaking(engine=engine, scheduler=scheduler) as server,
         server.talk() as talker,
         server.talk() as other,
     ):
@@ -170,10 +168,10 @@ KEPT = {
     ids=str,
 )
 async def test_what_an_encoder_keeps_of_a_text_that_stalls_holds_no_commit_up(
-    speech: Speaking, audio: dict[str, Any]
+    audio: dict[str, Any],
 ) -> None:
     """Nor are its known words kept with it, but for the encoder's last frame."""
-    async with speech(engine=THREE) as server, server.talk() as talker:
+    async with speaking(engine=THREE) as server, server.talk() as talker:
         await talker.send("session.start", audio=audio)
         settings = (await talker.until("ready"))[-1]["settings"]["audio"]
         commands = server.spy_on_commands()
@@ -199,9 +197,7 @@ STALLS = [
 
 
 @pytest.mark.alone
-async def test_known_words_are_heard_in_their_time_however_long_the_text_stalls(
-    speech: Speaking,
-) -> None:
+async def test_known_words_are_heard_in_their_time_however_long_the_text_stalls() -> None:
     """All of them are there 300 ms after they could have been, and the rest is lost by nobody."""
 
     async def heard_in_time(server: Any, before: str, known: str, behind: str) -> None:
@@ -218,6 +214,6 @@ async def test_known_words_are_heard_in_their_time_however_long_the_text_stalls(
         assert (seen[-1]["reason"], words(seen)) == ("complete", before + behind)
         assert seen[-1].get("held_inside_word", 0) == 0, before
 
-    async with speech(engine=THREE) as server, asyncio.TaskGroup() as together:
+    async with speaking(engine=THREE) as server, asyncio.TaskGroup() as together:
         for stall in STALLS:
             together.create_task(heard_in_time(server, *stall))

@@ -17,7 +17,7 @@ from realtime_tts.engine.link import Append, Finish, Open, Played
 from realtime_tts.server.connection import Connection
 from tests.engine.faulty import Faults
 from tests.server.commands import said_since
-from tests.server.conftest import Connecting, Speaking
+from tests.server.conftest import Connecting, speaking
 from tests.server.talking import of_type, packets_of, sound_of
 from tts_scheduler import SchedulerConfig
 
@@ -25,8 +25,8 @@ FRAME_SAMPLES = 1_920
 PACKET_BYTES = 4_096
 
 
-async def test_a_turn_is_spoken_by_the_packet_rule(speech: Speaking) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_a_turn_is_spoken_by_the_packet_rule() -> None:
+    async with speaking() as server, server.talk() as talker:
         began = time.monotonic()
         await talker.send("text", text="Hello there.", end=True)
         messages = await talker.until("turn.done")
@@ -42,8 +42,8 @@ async def test_a_turn_is_spoken_by_the_packet_rule(speech: Speaking) -> None:
         assert 0 < done["ttfa_ms"] < took * 1_000
 
 
-async def test_text_in_pieces_gives_the_same_audio(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_text_in_pieces_gives_the_same_audio() -> None:
+    async with speaking() as server:
         heard = []
         for pieces in (["Good morning."], list("Good morning."), ["Good mor", "ning."]):
             async with server.talk("?voice=alto") as talker:
@@ -54,9 +54,9 @@ async def test_text_in_pieces_gives_the_same_audio(speech: Speaking) -> None:
         assert heard[0] == heard[1] == heard[2]
 
 
-async def test_a_long_text_is_taken_in_bit_by_bit(speech: Speaking, slices: Any) -> None:
+async def test_a_long_text_is_taken_in_bit_by_bit(slices: Any) -> None:
     """It sounds as ever, what follows it comes behind it, and an end in the middle of it is one."""
-    async with speech() as server:
+    async with speaking() as server:
         async with server.talk() as talker:
             await talker.send("text", turn_id="a", text="One long text, ")
             await talker.send("text", turn_id="a", text="and its end.", end=True)
@@ -74,9 +74,9 @@ async def test_a_long_text_is_taken_in_bit_by_bit(speech: Speaking, slices: Any)
         await server.settled()
 
 
-async def test_an_interrupt_overtakes_a_long_text(speech: Speaking, slices: Any) -> None:
+async def test_an_interrupt_overtakes_a_long_text(slices: Any) -> None:
     long = "word " * 2_000
-    async with speech() as server, server.talk() as talker:
+    async with speaking() as server, server.talk() as talker:
         await talker.send("text", turn_id="a", text=long)
         await talker.send("interrupt")
         interrupted = (await talker.until("turn.interrupted"))[-1]
@@ -88,22 +88,18 @@ async def test_an_interrupt_overtakes_a_long_text(speech: Speaking, slices: Any)
     await server.settled()
 
 
-async def test_a_long_text_that_comes_with_its_end_is_whole_to_the_engine(
-    speech: Speaking, slices: Any
-) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_a_long_text_that_comes_with_its_end_is_whole_to_the_engine(slices: Any) -> None:
+    async with speaking() as server, server.talk() as talker:
         await talker.send("text", text="One long text, whole.", end=True)
         seen = await talker.until("turn.done")
         assert seen[0]["layout"] == "full_text"
         assert len(slices.seen) == 5
 
 
-async def test_text_that_waited_in_the_queue_is_taken_in_bit_by_bit_too(
-    speech: Speaking, slices: Any
-) -> None:
+async def test_text_that_waited_in_the_queue_is_taken_in_bit_by_bit_too(slices: Any) -> None:
     """An interrupt that comes in between leaves all of it to be said."""
     long = "Some more words. " * 50
-    async with speech() as server, server.talk() as talker:
+    async with speaking() as server, server.talk() as talker:
         await talker.send("text", turn_id="a", text="One. ")
         await talker.send("text", turn_id="b", text=long)
         await talker.send("text", turn_id="b", text=long, end=True)
@@ -122,8 +118,8 @@ async def test_text_that_waited_in_the_queue_is_taken_in_bit_by_bit_too(
     await server.settled()
 
 
-async def test_turns_wait_for_each_other_and_never_mix(speech: Speaking) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_turns_wait_for_each_other_and_never_mix() -> None:
+    async with speaking() as server, server.talk() as talker:
         for turn in "abc":
             await talker.send("text", turn_id=turn, text=f"Turn {turn}.", end=True)
         messages = []
@@ -135,10 +131,8 @@ async def test_turns_wait_for_each_other_and_never_mix(speech: Speaking) -> None
 
 
 @pytest.mark.parametrize("text", ["", "   \n", "...", "\U0001f600", "**"])
-async def test_a_turn_with_nothing_to_speak_never_reaches_the_engine(
-    speech: Speaking, text: str
-) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_a_turn_with_nothing_to_speak_never_reaches_the_engine(text: str) -> None:
+    async with speaking() as server, server.talk() as talker:
         commands = server.spy_on_commands()
         await talker.send("text", text=text, end=True)
         warning, done = await talker.until("turn.done")
@@ -147,10 +141,8 @@ async def test_a_turn_with_nothing_to_speak_never_reaches_the_engine(
         assert commands == []
 
 
-async def test_text_in_a_script_of_no_language_of_the_voice_is_a_warning_and_not_spoken(
-    speech: Speaking,
-) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_text_in_a_script_of_no_language_of_the_voice_is_a_warning_and_not_spoken() -> None:
+    async with speaking() as server, server.talk() as talker:
         commands = server.spy_on_commands()
         for piece in ("Say Пр", "ивет or ", "你好 to them."):
             await talker.send("text", text=piece)
@@ -162,8 +154,8 @@ async def test_text_in_a_script_of_no_language_of_the_voice_is_a_warning_and_not
         assert said_since(commands) == "Say or to them."
 
 
-async def test_an_interrupted_turn_says_which_text_it_left_out(speech: Speaking) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_an_interrupted_turn_says_which_text_it_left_out() -> None:
+    async with speaking() as server, server.talk() as talker:
         await talker.send("text", text="Say Привет to them, and then go on for a while. " * 3)
         await talker.until("turn.started")
         await talker.send("interrupt")
@@ -172,8 +164,8 @@ async def test_an_interrupted_turn_says_which_text_it_left_out(speech: Speaking)
     assert messages[-3]["code"] == "unspeakable_script" and "Cyrillic" in messages[-3]["message"]
 
 
-async def test_what_comes_before_the_first_word_is_spoken_with_it(speech: Speaking) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_what_comes_before_the_first_word_is_spoken_with_it() -> None:
+    async with speaking() as server, server.talk() as talker:
         commands = server.spy_on_commands()
         for piece in ("...", " and ", "so."):
             await talker.send("text", text=piece)
@@ -182,8 +174,8 @@ async def test_what_comes_before_the_first_word_is_spoken_with_it(speech: Speaki
         assert said_since(commands) == "... and so."
 
 
-async def test_what_the_client_says_reaches_the_engine(speech: Speaking) -> None:
-    async with speech() as server, server.talk("?lead_ms=500&voice=alto&seed=5") as talker:
+async def test_what_the_client_says_reaches_the_engine() -> None:
+    async with speaking() as server, server.talk("?lead_ms=500&voice=alto&seed=5") as talker:
         commands = server.spy_on_commands()
         await talker.send("text", text="chrysanthemum")  # 3 s: it is on the air when `played` comes
         await talker.send("flush")
@@ -198,8 +190,8 @@ async def test_what_the_client_says_reaches_the_engine(speech: Speaking) -> None
         assert commands[1:] == [Append(id, [*b"chrysanthemum"]), Finish(id), Played(id, 0.02)]
 
 
-async def test_the_engine_knows_when_the_listener_is_free(speech: Speaking) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_the_engine_knows_when_the_listener_is_free() -> None:
+    async with speaking() as server, server.talk() as talker:
         commands = server.spy_on_commands()
         for text in ("The first turn.", "The second, heard after the first."):
             await talker.send("text", text=text, end=True)
@@ -215,8 +207,8 @@ async def test_the_engine_knows_when_the_listener_is_free(speech: Speaking) -> N
         assert 0.5 < second < len("The first turn.") * 0.08
 
 
-async def test_without_a_seed_every_turn_draws_another(speech: Speaking) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_without_a_seed_every_turn_draws_another() -> None:
+    async with speaking() as server, server.talk() as talker:
         commands = server.spy_on_commands()
         for _ in range(3):
             await talker.send("text", text="Hi.", end=True)
@@ -225,8 +217,8 @@ async def test_without_a_seed_every_turn_draws_another(speech: Speaking) -> None
         assert len(seeds) == 3
 
 
-async def test_an_engine_too_slow_for_speech_makes_underruns_and_says_so(speech: Speaking) -> None:
-    async with speech(engine=FakeEngineConfig(step_seconds=0.2, frames_per_token=1)) as server:
+async def test_an_engine_too_slow_for_speech_makes_underruns_and_says_so() -> None:
+    async with speaking(engine=FakeEngineConfig(step_seconds=0.2, frames_per_token=1)) as server:
         async with server.talk() as talker:
             await talker.send("text", text="Slow and steady wins the race.", end=True)
             done = (await talker.until("turn.done"))[-1]
@@ -236,9 +228,9 @@ async def test_an_engine_too_slow_for_speech_makes_underruns_and_says_so(speech:
             assert server.value("tts_underrun_seconds_count") == done["underruns"]
 
 
-async def test_an_interrupt_is_answered_at_once_and_tells_what_was_heard(speech: Speaking) -> None:
+async def test_an_interrupt_is_answered_at_once_and_tells_what_was_heard() -> None:
     text = "One two three four five six seven eight nine ten."
-    async with speech(engine=FakeEngineConfig(step_seconds=0.02)) as server:
+    async with speaking(engine=FakeEngineConfig(step_seconds=0.02)) as server:
         async with server.talk() as talker:
             await talker.send("text", text=text)
             assert (await talker.next())["type"] == "turn.started"
@@ -256,8 +248,8 @@ async def test_an_interrupt_is_answered_at_once_and_tells_what_was_heard(speech:
             await server.settled_engine()
 
 
-async def test_without_a_position_what_was_heard_is_what_had_time_to_play(speech: Speaking) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_without_a_position_what_was_heard_is_what_had_time_to_play() -> None:
+    async with speaking() as server, server.talk() as talker:
         await talker.send("text", text="x " * 30)
         began = time.monotonic()
         await talker.until("turn.started")
@@ -272,10 +264,8 @@ async def test_without_a_position_what_was_heard_is_what_had_time_to_play(speech
 
 
 @pytest.mark.parametrize("position", [{}, {"played_ms": 240.0}])
-async def test_a_second_interrupt_has_the_answer_of_the_first(
-    speech: Speaking, position: dict[str, Any]
-) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_a_second_interrupt_has_the_answer_of_the_first(position: dict[str, Any]) -> None:
+    async with speaking() as server, server.talk() as talker:
         await talker.send("text", text="x " * 30)
         received = 0
         while received <= 24_000:
@@ -289,9 +279,9 @@ async def test_a_second_interrupt_has_the_answer_of_the_first(
         assert await talker.next() == first, "the listener has heard no more of it"
 
 
-async def test_a_turn_heard_to_its_end_was_spoken_whole(speech: Speaking) -> None:
+async def test_a_turn_heard_to_its_end_was_spoken_whole() -> None:
     text = "1 2 3 4 5 6 7 8 9 10."  # digits last longer than this engine's 80 ms each
-    async with speech() as server, server.talk() as talker:
+    async with speaking() as server, server.talk() as talker:
         await talker.send("text", text=text, end=True)
         done = (await talker.until("turn.done"))[-1]
         await talker.send("interrupt", played_samples=done["samples"])
@@ -300,8 +290,8 @@ async def test_a_turn_heard_to_its_end_was_spoken_whole(speech: Speaking) -> Non
         assert (report["text_spoken"], report["text_remaining"]) == (text, "")
 
 
-async def test_a_turn_without_audio_is_never_started(speech: Speaking) -> None:
-    async with speech(engine=FakeEngineConfig(frames_per_token=0)) as server:
+async def test_a_turn_without_audio_is_never_started() -> None:
+    async with speaking(engine=FakeEngineConfig(frames_per_token=0)) as server:
         async with server.talk() as talker:
             await talker.send("text", text="Hm.", end=True)
             messages = await talker.until("turn.done")
@@ -309,7 +299,7 @@ async def test_a_turn_without_audio_is_never_started(speech: Speaking) -> None:
             assert messages[0]["samples"] == 0
 
 
-async def test_interrupts_at_any_moment_leave_no_byte_and_one_done(speech: Speaking) -> None:
+async def test_interrupts_at_any_moment_leave_no_byte_and_one_done() -> None:
     """Random moments: before the first token, mid-packet, after the last frame."""
     engine = FakeEngineConfig(step_seconds=0.001, frames_per_token=1)
 
@@ -326,7 +316,7 @@ async def test_interrupts_at_any_moment_leave_no_byte_and_one_done(speech: Speak
             await talker.send("text", turn_id="last", text="End.", end=True)
             check_brackets(await until_done(talker, "last"), 13)
 
-    async with speech(engine=engine) as server:
+    async with speaking(engine=engine) as server:
         await asyncio.gather(*(barge_in(server, seed) for seed in range(8)))
         await server.settled()
 
@@ -358,8 +348,8 @@ def check_brackets(messages: list[Any], turns: int) -> None:
     assert len(ids) == len(set(ids)) == turns
 
 
-async def test_a_client_that_vanishes_frees_its_row(speech: Speaking, peer: Connecting) -> None:
-    async with speech(engine=FakeEngineConfig(step_seconds=0.005)) as server:
+async def test_a_client_that_vanishes_frees_its_row(peer: Connecting) -> None:
+    async with speaking(engine=FakeEngineConfig(step_seconds=0.005)) as server:
         for wait in (0, 0.01, 0.05, 0.1):
             client = await peer(server.port)
             await client.upgrade("/v1/tts")
@@ -370,8 +360,8 @@ async def test_a_client_that_vanishes_frees_its_row(speech: Speaking, peer: Conn
         assert server.value("tts_sessions") == 0
 
 
-async def test_a_client_that_closes_its_socket_in_a_turn_frees_its_row(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_a_client_that_closes_its_socket_in_a_turn_frees_its_row() -> None:
+    async with speaking() as server:
         async with server.talk() as talker:
             await talker.send("text", text="A long reply, not even ended.")
             await talker.until("turn.started")
@@ -379,8 +369,8 @@ async def test_a_client_that_closes_its_socket_in_a_turn_frees_its_row(speech: S
         assert server.value("tts_turns_total", reason="closed") == 1
 
 
-async def test_session_close_speaks_the_rest_then_closes_with_1000(speech: Speaking) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_session_close_speaks_the_rest_then_closes_with_1000() -> None:
+    async with speaking() as server, server.talk() as talker:
         await talker.send("text", text="Goodbye.")
         await talker.send("session.close")
         messages = await talker.rest()
@@ -390,21 +380,19 @@ async def test_session_close_speaks_the_rest_then_closes_with_1000(speech: Speak
         assert server.value("tts_closed_total", code="1000") == 1
 
 
-async def test_a_turn_whose_text_stops_coming_ends_as_idle(speech: Speaking) -> None:
+async def test_a_turn_whose_text_stops_coming_ends_as_idle() -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(turn_idle_ms=200))
-    async with speech(config) as server, server.talk() as talker:
+    async with speaking(config) as server, server.talk() as talker:
         await talker.send("text", text="And then")
         messages = await talker.until("turn.done")
         assert messages[-1]["reason"] == "idle"
         assert any(isinstance(m, dict) and m.get("code") == "turn_idle" for m in messages)
 
 
-async def test_a_refused_turn_says_when_to_try_again_and_the_session_goes_on(
-    speech: Speaking,
-) -> None:
+async def test_a_refused_turn_says_when_to_try_again_and_the_session_goes_on() -> None:
     scheduler = SchedulerConfig(slots=1, max_queue=1, queue_timeout=0.1)
     engine = FakeEngineConfig(slots=1, step_seconds=0.01)
-    async with speech(engine=engine, scheduler=scheduler) as server:
+    async with speaking(engine=engine, scheduler=scheduler) as server:
         async with server.talk() as first, server.talk() as second:
             await first.send("text", text="I hold the only slot, and ")
             await first.until("turn.started")
@@ -421,8 +409,8 @@ async def test_a_refused_turn_says_when_to_try_again_and_the_session_goes_on(
         assert server.value("tts_refused_total", reason="overloaded") == 1
 
 
-async def test_a_voice_nobody_has_is_refused_with_the_list(speech: Speaking) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_a_voice_nobody_has_is_refused_with_the_list() -> None:
+    async with speaking() as server, server.talk() as talker:
         await talker.send("session.start", voice="nobody")
         error = await talker.next()
         assert (error["code"], error["fatal"]) == ("bad_settings", False)
@@ -435,8 +423,8 @@ async def test_a_voice_nobody_has_is_refused_with_the_list(speech: Speaking) -> 
             assert closed.value.rcvd.code == 1008
 
 
-async def test_null_resets_a_setting_to_what_a_new_session_has(speech: Speaking) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_null_resets_a_setting_to_what_a_new_session_has() -> None:
+    async with speaking() as server, server.talk() as talker:
         await talker.send("session.start")
         fresh = (await talker.next())["settings"]
         changed = {"voice": "tenor", "seed": 7, "lead_ms": 500, "lexicon": {"SQL": "sequel"}}
@@ -450,9 +438,9 @@ async def test_null_resets_a_setting_to_what_a_new_session_has(speech: Speaking)
         assert (await talker.next())["settings"] == fresh
 
 
-async def test_a_row_that_fails_ends_alone(speech: Speaking) -> None:
+async def test_a_row_that_fails_ends_alone() -> None:
     faults = Faults()
-    async with speech(engine=FakeEngineConfig(step_seconds=0.01), faults=faults) as server:
+    async with speaking(engine=FakeEngineConfig(step_seconds=0.01), faults=faults) as server:
         async with server.talk() as bad, server.talk() as good:
             for talker in (bad, good):
                 await talker.send("text", text="Some words to speak.", end=True)
@@ -474,9 +462,9 @@ def explode_once(faults: Faults) -> None:
     faults.before_step = explode
 
 
-async def test_an_engine_step_that_raises_costs_no_turn(speech: Speaking) -> None:
+async def test_an_engine_step_that_raises_costs_no_turn() -> None:
     faults = Faults()
-    async with speech(faults=faults) as server, server.talk() as talker:
+    async with speaking(faults=faults) as server, server.talk() as talker:
         explode_once(faults)
         await talker.send("text", text="Boom.", end=True)
         done = (await talker.until("turn.done"))[-1]
@@ -484,10 +472,10 @@ async def test_an_engine_step_that_raises_costs_no_turn(speech: Speaking) -> Non
         assert server.value("tts_moves_total") == 1
 
 
-async def test_without_failover_it_ends_its_turns_with_a_retryable_error(speech: Speaking) -> None:
+async def test_without_failover_it_ends_its_turns_with_a_retryable_error() -> None:
     faults = Faults()
     config = ServerConfig(port=0, failover_seconds=0.0)
-    async with speech(config=config, faults=faults) as server, server.talk() as talker:
+    async with speaking(config=config, faults=faults) as server, server.talk() as talker:
         explode_once(faults)
         await talker.send("text", text="Boom.", end=True)
         messages = await talker.until("turn.done")
@@ -497,9 +485,9 @@ async def test_without_failover_it_ends_its_turns_with_a_retryable_error(speech:
         assert (await talker.until("turn.done"))[-1]["reason"] == "complete"
 
 
-async def test_a_runaway_turn_is_stopped_by_a_guard_and_counted(speech: Speaking) -> None:
+async def test_a_runaway_turn_is_stopped_by_a_guard_and_counted() -> None:
     faults = Faults()
-    async with speech(faults=faults) as server, server.talk() as talker:
+    async with speaking(faults=faults) as server, server.talk() as talker:
         await talker.send("text", text="Hi.")
         await talker.until("turn.started")
         faults.runaway.update(server.engine._rows)
@@ -509,8 +497,8 @@ async def test_a_runaway_turn_is_stopped_by_a_guard_and_counted(speech: Speaking
         assert server.value("tts_guard_stops_total", reason="guard_silence") == 1
 
 
-async def test_utterances_of_different_sessions_never_share_a_name(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_utterances_of_different_sessions_never_share_a_name() -> None:
+    async with speaking() as server:
         commands = server.spy_on_commands()
         for _ in range(3):
             async with server.talk() as talker:
@@ -521,8 +509,8 @@ async def test_utterances_of_different_sessions_never_share_a_name(speech: Speak
         assert len(set(names)) == len(names) == 9
 
 
-async def test_metrics_tell_what_the_script_did(speech: Speaking) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_metrics_tell_what_the_script_did() -> None:
+    async with speaking() as server, server.talk() as talker:
         dones = []
         for text in ("First.", "Second."):
             await talker.send("text", text=text, end=True)
@@ -546,8 +534,8 @@ async def test_metrics_tell_what_the_script_did(speech: Speaking) -> None:
 
 
 @pytest.mark.alone
-async def test_packets_reach_the_listener_before_their_deadline(speech: Speaking) -> None:
-    async with speech(engine=FakeEngineConfig(step_seconds=0.02)) as server:
+async def test_packets_reach_the_listener_before_their_deadline() -> None:
+    async with speaking(engine=FakeEngineConfig(step_seconds=0.02)) as server:
         async with server.talk() as talker:
             await talker.send("text", text="A sentence of some length.", end=True)
             loop = asyncio.get_running_loop()
@@ -565,7 +553,7 @@ async def test_packets_reach_the_listener_before_their_deadline(speech: Speaking
 
 
 async def test_effects_are_carried_out_one_after_another_and_never_inside_of_another(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Also where one leads to others: a turn without speech, and an interrupt, open the next."""
     depth, deepest, seen = 0, 0, list[str]()
@@ -580,7 +568,7 @@ async def test_effects_are_carried_out_one_after_another_and_never_inside_of_ano
         depth -= 1
 
     monkeypatch.setattr(Connection, "_do", watched)
-    async with speech() as server, server.talk() as talker:
+    async with speaking() as server, server.talk() as talker:
         await talker.send("text", turn_id="a", text="…", end=True)
         await talker.send("text", turn_id="b", text="Some words of speech. " * 20)
         await talker.send("text", turn_id="c", text="And more.", end=True)

@@ -9,7 +9,7 @@ import pytest
 
 from realtime_tts.config import ServerConfig
 from tests.server.asking import client_of
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 
 KEY = "sesame-open-12345"
 PAGE = "https://app.example.com"
@@ -45,10 +45,8 @@ async def preflight(client: httpx2.AsyncClient, method: str, path: str) -> httpx
         ("GET", "/readyz"),
     ],
 )
-async def test_a_preflight_needs_no_key_and_an_allowed_origin(
-    speech: Speaking, method: str, path: str
-) -> None:
-    async with speech(config(PAGE.upper())) as server:
+async def test_a_preflight_needs_no_key_and_an_allowed_origin(method: str, path: str) -> None:
+    async with speaking(config(PAGE.upper())) as server:
         async with http(server) as page:
             answer = await preflight(page, method, path)
             assert answer.status_code == 200
@@ -62,10 +60,8 @@ async def test_a_preflight_needs_no_key_and_an_allowed_origin(
             assert "access-control-allow-origin" not in answer.headers
 
 
-async def test_an_allowed_page_may_read_speech_its_headers_and_why_it_was_refused(
-    speech: Speaking,
-) -> None:
-    async with speech(config(PAGE)) as server, http(server) as page:
+async def test_an_allowed_page_may_read_speech_its_headers_and_why_it_was_refused() -> None:
+    async with speaking(config(PAGE)) as server, http(server) as page:
         answer = await page.post("/v1/audio/speech", json=SPEECH)
         assert answer.status_code == 401
         assert answer.headers["access-control-allow-origin"] == PAGE
@@ -78,16 +74,14 @@ async def test_an_allowed_page_may_read_speech_its_headers_and_why_it_was_refuse
             assert "access-control-allow-credentials" not in answer.headers
 
 
-async def test_any_origin_is_any_origin(speech: Speaking) -> None:
-    async with speech(config("*")) as server, http(server) as page:
+async def test_any_origin_is_any_origin() -> None:
+    async with speaking(config("*")) as server, http(server) as page:
         answer = await preflight(page, "POST", "/v1/audio/speech")
         assert answer.headers["access-control-allow-origin"] == "*"
 
 
-async def test_without_allowed_origins_no_page_but_the_server_s_own_is_let_in(
-    speech: Speaking,
-) -> None:
-    async with speech(config()) as server:
+async def test_without_allowed_origins_no_page_but_the_server_s_own_is_let_in() -> None:
+    async with speaking(config()) as server:
         async with http(server) as page:
             answer = await preflight(page, "POST", "/v1/audio/speech")
             assert answer.status_code == 403

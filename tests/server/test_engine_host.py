@@ -9,20 +9,20 @@ from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.interface import EngineInfo, Execution, UtteranceSpec
 from realtime_tts.engine.link import Append, Audio, Command, Ended, Event, Finish, Open
 from realtime_tts.text import languages, normalizer, scripts
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.waiting import until
 
 FRAME_BYTES = 3_840
 
 
 async def test_a_handler_that_raises_loses_no_event_of_the_others(
-    speech: Speaking, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     def raises(event: Event) -> None:
         raise ZeroDivisionError("injected")
 
     heard: list[Event] = []
-    async with speech() as server:
+    async with speaking() as server:
         engine = server.running.front.engine
         for id, handler in (("bad", raises), ("good", heard.append)):
             engine.open(Open(id, UtteranceSpec()), handler)
@@ -38,12 +38,12 @@ async def test_a_handler_that_raises_loses_no_event_of_the_others(
 
 
 async def test_a_whole_text_leaves_in_one_piece_and_before_other_work_of_the_pass(
-    speech: Speaking, eventually: Eventually, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sent: list[tuple[Command, ...]] = []
     whole = Open("whole", UtteranceSpec()), Append("whole", [1, 2, 3]), Finish("whole")
     heard: list[Event] = []
-    async with speech() as server:
+    async with speaking() as server:
         engine = server.running.front.engine
         submit = engine._link.submit
 
@@ -57,19 +57,17 @@ async def test_a_whole_text_leaves_in_one_piece_and_before_other_work_of_the_pas
         assert not sent, "its end may come"
         engine.submit(whole[2])
         assert sent == [whole]
-        await eventually(lambda: heard and isinstance(heard[-1], Ended))
+        await until(lambda: heard and isinstance(heard[-1], Ended))
         engine.forget("whole")
         assert sent == [whole], "once"
 
 
-async def test_what_texts_in_a_language_need_is_loaded_before_the_engine_is_ready(
-    speech: Speaking,
-) -> None:
+async def test_what_texts_in_a_language_need_is_loaded_before_the_engine_is_ready() -> None:
     caches = (languages._load, normalizer._candidate_for, scripts._foreign_to)
     for cache in caches:
         cache.cache_clear()
     spoken = ("auto", "english", "german")
-    async with speech(engine=FakeEngineConfig(languages=spoken)) as server:
+    async with speaking(engine=FakeEngineConfig(languages=spoken)) as server:
         loaded = [cache.cache_info() for cache in caches]
         for language in spoken:
             async with server.talk(f"?text_normalization=on&language={language}") as talker:
@@ -89,10 +87,10 @@ class OnTwoGpus(FakeEngine):
 
 
 async def test_what_the_engine_computes_with_is_logged_and_shown_once_it_is_ready(
-    speech: Speaking, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level("INFO"):
-        async with speech(load=lambda progress: OnTwoGpus()) as server:
+        async with speaking(load=lambda progress: OnTwoGpus()) as server:
             info = server.running.front.engine.info
             for device in ("cuda:0", "cuda:1"):
                 labels = {"dtype": "bfloat16", "gpu": "H200", "predictor": "separate"}

@@ -11,7 +11,7 @@ import pytest
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.interface import StepOutput
 from realtime_tts.engine.made_codes import last_number, packed_number
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.talking import of_type
 from tests.server.test_word_times import AT_ONCE, ON, assert_in_time, joined, words_in
 
@@ -31,9 +31,9 @@ def starts_of(text: str) -> list[float]:
 
 @pytest.mark.parametrize("query", ["", "&encoding=pcm_mulaw", "&sample_rate=48000"])
 @pytest.mark.parametrize("size", [1, 7, 1000])
-async def test_words_begin_when_they_are_spoken(speech: Speaking, size: int, query: str) -> None:
+async def test_words_begin_when_they_are_spoken(size: int, query: str) -> None:
     asked = ON + AT_ONCE + "&trim_silence=off" + query
-    async with speech(engine=TELLS) as server, server.talk(asked) as talker:
+    async with speaking(engine=TELLS) as server, server.talk(asked) as talker:
         for start in range(0, len(TEXT), size):
             await talker.send("text", turn_id="a", text=TEXT[start : start + size])
         await talker.send("turn.end", turn_id="a")
@@ -48,15 +48,18 @@ async def test_words_begin_when_they_are_spoken(speech: Speaking, size: int, que
     assert messages[-1]["reason"] == "complete"
 
 
-async def test_estimates_do_not_claim_to_be_exact(speech: Speaking) -> None:
-    async with speech() as server, server.talk(ON + AT_ONCE) as talker:
+async def test_estimates_do_not_claim_to_be_exact() -> None:
+    async with speaking() as server, server.talk(ON + AT_ONCE) as talker:
         await talker.send("text", text=TEXT, end=True)
         messages = await talker.until("turn.done")
     assert all("exact" not in message for message in of_type(messages, "turn.words"))
 
 
-async def test_an_interrupt_names_the_words_that_had_ended(speech: Speaking) -> None:
-    async with speech(engine=TELLS) as server, server.talk("?trim_silence=off" + AT_ONCE) as talker:
+async def test_an_interrupt_names_the_words_that_had_ended() -> None:
+    async with (
+        speaking(engine=TELLS) as server,
+        server.talk("?trim_silence=off" + AT_ONCE) as talker,
+    ):
         await talker.send("text", turn_id="a", text=TEXT, end=True)
         await talker.until("turn.done")
         coming = TEXT.index("coming") * CHARACTER_MS
@@ -67,11 +70,11 @@ async def test_an_interrupt_names_the_words_that_had_ended(speech: Speaking) -> 
 
 
 async def test_words_that_were_left_out_are_the_turns_reason_and_counted(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The engine ends the turn as complete; that its last word was never reached, the server
     finds out."""
-    async with speech(engine=TELLS) as server, server.talk("?" + AT_ONCE.lstrip("&")) as talker:
+    async with speaking(engine=TELLS) as server, server.talk("?" + AT_ONCE.lstrip("&")) as talker:
         make_frame = server.engine._make_frame
 
         def stuck(id: str, output: StepOutput) -> None:

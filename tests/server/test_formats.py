@@ -18,7 +18,7 @@ from realtime_tts.audio.packets import packets_in
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.server import connection as connection_module
 from realtime_tts.server.track import Delivery
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.talking import packets_of, sound_of
 from tests.waiting import until
 
@@ -33,8 +33,8 @@ async def spoken(server: Any, query: str = "", **text: Any) -> list[Any]:
         return await talker.until("turn.done")
 
 
-async def test_mulaw_comes_in_packets_of_20_ms_and_is_the_same_speech(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_mulaw_comes_in_packets_of_20_ms_and_is_the_same_speech() -> None:
+    async with speaking() as server:
         plain = await spoken(server, "?seed=3")
         messages = await spoken(server, "?seed=3&encoding=pcm_mulaw")
     sizes = [len(packet) for packet in packets_of(messages)]
@@ -53,8 +53,8 @@ async def test_mulaw_comes_in_packets_of_20_ms_and_is_the_same_speech(speech: Sp
     assert sound_of(messages) == expected
 
 
-async def test_without_a_format_turn_started_says_nothing_of_it(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_without_a_format_turn_started_says_nothing_of_it() -> None:
+    async with speaking() as server:
         assert "audio" not in (await spoken(server))[0]
 
 
@@ -69,11 +69,11 @@ async def test_without_a_format_turn_started_says_nothing_of_it(speech: Speaking
         ("?encoding=flac", "flac"),
     ],
 )
-async def test_every_format_is_the_same_speech(speech: Speaking, query: str, name: str) -> None:
+async def test_every_format_is_the_same_speech(query: str, name: str) -> None:
     asked = parse_format(name)
     if asked.needs_codec:
         pytest.importorskip("av")
-    async with speech() as server:
+    async with speaking() as server:
         plain = await spoken(server, "?seed=3")
         messages = await spoken(server, query + "&seed=3")
     encoder = Encoder(asked)
@@ -83,9 +83,9 @@ async def test_every_format_is_the_same_speech(speech: Speaking, query: str, nam
 
 
 @pytest.mark.parametrize("container", ["ogg", "webm"])
-async def test_opus_decodes_to_the_whole_speech(speech: Speaking, container: str) -> None:
+async def test_opus_decodes_to_the_whole_speech(container: str) -> None:
     av = pytest.importorskip("av")
-    async with speech() as server:
+    async with speaking() as server:
         messages = await spoken(server, f"?encoding=opus&container={container}")
     with av.open(io.BytesIO(sound_of(messages))) as file:
         samples = sum(frame.samples for frame in file.decode(audio=0))
@@ -94,8 +94,8 @@ async def test_opus_decodes_to_the_whole_speech(speech: Speaking, container: str
     assert all(packets_of(messages)), "no packet is empty"
 
 
-async def test_ready_tells_the_format_of_later_turns(speech: Speaking) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_ready_tells_the_format_of_later_turns() -> None:
+    async with speaking() as server, server.talk() as talker:
         await talker.send("session.start", audio=MULAW)
         ready = await talker.next()
         assert (ready["encoding"], ready["sample_rate"], ready["packet_bytes"]) == (
@@ -114,8 +114,8 @@ async def test_ready_tells_the_format_of_later_turns(speech: Speaking) -> None:
         assert (ready["encoding"], ready["packet_bytes"]) == ("pcm_s16le", 4_096)
 
 
-async def test_a_turn_keeps_the_format_it_was_begun_with(speech: Speaking) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_a_turn_keeps_the_format_it_was_begun_with() -> None:
+    async with speaking() as server, server.talk() as talker:
         await talker.send("text", text=TEXT, turn_id="a", end=True)
         await talker.send("session.start", audio=MULAW)
         await talker.send("text", text=TEXT, turn_id="b", end=True)
@@ -126,9 +126,9 @@ async def test_a_turn_keeps_the_format_it_was_begun_with(speech: Speaking) -> No
     assert second[0]["type"] == "turn.started" and second[0]["audio"]["encoding"] == "pcm_mulaw"
 
 
-async def test_turns_of_one_session_have_encoders_of_their_own(speech: Speaking) -> None:
+async def test_turns_of_one_session_have_encoders_of_their_own() -> None:
     pytest.importorskip("av")
-    async with speech() as server, server.talk("?encoding=mp3&seed=3") as talker:
+    async with speaking() as server, server.talk("?encoding=mp3&seed=3") as talker:
         made = []
         for _ in range(2):
             await talker.send("text", text=TEXT, end=True)
@@ -138,7 +138,7 @@ async def test_turns_of_one_session_have_encoders_of_their_own(speech: Speaking)
 
 @pytest.mark.parametrize("query", ["?encoding=pcm_mulaw", "?encoding=opus", "?encoding=mp3"])
 async def test_an_interrupt_counts_in_the_engines_samples_and_leaves_no_byte(
-    speech: Speaking, query: str, monkeypatch: pytest.MonkeyPatch
+    query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if "mulaw" not in query:
         pytest.importorskip("av")
@@ -158,7 +158,7 @@ async def test_an_interrupt_counts_in_the_engines_samples_and_leaves_no_byte(
         return packets
 
     monkeypatch.setattr(connection_module, "Delivery", partial(Delivery, watched))
-    async with speech(engine=FakeEngineConfig(step_seconds=0.02)) as server:
+    async with speaking(engine=FakeEngineConfig(step_seconds=0.02)) as server:
         async with server.talk(query) as talker:
             await talker.send("text", text=CUT, turn_id="a")
             assert (await talker.next())["type"] == "turn.started"
@@ -195,11 +195,11 @@ def closed_bodies(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 async def test_a_client_that_vanishes_takes_its_encoder_with_it(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pytest.importorskip("av")
     closed = closed_bodies(monkeypatch)
-    async with speech(engine=FakeEngineConfig(step_seconds=0.02)) as server:
+    async with speaking(engine=FakeEngineConfig(step_seconds=0.02)) as server:
         async with server.talk("?encoding=opus") as talker:
             await talker.send("text", text=CUT)
             await talker.until("turn.started")
@@ -208,20 +208,20 @@ async def test_a_client_that_vanishes_takes_its_encoder_with_it(
 
 
 async def test_a_turn_with_nothing_to_speak_has_no_audio_and_closes_its_encoder(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pytest.importorskip("av")
     closed = closed_bodies(monkeypatch)
-    async with speech() as server, server.talk("?encoding=opus") as talker:
+    async with speaking() as server, server.talk("?encoding=opus") as talker:
         await talker.send("text", text="…", end=True)
         messages = await talker.until("turn.done")
     assert not packets_of(messages) and messages[-1]["samples"] == 0
     assert closed
 
 
-async def test_played_positions_move_the_deadline_of_encoded_audio(speech: Speaking) -> None:
+async def test_played_positions_move_the_deadline_of_encoded_audio() -> None:
     """A listener who reports that it waits has a deadline now, in whatever format it listens."""
-    async with speech() as server, server.talk("?encoding=pcm_alaw") as talker:
+    async with speaking() as server, server.talk("?encoding=pcm_alaw") as talker:
         await talker.send("text", text=TEXT, turn_id="a", end=True)
         done = (await talker.until("turn.done"))[-1]
         await talker.send("interrupt", turn_id="a", played_samples=done["samples"] // 2)
@@ -231,10 +231,10 @@ async def test_played_positions_move_the_deadline_of_encoded_audio(speech: Speak
     assert report["text_spoken"] and report["text_remaining"]
 
 
-async def test_more_bytes_than_pcm_has_are_no_sign_of_a_slow_reader(speech: Speaking) -> None:
+async def test_more_bytes_than_pcm_has_are_no_sign_of_a_slow_reader() -> None:
     """f32le at 48 kHz has four times the bytes; what may wait is counted in sound."""
     query = "?encoding=pcm_f32le&sample_rate=48000&lead_ms=30000"
-    async with speech() as server, server.talk(query) as talker:
+    async with speaking() as server, server.talk(query) as talker:
         await talker.send("text", text=TEXT * 6, end=True)
         messages = await talker.until("turn.done")
     samples = np.frombuffer(sound_of(messages), dtype="<f4")
@@ -255,9 +255,9 @@ async def test_more_bytes_than_pcm_has_are_no_sign_of_a_slow_reader(speech: Spea
     ],
 )
 async def test_a_format_there_is_not_is_refused_with_those_there_are(
-    speech: Speaking, audio: dict[str, Any], told: str
+    audio: dict[str, Any], told: str
 ) -> None:
-    async with speech() as server, server.talk("?encoding=pcm_alaw") as talker:
+    async with speaking() as server, server.talk("?encoding=pcm_alaw") as talker:
         await talker.send("session.start", audio=audio, seed=9)
         error = await talker.next()
         assert (error["code"], error["fatal"]) == ("bad_settings", False)
@@ -275,9 +275,9 @@ async def test_a_format_there_is_not_is_refused_with_those_there_are(
     ],
 )
 async def test_a_format_in_the_query_that_there_is_not_ends_the_session(
-    speech: Speaking, query: str, told: str
+    query: str, told: str
 ) -> None:
-    async with speech() as server:
+    async with speaking() as server:
         async with websockets.connect(server.running.websocket_url + query) as socket:
             error = json.loads(await socket.recv())
             assert (error["code"], error["fatal"]) == ("bad_settings", True)
@@ -287,10 +287,10 @@ async def test_a_format_in_the_query_that_there_is_not_ends_the_session(
 
 
 async def test_without_the_extra_the_answer_says_what_to_install(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(codecs, "av", None)
-    async with speech() as server, server.talk() as talker:
+    async with speaking() as server, server.talk() as talker:
         await talker.send("session.start", audio={"encoding": "opus"})
         error = await talker.next()
         assert "it has pcm_s16le, pcm_f32le, pcm_mulaw, pcm_alaw" in error["message"]

@@ -16,7 +16,7 @@ from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.server.connection import Connection
 from tests.engine.faulty import Faults
 from tests.server.asking import answer_to, get
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.talking import BROWSER, denied, of_type
 from tests.waiting import SECONDS, until
 
@@ -26,7 +26,7 @@ async def says(server: Any, path: str, status: int) -> bool:
 
 
 async def test_probes_that_find_nothing_wrong_are_logged_at_debug_only(
-    speech: Speaking, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     def logged() -> list[str]:
         lines = [line.args for line in caplog.records if line.name == "uvicorn.access"]
@@ -34,7 +34,7 @@ async def test_probes_that_find_nothing_wrong_are_logged_at_debug_only(
         return [f"{line[2]} {line[4]}" for line in lines if isinstance(line, tuple)]
 
     caplog.set_level(logging.INFO)
-    async with speech() as server:
+    async with speaking() as server:
         for path in ("/livez", "/readyz?from=haproxy", "/v1/voices", "/health"):
             assert await says(server, path, 200)
         assert logged() == ["/v1/voices 200"]
@@ -47,8 +47,8 @@ async def test_probes_that_find_nothing_wrong_are_logged_at_debug_only(
         assert logged() == ["/readyz 503"]
 
 
-async def test_the_routes_answer(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_the_routes_answer() -> None:
+    async with speaking() as server:
         status, headers, body = await get(server, "/")
         assert status == 200
         assert b"/page/main.js" in body
@@ -69,14 +69,14 @@ async def test_the_routes_answer(speech: Speaking) -> None:
 
 
 @pytest.mark.parametrize("path", ["/tts/websocket", "/v1/text-to-speech/alto/stream-input"])
-async def test_a_socket_whose_upgrade_got_lost_is_told_so(speech: Speaking, path: str) -> None:
-    async with speech() as server:
+async def test_a_socket_whose_upgrade_got_lost_is_told_so(path: str) -> None:
+    async with speaking() as server:
         status, headers, body = await get(server, path)
         assert (status, headers["upgrade"]) == (426, "websocket")
         assert b"a proxy in between" in body
 
 
-async def test_it_is_alive_while_it_loads_but_not_ready(speech: Speaking) -> None:
+async def test_it_is_alive_while_it_loads_but_not_ready() -> None:
     loaded = threading.Event()
     fake = FakeEngine(FakeEngineConfig(frames_per_token=1))
 
@@ -84,7 +84,7 @@ async def test_it_is_alive_while_it_loads_but_not_ready(speech: Speaking) -> Non
         loaded.wait(SECONDS)
         return fake
 
-    async with speech(wait_ready=False, load=load) as server:
+    async with speaking(wait_ready=False, load=load) as server:
         assert (await get(server, "/livez"))[0] == 200
         status, _, body = await get(server, "/readyz")
         assert (status, body) == (503, b"the engine is loading\n")
@@ -103,12 +103,12 @@ async def test_it_is_alive_while_it_loads_but_not_ready(speech: Speaking) -> Non
 
 
 async def test_an_engine_that_cannot_load_ends_the_server_with_1(
-    speech: Speaking, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     def load(progress: Any) -> FakeEngine:
         raise OSError("no such checkpoint")
 
-    async with speech(wait_ready=False, load=load) as server:
+    async with speaking(wait_ready=False, load=load) as server:
         drainer = server.running.server
         await until(lambda: drainer.should_exit)
         assert drainer.exit_code == 1
@@ -116,10 +116,10 @@ async def test_an_engine_that_cannot_load_ends_the_server_with_1(
 
 
 async def test_an_engine_that_dies_is_neither_alive_nor_ready(
-    speech: Speaking, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     faults = Faults()
-    async with speech(faults=faults) as server, server.talk() as talker:
+    async with speaking(faults=faults) as server, server.talk() as talker:
 
         def broken(plan: Any) -> None:
             raise RuntimeError("device lost, injected")
@@ -139,14 +139,14 @@ async def test_an_engine_that_dies_is_neither_alive_nor_ready(
             await websockets.connect(server.running.websocket_url)
 
 
-async def test_an_engine_that_hangs_is_not_alive(speech: Speaking) -> None:
+async def test_an_engine_that_hangs_is_not_alive() -> None:
     faults, release = Faults(), threading.Event()
 
     def hang(plan: Any) -> None:
         release.wait(SECONDS)
 
     config = ServerConfig(port=0, engine_stall_seconds=0.2)
-    async with speech(config, faults=faults) as server, server.talk() as talker:
+    async with speaking(config, faults=faults) as server, server.talk() as talker:
         await until(lambda: says(server, "/livez", 200))
         faults.before_step = hang
         await talker.send("text", text="Hello.", end=True)
@@ -157,9 +157,7 @@ async def test_an_engine_that_hangs_is_not_alive(speech: Speaking) -> None:
         await until(lambda: says(server, "/livez", 200))
 
 
-async def test_sessions_follow_from_the_slots_of_the_engine_unless_they_were_asked_for(
-    speech: Speaking,
-) -> None:
+async def test_sessions_follow_from_the_slots_of_the_engine_unless_they_were_asked_for() -> None:
     many = FakeEngineConfig(slots=400)
     loaded = threading.Event()
 
@@ -167,19 +165,19 @@ async def test_sessions_follow_from_the_slots_of_the_engine_unless_they_were_ask
         loaded.wait(SECONDS)
         return FakeEngine(many)
 
-    async with speech(wait_ready=False, load=load) as server:
+    async with speaking(wait_ready=False, load=load) as server:
         assert server.running.front.max_sessions == 512, "as long as nobody knows"
         loaded.set()
-    async with speech(engine=many) as server:
+    async with speaking(engine=many) as server:
         assert server.running.front.max_sessions == 800
     given = ServerConfig(port=0, limits=LimitsConfig(max_sessions=3))
-    async with speech(given, many) as server:
+    async with speaking(given, many) as server:
         assert server.running.front.max_sessions == 3
 
 
-async def test_one_session_too_many_is_told_to_come_back(speech: Speaking) -> None:
+async def test_one_session_too_many_is_told_to_come_back() -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=2))
-    async with speech(config) as server:
+    async with speaking(config) as server:
         async with server.talk(), server.talk():
             answer = await denied(server.talk())
             assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
@@ -207,14 +205,14 @@ def own(server: Any) -> str:
     return f"http://127.0.0.1:{server.port}"
 
 
-async def test_a_client_gone_before_the_answer_leaves_nothing(speech: Speaking) -> None:
+async def test_a_client_gone_before_the_answer_leaves_nothing() -> None:
     async def gone(message: Any) -> None:
         raise OSError("the peer has closed")
 
     async def connect() -> Any:
         return {"type": "websocket.connect"}
 
-    async with speech() as server:
+    async with speaking() as server:
         scope = {"type": "websocket", "path": "/v1/tts", "headers": [], "query_string": b""}
         websocket = WebSocket(scope, connect, gone)
         await Connection.serve(server.running.front, websocket)
@@ -222,8 +220,8 @@ async def test_a_client_gone_before_the_answer_leaves_nothing(speech: Speaking) 
         assert server.value("tts_closed_total", code="1006") == 0
 
 
-async def test_only_our_subprotocol_is_ever_selected(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_only_our_subprotocol_is_ever_selected() -> None:
+    async with speaking() as server:
         ours = websockets.Subprotocol("realtime-tts.v1")
         key = websockets.Subprotocol("realtime-tts.key.some-key-in-there")
         async with server.talk(subprotocols=[key, ours]) as talker:
@@ -234,10 +232,10 @@ async def test_only_our_subprotocol_is_ever_selected(speech: Speaking) -> None:
             assert talker.socket.subprotocol is None
 
 
-async def test_ready_tells_the_settings_and_the_limits_in_force(speech: Speaking) -> None:
+async def test_ready_tells_the_settings_and_the_limits_in_force() -> None:
     limits = LimitsConfig(max_queued_turns=3, turn_idle_ms=7_500)
     config = ServerConfig(port=0, limits=limits, lead_seconds=2.5)
-    async with speech(config) as server:
+    async with speaking(config) as server:
         url = server.running.websocket_url + "?voice=alto&temperature=0.5"
         async with websockets.connect(url) as socket:
             ready = json.loads(await socket.recv())
@@ -250,9 +248,9 @@ async def test_ready_tells_the_settings_and_the_limits_in_force(speech: Speaking
     assert ready["limits"]["max_turn_audio_ms"] == 160_000
 
 
-async def test_a_drain_lets_turns_finish_and_begins_none(speech: Speaking) -> None:
+async def test_a_drain_lets_turns_finish_and_begins_none() -> None:
     engine = FakeEngineConfig(step_seconds=0.005, frames_per_token=1)
-    async with speech(engine=engine) as server:
+    async with speaking(engine=engine) as server:
         async with server.talk() as busy, server.talk() as idle:
             await busy.send("text", turn_id="a", text="This turn is on the air, ")
             await busy.send("text", turn_id="b", text="This one waits.", end=True)
@@ -273,8 +271,8 @@ async def test_a_drain_lets_turns_finish_and_begins_none(speech: Speaking) -> No
             assert busy.socket.close_code == 1001
 
 
-async def test_the_end_of_a_drain_closes_what_still_runs(speech: Speaking) -> None:
-    async with speech(engine=FakeEngineConfig(frames_per_token=1)) as server:
+async def test_the_end_of_a_drain_closes_what_still_runs() -> None:
+    async with speaking(engine=FakeEngineConfig(frames_per_token=1)) as server:
         async with server.talk() as talker:
             await talker.send("text", text="This turn never ends. " * 20)
             await talker.until("turn.started")
@@ -289,9 +287,9 @@ async def test_the_end_of_a_drain_closes_what_still_runs(speech: Speaking) -> No
 
 
 async def test_a_websocket_at_another_path_is_told_so_and_is_no_fault_of_ours(
-    speech: Speaking, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with speech() as server:
+    async with speaking() as server:
         url = server.running.websocket_url.replace("/v1/tts", "/v1/other")
         answer = await denied(websockets.connect(url))
     assert (answer.status_code, json.loads(answer.body)["code"]) == (404, "not_found")
@@ -308,16 +306,16 @@ async def test_a_websocket_at_another_path_is_told_so_and_is_no_fault_of_ours(
     ],
 )
 async def test_a_slash_too_many_is_redirected_within_the_connection_of_the_client(
-    speech: Speaking, asked: str, told: str
+    asked: str, told: str
 ) -> None:
     """Behind a proxy that speaks TLS, a URL with http:// would carry the key in the open."""
-    async with speech() as server:
+    async with speaking() as server:
         answer = await answer_to(server, "POST", asked)
         assert (answer.status_code, answer.headers["location"]) == (307, told)
 
 
 @pytest.mark.parametrize("path", ["/nothing/", "//evil.example/", "//v1/voices"])
-async def test_no_other_path_is_redirected(speech: Speaking, path: str) -> None:
-    async with speech() as server:
+async def test_no_other_path_is_redirected(path: str) -> None:
+    async with speaking() as server:
         answer = await answer_to(server, "GET", server.running.url + path)
         assert answer.status_code == 404

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.dialects.plain import add_route, plain
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.opening import open_speech
 
 OF_A_TURN = (
@@ -51,10 +51,8 @@ def garbage() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("interrupted", [False, True], ids=["spoken", "interrupted"])
-async def test_a_turn_leaves_no_cycles_behind(
-    speech: Speaking, garbage: Any, interrupted: bool
-) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_a_turn_leaves_no_cycles_behind(garbage: Any, interrupted: bool) -> None:
+    async with speaking() as server, server.talk() as talker:
         for turn in range(8):
             if turn == 5:  # the session remembers four turns that are over
                 gc.collect()
@@ -71,11 +69,9 @@ async def test_a_turn_leaves_no_cycles_behind(
 
 
 @pytest.mark.parametrize("ending", ["closed", "cut off", "in the middle of a turn"])
-async def test_a_socket_leaves_no_cycles_behind(
-    speech: Speaking, garbage: Any, ending: str
-) -> None:
+async def test_a_socket_leaves_no_cycles_behind(garbage: Any, ending: str) -> None:
     """Of the server's own objects; asyncio's transport has one."""
-    async with speech() as server:
+    async with speaking() as server:
         gc.collect()  # what an earlier test has left
         for _ in range(3):
             async with server.talk() as talker:
@@ -89,10 +85,8 @@ async def test_a_socket_leaves_no_cycles_behind(
 
 
 @pytest.mark.parametrize("cancelled", [False, True], ids=["spoken", "cancelled"])
-async def test_a_context_leaves_no_cycles_behind(
-    speech: Speaking, garbage: Any, cancelled: bool
-) -> None:
-    async with speech() as server, plain(server) as client:
+async def test_a_context_leaves_no_cycles_behind(garbage: Any, cancelled: bool) -> None:
+    async with speaking() as server, plain(server) as client:
         gc.collect()
         for _ in range(3):
             await client.send(text="Hello there. ", end=not cancelled)
@@ -104,10 +98,8 @@ async def test_a_context_leaves_no_cycles_behind(
         assert not garbage(*OF_A_TURN)
 
 
-async def test_a_socket_of_another_api_leaves_no_cycles_behind(
-    speech: Speaking, garbage: Any
-) -> None:
-    async with speech() as server:
+async def test_a_socket_of_another_api_leaves_no_cycles_behind(garbage: Any) -> None:
+    async with speaking() as server:
         add_route(server)
         gc.collect()
         for _ in range(3):
@@ -120,10 +112,8 @@ async def test_a_socket_of_another_api_leaves_no_cycles_behind(
 
 
 @pytest.mark.parametrize("cut", [False, True], ids=["spoken", "closed early"])
-async def test_a_speech_of_another_api_is_gone_when_nobody_has_it(
-    speech: Speaking, garbage: Any, cut: bool
-) -> None:
-    async with speech() as server:
+async def test_a_speech_of_another_api_is_gone_when_nobody_has_it(garbage: Any, cut: bool) -> None:
+    async with speaking() as server:
         one = open_speech(server)
         one.feed("Hello there.")
         if not cut:

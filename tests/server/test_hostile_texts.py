@@ -9,7 +9,7 @@ from asyncio.events import Handle
 import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 
 MOST_CHARS, MOST_BYTES = 16_000, 60_000
 ENGINE = FakeEngineConfig(safe_tokens=130, languages=("auto", "english", "chinese"))
@@ -47,11 +47,11 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 @pytest.mark.parametrize("flushes", [False, True], ids=["with its end", "flushed"])
 @pytest.mark.parametrize("unit", TEXTS)
 async def test_no_pass_of_the_event_loop_is_long(
-    speech: Speaking, passes: list[float], unit: str, flushes: bool
+    passes: list[float], unit: str, flushes: bool
 ) -> None:
     text = TEXTS[unit]
     count = min(MOST_CHARS // len(text), MOST_BYTES // (len(json.dumps(text)) - 2))
-    async with speech(engine=ENGINE) as server:
+    async with speaking(engine=ENGINE) as server:
         async with server.talk() as talker:
             language = "chinese" if unit == "no spaces" else "english"
             lexicon = LEXICON if unit == "a lexicon" else {}

@@ -29,7 +29,7 @@ from realtime_tts.text.lexicon import Entry, WordList
 from realtime_tts.voices.library import VoiceLibrary
 from tests.server.asking import client_of, refusal
 from tests.server.commands import said_since
-from tests.server.conftest import Speaking, Speech
+from tests.server.conftest import Speech, speaking
 from tests.server.talking import Talker, of_type
 from tests.waiting import SECONDS
 
@@ -72,13 +72,13 @@ Serve = Callable[..., AbstractAsyncContextManager[Lexicons]]
 
 
 @pytest.fixture
-def serve(speech: Speaking, tmp_path: Path) -> Serve:
+def serve(tmp_path: Path) -> Serve:
     @contextlib.asynccontextmanager
     async def server(
         headers: dict[str, str] | None = None, **options: Any
     ) -> AsyncIterator[Lexicons]:
         options.setdefault("voices", VoiceLibrary(tmp_path / "voices"))
-        async with speech(**options) as running, client_of(running, headers) as http:
+        async with speaking(**options) as running, client_of(running, headers) as http:
             yield Lexicons(running, http)
 
     return server
@@ -411,13 +411,11 @@ async def test_word_times_and_reports_quote_the_clients_own_text(serve: Serve) -
             assert report["text_spoken"] == text
 
 
-async def test_servers_on_one_folder_see_what_each_other_stores(
-    speech: Speaking, tmp_path: Path
-) -> None:
+async def test_servers_on_one_folder_see_what_each_other_stores(tmp_path: Path) -> None:
     voices = tmp_path / "voices"
     async with (
-        speech(voices=VoiceLibrary(voices)) as one,
-        speech(voices=VoiceLibrary(voices)) as two,
+        speaking(voices=VoiceLibrary(voices)) as one,
+        speaking(voices=VoiceLibrary(voices)) as two,
         client_of(one) as http,
     ):
         there = Lexicons(two, http)

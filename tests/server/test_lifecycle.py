@@ -22,7 +22,7 @@ from realtime_tts.config import ServerConfig, SocketConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.errors import ConfigError
 from realtime_tts.server.listening import bind
-from tests.server.conftest import Connecting, RawPeer, Speaking
+from tests.server.conftest import Connecting, RawPeer, speaking
 from tests.waiting import SECONDS, until
 
 SERVER = """
@@ -241,24 +241,22 @@ def test_all_addresses_of_a_host_share_one_port_and_the_kernels_timeout() -> Non
             listener.close()
 
 
-async def test_a_connection_waits_for_its_next_request(speech: Speaking, peer: Connecting) -> None:
+async def test_a_connection_waits_for_its_next_request(peer: Connecting) -> None:
     """Longer than any usual client keeps it, so that no request meets the close."""
-    async with speech() as server:
+    async with speaking() as server:
         assert server.running.server.config.timeout_keep_alive == 75
     briefly = ServerConfig(port=0, socket=SocketConfig(keep_alive=0.3))
-    async with speech(briefly) as server:
+    async with speaking(briefly) as server:
         client = await peer(server.port)
         await ask(client)
         begun = time.monotonic()
         assert await client.ended() and time.monotonic() - begun > 0.2
 
 
-async def test_a_drain_keeps_no_connection_for_another_request(
-    speech: Speaking, peer: Connecting
-) -> None:
+async def test_a_drain_keeps_no_connection_for_another_request(peer: Connecting) -> None:
     """Who keeps one would be refused on it until the end, and never ask another server."""
     engine = FakeEngineConfig(step_seconds=0.1, frames_per_token=1)
-    async with speech(engine=engine) as server, server.talk() as one:
+    async with speaking(engine=engine) as server, server.talk() as one:
         await one.send("text", text="This turn goes on. " * 20)
         await one.until("turn.started")
         idle, silent, slow = [await peer(server.port) for _ in range(3)]

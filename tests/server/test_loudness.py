@@ -11,7 +11,7 @@ import pytest
 from realtime_tts.engine.fake import FakeEngineConfig
 from tests.audio.sounds import loudness, samples_of
 from tests.server.asking_voices import voice_server
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.talking import sound_of
 
 TEXT = "The tide is coming in, and the boats are going out."
@@ -25,8 +25,8 @@ async def spoken(talker: Any, **fields: Any) -> tuple[bytes, Any]:
     return sound_of(messages), messages[-1]
 
 
-async def test_turns_are_at_16_lufs_and_as_long_as_without(speech: Speaking) -> None:
-    async with speech(engine=LONG) as server:
+async def test_turns_are_at_16_lufs_and_as_long_as_without() -> None:
+    async with speaking(engine=LONG) as server:
         async with server.talk("?seed=3&lead_ms=30000") as talker:
             plain, done = await spoken(talker)
         assert abs(loudness(plain) + 16) > 1.3
@@ -39,8 +39,8 @@ async def test_turns_are_at_16_lufs_and_as_long_as_without(speech: Speaking) -> 
     assert first == [pytest.approx(-16, abs=1)] * 2, "what was learned is there from the beginning"
 
 
-async def test_a_turn_keeps_what_it_was_begun_with(speech: Speaking) -> None:
-    async with speech(engine=LONG) as server, server.talk("?seed=3&lead_ms=30000") as talker:
+async def test_a_turn_keeps_what_it_was_begun_with() -> None:
+    async with speaking(engine=LONG) as server, server.talk("?seed=3&lead_ms=30000") as talker:
         plain, _ = await spoken(talker)
         await talker.send("session.start", loudness="on")
         assert (await talker.next())["settings"]["loudness"] == "on"
@@ -53,9 +53,9 @@ async def test_a_turn_keeps_what_it_was_begun_with(speech: Speaking) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "&loudness=on"])
-async def test_markup_makes_a_part_of_a_turn_louder_or_softer(speech: Speaking, query: str) -> None:
+async def test_markup_makes_a_part_of_a_turn_louder_or_softer(query: str) -> None:
     marked = f'<prosody volume="+6dB">{TEXT}</prosody> <volume ratio="0.5"/>{TEXT}'
-    async with speech(engine=LONG) as server:
+    async with speaking(engine=LONG) as server:
         async with server.talk(f"?seed=3&lead_ms=30000{query}") as talker:
             await spoken(talker)  # with `loudness`, what it is brought to is known now
             plain, done = await spoken(talker)
@@ -95,8 +95,8 @@ async def test_a_voice_is_the_same_in_capitals(tmp_path: Path) -> None:
     assert again != anna and tenor_again != tenor, "the gain is known by then"
 
 
-async def test_another_value_is_refused_by_name(speech: Speaking) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_another_value_is_refused_by_name() -> None:
+    async with speaking() as server, server.talk() as talker:
         await talker.send("session.start", loudness="loud")
         error = await talker.next()
     assert error["type"] == "error" and "loudness" in error["message"]

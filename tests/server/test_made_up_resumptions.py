@@ -17,7 +17,7 @@ import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.made_up import conversation
 from tests.server.resuming import Kept, hear, spoken, whole
 from tests.waiting import SECONDS
@@ -51,13 +51,13 @@ async def hold(server: Any, raw: list[str]) -> Counter[str]:
 
 @pytest.mark.parametrize("aligned", [False, True])
 async def test_made_up_resumptions_are_answered_by_name_and_hurt_nobody(
-    speech: Speaking, aligned: bool, caplog: pytest.LogCaptureFixture
+    aligned: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
     config = ServerConfig(port=0, limits=LimitsConfig(max_bad_messages=100))
     engine = FakeEngineConfig(frames_per_token=1, slots=8, aligned=aligned)
     found: Counter[str] = Counter()
-    async with speech(config, engine) as server:
+    async with speaking(config, engine) as server:
         alone = await spoken(lambda: server.talk(ON + "&seed=5"), whole(TEXT))
         kept = [await kept_after(server, packets) for packets in (2, 3, 9)]
         for seed in range(CONVERSATIONS):
@@ -75,9 +75,9 @@ async def test_made_up_resumptions_are_answered_by_name_and_hurt_nobody(
     assert not {"internal", "engine_restarted"} & set(found)
 
 
-async def test_a_part_that_is_cut_where_its_text_ends_is_the_last(speech: Speaking) -> None:
+async def test_a_part_that_is_cut_where_its_text_ends_is_the_last() -> None:
     """Made up here: the next part is empty and nothing opens it, so it must not be waited for."""
-    async with speech(engine=FakeEngineConfig(frames_per_token=1)) as server:
+    async with speaking(engine=FakeEngineConfig(frames_per_token=1)) as server:
         kept = await kept_after(server, 3)
         state = unpacked_state(kept)
         state[5], state[7] = 0, 0  # nothing was released, and a commit closed that
@@ -89,8 +89,8 @@ async def test_a_part_that_is_cut_where_its_text_ends_is_the_last(speech: Speaki
             assert (await talker.until("turn.done"))[-1]["reason"] == "complete"
 
 
-async def test_speech_that_was_heard_elsewhere_is_not_counted_here(speech: Speaking) -> None:
-    async with speech(engine=FakeEngineConfig(frames_per_token=1)) as server:
+async def test_speech_that_was_heard_elsewhere_is_not_counted_here() -> None:
+    async with speaking(engine=FakeEngineConfig(frames_per_token=1)) as server:
         kept = await kept_after(server, 3)
         await server.settled()
         before = {name: server.value(name) for name in COUNTED}

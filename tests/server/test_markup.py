@@ -10,7 +10,7 @@ import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig
 from tests.server.commands import utterances
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.talking import of_type
 
 POLYGLOT = FakeEngineConfig(frames_per_token=1, languages=("auto", "english", "german"))
@@ -34,8 +34,8 @@ DIALOGUE = (
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
-async def test_voice_language_and_manner_change_inside_a_turn(speech: Speaking, size: int) -> None:
-    async with speech(engine=POLYGLOT) as server:
+async def test_voice_language_and_manner_change_inside_a_turn(size: int) -> None:
+    async with speaking(engine=POLYGLOT) as server:
         messages, commands = await turn(
             server, DIALOGUE, size, "?voice=alto&language=english&seed=5&text_normalization=on"
         )
@@ -58,12 +58,10 @@ async def test_voice_language_and_manner_change_inside_a_turn(speech: Speaking, 
     assert not of_type(messages, "warning")
 
 
-async def test_what_cannot_be_done_is_a_warning_and_the_text_is_spoken_as_one(
-    speech: Speaking,
-) -> None:
+async def test_what_cannot_be_done_is_a_warning_and_the_text_is_spoken_as_one() -> None:
     text = 'Hi <voice name="nobody">you</voice> <lang xml:lang="sw">there</lang> '
     text += '<prosody volume="900%">now</prosody>.'
-    async with speech() as server:
+    async with speaking() as server:
         messages, commands = await turn(server, text, 4)
     assert [text for text, _ in utterances(commands)] == ["Hi you there", "now"]
     [warning] = of_type(messages, "warning")
@@ -72,9 +70,9 @@ async def test_what_cannot_be_done_is_a_warning_and_the_text_is_spoken_as_one(
         assert name in warning["message"]
 
 
-async def test_a_rate_is_the_speed_of_its_utterances(speech: Speaking) -> None:
+async def test_a_rate_is_the_speed_of_its_utterances() -> None:
     text = 'Hi. <prosody rate="slow">Go on.</prosody> <prosody rate="x-fast">Bye.</prosody>'
-    async with speech() as server:
+    async with speaking() as server:
         messages, commands = await turn(server, text, 4)
     said = utterances(commands)
     assert [spec.speed for _, spec in said] == [1.0, 0.8, 1.4]
@@ -84,9 +82,9 @@ async def test_a_rate_is_the_speed_of_its_utterances(speech: Speaking) -> None:
     assert "rate 1.6: this server has speeds from 0.7 to 1.4" in warning["message"]
 
 
-async def test_tags_take_no_time_and_reports_quote_the_callers_text(speech: Speaking) -> None:
+async def test_tags_take_no_time_and_reports_quote_the_callers_text() -> None:
     text = '<expression value="sad"/>It is <b>so</b> *sighs* sad.'
-    async with speech() as server:
+    async with speaking() as server:
         messages, _ = await turn(server, text, 2, "?word_times=on")
     words = [word for m in of_type(messages, "turn.words") for word in m["words"]]
     texts = [word["text"] for word in words]
@@ -97,16 +95,16 @@ async def test_tags_take_no_time_and_reports_quote_the_callers_text(speech: Spea
     assert of_type(messages, "turn.done")[0]["samples"] == len("It is so sad.") * SPEECH
 
 
-async def test_the_filter_switched_off_reads_tags_aloud_but_pauses(speech: Speaking) -> None:
+async def test_the_filter_switched_off_reads_tags_aloud_but_pauses() -> None:
     text = 'a <b>c</b> [laughs]<break time="100ms"/>d'
-    async with speech() as server:
+    async with speaking() as server:
         messages, commands = await turn(server, text, 3, "?text_filter=off")
     assert [text for text, _ in utterances(commands)] == ["a <b>c</b> [laughs]", "d"]
     assert of_type(messages, "turn.done")[0]["reason"] == "complete"
 
 
-async def test_half_a_tag_is_not_spoken_at_a_flush_and_goes_on_behind_it(speech: Speaking) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_half_a_tag_is_not_spoken_at_a_flush_and_goes_on_behind_it() -> None:
+    async with speaking() as server, server.talk() as talker:
         commands: list[Any] = server.spy_on_commands()
         await talker.send("text", turn_id="a", text="One <expre")
         await talker.send("flush", turn_id="a")
@@ -116,18 +114,18 @@ async def test_half_a_tag_is_not_spoken_at_a_flush_and_goes_on_behind_it(speech:
     assert [text.strip() for text, _ in utterances(commands)] == ["One", "two"]
 
 
-async def test_a_flood_of_changes_is_spoken_to_its_end(speech: Speaking) -> None:
+async def test_a_flood_of_changes_is_spoken_to_its_end() -> None:
     text = "".join(f'<emotion value="e{number}"/>' for number in range(2_000)) + "End."
-    async with speech(engine=FakeEngineConfig(frames_per_token=1)) as server:
+    async with speaking(engine=FakeEngineConfig(frames_per_token=1)) as server:
         messages, commands = await turn(server, text, 10_000)
     [(said, spec)] = utterances(commands)
     assert said == "End." and spec.instructions == "Speak in this manner: e1999."
     assert of_type(messages, "turn.done")[0]["reason"] == "complete"
 
 
-async def test_the_rate_of_prosody_is_the_speed_of_its_utterance(speech: Speaking) -> None:
+async def test_the_rate_of_prosody_is_the_speed_of_its_utterance() -> None:
     text = 'One two. <prosody rate="125%">Three four.</prosody> <speed ratio="9"/>Five six.'
-    async with speech() as server:
+    async with speaking() as server:
         messages, commands = await turn(server, text, 3, "?seed=1")
     assert [spec.speed for _, spec in utterances(commands)] == [1.0, 1.25, 1.4]
     lengths = [len(said) * SPEECH / spec.speed for said, spec in utterances(commands)]

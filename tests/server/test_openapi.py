@@ -19,7 +19,7 @@ from realtime_tts.voices.library import VoiceLibrary
 from tests.access.conftest import Keys
 from tests.access.conftest import keys as keys
 from tests.server.asking import client_of, get
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.talking import denied
 from tests.when_used import WhenUsed
 
@@ -40,11 +40,11 @@ def path_of(route: Route) -> str:
 
 
 @pytest.fixture
-async def routes(speech: Speaking, tmp_path: Path) -> list[Route]:
+async def routes(tmp_path: Path) -> list[Route]:
     """All HTTP routes of a server with everything that adds some."""
     Keys(tmp_path / "keys.json").create("one")
     config = ServerConfig(port=0, access=AccessConfig(str(tmp_path / "keys.json")))
-    async with speech(config=config) as server:
+    async with speaking(config=config) as server:
         return [route for route in server.app_routes() if isinstance(route, Route)]
 
 
@@ -98,12 +98,12 @@ class Checked:
         return answer.json()
 
 
-async def test_real_answers_are_as_described(speech: Speaking, keys: Keys, tmp_path: Path) -> None:
+async def test_real_answers_are_as_described(keys: Keys, tmp_path: Path) -> None:
     keys.create("one")
     config = ServerConfig(port=0, api_keys=(OWN,), access=AccessConfig(str(keys.path)))
     own = {"Authorization": f"Bearer {OWN}"}
     async with (
-        speech(config=config, voices=VoiceLibrary(tmp_path)) as server,
+        speaking(config=config, voices=VoiceLibrary(tmp_path)) as server,
         client_of(server, own) as http,
         client_of(server) as stranger,
     ):
@@ -142,22 +142,22 @@ async def test_real_answers_are_as_described(speech: Speaking, keys: Keys, tmp_p
             await Checked(stranger)("GET", path)
 
 
-async def test_a_server_without_customers_keys_answers_as_described(speech: Speaking) -> None:
-    async with speech() as server, client_of(server) as http:
+async def test_a_server_without_customers_keys_answers_as_described() -> None:
+    async with speaking() as server, client_of(server) as http:
         assert (await Checked(http)("GET", "/v1/usage"))["code"] == "not_found"
 
 
-async def test_what_refuses_a_websocket_is_described(speech: Speaking) -> None:
+async def test_what_refuses_a_websocket_is_described() -> None:
     described = PATHS["/v1/tts"]["get"]["responses"]
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
-    async with speech(config=config) as server, server.talk():
+    async with speaking(config=config) as server, server.talk():
         response = await denied(server.talk())
     code = json.loads(response.body)["code"]
     assert f"`{code}`" in described[str(response.status_code)]["description"]
 
 
-async def test_the_page_shows_everything_and_needs_no_other_host(speech: Speaking) -> None:
-    async with speech(config=ServerConfig(port=0, api_keys=(OWN,))) as server:
+async def test_the_page_shows_everything_and_needs_no_other_host() -> None:
+    async with speaking(config=ServerConfig(port=0, api_keys=(OWN,))) as server:
         page = (await get(server, DOCS_PATH)).body.decode()
         styles = re.findall(r'<link rel="stylesheet" href="(/[^"]+)"', page)
         assert len(styles) == 1 and (await get(server, styles[0])).status == 200

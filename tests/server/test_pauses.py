@@ -17,7 +17,7 @@ from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.session_settings import number_language
 from realtime_tts.server.track import Sound
 from tests.server.commands import said_since
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.opening import open_speech
 from tests.server.talking import of_type, sound_of
 from tests.waiting import SECONDS
@@ -42,11 +42,9 @@ SPEECH = FRAME  # of one byte of text, in the tests' engine
 
 @pytest.mark.parametrize("pieces", [1, 3, 100])
 @pytest.mark.parametrize(("time", "seconds"), [("300ms", 0.3), ("0.5s", 0.5), ("1s", 1.0)])
-async def test_a_pause_has_its_length_to_the_sample(
-    speech: Speaking, pieces: int, time: str, seconds: float
-) -> None:
+async def test_a_pause_has_its_length_to_the_sample(pieces: int, time: str, seconds: float) -> None:
     text = f'Hello.<break time="{time}"/> You there.'
-    async with speech() as server, server.talk() as talker:
+    async with speaking() as server, server.talk() as talker:
         size = -(-len(text) // pieces)
         for start in range(0, len(text), size):
             await talker.send("text", turn_id="a", text=text[start : start + size])
@@ -64,9 +62,9 @@ async def test_a_pause_has_its_length_to_the_sample(
 
 @pytest.mark.alone
 @pytest.mark.parametrize("query", ["", "?trim_silence=off"])
-async def test_a_pause_is_no_underrun(speech: Speaking, query: str) -> None:
+async def test_a_pause_is_no_underrun(query: str) -> None:
     fake = FakeEngineConfig(frames_per_token=1, silence=1_000)
-    async with speech(engine=fake) as server, server.talk(query) as talker:
+    async with speaking(engine=fake) as server, server.talk(query) as talker:
         text = 'Hello.<break time="300ms"/> You there.<break time="1s"/> And so on.'
         await talker.send("text", text=text, end=True)
         [done] = of_type(await talker.until("turn.done"), "turn.done")
@@ -74,15 +72,13 @@ async def test_a_pause_is_no_underrun(speech: Speaking, query: str) -> None:
 
 
 @pytest.mark.parametrize("trimmed", [True, False])
-async def test_the_models_silence_is_left_out_and_the_pause_asked_for_stays(
-    speech: Speaking, trimmed: bool
-) -> None:
+async def test_the_models_silence_is_left_out_and_the_pause_asked_for_stays(trimmed: bool) -> None:
     """Of every piece of a turn, which begins with 1,000 silent samples: 5 ms of them stay."""
     query = "" if trimmed else "?trim_silence=off"
     fake = FakeEngineConfig(frames_per_token=1, silence=1_000)
     left_out = 1_001 - 120 if trimmed else 0  # the tone begins with a zero
     text = '<break time="100ms"/>Hello.<break time="300ms"/> You there.'
-    async with speech(engine=fake) as server, server.talk(query) as talker:
+    async with speaking(engine=fake) as server, server.talk(query) as talker:
         await talker.send("text", text=text, end=True)
         messages = await talker.until("turn.done")
     samples = sound(messages)
@@ -93,10 +89,8 @@ async def test_the_models_silence_is_left_out_and_the_pause_asked_for_stays(
     assert (done["samples"], done["reason"]) == (len(samples), "complete")
 
 
-async def test_the_segments_are_utterances_of_their_own_one_after_the_other(
-    speech: Speaking,
-) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_the_segments_are_utterances_of_their_own_one_after_the_other() -> None:
+    async with speaking() as server, server.talk() as talker:
         commands = server.spy_on_commands()
         await talker.send("text", text='One.<break time="200ms"/>Two.', end=True)
         await talker.until("turn.done")
@@ -120,9 +114,9 @@ async def test_the_segments_are_utterances_of_their_own_one_after_the_other(
     ],
 )
 async def test_pauses_at_the_ends_in_a_row_and_beyond_the_limit(
-    speech: Speaking, text: str, expected: list[int]
+    text: str, expected: list[int]
 ) -> None:
-    async with speech() as server, server.talk("?lead_ms=30000") as talker:
+    async with speaking() as server, server.talk("?lead_ms=30000") as talker:
         await talker.send("text", text=text, end=True)
         messages = await talker.until("turn.done")
     found = [length for _, length in silences(sound(messages))]
@@ -133,8 +127,8 @@ async def test_pauses_at_the_ends_in_a_row_and_beyond_the_limit(
     assert done["samples"] == len(sound(messages)) and done["reason"] == "complete"
 
 
-async def test_a_turn_that_ends_after_its_last_speech_still_has_its_pause(speech: Speaking) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_a_turn_that_ends_after_its_last_speech_still_has_its_pause() -> None:
+    async with speaking() as server, server.talk() as talker:
         await talker.send("text", turn_id="a", text='Hi.<break time="200ms"/>')
         heard: list[Any] = []
         while sound(heard).size < 3 * SPEECH + RATE // 5:
@@ -147,8 +141,8 @@ async def test_a_turn_that_ends_after_its_last_speech_still_has_its_pause(speech
         assert not of_type(heard, "warning")
 
 
-async def test_pauses_alone_are_nothing_to_speak(speech: Speaking) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_pauses_alone_are_nothing_to_speak() -> None:
+    async with speaking() as server, server.talk() as talker:
         commands = server.spy_on_commands()
         await talker.send("text", text='<break time="200ms"/>', end=True)
         warning, done = await talker.until("turn.done")
@@ -156,8 +150,8 @@ async def test_pauses_alone_are_nothing_to_speak(speech: Speaking) -> None:
         assert commands == []
 
 
-async def test_an_interrupt_in_the_pause_knows_what_was_said(speech: Speaking) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_an_interrupt_in_the_pause_knows_what_was_said() -> None:
+    async with speaking() as server, server.talk() as talker:
         text = 'Hello.<break time="5s"/> You there, my friend.'
         await talker.send("text", turn_id="a", text=text)
         heard: list[Any] = []
@@ -173,8 +167,8 @@ async def test_an_interrupt_in_the_pause_knows_what_was_said(speech: Speaking) -
         await talker.until("turn.done")
 
 
-async def test_an_interrupt_behind_the_pause_counts_it(speech: Speaking) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_an_interrupt_behind_the_pause_counts_it() -> None:
+    async with speaking() as server, server.talk() as talker:
         commands = server.spy_on_commands()
         text = 'Hello.<break time="1s"/> You there, my very best friend of all.'
         await talker.send("text", turn_id="a", text=text)
@@ -190,8 +184,8 @@ async def test_an_interrupt_behind_the_pause_counts_it(speech: Speaking) -> None
         assert [c for c in commands if isinstance(c, Cancel)][-1].id.endswith(".1")
 
 
-async def test_a_stream_without_a_session_has_pauses_too(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_a_stream_without_a_session_has_pauses_too() -> None:
+    async with speaking() as server:
         stream = open_speech(server)
         stream.feed('Hi.<break time="250ms"/>You.<break time="0.25s"/>')
         stream.end()
@@ -205,8 +199,8 @@ async def test_a_stream_without_a_session_has_pauses_too(speech: Speaking) -> No
         await server.settled()
 
 
-async def test_numbers_the_lexicon_and_settings_over_the_socket(speech: Speaking) -> None:
-    async with speech() as server, server.talk("?text_normalization=on") as talker:
+async def test_numbers_the_lexicon_and_settings_over_the_socket() -> None:
+    async with speaking() as server, server.talk("?text_normalization=on") as talker:
         commands = server.spy_on_commands()
         await talker.send("session.start", lexicon={"SQL": "sequel"})
         [ready] = await talker.until("ready")
@@ -221,9 +215,9 @@ async def test_numbers_the_lexicon_and_settings_over_the_socket(speech: Speaking
         assert error["code"] == "bad_settings" and "without spaces" in error["message"]
 
 
-async def test_slow_steps_do_not_change_the_length_of_a_pause(speech: Speaking) -> None:
+async def test_slow_steps_do_not_change_the_length_of_a_pause() -> None:
     engine = FakeEngineConfig(step_seconds=0.01, frames_per_token=1)
-    async with speech(engine=engine) as server:
+    async with speaking(engine=engine) as server:
 
         async def one(number: int) -> tuple[int, int]:
             async with server.talk() as talker:
@@ -272,8 +266,8 @@ def test_the_demo_voice_says_that_it_misreads_numbers() -> None:
 
 
 @pytest.mark.alone
-async def test_a_long_pause_outlasts_the_lead(speech: Speaking) -> None:
-    async with speech() as server, server.talk("?lead_ms=200") as talker:
+async def test_a_long_pause_outlasts_the_lead() -> None:
+    async with speaking() as server, server.talk("?lead_ms=200") as talker:
         await talker.send("text", text='Hi.<break time="3s"/>You.', end=True)
         messages = await talker.until("turn.done")
         [done] = of_type(messages, "turn.done")

@@ -15,7 +15,7 @@ import pytest
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.server.resumption import Position
 from tests.engine.faulty import Faults
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.resuming import Kept, hear, spoken, whole
 from tests.server.talking import of_type
 
@@ -49,12 +49,10 @@ def same(kept: Kept, undisturbed: Kept) -> None:
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("size", [0, 7])
 @pytest.mark.parametrize("silence", [0, 3_000])
-async def test_a_turn_goes_on_at_the_next_sample(
-    speech: Speaking, text: str, size: int, silence: int
-) -> None:
+async def test_a_turn_goes_on_at_the_next_sample(text: str, size: int, silence: int) -> None:
     random = Random(f"{size}, {silence}: {text}")  # other moments in every case
     engine = FakeEngineConfig(frames_per_token=1, silence=silence, safe_tokens=40)
-    async with speech(engine=engine) as server:
+    async with speaking(engine=engine) as server:
         connect = partial(server.talk, ON)
         undisturbed = await spoken(connect, whole(text, size))
         moments = sorted(random.choices(range(undisturbed.packets + 1), k=4))
@@ -67,30 +65,28 @@ async def test_a_turn_goes_on_at_the_next_sample(
     "query", ["&layout=streaming", "&layout=full_text", "&trim_silence=off&speed=0.8", "&speed=1.4"]
 )
 @pytest.mark.parametrize("pacing", ["token", "clause", "sentence"])
-async def test_a_turn_goes_on_with_every_layout_and_pacing(
-    speech: Speaking, query: str, pacing: str
-) -> None:
+async def test_a_turn_goes_on_with_every_layout_and_pacing(query: str, pacing: str) -> None:
     text = "Good morning to you, and welcome. The tide is coming in; it turns at noon."
     random = Random(query + pacing)
-    async with speech(engine=FakeEngineConfig(frames_per_token=1, silence=2_000)) as server:
+    async with speaking(engine=FakeEngineConfig(frames_per_token=1, silence=2_000)) as server:
         connect = partial(server.talk, f"{ON}&pacing={pacing}{query}")
         undisturbed = await spoken(connect, whole(text))
         for moment in random.sample(range(1, undisturbed.packets + 1), k=4):
             same(await spoken(connect, whole(text), [moment]), undisturbed)
 
 
-async def test_flushes_are_where_they_were(speech: Speaking) -> None:
+async def test_flushes_are_where_they_were() -> None:
     flush = {"type": "flush"}
     actions = [{"type": "text", "text": "It costs $2"}, flush, *whole(".50, or 98.6 of them.")]
-    async with speech() as server:
+    async with speaking() as server:
         connect = partial(server.talk, ON)
         undisturbed = await spoken(connect, actions)
         for moment in range(1, undisturbed.packets + 1, 3):
             same(await spoken(connect, actions, [moment]), undisturbed)
 
 
-async def test_a_turn_whose_end_was_lost_is_done_at_once(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_a_turn_whose_end_was_lost_is_done_at_once() -> None:
+    async with speaking() as server:
         connect = partial(server.talk, ON)
         undisturbed = await spoken(connect, whole("The tide is coming in."))
         kept = await spoken(connect, whole("The tide is coming in."), [undisturbed.packets])
@@ -98,18 +94,16 @@ async def test_a_turn_whose_end_was_lost_is_done_at_once(speech: Speaking) -> No
     assert kept.packets == undisturbed.packets, "nothing was sent twice"
 
 
-async def test_without_being_asked_for_no_state_is_sent(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_without_being_asked_for_no_state_is_sent() -> None:
+    async with speaking() as server:
         kept = await spoken(partial(server.talk, "?lead_ms=30000"), whole("The tide is in."))
     assert (kept.state, kept.told) == ("", [])
 
 
 @pytest.mark.parametrize("speed", [1, 1.25])
-async def test_a_row_that_fails_before_it_is_where_it_was_ends_its_turn_alone(
-    speech: Speaking, speed: float
-) -> None:
+async def test_a_row_that_fails_before_it_is_where_it_was_ends_its_turn_alone(speed: float) -> None:
     faults, kept = Faults(), Kept("a")
-    async with speech(faults=faults) as server:
+    async with speaking(faults=faults) as server:
         async with server.talk(f"{ON}&speed={speed}") as talker:
             await talker.send("text", turn_id="a", text=TEXTS[0], end=True)
             await hear(talker, kept, 6)
@@ -153,10 +147,10 @@ TEXT = "The tide is coming in. Good morning to you, and to all who are with you!
     ],
 )
 async def test_a_state_that_is_of_no_use_goes_on_at_the_next_word(
-    speech: Speaking, change: Callable[[Kept], None], why: str
+    change: Callable[[Kept], None], why: str
 ) -> None:
     engine = FakeEngineConfig(frames_per_token=1, max_frames=1_000)
-    async with speech(engine=engine) as server:
+    async with speaking(engine=engine) as server:
         kept = await half(server, TEXT)
         kept.text_chars = 4
         change(kept)
@@ -192,9 +186,9 @@ async def test_a_state_that_is_of_no_use_goes_on_at_the_next_word(
     ],
 )
 async def test_a_place_that_is_none_goes_on_at_the_next_word(
-    speech: Speaking, fields: dict[str, Any], why: str
+    fields: dict[str, Any], why: str
 ) -> None:
-    async with speech() as server:
+    async with speaking() as server:
         kept = Kept("a")
         async with server.talk(f"{ON}&speed=1.25") as talker:
             await talker.send("text", turn_id="a", text=TEXT, end=True)
@@ -215,8 +209,8 @@ async def test_a_place_that_is_none_goes_on_at_the_next_word(
         await server.settled()
 
 
-async def test_another_voice_does_not_go_on_in_the_middle_of_a_word(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_another_voice_does_not_go_on_in_the_middle_of_a_word() -> None:
+    async with speaking() as server:
         kept = await half(server, TEXT)
         other = await spoken(partial(server.talk, ON + "&voice=bass"), whole(TEXT))
         assert not [m for m in other.messages if m["type"] == "warning"]
@@ -229,8 +223,8 @@ async def test_another_voice_does_not_go_on_in_the_middle_of_a_word(speech: Spea
         assert "another checkpoint, version of the server, or settings" in warning["message"]
 
 
-async def test_a_resumed_turn_can_be_interrupted_at_once_and_later(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_a_resumed_turn_can_be_interrupted_at_once_and_later() -> None:
+    async with speaking() as server:
         for wait in (0, 4):
             kept = await half(server, TEXT)
             async with server.talk(ON) as talker:
@@ -248,8 +242,8 @@ async def test_a_resumed_turn_can_be_interrupted_at_once_and_later(speech: Speak
         await server.settled()
 
 
-async def test_a_turn_that_the_session_knows_is_not_resumed(speech: Speaking) -> None:
-    async with speech() as server, server.talk(ON) as talker:
+async def test_a_turn_that_the_session_knows_is_not_resumed() -> None:
+    async with speaking() as server, server.talk(ON) as talker:
         await talker.send("text", turn_id="a", text=TEXT)
         await talker.send("turn.resume", turn_id="a", samples=0, text_chars=0)
         messages = await talker.up_to(
@@ -260,8 +254,8 @@ async def test_a_turn_that_the_session_knows_is_not_resumed(speech: Speaking) ->
         assert (await talker.until("turn.done"))[-1]["reason"] == "complete"
 
 
-async def test_codes_beyond_the_longest_turn_are_refused(speech: Speaking) -> None:
-    async with speech(engine=FakeEngineConfig(max_frames=10)) as server, server.talk() as talker:
+async def test_codes_beyond_the_longest_turn_are_refused() -> None:
+    async with speaking(engine=FakeEngineConfig(max_frames=10)) as server, server.talk() as talker:
         await talker.send("turn.codes", turn_id="a", codes=[b64encode(bytes(374)).decode()])
         error = await talker.next()
         assert (error["code"], error["fatal"]) == ("bad_message", False)

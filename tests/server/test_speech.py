@@ -14,7 +14,7 @@ from realtime_tts.engine.link import Open
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.server.track import Delivery, Done, Sound
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.opening import open_speech
 from tests.waiting import SECONDS, until
 
@@ -40,10 +40,8 @@ async def rest(one: Any) -> bytes:
     return b"".join(packets)
 
 
-async def test_deltas_go_in_and_packets_come_out_before_the_text_is_complete(
-    speech: Speaking,
-) -> None:
-    async with speech() as server:
+async def test_deltas_go_in_and_packets_come_out_before_the_text_is_complete() -> None:
+    async with speaking() as server:
         one = open_speech(server)
         one.feed("Hello there, ")
         first = await one.next()
@@ -57,11 +55,9 @@ async def test_deltas_go_in_and_packets_come_out_before_the_text_is_complete(
         await server.settled()
 
 
-async def test_packets_that_lie_ready_are_taken_each_in_a_round_of_its_own(
-    speech: Speaking,
-) -> None:
+async def test_packets_that_lie_ready_are_taken_each_in_a_round_of_its_own() -> None:
     """All of them in one would keep the packets of others from them."""
-    async with speech() as server:
+    async with speaking() as server:
         one = open_speech(server)
         one.feed("A text.")
         one.end()
@@ -83,8 +79,8 @@ async def test_packets_that_lie_ready_are_taken_each_in_a_round_of_its_own(
         assert packets > 5 and rounds >= packets
 
 
-async def test_text_that_the_filter_holds_is_released_by_the_clock(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_text_that_the_filter_holds_is_released_by_the_clock() -> None:
+    async with speaking() as server:
         one = open_speech(server)
         one.feed("Hi [")  # the beginning of a link, perhaps
         held = one.last.text_tokens
@@ -92,8 +88,8 @@ async def test_text_that_the_filter_holds_is_released_by_the_clock(speech: Speak
         one.close()
 
 
-async def test_ones_of_one_owner_speak_at_once(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_ones_of_one_owner_speak_at_once() -> None:
+    async with speaking() as server:
         ones = [open_speech(server, f"s{n}", voice=v) for n, v in enumerate(("alto", "bass"))]
         for one in ones:
             one.feed("Both of us.")
@@ -105,8 +101,8 @@ async def test_ones_of_one_owner_speak_at_once(speech: Speaking) -> None:
         await server.settled()
 
 
-async def test_a_one_that_is_closed_early_is_counted_so_and_says_no_more(speech: Speaking) -> None:
-    async with speech(engine=FakeEngineConfig(step_seconds=0.02)) as server:
+async def test_a_one_that_is_closed_early_is_counted_so_and_says_no_more() -> None:
+    async with speaking(engine=FakeEngineConfig(step_seconds=0.02)) as server:
         one = open_speech(server)
         one.feed("Rather a long text, this is.")
         await one.next()
@@ -120,8 +116,8 @@ async def test_a_one_that_is_closed_early_is_counted_so_and_says_no_more(speech:
         assert server.value("tts_open_turns") == 0
 
 
-async def test_nothing_to_speak_is_over_at_once(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_nothing_to_speak_is_over_at_once() -> None:
+    async with speaking() as server:
         one = open_speech(server)
         one.feed("…")
         one.end()
@@ -130,8 +126,8 @@ async def test_nothing_to_speak_is_over_at_once(speech: Speaking) -> None:
         assert server.value("tts_turns_total", reason="complete") == 1
 
 
-async def test_who_waits_is_told_why_it_ended(speech: Speaking) -> None:
-    async with speech(engine=FakeEngineConfig(step_seconds=0.02)) as server:
+async def test_who_waits_is_told_why_it_ended() -> None:
+    async with speaking(engine=FakeEngineConfig(step_seconds=0.02)) as server:
         one = open_speech(server)
         one.feed("Some text.")
         await one.next()
@@ -146,10 +142,10 @@ async def test_who_waits_is_told_why_it_ended(speech: Speaking) -> None:
 
 @pytest.mark.parametrize("begun", [False, True])
 async def test_one_that_failed_is_not_spoken_and_says_why_however_late_it_is_asked(
-    speech: Speaking, begun: bool
+    begun: bool,
 ) -> None:
     """Its owner's client may be slow, and send text meanwhile."""
-    async with speech() as server:
+    async with speaking() as server:
         commands = server.spy_on_commands()
         one = open_speech(server)
         if begun:
@@ -166,10 +162,8 @@ async def test_one_that_failed_is_not_spoken_and_says_why_however_late_it_is_ask
         await server.settled_engine()
 
 
-async def test_an_owner_that_takes_nothing_loses_the_one(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with speech() as server:
+async def test_an_owner_that_takes_nothing_loses_the_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with speaking() as server:
         front = server.running.front
         monkeypatch.setattr(front, "max_outbox", lambda: 20_000)
         one = open_speech(server)
@@ -183,9 +177,9 @@ async def test_an_owner_that_takes_nothing_loses_the_one(
 
 
 async def test_a_fault_in_one_speech_leaves_the_others_alone(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with speech() as server:
+    async with speaking() as server:
         bad, good = open_speech(server, "bad"), open_speech(server, "good")
         monkeypatch.setattr(bad.utterances, "take", lambda *_: 1 / 0)
         for one in (bad, good):
@@ -199,8 +193,8 @@ async def test_a_fault_in_one_speech_leaves_the_others_alone(
         await server.settled()
 
 
-async def test_what_the_checkpoint_cannot_do_takes_no_place(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_what_the_checkpoint_cannot_do_takes_no_place() -> None:
+    async with speaking() as server:
         with pytest.raises(RequestError, match="unknown voice"):
             open_speech(server, voice="nobody")
         with pytest.raises(RequestError, match="lead_ms"):
@@ -211,8 +205,8 @@ async def test_what_the_checkpoint_cannot_do_takes_no_place(speech: Speaking) ->
 # Segments.
 
 
-async def test_cuts_end_segments_one_after_another_and_each_is_reported(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_cuts_end_segments_one_after_another_and_each_is_reported() -> None:
+    async with speaking() as server:
         one = open_speech(server)
         first = one.feed("One.")
         assert one.cut() is first and first.ended
@@ -231,8 +225,8 @@ async def test_cuts_end_segments_one_after_another_and_each_is_reported(speech: 
         assert server.value("tts_text_chars_total") == len("One.And two.")
 
 
-async def test_a_segment_is_in_the_engine_when_the_one_before_was_sent(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_a_segment_is_in_the_engine_when_the_one_before_was_sent() -> None:
+    async with speaking() as server:
         commands = server.spy_on_commands()
         one = open_speech(server)
         for text in ("One.", "Two."):
@@ -249,10 +243,8 @@ async def test_a_segment_is_in_the_engine_when_the_one_before_was_sent(speech: S
 
 
 @pytest.mark.parametrize("continuous", [True, False])
-async def test_segments_share_an_encoder_or_have_one_each(
-    speech: Speaking, continuous: bool
-) -> None:
-    async with speech() as server:
+async def test_segments_share_an_encoder_or_have_one_each(continuous: bool) -> None:
+    async with speaking() as server:
         one = open_speech(server, how=delivery(continuous=continuous), audio=parse_format("wav"))
         for text in ("One.", "Two."):
             one.feed(text)
@@ -263,8 +255,8 @@ async def test_segments_share_an_encoder_or_have_one_each(
         one.close()
 
 
-async def test_silence_stands_in_for_sound_that_is_missing(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_silence_stands_in_for_sound_that_is_missing() -> None:
+    async with speaking() as server:
         for fills, samples in ((True, 2_400), (False, 0)):
             one = open_speech(server, f"s{fills}", delivery(fills=fills))
             one.feed("\u2026")
@@ -275,10 +267,10 @@ async def test_silence_stands_in_for_sound_that_is_missing(speech: Speaking) -> 
 
 
 async def test_a_stall_is_filled_and_the_words_behind_it_are_later(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("realtime_tts.server.speech.STALL_SECONDS", 0.05)
-    async with speech() as server:
+    async with speaking() as server:
         one = open_speech(server, how=delivery(fills=True))
         one.feed("Wait.")
         words, samples = [], 0
@@ -296,8 +288,8 @@ async def test_a_stall_is_filled_and_the_words_behind_it_are_later(
         one.close()
 
 
-async def test_text_that_pauses_is_spoken_to_its_end(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_text_that_pauses_is_spoken_to_its_end() -> None:
+    async with speaking() as server:
         one = open_speech(server, options={"hold_seconds": 0.1})
         one.feed("A pause")
         assert len(await until_done(one)) == 7 * FRAME_BYTES
@@ -314,8 +306,8 @@ async def until_done(one: Any) -> bytes:
     return found
 
 
-async def test_one_that_waits_to_start_keeps_its_text(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_one_that_waits_to_start_keeps_its_text() -> None:
+    async with speaking() as server:
         commands = server.spy_on_commands()
         one = open_speech(server, options={"starts": False})
         one.feed("Not ")
@@ -328,8 +320,8 @@ async def test_one_that_waits_to_start_keeps_its_text(speech: Speaking) -> None:
         one.close()
 
 
-async def test_silence_says_what_was_heard_and_stops_the_engine(speech: Speaking) -> None:
-    async with speech(engine=FakeEngineConfig(step_seconds=0.02)) as server:
+async def test_silence_says_what_was_heard_and_stops_the_engine() -> None:
+    async with speaking(engine=FakeEngineConfig(step_seconds=0.02)) as server:
         one = open_speech(server)
         one.feed("Quite a number of words to speak. " * 4)
         sent = 0
@@ -348,13 +340,13 @@ async def test_silence_says_what_was_heard_and_stops_the_engine(speech: Speaking
 @pytest.mark.parametrize("continuous", [True, False])
 @pytest.mark.parametrize("name", ["pcm", "ulaw_8000", "mp3_44100_128"])
 async def test_all_text_is_told_once_in_order_and_within_the_sound(
-    speech: Speaking, name: str, continuous: bool
+    name: str, continuous: bool
 ) -> None:
     """On one timeline, segment after segment, in formats with delay and without."""
     if name.startswith("mp3"):
         pytest.importorskip("av")
     texts = ["One and two. ", "…", "Three<break time='200ms'/> and four, ", "five!"]
-    async with speech() as server:
+    async with speaking() as server:
         how = delivery(continuous=continuous, fills=True)
         one = open_speech(server, how=how, audio=parse_format(name))
         for text in texts:

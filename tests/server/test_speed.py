@@ -11,7 +11,7 @@ import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig
 from tests.engine.faulty import Faults
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.talking import sound_of
 from tests.server.test_connection import explode_once
 from tests.server.test_word_times import assert_in_time, joined, words_in
@@ -34,22 +34,22 @@ async def said(server: Any, query: str, text: str = TEXT, size: int = 1000) -> l
 
 
 @pytest.mark.parametrize("speed", SPEEDS)
-async def test_a_turn_takes_its_time_divided_by_the_speed(speech: Speaking, speed: float) -> None:
-    async with speech() as server:
+async def test_a_turn_takes_its_time_divided_by_the_speed(speed: float) -> None:
+    async with speaking() as server:
         plain, changed = await said(server, ""), await said(server, f"&speed={speed}")
     samples = len(sound_of(plain)) // 2
     assert len(sound_of(changed)) // 2 == ceil(samples / speed) == changed[-1]["samples"]
     assert changed[-1]["reason"] == "complete"
 
 
-async def test_at_a_speed_of_one_nothing_is_touched(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_at_a_speed_of_one_nothing_is_touched() -> None:
+    async with speaking() as server:
         assert sound_of(await said(server, "&speed=1")) == sound_of(await said(server, ""))
 
 
 @pytest.mark.parametrize("speed", SPEEDS)
-async def test_pauses_are_as_long_as_the_text_says(speech: Speaking, speed: float) -> None:
-    async with speech() as server:
+async def test_pauses_are_as_long_as_the_text_says(speed: float) -> None:
+    async with speaking() as server:
         plain = sound_of(await said(server, "", PAUSES))
         changed = sound_of(await said(server, f"&speed={speed}", PAUSES))
 
@@ -61,8 +61,8 @@ async def test_pauses_are_as_long_as_the_text_says(speech: Speaking, speed: floa
     assert longest_silence(changed) == pytest.approx(0.5, abs=0.01)
 
 
-async def test_other_formats_are_made_of_what_is_played(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_other_formats_are_made_of_what_is_played() -> None:
+    async with speaking() as server:
         plain = await said(server, "&encoding=pcm_mulaw")
         changed = await said(server, "&encoding=pcm_mulaw&speed=1.25")
     assert len(sound_of(changed)) == pytest.approx(len(sound_of(plain)) / 1.25, abs=1)
@@ -70,10 +70,8 @@ async def test_other_formats_are_made_of_what_is_played(speech: Speaking) -> Non
 
 @pytest.mark.parametrize("speed", SPEEDS)
 @pytest.mark.parametrize("size", [7, 1000])
-async def test_words_are_told_when_they_are_heard(
-    speech: Speaking, speed: float, size: int
-) -> None:
-    async with speech(engine=TELLS) as server:
+async def test_words_are_told_when_they_are_heard(speed: float, size: int) -> None:
+    async with speaking(engine=TELLS) as server:
         asked = "&word_times=on&trim_silence=off"
         plain = await said(server, asked, size=size)
         changed = await said(server, f"{asked}&speed={speed}", size=size)
@@ -84,9 +82,9 @@ async def test_words_are_told_when_they_are_heard(
 
 
 @pytest.mark.parametrize("speed", SPEEDS)
-async def test_an_interrupt_knows_what_was_heard(speech: Speaking, speed: float) -> None:
+async def test_an_interrupt_knows_what_was_heard(speed: float) -> None:
     """The position that the client tells is one of the sound that it was sent."""
-    async with speech(engine=TELLS) as server:
+    async with speaking(engine=TELLS) as server:
         query = f"?lead_ms=30000&trim_silence=off&speed={speed}"
         async with server.talk(query) as talker:
             await talker.send("text", turn_id="a", text=TEXT, end=True)
@@ -99,10 +97,10 @@ async def test_an_interrupt_knows_what_was_heard(speech: Speaking, speed: float)
 
 
 @pytest.mark.alone
-async def test_a_listener_of_fast_speech_hears_no_gap(speech: Speaking) -> None:
+async def test_a_listener_of_fast_speech_hears_no_gap() -> None:
     """The engine makes no more than the lead, and knows that it is played faster than made."""
     engine = FakeEngineConfig(frames_per_token=1, step_seconds=0.03)
-    async with speech(engine=engine) as server:
+    async with speaking(engine=engine) as server:
         async with server.talk("?speed=1.4&lead_ms=400") as talker:
             await talker.send("text", turn_id="a", text=TEXT, end=True)
             messages = await talker.until("turn.done")
@@ -111,8 +109,8 @@ async def test_a_listener_of_fast_speech_hears_no_gap(speech: Speaking) -> None:
 
 
 @pytest.mark.parametrize("speed", [0.7, 1.4])
-async def test_the_lead_is_seconds_of_what_is_played(speech: Speaking, speed: float) -> None:
-    async with speech() as server:
+async def test_the_lead_is_seconds_of_what_is_played(speed: float) -> None:
+    async with speaking() as server:
         async with server.talk(f"?speed={speed}&lead_ms=1000") as talker:
             await talker.send("text", turn_id="a", text=TEXT * 2, end=True)
             began, samples = None, 0
@@ -127,11 +125,9 @@ async def test_the_lead_is_seconds_of_what_is_played(speech: Speaking, speed: fl
 
 
 @pytest.mark.parametrize("speed", [0.8, 1.3])
-async def test_a_turn_that_loses_its_engine_sounds_as_if_it_had_not(
-    speech: Speaking, speed: float
-) -> None:
+async def test_a_turn_that_loses_its_engine_sounds_as_if_it_had_not(speed: float) -> None:
     faults = Faults()
-    async with speech(faults=faults) as server:
+    async with speaking(faults=faults) as server:
         undisturbed = await said(server, f"&speed={speed}")
         async with server.talk(f"?lead_ms=30000&speed={speed}") as talker:
             await talker.send("text", turn_id="a", text=TEXT, end=True)
@@ -141,8 +137,8 @@ async def test_a_turn_that_loses_its_engine_sounds_as_if_it_had_not(
     assert sound_of(messages) == sound_of(undisturbed)
 
 
-async def test_a_turn_keeps_the_speed_that_it_was_begun_with(speech: Speaking) -> None:
-    async with speech() as server, server.talk("?lead_ms=30000&speed=0.8") as talker:
+async def test_a_turn_keeps_the_speed_that_it_was_begun_with() -> None:
+    async with speaking() as server, server.talk("?lead_ms=30000&speed=0.8") as talker:
         sizes = []
         for turn, speed in (("a", 1.25), ("b", None), ("c", None)):
             await talker.send("text", turn_id=turn, text="Hello")
@@ -152,8 +148,8 @@ async def test_a_turn_keeps_the_speed_that_it_was_begun_with(speech: Speaking) -
     assert sizes == [ceil(5 * FRAME / speed) for speed in (0.8, 1.25, 1.0)]
 
 
-async def test_a_speed_out_of_range_is_refused(speech: Speaking) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_a_speed_out_of_range_is_refused() -> None:
+    async with speaking() as server, server.talk() as talker:
         await talker.send("session.start", speed=1.5)
         error = (await talker.until("error"))[-1]
         assert error["code"] == "bad_message"

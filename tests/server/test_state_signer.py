@@ -14,7 +14,7 @@ import pytest
 from realtime_tts.config import ServerConfig
 from realtime_tts.server.state_signer import StateSigner
 from realtime_tts.server.tokens import Tokens
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.resuming import Kept, hear, spoken, whole
 from tests.server.talking import of_type, sound_of
 
@@ -87,9 +87,9 @@ async def going_on(talk: Callable[[], Any], kept: Kept) -> list[Any]:
 
 @pytest.mark.parametrize(("key", "change"), CHANGES)
 async def test_a_state_of_another_key_or_that_was_changed_goes_on_at_the_next_word(
-    speech: Speaking, key: str, change: Callable[[Kept], None]
+    key: str, change: Callable[[Kept], None]
 ) -> None:
-    async with speech(ServerConfig(port=0, api_keys=KEYS)) as server:
+    async with speaking(ServerConfig(port=0, api_keys=KEYS)) as server:
         kept = Kept("a")
         async with server.talk(ON, additional_headers=bearer(KEYS[0])) as talker:
             await talker.send("text", turn_id="a", text=TEXT, end=True)
@@ -100,10 +100,8 @@ async def test_a_state_of_another_key_or_that_was_changed_goes_on_at_the_next_wo
     assert warning["code"] == "cannot_resume" and "the same key" in warning["message"]
 
 
-async def test_with_a_key_a_turn_goes_on_at_the_next_sample_also_with_a_token(
-    speech: Speaking,
-) -> None:
-    async with speech(ServerConfig(port=0, api_keys=KEYS)) as one:
+async def test_with_a_key_a_turn_goes_on_at_the_next_sample_also_with_a_token() -> None:
+    async with speaking(ServerConfig(port=0, api_keys=KEYS)) as one:
         talk = partial(one.talk, ON, additional_headers=bearer(KEYS[1]))
         undisturbed = await spoken(talk, whole(TEXT))
         again = await spoken(talk, whole(TEXT), [2, 5, 9])
@@ -112,7 +110,7 @@ async def test_with_a_key_a_turn_goes_on_at_the_next_sample_also_with_a_token(
         async with talk() as talker:
             await talker.send("text", turn_id="a", text=TEXT, end=True)
             await hear(talker, kept, 4)
-    async with speech(ServerConfig(port=0, api_keys=KEYS[1:])) as other:
+    async with speaking(ServerConfig(port=0, api_keys=KEYS[1:])) as other:
         key = sha256(KEYS[1].encode()).digest()
         token = Tokens([key]).mint(key, 60)
         talk = partial(other.talk, ON, additional_headers=bearer(token))

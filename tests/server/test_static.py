@@ -9,7 +9,7 @@ import pytest
 
 import realtime_tts.server
 from tests.server.asking import get
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 
 PAGE = Path(realtime_tts.server.__file__).parent / "page"
 TYPES = {
@@ -24,8 +24,8 @@ def served() -> list[Path]:
     return [path for path in PAGE.iterdir() if path.suffix in TYPES]
 
 
-async def test_every_file_of_the_page_is_served(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_every_file_of_the_page_is_served() -> None:
+    async with speaking() as server:
         for path in served():
             answer = await get(server, f"/page/{path.name}")
             assert answer.status == 200, path.name
@@ -35,8 +35,8 @@ async def test_every_file_of_the_page_is_served(speech: Speaking) -> None:
         assert (await get(server, "/")).body == (PAGE / "index.html").read_bytes()
 
 
-async def test_a_file_that_has_not_changed_is_not_sent_again(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_a_file_that_has_not_changed_is_not_sent_again() -> None:
+    async with speaking() as server:
         first = await get(server, "/page/main.js")
         again = await get(server, "/page/main.js", {"If-None-Match": first.headers["etag"]})
         assert (again.status, again.body) == (304, b"")
@@ -46,8 +46,8 @@ async def test_a_file_that_has_not_changed_is_not_sent_again(speech: Speaking) -
     "path",
     ["/page/", "/page/../app.py", "/page/%2e%2e/app.py", "/page//main.js", "/page/package.json"],
 )
-async def test_nothing_beside_the_files_is_served(speech: Speaking, path: str) -> None:
-    async with speech() as server:
+async def test_nothing_beside_the_files_is_served(path: str) -> None:
+    async with speaking() as server:
         assert (await get(server, path)).status == 404
 
 

@@ -24,7 +24,7 @@ from realtime_tts.configuration.reload import Reloads
 from realtime_tts.errors import ConfigError
 from realtime_tts.server.addresses import ClientAddresses
 from tests.server.asking import client_of
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 
 KEY, OTHER = "first-key-of-all", "second-key-of-all"
 
@@ -34,8 +34,8 @@ class Refusing:
         raise ConfigError("not this")
 
 
-async def test_if_one_part_refuses_no_part_changes(speech: Speaking) -> None:
-    async with speech(ServerConfig(port=0, api_keys=(KEY,))) as server:
+async def test_if_one_part_refuses_no_part_changes() -> None:
+    async with speaking(ServerConfig(port=0, api_keys=(KEY,))) as server:
         front = server.running.front
         front.reloads.add(Refusing())
         before = front.config
@@ -72,9 +72,9 @@ async def test_of_two_settings_the_later_ones_hold() -> None:
         logging.getLogger().setLevel(before)
 
 
-async def test_tokens_of_keys_that_stay_hold_on(speech: Speaking) -> None:
+async def test_tokens_of_keys_that_stay_hold_on() -> None:
     config = ServerConfig(port=0, api_keys=(KEY, OTHER))
-    async with speech(config) as server:
+    async with speaking(config) as server:
         async with client_of(server) as http:
             tokens = [
                 (await http.post("/v1/token", headers={"x-api-key": key})).json()["token"]
@@ -85,12 +85,10 @@ async def test_tokens_of_keys_that_stay_hold_on(speech: Speaking) -> None:
         assert [one.status_code for one in asked] == [200, 401]
 
 
-async def test_longer_messages_may_come_over_sockets_that_are_opened_afterwards(
-    speech: Speaking,
-) -> None:
+async def test_longer_messages_may_come_over_sockets_that_are_opened_afterwards() -> None:
     config = ServerConfig(port=0)
     message = json.dumps({"type": "text", "text": "a" * 1_200_000})
-    async with speech(config) as server:
+    async with speaking(config) as server:
         url = server.running.websocket_url
 
         async def answer() -> str:

@@ -31,7 +31,7 @@ from realtime_tts.config import ServerConfig, SocketConfig, TlsConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.server.self_signed import write_self_signed
 from realtime_tts.server.tls import Certificate, server_context
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 
 TEXT = "A sentence of some length."  # 26 tokens of one byte, 80 ms each
 
@@ -173,12 +173,10 @@ def test_an_encrypted_key_is_refused_and_nobody_is_asked_for_a_password(
 # Speech.
 
 
-async def test_speech_over_wss_is_that_over_ws(
-    speech: Speaking, config: ServerConfig, tls: TlsConfig
-) -> None:
+async def test_speech_over_wss_is_that_over_ws(config: ServerConfig, tls: TlsConfig) -> None:
     heard = []
     for one in (config, ServerConfig(port=0)):
-        async with speech(one) as server:
+        async with speaking(one) as server:
             ca = tls.certificate if one.tls else None
             async with RealtimeTTS(server.running.websocket_url, tls_ca=ca, seed=1) as tts:
                 heard.append(b"".join([packet async for packet in tts.speak(TEXT)]))
@@ -186,9 +184,9 @@ async def test_speech_over_wss_is_that_over_ws(
 
 
 async def test_the_certificate_holds_for_every_name_of_this_machine(
-    speech: Speaking, config: ServerConfig, tls: TlsConfig
+    config: ServerConfig, tls: TlsConfig
 ) -> None:
-    async with speech(config) as server:
+    async with speaking(config) as server:
         for name in ("localhost", "127.0.0.1", "::1", socket.gethostname()):
             trust = ssl.create_default_context(cafile=tls.certificate)
             _, writer = await asyncio.open_connection(
@@ -199,26 +197,24 @@ async def test_the_certificate_holds_for_every_name_of_this_machine(
 
 
 async def test_strict_clients_take_the_certificate_that_is_made(
-    speech: Speaking, config: ServerConfig, tls: TlsConfig
+    config: ServerConfig, tls: TlsConfig
 ) -> None:
     """Python 3.13's default, and without the leniency towards a certificate that is no root."""
     trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     trust.verify_flags |= ssl.VERIFY_X509_STRICT
     trust.load_verify_locations(tls.certificate)
-    async with speech(config) as server:
+    async with speaking(config) as server:
         _, writer = await asyncio.open_connection("localhost", server.port, ssl=trust)
         assert writer.get_extra_info("ssl_object").version() == "TLSv1.3"
         writer.close()
         await writer.wait_closed()
 
 
-async def test_older_versions_than_1_2_are_refused(
-    speech: Speaking, config: ServerConfig, tls: TlsConfig
-) -> None:
+async def test_older_versions_than_1_2_are_refused(config: ServerConfig, tls: TlsConfig) -> None:
     context = ssl.create_default_context(cafile=tls.certificate)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.maximum_version = ssl.TLSVersion.TLSv1_2
-    async with speech(config) as server:
+    async with speaking(config) as server:
         assert await _version(server.port, context) == "TLSv1.2"
         with pytest.warns(DeprecationWarning):
             context.minimum_version = ssl.TLSVersion.TLSv1
@@ -237,7 +233,7 @@ async def _version(port: int, context: ssl.SSLContext) -> str:
 
 
 async def test_no_packet_waits_for_an_acknowledgement(
-    speech: Speaking, config: ServerConfig, tls: TlsConfig, monkeypatch: pytest.MonkeyPatch
+    config: ServerConfig, tls: TlsConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nagle's algorithm is off under TLS, too, and the kernel's buffer as small as without."""
     from realtime_tts.server.websocket import GuardedWebSocket
@@ -250,7 +246,7 @@ async def test_no_packet_waits_for_an_acknowledgement(
         sockets.append(transport.get_extra_info("socket"))
 
     monkeypatch.setattr(GuardedWebSocket, "connection_made", connection_made)
-    async with speech(config) as server:
+    async with speaking(config) as server:
         async with RealtimeTTS(server.running.websocket_url, tls_ca=tls.certificate):
             (connection,) = sockets
             assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
@@ -259,11 +255,11 @@ async def test_no_packet_waits_for_an_acknowledgement(
 
 
 async def test_every_packet_is_a_record_that_can_be_read_at_once(
-    speech: Speaking, config: ServerConfig, tls: TlsConfig
+    config: ServerConfig, tls: TlsConfig
 ) -> None:
     """The first packet arrives while the server still has the others to make."""
     slow = FakeEngineConfig(frames_per_token=1, step_seconds=0.05)
-    async with speech(config, engine=slow) as server:
+    async with speaking(config, engine=slow) as server:
         async with RealtimeTTS(server.running.websocket_url, tls_ca=tls.certificate) as tts:
             turn = await tts.turn()
             await turn.send(TEXT)
@@ -273,10 +269,8 @@ async def test_every_packet_is_a_record_that_can_be_read_at_once(
             await turn.interrupt()
 
 
-async def test_voices_and_the_page_come_over_https(
-    speech: Speaking, config: ServerConfig, tls: TlsConfig
-) -> None:
-    async with speech(config) as server:
+async def test_voices_and_the_page_come_over_https(config: ServerConfig, tls: TlsConfig) -> None:
+    async with speaking(config) as server:
         client = VoiceClient(server.running.url, tls_ca=tls.certificate)
         assert "alto" in (await asyncio.to_thread(client.voices))["voices"]
         page = await _get(server.port, tls, "/")
@@ -284,10 +278,10 @@ async def test_voices_and_the_page_come_over_https(
 
 
 async def test_the_page_s_own_origin_is_let_in_over_wss(
-    speech: Speaking, config: ServerConfig, tls: TlsConfig
+    config: ServerConfig, tls: TlsConfig
 ) -> None:
     trust = ssl.create_default_context(cafile=tls.certificate)
-    async with speech(config) as server:
+    async with speaking(config) as server:
         own = {"Origin": server.running.url}
         async with websockets.connect(
             server.running.websocket_url, ssl=trust, additional_headers=own, proxy=None
@@ -306,8 +300,8 @@ async def _get(port: int, tls: TlsConfig, path: str) -> bytes:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
-async def test_curl_trusts_the_file(speech: Speaking, config: ServerConfig, tls: TlsConfig) -> None:
-    async with speech(config) as server:
+async def test_curl_trusts_the_file(config: ServerConfig, tls: TlsConfig) -> None:
+    async with speaking(config) as server:
         url = f"https://localhost:{server.port}/v1/voices"
         command = ["curl", "--silent", "--show-error", "--noproxy", "*"]
         trusting = await _run([*command, "--cacert", tls.certificate, url])
@@ -325,10 +319,10 @@ async def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 async def test_a_client_that_trusts_others_says_so_and_does_not_try_again(
-    speech: Speaking, config: ServerConfig, tmp_path: Path
+    config: ServerConfig, tmp_path: Path
 ) -> None:
     other = write_self_signed(tmp_path).certificate
-    async with speech(config) as server:
+    async with speaking(config) as server:
         for ca in (None, other):
             tts = RealtimeTTS(server.running.websocket_url, tls_ca=ca)
             with pytest.raises(CertificateRefused, match="not trusted.*--tls-ca"):
@@ -350,15 +344,15 @@ def test_a_file_of_authorities_must_be_one_and_of_use(tmp_path: Path, tls: TlsCo
 
 
 async def test_ws_on_a_tls_port_and_wss_on_a_plain_one_end_with_a_hint(
-    speech: Speaking, config: ServerConfig, tls: TlsConfig
+    config: ServerConfig, tls: TlsConfig
 ) -> None:
-    async with speech(config) as server:
+    async with speaking(config) as server:
         with pytest.raises(HandshakeRefused, match="wss://"):
             await RealtimeTTS(f"ws://127.0.0.1:{server.port}").connect()
         plain = VoiceClient(f"http://127.0.0.1:{server.port}")
         with pytest.raises(HandshakeRefused, match="https://"):
             await asyncio.to_thread(plain.voices)
-    async with speech() as server:
+    async with speaking() as server:
         wrong = RealtimeTTS(f"wss://127.0.0.1:{server.port}", tls_ca=tls.certificate)
         with pytest.raises(HandshakeRefused, match="does not speak TLS"):
             await wrong.connect()
@@ -369,30 +363,28 @@ async def test_ws_on_a_tls_port_and_wss_on_a_plain_one_end_with_a_hint(
 
 @pytest.mark.parametrize("words", [b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", b"\0" * 64])
 async def test_who_does_not_speak_tls_is_cut_off_at_once(
-    speech: Speaking, peer: Callable[..., Any], config: ServerConfig, words: bytes
+    peer: Callable[..., Any], config: ServerConfig, words: bytes
 ) -> None:
     patient = replace(config, socket=SocketConfig(handshake_timeout=120))
-    async with speech(patient) as server:
+    async with speaking(patient) as server:
         stranger = await peer(server.port)
         await stranger.send(words)
         assert await stranger.ended(), "long before the deadline for a handshake"
 
 
 async def test_who_says_nothing_is_cut_off_after_the_handshake_s_deadline(
-    speech: Speaking, peer: Callable[..., Any], tls: TlsConfig
+    peer: Callable[..., Any], tls: TlsConfig
 ) -> None:
     config = ServerConfig(port=0, tls=tls, socket=SocketConfig(handshake_timeout=0.3))
-    async with speech(config) as server:
+    async with speaking(config) as server:
         silent = await peer(server.port)
         assert await silent.ended()
 
 
-async def test_a_client_that_stops_reading_is_dropped_and_others_speak_on(
-    speech: Speaking, tls: TlsConfig
-) -> None:
+async def test_a_client_that_stops_reading_is_dropped_and_others_speak_on(tls: TlsConfig) -> None:
     config = ServerConfig(port=0, tls=tls, socket=SocketConfig(write_stall=0.5))
     trust = ssl.create_default_context(cafile=tls.certificate)
-    async with speech(config) as server:
+    async with speaking(config) as server:
         raw = socket.socket()
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
         raw.connect(("127.0.0.1", server.port))

@@ -17,7 +17,7 @@ import websockets
 from realtime_tts.config import ServerConfig
 from realtime_tts.server.tokens import Tokens, UsedByAll, UsedHere
 from tests.server.asking import client_of
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 
 KEY, OTHER = "correct-horse-battery", "another-key-that-counts"
 PAGE = "https://app.example.com"
@@ -137,8 +137,8 @@ def test_no_byte_of_a_token_can_be_changed() -> None:
 
 
 @pytest.mark.parametrize("path", MINTS)
-async def test_a_token_is_for_who_has_a_key_and_makes_no_other(speech: Speaking, path: str) -> None:
-    async with speech(config()) as server:
+async def test_a_token_is_for_who_has_a_key_and_makes_no_other(path: str) -> None:
+    async with speaking(config()) as server:
         token = await token_of(server)
         for credential in (None, "wrong", token):
             async with http(server, credential) as client:
@@ -149,15 +149,15 @@ async def test_a_token_is_for_who_has_a_key_and_makes_no_other(speech: Speaking,
             assert answer.headers["cache-control"] == "no-store"
 
 
-async def test_a_server_without_keys_gives_tokens_that_nobody_needs(speech: Speaking) -> None:
-    async with speech() as server, http(server, None) as client:
+async def test_a_server_without_keys_gives_tokens_that_nobody_needs() -> None:
+    async with speaking() as server, http(server, None) as client:
         for path in MINTS:
             assert (await client.post(path)).status_code == 200
 
 
 @pytest.mark.parametrize("asked", ["0", "3601", "-1", "x", "1.5", "9" * 400])
-async def test_a_token_lasts_minutes(speech: Speaking, asked: str) -> None:
-    async with speech(config()) as server, http(server) as client:
+async def test_a_token_lasts_minutes(asked: str) -> None:
+    async with speaking(config()) as server, http(server) as client:
         answer = await client.post("/v1/token?seconds=" + asked)
         assert answer.status_code == 400 and "1 to 3600 seconds" in answer.json()["message"]
         answer = await client.post("/v1/token?seconds=3600")
@@ -168,8 +168,8 @@ async def test_a_token_lasts_minutes(speech: Speaking, asked: str) -> None:
 # What it is good for.
 
 
-async def test_a_token_speaks_wherever_its_key_does(speech: Speaking) -> None:
-    async with speech(config(OTHER, KEY)) as server:
+async def test_a_token_speaks_wherever_its_key_does() -> None:
+    async with speaking(config(OTHER, KEY)) as server:
         token = await token_of(server)
         body = {"input": "Hi.", "voice": "alto", "response_format": "pcm"}
         async with http(server, token) as client:
@@ -180,16 +180,16 @@ async def test_a_token_speaks_wherever_its_key_does(speech: Speaking) -> None:
         assert not await opens(server, f"/v1/tts?api_key={token}")
 
 
-async def test_a_token_reaches_no_metrics_and_changes_no_voices(speech: Speaking) -> None:
-    async with speech(config()) as server:
+async def test_a_token_reaches_no_metrics_and_changes_no_voices() -> None:
+    async with speaking(config()) as server:
         async with http(server, await token_of(server)) as client:
             assert (await client.get("/metrics")).status_code == 401
             assert (await client.post("/v1/voices")).status_code == 401
             assert (await client.delete("/v1/voices/anna")).status_code == 401
 
 
-async def test_a_token_of_one_page_is_for_that_page(speech: Speaking) -> None:
-    async with speech(config()) as server:
+async def test_a_token_of_one_page_is_for_that_page() -> None:
+    async with speaking(config()) as server:
         token = await token_of(server, f"?origin={PAGE}")
         offer = ("realtime-tts.v1", f"realtime-tts.key.{token}")
         assert await opens(server, "/v1/tts", *offer, origin=PAGE)
@@ -200,11 +200,9 @@ async def test_a_token_of_one_page_is_for_that_page(speech: Speaking) -> None:
 # As other APIs give them.
 
 
-async def test_a_token_for_one_use_is_not_used_up_by_a_request_that_is_refused(
-    speech: Speaking,
-) -> None:
+async def test_a_token_for_one_use_is_not_used_up_by_a_request_that_is_refused() -> None:
     """The pages of one key share what it may ask in a second."""
-    async with speech(config()) as server, http(server) as client:
+    async with speaking(config()) as server, http(server) as client:
         path = "/v1/single-use-token/tts_websocket"
         token = (await client.post(path)).json()["token"]
         allowance = server.running.front.addresses.of_key(sha256(KEY.encode()).digest())
@@ -218,8 +216,8 @@ async def test_a_token_for_one_use_is_not_used_up_by_a_request_that_is_refused(
             assert (await page.get("/v1/voices")).status_code == 401
 
 
-async def test_elevenlabs_tokens_are_for_one_socket(speech: Speaking) -> None:
-    async with speech(config()) as server, http(server) as client:
+async def test_elevenlabs_tokens_are_for_one_socket() -> None:
+    async with speaking(config()) as server, http(server) as client:
         answer = await client.post("/v1/single-use-token/tts_websocket")
         token = answer.json()["token"]
         path = f"/v1/text-to-speech/alto/stream-input?single_use_token={token}"
@@ -230,8 +228,8 @@ async def test_elevenlabs_tokens_are_for_one_socket(speech: Speaking) -> None:
         assert "tts_websocket" in answer.json()["detail"]["message"]
 
 
-async def test_deepgram_s_grants_last_half_a_minute_or_as_asked(speech: Speaking) -> None:
-    async with speech(config()) as server, http(server) as client:
+async def test_deepgram_s_grants_last_half_a_minute_or_as_asked() -> None:
+    async with speaking(config()) as server, http(server) as client:
         assert (await client.post("/v1/auth/grant")).json()["expires_in"] == 30
         granted = (await client.post("/v1/auth/grant", json={"ttl_seconds": 60})).json()
         assert granted["expires_in"] == 60
@@ -244,8 +242,8 @@ async def test_deepgram_s_grants_last_half_a_minute_or_as_asked(speech: Speaking
             assert (await client.post("/v1/auth/grant", content=raw)).status_code == 400
 
 
-async def test_cartesia_s_access_tokens_go_into_the_address(speech: Speaking) -> None:
-    async with speech(config()) as server, http(server) as client:
+async def test_cartesia_s_access_tokens_go_into_the_address() -> None:
+    async with speaking(config()) as server, http(server) as client:
         asked = {"grants": {"tts": True}, "expires_in": 60}
         token = (await client.post("/access-token", json=asked)).json()["token"]
         assert await opens(server, f"/tts/websocket?access_token={token}")

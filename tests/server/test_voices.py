@@ -27,7 +27,7 @@ from realtime_tts.voices.form import MAX_BODY_BYTES
 from realtime_tts.voices.registry import Registry
 from tests.server.asking import refusal
 from tests.server.asking_voices import EMBEDDING, WAV, Voices, voice_server
-from tests.server.conftest import Connecting, Speaking
+from tests.server.conftest import Connecting, speaking
 from tests.voices import makers, recordings
 from tests.waiting import until
 
@@ -262,9 +262,9 @@ async def test_every_route_wants_the_key(serve: Serve) -> None:
 
 
 async def test_a_server_without_a_folder_or_a_base_checkpoint_says_what_it_needs(
-    serve: Serve, speech: Speaking, monkeypatch: pytest.MonkeyPatch
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with speech() as running, httpx2.AsyncClient(trust_env=False, verify=False) as http:
+    async with speaking() as running, httpx2.AsyncClient(trust_env=False, verify=False) as http:
         url = running.running.url + "/v1/voices"
         answer = await http.post(url, json={"name": "anna", "embedding": [1.0]})
         assert "--voices-dir" in refusal(answer, 409, "cannot_clone")

@@ -19,7 +19,7 @@ from realtime_tts.text.pipeline import TextPipeline
 from realtime_tts.text.speech_times import SpokenSpan, SpokenText
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.engine.faulty import Faults
-from tests.server.conftest import Speaking, byte_tokenizer
+from tests.server.conftest import byte_tokenizer, speaking
 from tests.server.talking import of_type
 
 RATE = 24_000
@@ -58,11 +58,9 @@ def assert_in_time(messages: list[Any]) -> None:
 
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("size", [1, 7, 1000])
-async def test_words_joined_are_the_text_however_it_came(
-    speech: Speaking, text: str, size: int
-) -> None:
+async def test_words_joined_are_the_text_however_it_came(text: str, size: int) -> None:
     engine = FakeEngineConfig(frames_per_token=1, languages=("auto", "english", "chinese"))
-    async with speech(engine=engine) as server, server.talk(ON + AT_ONCE) as talker:
+    async with speaking(engine=engine) as server, server.talk(ON + AT_ONCE) as talker:
         for start in range(0, len(text), size):
             await talker.send("text", turn_id="a", text=text[start : start + size])
         await talker.send("turn.end", turn_id="a")
@@ -73,16 +71,16 @@ async def test_words_joined_are_the_text_however_it_came(
     assert kinds[-1] == "turn.done" and "turn.words" in kinds
 
 
-async def test_without_being_asked_for_there_are_none(speech: Speaking) -> None:
-    async with speech() as server, server.talk("?lead_ms=30000") as talker:
+async def test_without_being_asked_for_there_are_none() -> None:
+    async with speaking() as server, server.talk("?lead_ms=30000") as talker:
         await talker.send("text", text=TEXTS[0], end=True)
         messages = await talker.until("turn.done")
     assert not of_type(messages, "turn.words")
 
 
-async def test_they_come_while_the_turn_is_spoken(speech: Speaking) -> None:
+async def test_they_come_while_the_turn_is_spoken() -> None:
     config = FakeEngineConfig(frames_per_token=1, step_seconds=0.01)
-    async with speech(engine=config) as server, server.talk(ON) as talker:
+    async with speaking(engine=config) as server, server.talk(ON) as talker:
         await talker.send("text", turn_id="a", text="One two three four five six.")
         before = await talker.until("turn.words")
         assert joined(before).strip(), "a word, although the text goes on"
@@ -92,8 +90,8 @@ async def test_they_come_while_the_turn_is_spoken(speech: Speaking) -> None:
     assert_in_time(before + after)
 
 
-async def test_the_setting_counts_for_turns_that_begin_after_it(speech: Speaking) -> None:
-    async with speech() as server, server.talk() as talker:
+async def test_the_setting_counts_for_turns_that_begin_after_it() -> None:
+    async with speaking() as server, server.talk() as talker:
         await talker.send("text", turn_id="a", text="Good ")
         await talker.until("turn.started")
         await talker.send("session.start", word_times="on")
@@ -107,12 +105,12 @@ async def test_the_setting_counts_for_turns_that_begin_after_it(speech: Speaking
     assert joined(second) == "Good night."
 
 
-async def test_an_interrupt_ends_them_and_agrees_with_them(speech: Speaking) -> None:
+async def test_an_interrupt_ends_them_and_agrees_with_them() -> None:
     """The fake speaks 80 ms a letter, which is slower than expected: the answer knows no better
     before the speech is complete, so it says what the words have said."""
     text = TEXTS[0] * 3
     config = FakeEngineConfig(frames_per_token=1, step_seconds=0.01)
-    async with speech(engine=config) as server, server.talk(ON) as talker:
+    async with speaking(engine=config) as server, server.talk(ON) as talker:
         await talker.send("text", turn_id="a", text=text)
         seen: list[Any] = []
         while len(words_in(seen)) < 5:
@@ -131,10 +129,8 @@ async def test_an_interrupt_ends_them_and_agrees_with_them(speech: Speaking) -> 
 
 
 @pytest.mark.parametrize("query", ["&encoding=pcm_mulaw", "&sample_rate=48000", "&encoding=mp3"])
-async def test_times_are_those_of_the_audio_whatever_its_format(
-    speech: Speaking, query: str
-) -> None:
-    async with speech() as server, server.talk(ON + AT_ONCE + query) as talker:
+async def test_times_are_those_of_the_audio_whatever_its_format(query: str) -> None:
+    async with speaking() as server, server.talk(ON + AT_ONCE + query) as talker:
         await talker.send("text", text=TEXTS[0], end=True)
         messages = await talker.until("turn.done")
     words = words_in(messages)
@@ -143,19 +139,17 @@ async def test_times_are_those_of_the_audio_whatever_its_format(
     assert words[-1]["end_ms"] == pytest.approx(messages[-1]["samples"] / RATE * 1000, abs=0.1)
 
 
-async def test_a_text_with_nothing_to_speak_has_no_words(speech: Speaking) -> None:
-    async with speech() as server, server.talk(ON) as talker:
+async def test_a_text_with_nothing_to_speak_has_no_words() -> None:
+    async with speaking() as server, server.talk(ON) as talker:
         await talker.send("text", text="🙂", end=True)
         messages = await talker.until("turn.done")
     assert not of_type(messages, "turn.words") and messages[-1]["samples"] == 0
 
 
 @pytest.mark.parametrize("rest", [" morning.", " morning **now** 🙂"])
-async def test_a_guard_that_ends_the_silence_behind_a_text_leaves_no_word_untold(
-    speech: Speaking, rest: str
-) -> None:
+async def test_a_guard_that_ends_the_silence_behind_a_text_leaves_no_word_untold(rest: str) -> None:
     faults = Faults()
-    async with speech(faults=faults) as server, server.talk(ON + AT_ONCE) as talker:
+    async with speaking(faults=faults) as server, server.talk(ON + AT_ONCE) as talker:
         await talker.send("text", text="The tide is coming in. Good")
         first = await talker.until("turn.started")
         faults.runaway.update(server.engine._rows)
@@ -167,11 +161,9 @@ async def test_a_guard_that_ends_the_silence_behind_a_text_leaves_no_word_untold
 
 
 @pytest.mark.parametrize("frames", [10, 30])
-async def test_of_a_turn_cut_at_its_longest_only_what_sounded_counts(
-    speech: Speaking, frames: int
-) -> None:
+async def test_of_a_turn_cut_at_its_longest_only_what_sounded_counts(frames: int) -> None:
     config = FakeEngineConfig(frames_per_token=1, max_frames=frames)
-    async with speech(engine=config) as server, server.talk(ON) as talker:
+    async with speaking(engine=config) as server, server.talk(ON) as talker:
         await talker.send("text", turn_id="a", text=TEXTS[0], end=True)
         messages = await talker.until("turn.done")
         samples = messages[-1]["samples"]
@@ -183,9 +175,9 @@ async def test_of_a_turn_cut_at_its_longest_only_what_sounded_counts(
     assert answer["text_spoken"] + answer["text_remaining"] == TEXTS[0]
 
 
-async def test_behind_a_model_that_ends_by_itself_the_turn_goes_on(speech: Speaking) -> None:
+async def test_behind_a_model_that_ends_by_itself_the_turn_goes_on() -> None:
     text = "Good morning. The tide is coming in. "
-    async with speech() as server, server.talk(ON) as talker:
+    async with speaking() as server, server.talk(ON) as talker:
         await talker.send("text", turn_id="a", text=text)
         messages = await talker.until("turn.started")
         for row in server.engine._rows.values():
@@ -201,12 +193,12 @@ async def test_behind_a_model_that_ends_by_itself_the_turn_goes_on(speech: Speak
     assert_in_time(messages)
 
 
-async def test_the_voice_is_known_better_after_it_has_spoken(speech: Speaking) -> None:
+async def test_the_voice_is_known_better_after_it_has_spoken() -> None:
     """The fake engine's 80 ms a letter are slower than expected. With the usual lead the times are
     told before the server knows how long the speech is."""
     text = "We all went down to the sea to see the ships and the boats of the whole town"
     off: list[float] = []
-    async with speech() as server, server.talk(ON + "&layout=streaming") as talker:
+    async with speaking() as server, server.talk(ON + "&layout=streaming") as talker:
         for turn_id in ("a", "b"):
             await talker.send("text", turn_id=turn_id, text=text, end=True)
             messages = await talker.until("turn.done")
@@ -217,13 +209,13 @@ async def test_the_voice_is_known_better_after_it_has_spoken(speech: Speaking) -
 
 
 async def test_a_fault_in_the_estimate_ends_its_session_and_no_other(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fault(*_: object) -> None:
         raise RuntimeError("no such time")
 
     async with (
-        speech() as server,
+        speaking() as server,
         server.talk(ON + AT_ONCE) as talker,
         server.talk("?lead_ms=30000") as other,
     ):
@@ -242,12 +234,12 @@ def quick_tokens() -> Qwen2Tokenizer:
 
 
 async def test_many_words_that_wait_for_the_end_come_a_few_at_a_time(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(speech_times, "_LOOK", 20)
     text = TEXTS[0] * 5
     async with (
-        speech(load_tokenizer=quick_tokens) as server,
+        speaking(load_tokenizer=quick_tokens) as server,
         server.talk(ON + AT_ONCE) as talker,
     ):
         await talker.send("text", text=text, end=True)
@@ -260,7 +252,7 @@ async def test_many_words_that_wait_for_the_end_come_a_few_at_a_time(
 
 
 async def test_an_interrupt_between_a_turns_last_words_ends_that_turn_alone(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(speech_times, "_LOOK", 20)
     take_words, next_frame, told = Speech.take_words, SessionTurn.next_frame, 0
@@ -283,7 +275,7 @@ async def test_an_interrupt_between_a_turns_last_words_ends_that_turn_alone(
     monkeypatch.setattr(Speech, "take_words", at_the_end)
     monkeypatch.setattr(SessionTurn, "next_frame", interrupting)
     async with (
-        speech(load_tokenizer=quick_tokens) as server,
+        speaking(load_tokenizer=quick_tokens) as server,
         server.talk(ON + AT_ONCE) as talker,
     ):
         await talker.send("text", turn_id="a", text=TEXTS[0] * 5, end=True)

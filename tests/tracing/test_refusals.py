@@ -11,7 +11,7 @@ import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from tests.server.asking import answer_to, client_of
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.talking import BROWSER, denied
 from tests.tracing.collector import PARENT_ID, TRACE_ID, TRACEPARENT, Collector, Seen
 from tests.waiting import until
@@ -30,8 +30,8 @@ async def only(collector: Collector) -> Seen:
     return span
 
 
-async def test_a_request_without_a_key(speech: Speaking, collector: Collector) -> None:
-    async with speech(TRACED) as server:
+async def test_a_request_without_a_key(collector: Collector) -> None:
+    async with speaking(TRACED) as server:
         async with client_of(server) as http:
             path = "/v1/text-to-speech/a-private-voice/stream?api=hidden"
             answer = await http.post(path, json={"text": "Private."}, headers=HEADERS)
@@ -58,9 +58,9 @@ async def test_a_request_without_a_key(speech: Speaking, collector: Collector) -
     ],
 )
 async def test_a_span_shows_no_part_of_a_path_that_the_client_made_up(
-    speech: Speaking, collector: Collector, path: str, shown: str
+    collector: Collector, path: str, shown: str
 ) -> None:
-    async with speech(TRACED) as server:
+    async with speaking(TRACED) as server:
         assert (await answer_to(server, "PATCH", path, headers=HEADERS | KEY)).is_error
         span = await only(collector)
     assert span.attributes["url.path"] == shown
@@ -68,10 +68,10 @@ async def test_a_span_shows_no_part_of_a_path_that_the_client_made_up(
 
 
 async def test_a_request_for_the_server_as_a_whole(
-    speech: Speaking, collector: Collector, caplog: pytest.LogCaptureFixture
+    collector: Collector, caplog: pytest.LogCaptureFixture
 ) -> None:
     """`OPTIONS *` names no path."""
-    async with speech(TRACED) as server:
+    async with speaking(TRACED) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         asked = f"Host: a\r\nConnection: close\r\ntraceparent: {TRACEPARENT}\r\n\r\n"
         writer.write(f"OPTIONS * HTTP/1.1\r\n{asked}".encode())
@@ -82,8 +82,8 @@ async def test_a_request_for_the_server_as_a_whole(
     assert "Exception in ASGI" not in caplog.text
 
 
-async def test_a_request_that_is_wrong(speech: Speaking, collector: Collector) -> None:
-    async with speech(TRACED) as server:
+async def test_a_request_that_is_wrong(collector: Collector) -> None:
+    async with speaking(TRACED) as server:
         body = {"model": "tts-1", "voice": "alto"}
         answer = await answer_to(
             server, "POST", "/v1/audio/speech", json=body, headers=HEADERS | KEY
@@ -94,9 +94,9 @@ async def test_a_request_that_is_wrong(speech: Speaking, collector: Collector) -
     assert span.attributes["error.type"] == "400"
 
 
-async def test_an_upgrade_while_the_server_is_full(speech: Speaking, collector: Collector) -> None:
+async def test_an_upgrade_while_the_server_is_full(collector: Collector) -> None:
     config = replace(TRACED, limits=LimitsConfig(max_sessions=1))
-    async with speech(config) as server:
+    async with speaking(config) as server:
         async with server.talk(additional_headers=KEY):
             url = f"ws://127.0.0.1:{server.port}/v1/tts"
             response = await denied(
@@ -109,11 +109,9 @@ async def test_an_upgrade_while_the_server_is_full(speech: Speaking, collector: 
     assert span.attributes["url.path"] == "/v1/tts"
 
 
-async def test_a_page_that_is_told_behind_the_upgrade(
-    speech: Speaking, collector: Collector
-) -> None:
+async def test_a_page_that_is_told_behind_the_upgrade(collector: Collector) -> None:
     config = replace(TRACED, limits=LimitsConfig(max_sessions=1))
-    async with speech(config) as server:
+    async with speaking(config) as server:
         async with server.talk(additional_headers=KEY):
             url = f"ws://127.0.0.1:{server.port}/v1/tts?traceparent={TRACEPARENT}"
             page = {"Origin": f"http://127.0.0.1:{server.port}"}
@@ -126,8 +124,8 @@ async def test_a_page_that_is_told_behind_the_upgrade(
     assert "http.response.status_code" not in span.attributes
 
 
-async def test_a_socket_of_another_api(speech: Speaking, collector: Collector) -> None:
-    async with speech(TRACED) as server:
+async def test_a_socket_of_another_api(collector: Collector) -> None:
+    async with speaking(TRACED) as server:
         url = f"ws://127.0.0.1:{server.port}/v1/speak?model=alto&encoding=none"
         with pytest.raises(websockets.InvalidStatus):
             await websockets.connect(url, additional_headers=HEADERS | KEY, proxy=None)

@@ -11,7 +11,7 @@ import pytest
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.resuming import spoken, whole
 from tests.tracing.collector import PARENT_ID, TRACE_ID, TRACEPARENT, Collector, Seen, wall_ns
 from tests.waiting import until
@@ -31,10 +31,10 @@ async def turns_of(collector: Collector, count: int = 1) -> list[Seen]:
 
 
 async def test_a_turn_is_a_span_with_its_parts_and_what_the_client_was_told(
-    speech: Speaking, collector: Collector
+    collector: Collector,
 ) -> None:
     before = wall_ns()
-    async with speech(TRACED) as server, server.talk(f"?traceparent={TRACEPARENT}") as talker:
+    async with speaking(TRACED) as server, server.talk(f"?traceparent={TRACEPARENT}") as talker:
         await talker.send("text", text=f"Hello {SECRET}.", end=True)
         done = (await talker.until("turn.done"))[-1]
         (turn,) = await turns_of(collector)
@@ -72,11 +72,9 @@ async def test_a_turn_is_a_span_with_its_parts_and_what_the_client_was_told(
     assert SECRET.encode() not in b"".join(collector.raw)
 
 
-async def test_the_nearest_span_that_a_client_names_is_the_parent(
-    speech: Speaking, collector: Collector
-) -> None:
+async def test_the_nearest_span_that_a_client_names_is_the_parent(collector: Collector) -> None:
     headers = {"traceparent": TRACEPARENT}
-    async with speech(TRACED) as server:
+    async with speaking(TRACED) as server:
         async with server.talk(additional_headers=headers) as talker:
             for fields in ({}, {"traceparent": OTHER}, {}):
                 await talker.send("text", text="Hello.", end=True, **fields)
@@ -112,10 +110,10 @@ async def test_the_nearest_span_that_a_client_names_is_the_parent(
     ],
 )
 async def test_a_header_that_is_malformed_is_as_good_as_none(
-    speech: Speaking, collector: Collector, header: str
+    collector: Collector, header: str
 ) -> None:
     headers = {"traceparent": header}
-    async with speech(TRACED) as server, server.talk(additional_headers=headers) as talker:
+    async with speaking(TRACED) as server, server.talk(additional_headers=headers) as talker:
         await talker.send("text", text="Hello.", end=True)
         await talker.until("turn.done")
         (turn,) = await turns_of(collector)
@@ -123,27 +121,25 @@ async def test_a_header_that_is_malformed_is_as_good_as_none(
 
 
 async def test_a_header_of_a_later_version_counts_as_far_as_it_is_known(
-    speech: Speaking, collector: Collector
+    collector: Collector,
 ) -> None:
     headers = {"traceparent": "01" + TRACEPARENT[2:] + "-more"}
-    async with speech(TRACED) as server, server.talk(additional_headers=headers) as talker:
+    async with speaking(TRACED) as server, server.talk(additional_headers=headers) as talker:
         await talker.send("text", text="Hello.", end=True)
         await talker.until("turn.done")
         (turn,) = await turns_of(collector)
     assert (turn.trace_id, turn.parent_id) == (TRACE_ID, PARENT_ID)
 
 
-async def test_a_traceparent_in_a_message_must_be_one(speech: Speaking) -> None:
-    async with speech(TRACED) as server, server.talk() as talker:
+async def test_a_traceparent_in_a_message_must_be_one() -> None:
+    async with speaking(TRACED) as server, server.talk() as talker:
         await talker.send("text", text="Hello.", traceparent="nonsense")
         error = await talker.next()
         assert error["code"] == "bad_message" and "W3C traceparent" in error["message"]
 
 
-async def test_a_caller_that_does_not_sample_gets_no_span(
-    speech: Speaking, collector: Collector
-) -> None:
-    async with speech(TRACED) as server, server.talk() as talker:
+async def test_a_caller_that_does_not_sample_gets_no_span(collector: Collector) -> None:
+    async with speaking(TRACED) as server, server.talk() as talker:
         await talker.send("text", text="No.", end=True, traceparent=TRACEPARENT[:-2] + "00")
         await talker.until("turn.done")
         await talker.send("text", text="Yes.", end=True, traceparent=OTHER)
@@ -152,9 +148,9 @@ async def test_a_caller_that_does_not_sample_gets_no_span(
     assert turn.trace_id == OTHER_ID
 
 
-async def test_pauses_of_the_text_are_holds(speech: Speaking, collector: Collector) -> None:
+async def test_pauses_of_the_text_are_holds(collector: Collector) -> None:
     engine = FakeEngineConfig(frames_per_token=1, step_seconds=0.001)
-    async with speech(TRACED, engine) as server, server.talk("?pacing=token") as talker:
+    async with speaking(TRACED, engine) as server, server.talk("?pacing=token") as talker:
         await talker.send("text", text="Well, ")
         await talker.until("turn.started")
         await asyncio.sleep(0.4)
@@ -168,11 +164,9 @@ async def test_pauses_of_the_text_are_holds(speech: Speaking, collector: Collect
     assert held == pytest.approx(done["held_ms"] / 1000, abs=0.1) and held > 0.2
 
 
-async def test_a_turn_that_waits_for_another_says_so(
-    speech: Speaking, collector: Collector
-) -> None:
+async def test_a_turn_that_waits_for_another_says_so(collector: Collector) -> None:
     engine = FakeEngineConfig(frames_per_token=1, step_seconds=0.005)
-    async with speech(TRACED, engine) as server, server.talk() as talker:
+    async with speaking(TRACED, engine) as server, server.talk() as talker:
         await talker.send("text", turn_id="a", text="A first one, not short.", end=True)
         await talker.send("text", turn_id="b", text="And a second.", end=True)
         await talker.until("turn.done")
@@ -186,11 +180,9 @@ async def test_a_turn_that_waits_for_another_says_so(
     assert [part.attributes[f"{OURS}queue.of"] for part in queues] == ["engine"]
 
 
-async def test_an_interrupted_turn_ends_with_the_interrupt(
-    speech: Speaking, collector: Collector
-) -> None:
+async def test_an_interrupted_turn_ends_with_the_interrupt(collector: Collector) -> None:
     engine = FakeEngineConfig(frames_per_token=1, step_seconds=0.01)
-    async with speech(TRACED, engine) as server, server.talk() as talker:
+    async with speaking(TRACED, engine) as server, server.talk() as talker:
         await talker.send("text", text="A long text, " * 20, end=True)
         await talker.up_to(lambda found: isinstance(found, bytes))
         await talker.send("interrupt")
@@ -205,11 +197,11 @@ async def test_an_interrupted_turn_ends_with_the_interrupt(
 
 
 async def test_a_refused_turn_is_a_span_that_failed(
-    speech: Speaking, collector: Collector, logged: Callable[[], list[dict[str, Any]]]
+    collector: Collector, logged: Callable[[], list[dict[str, Any]]]
 ) -> None:
     config = ServerConfig(port=0, tracing=True, limits=LimitsConfig(max_queued_turns=1))
     engine = FakeEngineConfig(frames_per_token=1, step_seconds=0.01)
-    async with speech(config, engine) as server, server.talk() as talker:
+    async with speaking(config, engine) as server, server.talk() as talker:
         for turn_id in "abc":
             fields = {"traceparent": OTHER} if turn_id == "c" else {}
             await talker.send("text", turn_id=turn_id, text="One of three.", end=True, **fields)
@@ -225,12 +217,10 @@ async def test_a_refused_turn_is_a_span_that_failed(
     assert {(line["trace_id"], line["span_id"]) for line in lines} == {(OTHER_ID, refused.span_id)}
 
 
-async def test_a_turn_that_the_engine_refuses_waited_for_it(
-    speech: Speaking, collector: Collector
-) -> None:
+async def test_a_turn_that_the_engine_refuses_waited_for_it(collector: Collector) -> None:
     config = SchedulerConfig(slots=1, max_queue=0)
     engine = FakeEngineConfig(frames_per_token=1, step_seconds=0.01, slots=1)
-    async with speech(TRACED, engine, scheduler=config) as server:
+    async with speaking(TRACED, engine, scheduler=config) as server:
         async with server.talk() as one, server.talk() as other:
             await one.send("text", text="A long text, " * 20, end=True)
             await one.up_to(lambda found: isinstance(found, bytes))
@@ -242,11 +232,9 @@ async def test_a_turn_that_the_engine_refuses_waited_for_it(
     assert "prefill" not in collector.names(turn)
 
 
-async def test_a_resumed_turn_is_in_the_trace_that_it_was_begun_in(
-    speech: Speaking, collector: Collector
-) -> None:
+async def test_a_resumed_turn_is_in_the_trace_that_it_was_begun_in(collector: Collector) -> None:
     text = "The tide is coming in. Good morning to you, and to all who are with you!"
-    async with speech(TRACED) as server:
+    async with speaking(TRACED) as server:
         query = f"?resume=on&lead_ms=30000&traceparent={TRACEPARENT}"
         kept = await spoken(lambda: server.talk(query), whole(text), [3])
         assert kept.done is not None
@@ -257,11 +245,9 @@ async def test_a_resumed_turn_is_in_the_trace_that_it_was_begun_in(
     assert [turn.attributes[f"{OURS}resumed"] for turn in (first, second)] == [False, True]
 
 
-async def test_a_turn_goes_on_at_the_next_sample_in_whatever_trace(
-    speech: Speaking, collector: Collector
-) -> None:
+async def test_a_turn_goes_on_at_the_next_sample_in_whatever_trace(collector: Collector) -> None:
     text = "The tide is coming in. Good morning to you, and to all who are with you!"
-    async with speech(TRACED) as server:
+    async with speaking(TRACED) as server:
         queries = iter([f"&traceparent={TRACEPARENT}", f"&traceparent={OTHER}", "", ""])
 
         def connect() -> Any:
@@ -276,10 +262,10 @@ async def test_a_turn_goes_on_at_the_next_sample_in_whatever_trace(
 
 
 async def test_lines_of_the_log_belong_to_spans(
-    speech: Speaking, collector: Collector, logged: Callable[[], list[dict[str, Any]]]
+    collector: Collector, logged: Callable[[], list[dict[str, Any]]]
 ) -> None:
     headers = {"traceparent": TRACEPARENT}
-    async with speech(TRACED) as server:
+    async with speaking(TRACED) as server:
         async with server.talk(additional_headers=headers) as talker:
             await talker.send("text", text="Hello.", end=True)
             await talker.until("turn.done")
@@ -295,9 +281,9 @@ async def test_lines_of_the_log_belong_to_spans(
 
 
 async def test_without_tracing_nothing_is_sent_and_the_log_has_no_ids(
-    speech: Speaking, collector: Collector, logged: Callable[[], list[dict[str, Any]]]
+    collector: Collector, logged: Callable[[], list[dict[str, Any]]]
 ) -> None:
-    async with speech() as server, server.talk(f"?traceparent={TRACEPARENT}") as talker:
+    async with speaking() as server, server.talk(f"?traceparent={TRACEPARENT}") as talker:
         await talker.send("text", text="Hello.", end=True)
         await talker.until("turn.done")
     assert collector.spans == []
@@ -305,9 +291,9 @@ async def test_without_tracing_nothing_is_sent_and_the_log_has_no_ids(
 
 
 async def test_values_are_tied_to_traces_where_openmetrics_is_accepted(
-    speech: Speaking, collector: Collector
+    collector: Collector,
 ) -> None:
-    async with speech(TRACED) as server, server.talk(f"?traceparent={TRACEPARENT}") as talker:
+    async with speaking(TRACED) as server, server.talk(f"?traceparent={TRACEPARENT}") as talker:
         await talker.send("text", text="Hello.", end=True)
         await talker.until("turn.done")
         (turn,) = await turns_of(collector)

@@ -31,7 +31,7 @@ from realtime_tts.tracing.tracer import Tracer
 from tests.engine.test_failover_processes import processes
 from tests.fronts.running import serving, sessions
 from tests.server.asking import answer_to
-from tests.server.conftest import Speaking, byte_tokenizer
+from tests.server.conftest import byte_tokenizer, speaking
 from tests.server.talking import Talker
 from tests.serving import serve_command
 from tests.tracing.collector import PARENT_ID, TRACE_ID, TRACEPARENT, Collector, collecting
@@ -51,9 +51,9 @@ OURS = "realtime_tts."
     ],
 )
 async def test_requests_of_other_apis(
-    speech: Speaking, collector: Collector, path: str, body: dict[str, str]
+    collector: Collector, path: str, body: dict[str, str]
 ) -> None:
-    async with speech(TRACED) as server:
+    async with speaking(TRACED) as server:
         answer = await answer_to(server, "POST", path, json=body, headers=HEADERS)
         assert answer.status_code == 200, answer.text
         await until(lambda: collector.turns)
@@ -65,11 +65,9 @@ async def test_requests_of_other_apis(
     assert turn.attributes[f"{OURS}characters"] == len("Hello.")
 
 
-async def test_each_segment_of_a_socket_of_another_api_is_a_turn(
-    speech: Speaking, collector: Collector
-) -> None:
+async def test_each_segment_of_a_socket_of_another_api_is_a_turn(collector: Collector) -> None:
     path = "/v1/text-to-speech/alto/stream-input?output_format=pcm_24000"
-    async with speech(TRACED) as server:
+    async with speaking(TRACED) as server:
         url = f"ws://127.0.0.1:{server.port}{path}"
         async with websockets.connect(url, additional_headers=HEADERS, proxy=None) as socket:
             await socket.send(json.dumps({"text": " "}))
@@ -133,14 +131,13 @@ async def test_every_front_traces_its_turns_and_the_sum_has_examples(
 
 
 async def test_a_collector_that_is_away_costs_its_spans_and_one_warning(
-    speech: Speaking,
     monkeypatch: pytest.MonkeyPatch,
     logged: Callable[[], list[dict[str, Any]]],
 ) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "20")
-    async with speech(TRACED) as server:
+    async with speaking(TRACED) as server:
         for turns in (1, 2):
             async with server.talk() as talker:
                 await talker.send("text", text="Hello.", end=True)
@@ -153,11 +150,10 @@ async def test_a_collector_that_is_away_costs_its_spans_and_one_warning(
 
 async def test_a_collector_that_wants_another_key_is_quoted(
     collector: Collector,
-    speech: Speaking,
     logged: Callable[[], list[dict[str, Any]]],
 ) -> None:
     collector.answers = 401
-    async with speech(TRACED) as server, server.talk() as talker:
+    async with speaking(TRACED) as server, server.talk() as talker:
         await talker.send("text", text="Hello.", end=True)
         await talker.until("turn.done")
         await until(lambda: server.value("tts_spans_dropped_total"))
@@ -165,15 +161,13 @@ async def test_a_collector_that_wants_another_key_is_quoted(
     assert "401" in line["why"]
 
 
-async def test_a_collector_that_hangs_holds_nobody_up(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_collector_that_hangs_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
     release = threading.Event()
     with collecting(lambda: release.wait(90)) as slow:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", slow.endpoint)
         monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "1")
         began = time.monotonic()
-        async with speech(TRACED) as server, server.talk() as talker:
+        async with speaking(TRACED) as server, server.talk() as talker:
             for _ in range(5):
                 await talker.send("text", text="Hello.", end=True)
                 await talker.until("turn.done")
@@ -185,11 +179,11 @@ async def test_a_collector_that_hangs_holds_nobody_up(
 
 
 async def test_variables_say_what_the_service_is_called(
-    collector: Collector, monkeypatch: pytest.MonkeyPatch, speech: Speaking
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OTEL_SERVICE_NAME", "voices")
     monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=staging")
-    async with speech(TRACED) as server, server.talk() as talker:
+    async with speaking(TRACED) as server, server.talk() as talker:
         await talker.send("text", text="Hello.", end=True)
         await talker.until("turn.done")
         await until(lambda: collector.turns)
@@ -262,10 +256,10 @@ def test_without_the_extra_the_flag_says_what_to_install(monkeypatch: pytest.Mon
 
 
 async def test_our_client_names_a_span_for_each_turn_also_where_it_goes_on(
-    speech: Speaking, collector: Collector
+    collector: Collector,
 ) -> None:
     engine = FakeEngineConfig(frames_per_token=1, step_seconds=0.005)
-    async with speech(TRACED, engine) as server:
+    async with speaking(TRACED, engine) as server:
         async with RealtimeTTS(server.running.websocket_url, lead_ms=30_000) as tts:
             turn = await tts.turn(traceparent=TRACEPARENT)
             await turn.send("The tide is coming in. ")

@@ -17,7 +17,7 @@ import pytest
 
 from realtime_tts.background import cancel
 from tests.serving import ROOT, serve_command, serving_beside
-from tests.waiting import SECONDS
+from tests.waiting import SECONDS, wait_until
 
 EARLY = """
 import os, signal, sys
@@ -99,6 +99,31 @@ def test_a_signal_in_the_first_moments_ends_a_server(
     assert ended.returncode == status, ended.stderr.decode()
     assert b"Traceback" not in ended.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_a_signal_while_haproxy_is_started_ends_an_ingress(tmp_path: Path) -> None:
+    """Its start may last, as while a name is looked up."""
+    folder, started = tmp_path / "temporary", tmp_path / "started"
+    folder.mkdir()
+    haproxy = tmp_path / "haproxy"
+    haproxy.write_text(
+        f"#!/bin/sh\necho $$ > {started}.new\nmv {started}.new {started}\nexec sleep 600\n"
+    )
+    haproxy.chmod(0o755)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "realtime_tts", *INGRESS],
+        env=os.environ | {"TMPDIR": str(folder), "PATH": str(tmp_path) + os.pathsep + os.defpath},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        wait_until(started.exists)
+        process.terminate()
+        assert process.wait(SECONDS) == 0
+    finally:
+        process.kill()
+        os.kill(int(started.read_text()), signal.SIGKILL)
+    assert not list(folder.iterdir())
 
 
 def test_ctrl_c_that_was_ignored_from_the_start_still_is() -> None:

@@ -16,7 +16,7 @@ from realtime_tts.fleet.ingress import Ingress
 from realtime_tts.fleet.members import Member, parse_member, read_members
 from realtime_tts.fleet.targets import listing
 from realtime_tts.logs import configure_logging, event
-from realtime_tts.signals import at_signal, end_at_signals
+from realtime_tts.signals import at_signal, clean_up_at_signals, end_at_signals
 
 log = logging.getLogger(__name__)
 
@@ -172,12 +172,13 @@ async def _serve(
 ) -> int:
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        at_signal(number, loop, ended.set)
     ingress = Ingress(config, members)
+    clean_up_at_signals(ingress.remove_files)
     try:
         async with listing(targets_bind, lambda: ingress.members):
-            await ingress.start()
+            await ingress.start()  # until its end, a signal ends the process at once
+            for number in (signal.SIGTERM, signal.SIGINT):
+                at_signal(number, loop, ended.set)
             print(f"HAProxy takes clients at {config.bind}", flush=True)
             following = asyncio.create_task(_follow(ingress, members, file))
             await ended.wait()

@@ -300,4 +300,8 @@ class Ingress:
                     with contextlib.suppress(TimeoutError):
                         await asyncio.wait_for(process.wait(), seconds)
         await cancel(self._keeping)
+        self.remove_files()
+
+    def remove_files(self) -> None:
+        """Delete what only the start of a HAProxy needs. Idempotent."""
         remove_private(self._folder)

@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -262,6 +263,29 @@ async def test_the_command_follows_its_file_of_members_and_ends_softly(tmp_path:
             with contextlib.suppress(ProcessLookupError):
                 process.terminate()  # a kill would leave its HAProxy behind
             await asyncio.wait_for(process.communicate(), 20)
+
+
+async def test_a_second_signal_ends_the_command_and_leaves_calls_to_haproxy() -> None:
+    with tempfile.TemporaryDirectory() as folder:  # pytest's is too long for HAProxy's socket
+        async with server(4) as one:
+            port, where = free_port(), f"127.0.0.1:{one.port}/{one.agent_port}"
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "realtime_tts", "ingress", "--member", where),
+                *("--bind", f"127.0.0.1:{port}"),
+                env=os.environ | {"TMPDIR": folder},
+                stdout=asyncio.subprocess.PIPE,
+            )
+            assert process.stdout is not None
+            await asyncio.wait_for(process.stdout.readline(), 20)
+            call = await open_session(port)
+            await call.say("one " * 10)
+            process.send_signal(signal.SIGTERM)
+            await until(lambda: refuses(port))
+            process.send_signal(signal.SIGTERM)
+            assert await asyncio.wait_for(process.wait(), 10) == 0
+            assert not os.listdir(folder)
+            assert await complete(call)
+            await call.close()
 
 
 async def test_a_port_that_is_taken_is_told_at_the_start() -> None:

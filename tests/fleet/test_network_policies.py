@@ -31,7 +31,7 @@ def is_peer(peer: dict[str, Any], namespace: str, labels: dict[str, str]) -> boo
 
 
 def has_port(rule: dict[str, Any], number: int, names: dict[str, int]) -> bool:
-    for port in rule.get("ports", [{"port": 0, "endPort": 65_535}]):
+    for port in rule.get("ports") or [{"port": 0, "endPort": 65_535}]:
         first = names[port["port"]] if isinstance(port["port"], str) else port["port"]
         if first <= number <= port.get("endPort", first):
             return True
@@ -64,7 +64,9 @@ class Network:
         ]
         return not policies or any(
             has_port(rule, port, names)
-            and any(is_peer(peer, namespace, source or {}) for peer in rule.get("from", [ANYBODY]))
+            and any(
+                is_peer(peer, namespace, source or {}) for peer in rule.get("from") or [ANYBODY]
+            )
             for policy in policies
             for rule in policy["ingress"]
         )
@@ -116,3 +118,17 @@ def test_ray_s_pods_reach_each_other_and_others_only_what_they_need_of_the_head(
     for port in (6379, 8265, 10_001):
         assert not network.reached("head", port, ELSEWHERE)
     assert not network.inside("ingress", "head", 8265)
+
+
+@pytest.mark.parametrize(("mode", "ports"), [("deployment", [8000, 8001]), ("ray", [21_000])])
+def test_where_nobody_scrapes_or_operates_nobody_else_gets_in(mode: str, ports: list[int]) -> None:
+    """To Kubernetes, an empty `from` is everybody."""
+    nobody = {"networkPolicy.prometheus": "null", "networkPolicy.operator": "null"}
+    network = Network(mode, **ON, **nobody)
+    for port in ports:
+        assert network.inside("ingress", "server", port)
+        assert not network.reached("server", port, ELSEWHERE)
+        assert not network.reached("server", port, MONITORING)
+    assert not network.reached("ingress", 8002, MONITORING)
+    if mode == "ray":
+        assert not network.reached("head", 8265, ELSEWHERE, OPERATOR)

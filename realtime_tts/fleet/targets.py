@@ -45,11 +45,13 @@ async def listing(bind: str | None, members: Callable[[], Iterable[Member]]) -> 
         yield
         return
     host, _, port = bind.rpartition(":")
-    if not (host and port.isdecimal()):
-        raise ConfigError(f"--targets-bind is ADDRESS:PORT, such as 10.0.0.1:8002; got {bind!r}")
     address = None if host == "*" else host.strip("[]")
+    if address == "" or not port.isdecimal():
+        raise ConfigError(f"--targets-bind is ADDRESS:PORT, such as 10.0.0.1:8002; got {bind!r}")
     try:
         server = await asyncio.start_server(answer, address, int(port))
+    except UnicodeError:  # Python writes a name as IDNA before it asks for its addresses
+        raise ConfigError(f"--targets-bind: {address} is no name of a host") from None
     except (OSError, OverflowError) as error:
         raise ConfigError(f"--targets-bind: cannot listen on {bind}: {error}") from None
     try:

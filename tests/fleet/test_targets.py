@@ -71,7 +71,9 @@ def test_an_address_that_is_taken_ends_the_ingress_before_it_takes_clients(tmp_p
     assert f"--targets-bind: cannot listen on {bind}" in errors.decode()
 
 
-@pytest.mark.parametrize("bind", ["8002", "*:", "host:port", "127.0.0.1:99999"])
+@pytest.mark.parametrize(
+    "bind", ["8002", "*:", "[]:8002", "host:port", "127.0.0.1:99999", "a..b:8002"]
+)
 async def test_what_is_no_address_is_told(bind: str) -> None:
     with pytest.raises(ConfigError, match="--targets-bind"):
         async with listing(bind, list):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from realtime_tts.audio.pcm import quantised
@@ -204,6 +204,40 @@ def test_speech_is_never_cut_however_softly_it_begins(
     clear = np.flatnonzero(np.abs(floor) > 10 ** (-45 / 20))
     assert onset - ATTACK <= clear[0]
     assert clear[0] - onset <= 0.02 * RATE, "nor is much of the silence left"
+
+
+def first_audible(row: Any, scale: float) -> int:
+    """The definition, sample by sample."""
+    peak, level = (scale * 10 ** (dbfs / 20) for dbfs in (-50, -55))
+    sound, size = row.astype(np.float64), RATE // 200
+    for at, sample in enumerate(np.abs(sound)):
+        window = sound[at - at % size : at - at % size + size]
+        loud = len(window) == size and np.mean(window**2) > level**2
+        if sample > peak or (sample > level and loud):
+            return at
+    return -1
+
+
+EDGES = [0, 1, 57, 58, 59, 103, 104, 32_767]
+"""Of 16 bits, around both levels (58.27 and 103.62), and the largest."""
+
+
+@examples(200)
+@given(
+    rows=st.lists(st.lists(st.sampled_from(EDGES), min_size=1, max_size=6), min_size=1, max_size=3),
+    length=st.sampled_from([0, 1, 119, 120, 121, 240, 500]),
+    silence=st.integers(0, 260),
+    sign=st.sampled_from([-1, 1]),
+)
+@example(rows=[[59, 104]], length=120, silence=0, sign=1)  # the softer one is first
+def test_the_onset_is_the_first_audible_sample_in_either_form(
+    rows: list[list[int]], length: int, silence: int, sign: int
+) -> None:
+    pcm = np.stack([np.resize(np.array(row, np.int16), length) for row in rows]) * np.int16(sign)
+    pcm[:, :silence] = 0
+    assert onsets(pcm, RATE) == [first_audible(row, 32_767.0) for row in pcm]
+    sound = (pcm / 32_767.0).astype(np.float32)
+    assert onsets(sound, RATE) == [first_audible(row, 1.0) for row in sound]
 
 
 def test_rows_of_a_block_are_looked_at_each_for_itself() -> None:

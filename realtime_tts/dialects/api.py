@@ -115,9 +115,9 @@ class Api(abc.ABC):
                 found = self.of_problem(error)
             if isinstance(found, Refusal):
                 return self.response(found, request_id)
-            if isinstance(found, Response):
-                return found
-            return JSONResponse(found, headers=self.id_headers(request_id))
+            answer = found if isinstance(found, Response) else JSONResponse(found)
+            answer.headers.update(self.id_headers(request_id))
+            return answer
 
         return endpoint
 

@@ -223,6 +223,8 @@ async def test_elevenlabs_tokens_are_for_one_socket() -> None:
         path = f"/v1/text-to-speech/alto/stream-input?single_use_token={token}"
         assert await opens(server, path)
         assert not await opens(server, path)
+        assert answer.headers["request-id"].startswith("req_")
+        assert answer.headers["cache-control"] == "no-store"
         answer = await client.post("/v1/single-use-token/realtime_scribe")
         assert answer.status_code == 400
         assert "tts_websocket" in answer.json()["detail"]["message"]

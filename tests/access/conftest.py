@@ -17,7 +17,6 @@ from realtime_tts.access.key import Key, KeyLimits, digest_of, new_id, new_secre
 from realtime_tts.access.key_file import KeyFile
 from realtime_tts.config import AccessConfig, ServerConfig
 from tests.server.conftest import peer as peer
-from tests.server.conftest import speech as speech
 from tests.waiting import wait_until
 
 

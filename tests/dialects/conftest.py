@@ -1,5 +1,5 @@
-"""The whole front on a fake engine, as the server's own tests have it."""
+"""Peers and slices of text, as the server's own tests have them."""
 
-from tests.server.conftest import peer, slices, speech
+from tests.server.conftest import peer, slices
 
-__all__ = ["peer", "slices", "speech"]
+__all__ = ["peer", "slices"]

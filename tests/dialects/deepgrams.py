@@ -66,7 +66,7 @@ async def connected(
         yield Client(socket, json.loads(await socket.recv()))
 
 
-def speaking(server: Any, query: str = "", **options: Any) -> Any:
+def aura(server: Any, query: str = "", **options: Any) -> Any:
     return connected(server, "/v1/speak", query, **options)
 
 

@@ -17,7 +17,7 @@ from tests.dialects.cartesian import RAW, VOICE, cartesian, sound_of
 from tests.dialects.document import prose
 from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.talking import denied
 
 
@@ -37,8 +37,8 @@ def test_the_figures_in_the_document_are_the_code_s() -> None:
 # Speech.
 
 
-async def test_one_request_is_one_context(speech: Speaking) -> None:
-    async with speech() as server, cartesian(server) as client:
+async def test_one_request_is_one_context() -> None:
+    async with speaking() as server, cartesian(server) as client:
         await client.say("Hello there.", continue_=False)
         seen = await client.until("done")
         assert len(sound_of(seen)) == len("Hello there.") * FRAME
@@ -54,8 +54,8 @@ async def test_one_request_is_one_context(speech: Speaking) -> None:
         }
 
 
-async def test_deltas_that_cut_words_are_the_whole_text(speech: Speaking) -> None:
-    async with speech() as server, cartesian(server) as client:
+async def test_deltas_that_cut_words_are_the_whole_text() -> None:
+    async with speaking() as server, cartesian(server) as client:
         commands = server.spy_on_commands()
         for delta in ("Hel", "lo", " wor", "ld, how", " are you?"):
             await client.say(delta, continue_=True)
@@ -68,8 +68,8 @@ async def test_deltas_that_cut_words_are_the_whole_text(speech: Speaking) -> Non
         await server.settled_engine()
 
 
-async def test_three_turns_over_one_socket(speech: Speaking) -> None:
-    async with speech() as server, cartesian(server) as client:
+async def test_three_turns_over_one_socket() -> None:
+    async with speaking() as server, cartesian(server) as client:
         for turn in ("one", "two", "three"):
             await client.say("This is turn ", turn, continue_=True)
             await client.say(turn, turn, continue_=False)
@@ -78,8 +78,8 @@ async def test_three_turns_over_one_socket(speech: Speaking) -> None:
             assert len(sound_of(seen)) == len("This is turn " + turn) * FRAME
 
 
-async def test_fifty_contexts_at_once(speech: Speaking) -> None:
-    async with speech() as server, cartesian(server) as client:
+async def test_fifty_contexts_at_once() -> None:
+    async with speaking() as server, cartesian(server) as client:
         names = [f"c{number}" for number in range(50)]
         for name in names:
             await client.say(f"Hello from {name}.", name, continue_=False)
@@ -90,8 +90,8 @@ async def test_fifty_contexts_at_once(speech: Speaking) -> None:
             assert len(sound_of(seen, name)) == len(f"Hello from {name}.") * FRAME
 
 
-async def test_flushes_are_numbered_and_done_one_by_one(speech: Speaking) -> None:
-    async with speech() as server, cartesian(server) as client:
+async def test_flushes_are_numbered_and_done_one_by_one() -> None:
+    async with speaking() as server, cartesian(server) as client:
         await client.say("First.", continue_=True)
         await client.say("", continue_=True, flush=True)
         await client.say("Second one.", continue_=True, flush=True)
@@ -106,19 +106,19 @@ async def test_flushes_are_numbered_and_done_one_by_one(speech: Speaking) -> Non
         assert all(message["flush_id"] == 1 for message in seen[: first_done + 1])
 
 
-async def test_whole_sentences_get_the_space_between_them(speech: Speaking) -> None:
+async def test_whole_sentences_get_the_space_between_them() -> None:
     sentences = ("Your table is free.", "Come at eight.", " It is warm.")
     verbatim = sum(map(len, sentences))
     for delay, chars in ((0, verbatim + 1), (None, verbatim)):
-        async with speech() as server, cartesian(server) as client:
+        async with speaking() as server, cartesian(server) as client:
             for sentence in sentences:
                 await client.say(sentence, continue_=True, max_buffer_delay_ms=delay)
             await client.say("", continue_=False, max_buffer_delay_ms=delay)
             assert len(sound_of(await client.until("done"))) == chars * FRAME
 
 
-async def test_text_that_waits_too_long_is_spoken_to_its_end(speech: Speaking) -> None:
-    async with speech() as server, cartesian(server) as client:
+async def test_text_that_waits_too_long_is_spoken_to_its_end() -> None:
+    async with speaking() as server, cartesian(server) as client:
         await client.say("Let me look that up", continue_=True, max_buffer_delay_ms=300)
         heard = b""
         while len(heard) < len("Let me look that up") * FRAME:
@@ -127,9 +127,9 @@ async def test_text_that_waits_too_long_is_spoken_to_its_end(speech: Speaking) -
         assert len(sound_of(await client.until("done"))) == len("and here it is.") * FRAME
 
 
-async def test_times_of_words_come_with_the_sound(speech: Speaking) -> None:
+async def test_times_of_words_come_with_the_sound() -> None:
     text = "The quick brown fox jumps over the lazy dog."
-    async with speech() as server, cartesian(server) as client:
+    async with speaking() as server, cartesian(server) as client:
         await client.say(text, continue_=False, add_timestamps=True)
         words: list[str] = []
         heard, last, early = 0, 0.0, False
@@ -149,8 +149,8 @@ async def test_times_of_words_come_with_the_sound(speech: Speaking) -> None:
 
 
 @pytest.mark.parametrize("text", ["…", "🙂", "**  **", "-"])
-async def test_nothing_to_speak_is_a_little_silence(speech: Speaking, text: str) -> None:
-    async with speech() as server, cartesian(server) as client:
+async def test_nothing_to_speak_is_a_little_silence(text: str) -> None:
+    async with speaking() as server, cartesian(server) as client:
         await client.say(text, continue_=False)
         assert sound_of(await client.until("done")) == TENTH
 
@@ -158,8 +158,8 @@ async def test_nothing_to_speak_is_a_little_silence(speech: Speaking, text: str)
 # Cancelling.
 
 
-async def test_a_cancelled_context_is_silent_at_once_and_without_a_word(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, cartesian(server) as client:
+async def test_a_cancelled_context_is_silent_at_once_and_without_a_word() -> None:
+    async with speaking(engine=SLOW) as server, cartesian(server) as client:
         await client.say("A long answer that nobody wants to hear. " * 5, "old", continue_=True)
         await client.until("chunk", "old")
         await client.send(context_id="old", cancel=True)
@@ -173,8 +173,8 @@ async def test_a_cancelled_context_is_silent_at_once_and_without_a_word(speech: 
         await server.settled_engine()
 
 
-async def test_a_cancelled_id_may_begin_again(speech: Speaking) -> None:
-    async with speech() as server, cartesian(server) as client:
+async def test_a_cancelled_id_may_begin_again() -> None:
+    async with speaking() as server, cartesian(server) as client:
         for _ in range(30):
             await client.say("Once more, from the top. ", continue_=True)
             await client.send(context_id="one", cancel=True)
@@ -215,10 +215,10 @@ async def refused(client: Any) -> dict[str, Any]:
     ],
 )
 async def test_what_is_wrong_is_said_and_the_socket_goes_on(
-    speech: Speaking, fields: dict[str, Any], names: str
+    fields: dict[str, Any], names: str
 ) -> None:
     whole = {"transcript": "Hello.", "voice": VOICE, "output_format": RAW, "context_id": "one"}
-    async with speech() as server, cartesian(server) as client:
+    async with speaking() as server, cartesian(server) as client:
         await client.send(**(whole | fields))
         error = await refused(client)
         assert names in error["message"] and error["status_code"] == 400
@@ -226,15 +226,15 @@ async def test_what_is_wrong_is_said_and_the_socket_goes_on(
         await client.until("done", "two")
 
 
-async def test_more_text_after_the_end_is_refused(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, cartesian(server) as client:
+async def test_more_text_after_the_end_is_refused() -> None:
+    async with speaking(engine=SLOW) as server, cartesian(server) as client:
         await client.say("A text that takes its time.", continue_=False)
         await client.say("More.", continue_=True)
         assert "ended" in (await refused(client))["message"]
 
 
-async def test_what_other_servers_have_is_accepted(speech: Speaking) -> None:
-    async with speech() as server, cartesian(server) as client:
+async def test_what_other_servers_have_is_accepted() -> None:
+    async with speaking() as server, cartesian(server) as client:
         await client.send(
             transcript="Hello.",
             context_id="x",
@@ -256,8 +256,8 @@ async def test_what_other_servers_have_is_accepted(speech: Speaking) -> None:
 
 
 @pytest.mark.parametrize("raw", ["", "}{", "null", '{"context_id": 1}', b"\xff\xfe", "[" * 9_999])
-async def test_garbage_is_an_error_of_the_last_context(speech: Speaking, raw: str | bytes) -> None:
-    async with speech() as server, cartesian(server) as client:
+async def test_garbage_is_an_error_of_the_last_context(raw: str | bytes) -> None:
+    async with speaking() as server, cartesian(server) as client:
         await client.say("Hello ", "mine", continue_=True)
         await client.socket.send(raw)
         assert (await refused(client))["context_id"] == "mine"
@@ -265,8 +265,8 @@ async def test_garbage_is_an_error_of_the_last_context(speech: Speaking, raw: st
         await client.until("done")
 
 
-async def test_a_huge_message_closes_the_socket_and_nothing_else(speech: Speaking) -> None:
-    async with speech() as server, cartesian(server) as other:
+async def test_a_huge_message_closes_the_socket_and_nothing_else() -> None:
+    async with speaking() as server, cartesian(server) as other:
         await other.say("Hello ", continue_=True)
         async with cartesian(server) as client:
             await client.say("a" * 3_000_000, continue_=False)
@@ -277,9 +277,9 @@ async def test_a_huge_message_closes_the_socket_and_nothing_else(speech: Speakin
         await other.until("done")
 
 
-async def test_half_open_contexts_end_by_themselves(speech: Speaking) -> None:
+async def test_half_open_contexts_end_by_themselves() -> None:
     limits = LimitsConfig(turn_idle_ms=100)
-    async with speech(ServerConfig(port=0, limits=limits)) as server, cartesian(server) as client:
+    async with speaking(ServerConfig(port=0, limits=limits)) as server, cartesian(server) as client:
         for number in range(20):
             await client.say("", f"c{number}", continue_=True)
         for _ in range(20):
@@ -290,9 +290,9 @@ async def test_half_open_contexts_end_by_themselves(speech: Speaking) -> None:
 # Overload, failure, end.
 
 
-async def test_no_place_is_503(speech: Speaking) -> None:
+async def test_no_place_is_503() -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
-    async with speech(config) as server, cartesian(server) as client:
+    async with speaking(config) as server, cartesian(server) as client:
         await client.say("Hello ", "a", continue_=True)
         await client.say("Hello ", "b", continue_=True)
         error = await refused(client)
@@ -307,9 +307,9 @@ async def test_no_place_is_503(speech: Speaking) -> None:
 
 @pytest.mark.parametrize("rest", [{"continue": False}, {"cancel": True}])
 async def test_a_context_whose_first_text_is_refused_is_not_spoken_in_part(
-    speech: Speaking, rest: dict[str, Any]
+    rest: dict[str, Any],
 ) -> None:
-    async with speech() as server, cartesian(server) as client:
+    async with speaking() as server, cartesian(server) as client:
         with full(server):
             await client.say("The beginning ", continue_=True)
             assert (await refused(client))["status_code"] == 503
@@ -320,10 +320,8 @@ async def test_a_context_whose_first_text_is_refused_is_not_spoken_in_part(
 
 
 @pytest.mark.parametrize(("middle", "status"), [("and the middle ", 429), ("a" * 20_000, 400)])
-async def test_a_context_has_no_hole_where_a_text_was_refused(
-    speech: Speaking, middle: str, status: int
-) -> None:
-    async with speech(engine=SLOW) as server, cartesian(server) as client:
+async def test_a_context_has_no_hole_where_a_text_was_refused(middle: str, status: int) -> None:
+    async with speaking(engine=SLOW) as server, cartesian(server) as client:
         await client.say("The beginning ", continue_=True)
         await client.until("chunk")
         with used_up():
@@ -337,8 +335,8 @@ async def test_a_context_has_no_hole_where_a_text_was_refused(
         await server.settled_engine()
 
 
-async def test_a_first_text_that_is_too_long_leaves_no_hole(speech: Speaking) -> None:
-    async with speech() as server, cartesian(server) as client:
+async def test_a_first_text_that_is_too_long_leaves_no_hole() -> None:
+    async with speaking() as server, cartesian(server) as client:
         await client.say("a" * 20_000, continue_=True)
         assert (await refused(client))["status_code"] == 400
         await client.say("and the end.", continue_=False)
@@ -348,10 +346,10 @@ async def test_a_first_text_that_is_too_long_leaves_no_hole(speech: Speaking) ->
 
 @pytest.mark.parametrize("last", [False, True])
 async def test_a_flush_that_is_refused_leaves_its_context(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch, last: bool
+    monkeypatch: pytest.MonkeyPatch, last: bool
 ) -> None:
     monkeypatch.setattr("realtime_tts.dialects.context._MAX_SEGMENTS", 2)
-    async with speech(engine=SLOW) as server, cartesian(server) as client:
+    async with speaking(engine=SLOW) as server, cartesian(server) as client:
         await client.say("The beginning.", continue_=True, flush=True)
         await client.say("", continue_=True, flush=True)
         await client.say("", continue_=not last, flush=True)
@@ -364,8 +362,8 @@ async def test_a_flush_that_is_refused_leaves_its_context(
         assert len(sound_of(seen + await client.until("done"))) == len(text) * FRAME
 
 
-async def test_a_last_text_that_is_refused_ends_its_context(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, cartesian(server) as client:
+async def test_a_last_text_that_is_refused_ends_its_context() -> None:
+    async with speaking(engine=SLOW) as server, cartesian(server) as client:
         await client.say("The beginning ", continue_=True)
         await client.until("chunk")
         with used_up():
@@ -375,8 +373,8 @@ async def test_a_last_text_that_is_refused_ends_its_context(speech: Speaking) ->
         assert len(sound_of(await client.until("done"))) == len("Next.") * FRAME
 
 
-async def test_a_message_with_a_wrong_field_may_be_corrected(speech: Speaking) -> None:
-    async with speech() as server, cartesian(server) as client:
+async def test_a_message_with_a_wrong_field_may_be_corrected() -> None:
+    async with speaking() as server, cartesian(server) as client:
         for text, more in (("One, ", True), ("two.", False)):
             await client.say(text, continue_=more, max_buffer_delay_ms=-1)
             assert (await refused(client))["status_code"] == 400
@@ -384,9 +382,9 @@ async def test_a_message_with_a_wrong_field_may_be_corrected(speech: Speaking) -
         assert len(sound_of(await client.until("done"))) == len("One, two.") * FRAME
 
 
-async def test_a_failure_of_the_engine_is_an_error_of_its_context(speech: Speaking) -> None:
+async def test_a_failure_of_the_engine_is_an_error_of_its_context() -> None:
     faults = Faults()
-    async with speech(engine=SLOW, faults=faults) as server, cartesian(server) as client:
+    async with speaking(engine=SLOW, faults=faults) as server, cartesian(server) as client:
         await client.say("A text that will fail in the middle. ", "bad", continue_=True)
         await client.until("chunk", "bad")
         faults.numerics.update(server.engine._rows)
@@ -397,8 +395,8 @@ async def test_a_failure_of_the_engine_is_an_error_of_its_context(speech: Speaki
         assert {message["context_id"] for message in await client.until("done")} == {"good"}
 
 
-async def test_the_server_s_end_is_told(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, cartesian(server) as client:
+async def test_the_server_s_end_is_told() -> None:
+    async with speaking(engine=SLOW) as server, cartesian(server) as client:
         await client.say("A long text. " * 10, continue_=True)
         await client.until("chunk")
         server.running.front.end_sessions()
@@ -409,8 +407,8 @@ async def test_the_server_s_end_is_told(speech: Speaking) -> None:
         await server.settled()
 
 
-async def test_hanging_up_in_the_middle_frees_all(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server:
+async def test_hanging_up_in_the_middle_frees_all() -> None:
+    async with speaking(engine=SLOW) as server:
         async with cartesian(server) as client:
             for name in "abcdef":
                 await client.say("A long text. " * 20, name, continue_=False)
@@ -423,9 +421,9 @@ async def test_hanging_up_in_the_middle_frees_all(speech: Speaking) -> None:
 # Keys.
 
 
-async def test_the_key_in_header_or_query(speech: Speaking) -> None:
+async def test_the_key_in_header_or_query() -> None:
     key = "sesame-open-12345"
-    async with speech(ServerConfig(port=0, api_keys=(key,))) as server:
+    async with speaking(ServerConfig(port=0, api_keys=(key,))) as server:
         for query, headers in (
             ("", {"X-API-Key": key}),
             ("", {"Authorization": f"Bearer {key}"}),

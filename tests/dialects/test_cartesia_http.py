@@ -16,7 +16,7 @@ from tests.dialects.asking import SLOW, fail_midway
 from tests.dialects.cartesian import RAW, VOICE
 from tests.dialects.tones import FRAME, TENTH
 from tests.server.asking import answer_to
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 
 TEXT = "Hello there, how are you?"
 ASKED = {"model_id": "sonic-3", "transcript": TEXT, "voice": VOICE, "output_format": RAW}
@@ -35,8 +35,8 @@ def events(response: httpx2.Response) -> list[dict[str, Any]]:
     return [json.loads(line.removeprefix("data: ")) for line in lines]
 
 
-async def test_bytes_are_the_sound(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_bytes_are_the_sound() -> None:
+    async with speaking() as server:
         response = await post(server, "/tts/bytes")
         assert response.status_code == 200
         assert response.headers["content-type"] == "audio/pcm"
@@ -53,17 +53,17 @@ async def test_bytes_are_the_sound(speech: Speaking) -> None:
     [("pcm_mulaw", 8_000, 640), ("pcm_f32le", 16_000, 5_120), ("pcm_s16le", 48_000, 7_680)],
 )
 async def test_sound_comes_in_other_encodings_and_rates(
-    speech: Speaking, encoding: str, sample_rate: int, frame: int
+    encoding: str, sample_rate: int, frame: int
 ) -> None:
     """80 ms of each; resampling adds no sample and loses none."""
     wanted = {"container": "raw", "encoding": encoding, "sample_rate": sample_rate}
-    async with speech() as server:
+    async with speaking() as server:
         response = await post(server, "/tts/bytes", output_format=wanted)
         assert len(response.content) == len(TEXT) * frame
 
 
-async def test_events_are_chunks_times_and_done(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_events_are_chunks_times_and_done() -> None:
+    async with speaking() as server:
         response = await post(server, "/tts/sse", add_timestamps=True, context_id="mine")
         seen = events(response)
         assert {event["context_id"] for event in seen} == {"mine"}
@@ -82,11 +82,11 @@ async def test_events_are_chunks_times_and_done(speech: Speaking) -> None:
 
 
 async def test_silence_in_a_stall_moves_the_times_of_what_follows(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("realtime_tts.server.speech.STALL_SECONDS", 0.02)
     engine = FakeEngineConfig(frames_per_token=1, step_seconds=0.06)
-    async with speech(engine=engine) as server:
+    async with speaking(engine=engine) as server:
         text = "One two three."
         seen = events(await post(server, "/tts/sse", transcript=text, add_timestamps=True))
         heard, words, last = 0.0, [], 0.0
@@ -115,10 +115,8 @@ async def test_silence_in_a_stall_moves_the_times_of_what_follows(
         ({"model_id": 7}, "`model_id` must be a string"),
     ],
 )
-async def test_what_is_wrong_has_a_status(
-    speech: Speaking, path: str, fields: dict[str, Any], names: str
-) -> None:
-    async with speech() as server:
+async def test_what_is_wrong_has_a_status(path: str, fields: dict[str, Any], names: str) -> None:
+    async with speaking() as server:
         response = await post(server, path, **fields)
         assert response.status_code == 400
         body = response.json()
@@ -131,22 +129,22 @@ DEEP = b'{"transcript": "a", "x": ' + b'{"a": ' * 700 + b"1" + b"}" * 701
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"x" * 400_000, DEEP])
-async def test_bodies_that_are_none(speech: Speaking, body: bytes) -> None:
-    async with speech() as server:
+async def test_bodies_that_are_none(body: bytes) -> None:
+    async with speaking() as server:
         response = await answer_to(server, "POST", "/tts/bytes", content=body)
         assert response.status_code == 400 and response.json()["message"]
 
 
-async def test_a_failure_among_events_is_an_event(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server:
+async def test_a_failure_among_events_is_an_event() -> None:
+    async with speaking(engine=SLOW) as server:
         asked = asyncio.create_task(post(server, "/tts/sse", transcript=TEXT * 5))
         await fail_midway(server)
         last = events(await asked)[-1]
         assert last["type"] == "error" and last["status_code"] >= 500 and last["done"] is False
 
 
-async def test_voices_come_in_pages_or_as_a_list(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_voices_come_in_pages_or_as_a_list() -> None:
+    async with speaking() as server:
         page = (await get(server, "/voices")).json()
         assert [voice["id"] for voice in page["data"]] == ["alto", "bass", "soprano", "tenor"]
         assert page["has_more"] is False and page["next_page"] is None
@@ -166,9 +164,9 @@ async def test_voices_come_in_pages_or_as_a_list(speech: Speaking) -> None:
         assert missing.status_code == 404 and "nobody" in missing.json()["message"]
 
 
-async def test_keys_guard_all_of_it(speech: Speaking) -> None:
+async def test_keys_guard_all_of_it() -> None:
     key = "sesame-open-12345"
-    async with speech(ServerConfig(port=0, api_keys=(key,))) as server:
+    async with speaking(ServerConfig(port=0, api_keys=(key,))) as server:
         denied = await post(server, "/tts/bytes")
         assert denied.status_code == 401 and denied.json()["error_code"] == "unauthorized"
         assert (await get(server, "/voices")).status_code == 401

@@ -33,7 +33,7 @@ from tests.dialects.qwen_realtime import (
 )
 from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.talking import denied
 
 DELTA = "response.audio.delta"
@@ -67,8 +67,8 @@ def test_the_voices_in_the_document_are_the_code_s() -> None:
         assert our_voice(name, others) == ours
 
 
-async def test_the_greeting_tells_the_session(speech: Speaking) -> None:
-    async with speech() as server, qwen_realtime(server) as client:
+async def test_the_greeting_tells_the_session() -> None:
+    async with speaking() as server, qwen_realtime(server) as client:
         session = client.created["session"]
         assert client.created["event_id"].startswith("event_")
         assert session["id"].startswith("sess_")
@@ -87,10 +87,8 @@ async def test_the_greeting_tells_the_session(speech: Speaking) -> None:
 # The mode `server_commit`.
 
 
-async def test_deltas_are_spoken_as_they_come_and_a_commit_ends_the_response(
-    speech: Speaking,
-) -> None:
-    async with speech() as server, qwen_realtime(server) as client:
+async def test_deltas_are_spoken_as_they_come_and_a_commit_ends_the_response() -> None:
+    async with speaking() as server, qwen_realtime(server) as client:
         await client.update(voice="bass", mode="server_commit")
         for turn in ("one", "two", "three"):
             await client.append("This is", " tur", f"n {turn}", ".")
@@ -101,8 +99,8 @@ async def test_deltas_are_spoken_as_they_come_and_a_commit_ends_the_response(
             assert response["usage"] == {"characters": len(f"This is turn {turn}.")}
 
 
-async def test_every_event_of_a_response_in_its_order_and_with_its_ids(speech: Speaking) -> None:
-    async with speech() as server, qwen_realtime(server) as client:
+async def test_every_event_of_a_response_in_its_order_and_with_its_ids() -> None:
+    async with speaking() as server, qwen_realtime(server) as client:
         await client.update(mode="commit")
         await client.say("Hello there.")
         committed, *seen = await client.until("response.done")
@@ -122,11 +120,9 @@ async def test_every_event_of_a_response_in_its_order_and_with_its_ids(speech: S
         assert len(sound_of(seen)) == len("Hello there.") * FRAME
 
 
-async def test_a_pause_after_a_sentence_ends_the_response(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_pause_after_a_sentence_ends_the_response(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("realtime_tts.dialects.dashscope.SENTENCE_HOLD_SECONDS", 0.05)
-    async with speech() as server, qwen_realtime(server) as client:
+    async with speaking() as server, qwen_realtime(server) as client:
         await client.append("A whole ", "sentence.")
         seen = await client.until("response.done")
         assert types(seen) == RESPONSE
@@ -154,8 +150,8 @@ def test_what_ends_a_sentence(text: str, ends: bool) -> None:
     assert ends_sentence(text) is ends
 
 
-async def test_finish_speaks_the_rest_and_then_closes(speech: Speaking) -> None:
-    async with speech() as server, qwen_realtime(server) as client:
+async def test_finish_speaks_the_rest_and_then_closes() -> None:
+    async with speaking() as server, qwen_realtime(server) as client:
         await client.say("First. ")
         await client.append("And the last wor", "ds")
         await client.send("session.finish")
@@ -174,8 +170,8 @@ async def test_finish_speaks_the_rest_and_then_closes(speech: Speaking) -> None:
 # The mode `commit`.
 
 
-async def test_nothing_is_spoken_before_the_commit(speech: Speaking) -> None:
-    async with speech() as server, qwen_realtime(server) as client:
+async def test_nothing_is_spoken_before_the_commit() -> None:
+    async with speaking() as server, qwen_realtime(server) as client:
         await client.update(mode="commit")
         commands = server.spy_on_commands()
         await client.append("Not ", "this. ")
@@ -190,9 +186,9 @@ async def test_nothing_is_spoken_before_the_commit(speech: Speaking) -> None:
         assert len(sound_of(seen)) == len("But this.") * FRAME
 
 
-async def test_commits_wait_for_each_other(speech: Speaking) -> None:
+async def test_commits_wait_for_each_other() -> None:
     texts = ["One.", "Number two.", "And three."]
-    async with speech() as server, qwen_realtime(server) as client:
+    async with speaking() as server, qwen_realtime(server) as client:
         await client.update(mode="commit")
         for text in texts:
             await client.say(text)
@@ -205,8 +201,8 @@ async def test_commits_wait_for_each_other(speech: Speaking) -> None:
         assert types(seen) == RESPONSE * 3
 
 
-async def test_finish_commits_what_waits(speech: Speaking) -> None:
-    async with speech() as server, qwen_realtime(server) as client:
+async def test_finish_commits_what_waits() -> None:
+    async with speaking() as server, qwen_realtime(server) as client:
         await client.update(mode="commit")
         await client.append("Said at the end.")
         await client.send("session.finish")
@@ -214,15 +210,15 @@ async def test_finish_commits_what_waits(speech: Speaking) -> None:
         assert types(seen) == [*RESPONSE, "session.finished"]
 
 
-async def test_finish_with_nothing_said_closes_at_once(speech: Speaking) -> None:
-    async with speech() as server, qwen_realtime(server) as client:
+async def test_finish_with_nothing_said_closes_at_once() -> None:
+    async with speaking() as server, qwen_realtime(server) as client:
         await client.send("session.finish")
         assert types(await client.rest()) == ["session.finished"]
         assert client.socket.close_code == 1000
 
 
-async def test_an_empty_commit_is_an_error(speech: Speaking) -> None:
-    async with speech() as server, qwen_realtime(server) as client:
+async def test_an_empty_commit_is_an_error() -> None:
+    async with speaking() as server, qwen_realtime(server) as client:
         for mode in ("commit", "server_commit"):
             await client.update(mode=mode)
             event_id = await client.send("input_text_buffer.commit")
@@ -232,8 +228,8 @@ async def test_an_empty_commit_is_an_error(speech: Speaking) -> None:
 
 
 @pytest.mark.parametrize("text", ["…", "🙂", "**  **", "-"])
-async def test_nothing_to_speak_is_a_little_silence(speech: Speaking, text: str) -> None:
-    async with speech() as server, qwen_realtime(server) as client:
+async def test_nothing_to_speak_is_a_little_silence(text: str) -> None:
+    async with speaking() as server, qwen_realtime(server) as client:
         await client.say(text)
         assert sound_of(await client.until("response.done")) == TENTH
 
@@ -241,8 +237,8 @@ async def test_nothing_to_speak_is_a_little_silence(speech: Speaking, text: str)
 # Cancelling.
 
 
-async def test_a_cancel_ends_every_response_and_the_next_turn_is_clean(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, qwen_realtime(server) as client:
+async def test_a_cancel_ends_every_response_and_the_next_turn_is_clean() -> None:
+    async with speaking(engine=SLOW) as server, qwen_realtime(server) as client:
         await client.update(mode="commit")
         for _ in range(3):
             await client.say("A long answer that nobody wants to hear. " * 5)
@@ -264,8 +260,8 @@ async def test_a_cancel_ends_every_response_and_the_next_turn_is_clean(speech: S
         assert server.value("tts_turns_total", reason="interrupted") == 1
 
 
-async def test_races_of_text_and_cancel_leave_whole_responses(speech: Speaking) -> None:
-    async with speech() as server, qwen_realtime(server) as client:
+async def test_races_of_text_and_cancel_leave_whole_responses() -> None:
+    async with speaking() as server, qwen_realtime(server) as client:
         for number in range(30):
             await client.append("Once more, from the top. ")
             if number % 3 == 0:
@@ -288,8 +284,8 @@ async def test_races_of_text_and_cancel_leave_whole_responses(speech: Speaking) 
         await server.settled()
 
 
-async def test_a_cancel_while_finishing_and_a_cancel_of_nothing(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, qwen_realtime(server) as client:
+async def test_a_cancel_while_finishing_and_a_cancel_of_nothing() -> None:
+    async with speaking(engine=SLOW) as server, qwen_realtime(server) as client:
         await client.send("response.cancel")  # nobody answers, nothing breaks
         await client.append("A text that takes its time. " * 5)
         await client.until(DELTA)
@@ -304,8 +300,8 @@ async def test_a_cancel_while_finishing_and_a_cancel_of_nothing(speech: Speaking
 # Settings.
 
 
-async def test_a_voice_changes_between_texts_and_never_within_one(speech: Speaking) -> None:
-    async with speech() as server, qwen_realtime(server) as client:
+async def test_a_voice_changes_between_texts_and_never_within_one() -> None:
+    async with speaking() as server, qwen_realtime(server) as client:
         await client.update(voice="bass", mode="commit")
         await client.say("In a low voice.")
         await client.send("session.update", session={"voice": "alto", "response_format": "wav"})
@@ -330,8 +326,8 @@ async def test_a_voice_changes_between_texts_and_never_within_one(speech: Speaki
         assert server.running.front.sessions == 1
 
 
-async def test_a_dialogue_sent_at_once(speech: Speaking) -> None:
-    async with speech() as server, qwen_realtime(server) as client:
+async def test_a_dialogue_sent_at_once() -> None:
+    async with speaking() as server, qwen_realtime(server) as client:
         voices = ["alto", "bass"] * 20
         for voice in voices:
             await client.send("session.update", session={"voice": voice})
@@ -345,10 +341,8 @@ async def test_a_dialogue_sent_at_once(speech: Speaking) -> None:
 
 
 @pytest.mark.parametrize("how", ["cancel", "hang up", "close", "end"])
-async def test_what_is_silenced_with_the_voice_before_it_never_begins(
-    speech: Speaking, how: str
-) -> None:
-    async with speech(engine=SLOW) as server, qwen_realtime(server) as client:
+async def test_what_is_silenced_with_the_voice_before_it_never_begins(how: str) -> None:
+    async with speaking(engine=SLOW) as server, qwen_realtime(server) as client:
         commands = server.spy_on_commands()
         await client.append("A text that takes its time. " * 5)
         await client.until("response.created")
@@ -369,9 +363,9 @@ async def test_what_is_silenced_with_the_voice_before_it_never_begins(
         assert sum(isinstance(command, Open) for command in commands) == 1
 
 
-async def test_a_change_of_voice_needs_no_second_place(speech: Speaking) -> None:
+async def test_a_change_of_voice_needs_no_second_place() -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
-    async with speech(config, engine=SLOW) as server, qwen_realtime(server) as client:
+    async with speaking(config, engine=SLOW) as server, qwen_realtime(server) as client:
         await client.append("A text that takes its time.")
         await client.update(voice="bass")
         await client.append("And another.")
@@ -381,8 +375,8 @@ async def test_a_change_of_voice_needs_no_second_place(speech: Speaking) -> None
         assert [done["voice"] for done in dones] == ["tenor", "bass"]
 
 
-async def test_updates_add_up_and_null_is_nothing(speech: Speaking) -> None:
-    async with speech() as server, qwen_realtime(server) as client:
+async def test_updates_add_up_and_null_is_nothing() -> None:
+    async with speaking() as server, qwen_realtime(server) as client:
         await client.update(voice="BASS", mode="commit", instructions="Calmly.")
         session = await client.update(
             sample_rate=16_000,
@@ -402,14 +396,14 @@ async def test_updates_add_up_and_null_is_nothing(speech: Speaking) -> None:
         assert abs(len(heard) - len("Hello.") * FRAME * 2 / 3) <= 2
 
 
-async def test_dashscope_s_voices_get_one_of_ours(speech: Speaking) -> None:
-    async with speech() as server, qwen_realtime(server) as client:
+async def test_dashscope_s_voices_get_one_of_ours() -> None:
+    async with speaking() as server, qwen_realtime(server) as client:
         for name in ("Cherry", "Ethan", "Ono Anna"):
             assert (await client.update(voice=name))["voice"] == "tenor"
 
 
-async def test_text_in_the_buffer_is_spoken_when_the_server_takes_over(speech: Speaking) -> None:
-    async with speech() as server, qwen_realtime(server) as client:
+async def test_text_in_the_buffer_is_spoken_when_the_server_takes_over() -> None:
+    async with speaking() as server, qwen_realtime(server) as client:
         await client.update(mode="commit")
         await client.append("Kept ")
         await client.update(mode="server_commit")
@@ -421,10 +415,8 @@ async def test_text_in_the_buffer_is_spoken_when_the_server_takes_over(speech: S
 @pytest.mark.parametrize(
     ("format", "magic"), [("mp3", b"\xff"), ("opus", b"OggS"), ("wav", b"RIFF")]
 )
-async def test_each_response_is_a_file_of_its_own(
-    speech: Speaking, format: str, magic: bytes
-) -> None:
-    async with speech() as server, qwen_realtime(server) as client:
+async def test_each_response_is_a_file_of_its_own(format: str, magic: bytes) -> None:
+    async with speaking() as server, qwen_realtime(server) as client:
         await client.update(response_format=format, mode="commit", bit_rate=64)
         for _ in range(2):
             await client.say("Hello there, all of you.")
@@ -441,9 +433,9 @@ async def test_each_response_is_a_file_of_its_own(
     ],
 )
 async def test_a_rate_in_the_format_s_name_counts(
-    speech: Speaking, format: str, more: dict[str, Any], sample_rate: int, length: int
+    format: str, more: dict[str, Any], sample_rate: int, length: int
 ) -> None:
-    async with speech() as server, qwen_realtime(server) as client:
+    async with speaking() as server, qwen_realtime(server) as client:
         session = await client.update(response_format=format, **more)
         assert session["sample_rate"] == sample_rate
         await client.say("Hello.")
@@ -472,8 +464,8 @@ async def test_a_rate_in_the_format_s_name_counts(
         ("loud", "session"),
     ],
 )
-async def test_a_bad_update_changes_nothing(speech: Speaking, session: Any, names: str) -> None:
-    async with speech() as server, qwen_realtime(server) as client:
+async def test_a_bad_update_changes_nothing(session: Any, names: str) -> None:
+    async with speaking() as server, qwen_realtime(server) as client:
         await client.update(voice="bass")
         event_id = await client.send("session.update", session=session)
         error = await client.refused()
@@ -499,10 +491,8 @@ async def test_a_bad_update_changes_nothing(speech: Speaking, session: Any, name
         '{"type": "input_text_buffer.append", "text": "' + "a" * 20_000 + '"}',
     ],
 )
-async def test_garbage_is_an_error_and_the_socket_goes_on(
-    speech: Speaking, raw: str | bytes
-) -> None:
-    async with speech() as server, qwen_realtime(server) as client:
+async def test_garbage_is_an_error_and_the_socket_goes_on(raw: str | bytes) -> None:
+    async with speaking() as server, qwen_realtime(server) as client:
         await client.append("Hello ")
         await client.socket.send(raw)
         error = await client.refused()
@@ -511,8 +501,8 @@ async def test_garbage_is_an_error_and_the_socket_goes_on(
         await client.until("response.done")
 
 
-async def test_no_text_after_finish(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, qwen_realtime(server) as client:
+async def test_no_text_after_finish() -> None:
+    async with speaking(engine=SLOW) as server, qwen_realtime(server) as client:
         await client.append("A text that takes its time.")
         await client.send("session.finish")
         await client.append("More.")
@@ -520,9 +510,9 @@ async def test_no_text_after_finish(speech: Speaking) -> None:
         assert types(await client.rest())[-1] == "session.finished"
 
 
-async def test_a_flood_of_text_is_bounded(speech: Speaking) -> None:
+async def test_a_flood_of_text_is_bounded() -> None:
     limits = LimitsConfig(max_text_chars=500, max_turn_chars=1_000)
-    async with speech(ServerConfig(port=0, limits=limits)) as server:
+    async with speaking(ServerConfig(port=0, limits=limits)) as server:
         for mode in ("commit", "server_commit"):
             async with qwen_realtime(server) as client:
                 await client.update(mode=mode)
@@ -534,9 +524,9 @@ async def test_a_flood_of_text_is_bounded(speech: Speaking) -> None:
 # Overload, failure, end.
 
 
-async def test_no_place_is_503(speech: Speaking) -> None:
+async def test_no_place_is_503() -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
-    async with speech(config) as server, qwen_realtime(server) as client:
+    async with speaking(config) as server, qwen_realtime(server) as client:
         response = await denied(qwen_realtime(server))
         assert response.status_code == 503
         assert b'"ServiceUnavailable"' in response.body
@@ -544,9 +534,9 @@ async def test_no_place_is_503(speech: Speaking) -> None:
         await client.until("response.done")
 
 
-async def test_a_failure_of_the_engine_ends_what_was_promised(speech: Speaking) -> None:
+async def test_a_failure_of_the_engine_ends_what_was_promised() -> None:
     faults = Faults()
-    async with speech(engine=SLOW, faults=faults) as server, qwen_realtime(server) as client:
+    async with speaking(engine=SLOW, faults=faults) as server, qwen_realtime(server) as client:
         await client.update(mode="commit")
         for text in ("A text that will fail in the middle. ", "Another."):
             await client.say(text)
@@ -561,10 +551,10 @@ async def test_a_failure_of_the_engine_ends_what_was_promised(speech: Speaking) 
 
 
 async def test_a_response_whose_beginning_is_refused_is_not_spoken_in_part(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(dashscope, "HOLD_SECONDS", 60.0)
-    async with speech() as server, qwen_realtime(server) as client:
+    async with speaking() as server, qwen_realtime(server) as client:
         await client.update(mode="server_commit")
         with full(server):
             await client.append("The beginning ")
@@ -577,10 +567,10 @@ async def test_a_response_whose_beginning_is_refused_is_not_spoken_in_part(
 
 @pytest.mark.parametrize("middle", ["and the middle ", "a" * 20_000])
 async def test_a_response_has_no_hole_where_a_text_was_refused(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch, middle: str
+    monkeypatch: pytest.MonkeyPatch, middle: str
 ) -> None:
     monkeypatch.setattr(dashscope, "HOLD_SECONDS", 60.0)
-    async with speech() as server, qwen_realtime(server) as client:
+    async with speaking() as server, qwen_realtime(server) as client:
         await client.append("The beginning ")
         await client.until(DELTA)
         with used_up():
@@ -592,9 +582,9 @@ async def test_a_response_has_no_hole_where_a_text_was_refused(
             await client.say("Next.")
 
 
-async def test_text_that_waits_has_no_hole_where_one_was_too_much(speech: Speaking) -> None:
+async def test_text_that_waits_has_no_hole_where_one_was_too_much() -> None:
     limits = LimitsConfig(max_text_chars=30, max_turn_chars=30)
-    async with speech(ServerConfig(port=0, limits=limits)) as server:
+    async with speaking(ServerConfig(port=0, limits=limits)) as server:
         async with qwen_realtime(server) as client:
             await client.update(mode="commit")
             for finish in (client.commit, partial(client.send, "input_text_buffer.clear")):
@@ -608,11 +598,11 @@ async def test_text_that_waits_has_no_hole_where_one_was_too_much(speech: Speaki
 
 
 async def test_text_after_a_response_that_was_refused_in_the_middle_waits_for_its_end(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Where the response waits behind another, its text may pause for longer."""
     monkeypatch.setattr(dashscope, "HOLD_SECONDS", 0.1)
-    async with speech(engine=SLOW) as server, qwen_realtime(server) as client:
+    async with speaking(engine=SLOW) as server, qwen_realtime(server) as client:
         await client.say("A text that takes its time. " * 3)
         await client.append("The beginning ")
         with used_up():
@@ -625,8 +615,8 @@ async def test_text_after_a_response_that_was_refused_in_the_middle_waits_for_it
 
 
 @pytest.mark.parametrize("mode", ["server_commit", "commit"])
-async def test_an_update_ends_a_response_that_was_refused(speech: Speaking, mode: str) -> None:
-    async with speech() as server, qwen_realtime(server) as client:
+async def test_an_update_ends_a_response_that_was_refused(mode: str) -> None:
+    async with speaking() as server, qwen_realtime(server) as client:
         with full(server):
             await client.append("The beginning ")
             await client.refused()
@@ -635,9 +625,9 @@ async def test_an_update_ends_a_response_that_was_refused(speech: Speaking, mode
         assert (await client.response())["usage"] == {"characters": len("Next.")}
 
 
-async def test_text_that_waits_has_no_hole_after_an_update(speech: Speaking) -> None:
+async def test_text_that_waits_has_no_hole_after_an_update() -> None:
     limits = LimitsConfig(max_text_chars=30, max_turn_chars=30)
-    async with speech(ServerConfig(port=0, limits=limits)) as server:
+    async with speaking(ServerConfig(port=0, limits=limits)) as server:
         async with qwen_realtime(server) as client:
             await client.update(mode="commit")
             await client.append("The beginning ", "and the middle, too much, ")
@@ -647,11 +637,9 @@ async def test_text_that_waits_has_no_hole_after_an_update(speech: Speaking) -> 
             assert (await client.response())["usage"] == {"characters": len("The beginning ")}
 
 
-async def test_a_pause_ends_a_response_that_was_refused(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_pause_ends_a_response_that_was_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dashscope, "SENTENCE_HOLD_SECONDS", 0.2)
-    async with speech() as server, qwen_realtime(server) as client:
+    async with speaking() as server, qwen_realtime(server) as client:
         await client.update(mode="server_commit")
         with full(server):
             await client.append("The beginning ")
@@ -663,11 +651,11 @@ async def test_a_pause_ends_a_response_that_was_refused(
 
 
 async def test_the_rest_of_a_response_that_fails_is_not_spoken(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(dashscope, "HOLD_SECONDS", 60.0)
     faults = Faults()
-    async with speech(engine=SLOW, faults=faults) as server, qwen_realtime(server) as client:
+    async with speaking(engine=SLOW, faults=faults) as server, qwen_realtime(server) as client:
         await client.update(mode="server_commit")
         await client.append("A text that will fail in the middle ")
         await client.until(DELTA)
@@ -678,8 +666,8 @@ async def test_the_rest_of_a_response_that_fails_is_not_spoken(
         assert (await client.response())["usage"] == {"characters": 0}
 
 
-async def test_the_server_s_end_is_told(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, qwen_realtime(server) as client:
+async def test_the_server_s_end_is_told() -> None:
+    async with speaking(engine=SLOW) as server, qwen_realtime(server) as client:
         await client.append("A long text. " * 10)
         await client.until(DELTA)
         server.running.front.end_sessions()
@@ -689,8 +677,8 @@ async def test_the_server_s_end_is_told(speech: Speaking) -> None:
         await server.settled()
 
 
-async def test_hanging_up_in_the_middle_frees_all(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server:
+async def test_hanging_up_in_the_middle_frees_all() -> None:
+    async with speaking(engine=SLOW) as server:
         async with qwen_realtime(server) as client:
             await client.append("A long text. " * 20)
             await client.until(DELTA)
@@ -699,18 +687,16 @@ async def test_hanging_up_in_the_middle_frees_all(speech: Speaking) -> None:
         assert server.value("tts_turns_total", reason="closed") == 1
 
 
-async def test_an_idle_socket_is_closed_with_1000(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_idle_socket_is_closed_with_1000(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DashScopeSocket, "idle_seconds", 0.1)
-    async with speech() as server, qwen_realtime(server) as client:
+    async with speaking() as server, qwen_realtime(server) as client:
         assert await client.rest() == []
         assert client.socket.close_code == 1000
 
 
-async def test_the_key_as_bearer(speech: Speaking) -> None:
+async def test_the_key_as_bearer() -> None:
     key = "sesame-open-12345"
-    async with speech(ServerConfig(port=0, api_keys=(key,))) as server:
+    async with speaking(ServerConfig(port=0, api_keys=(key,))) as server:
         headers = {"Authorization": f"Bearer {key}"}
         async with qwen_realtime(server, additional_headers=headers) as client:
             await client.append("Hello.")
@@ -723,8 +709,8 @@ async def test_the_key_as_bearer(speech: Speaking) -> None:
         assert b'"InvalidApiKey"' in response.body
 
 
-async def test_sockets_do_not_mix(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_sockets_do_not_mix() -> None:
+    async with speaking() as server:
         async with qwen_realtime(server) as one, qwen_realtime(server) as two:
             short, long = "Yes.", "A somewhat longer answer."
             await one.append(short)

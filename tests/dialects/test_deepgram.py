@@ -11,26 +11,26 @@ import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from tests.dialects.asking import SLOW
-from tests.dialects.deepgrams import LIVEKIT, flux, speaking, types_of
+from tests.dialects.deepgrams import LIVEKIT, aura, flux, types_of
 from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.talking import BROWSER, denied, sound_of
 
 PIPECAT = "?model=aura-2-helena-en&encoding=linear16&sample_rate=24000&mip_opt_out=true"
 LONG = "A long answer that nobody wants to hear. " * 8
 
 
-async def test_a_socket_is_greeted_with_metadata(speech: Speaking) -> None:
-    async with speech() as server, speaking(server, PIPECAT) as client:
+async def test_a_socket_is_greeted_with_metadata() -> None:
+    async with speaking() as server, aura(server, PIPECAT) as client:
         greeting = client.greeting
         assert greeting["type"] == "Metadata" and greeting["model_name"] == "aura-2-helena-en"
         assert uuid.UUID(greeting["request_id"]) and uuid.UUID(greeting["model_uuid"])
         assert greeting["model_version"]
 
 
-async def test_deltas_that_cut_words_are_the_whole_text(speech: Speaking) -> None:
-    async with speech() as server, speaking(server) as client:
+async def test_deltas_that_cut_words_are_the_whole_text() -> None:
+    async with speaking() as server, aura(server) as client:
         commands = server.spy_on_commands()
         await client.say("Hel", "lo", " wor", "ld, how", " are you?")
         seen = await client.until("Flushed")
@@ -42,16 +42,16 @@ async def test_deltas_that_cut_words_are_the_whole_text(speech: Speaking) -> Non
         await server.settled_engine()
 
 
-async def test_sound_comes_before_the_flush(speech: Speaking) -> None:
-    async with speech() as server, speaking(server) as client:
+async def test_sound_comes_before_the_flush() -> None:
+    async with speaking() as server, aura(server) as client:
         await client.say("The answer to that ", flush=False)
         assert sound_of(await client.until("sound"))
         await client.say("is long.")
         await client.until("Flushed")
 
 
-async def test_three_turns_are_flushed_one_by_one(speech: Speaking) -> None:
-    async with speech() as server, speaking(server) as client:
+async def test_three_turns_are_flushed_one_by_one() -> None:
+    async with speaking() as server, aura(server) as client:
         texts = ("This is one.", "This is the second.", "And three.")
         for text in texts:
             await client.say(text)
@@ -61,9 +61,9 @@ async def test_three_turns_are_flushed_one_by_one(speech: Speaking) -> None:
             assert len(sound_of(seen)) == len(text) * FRAME
 
 
-async def test_what_livekit_sends(speech: Speaking) -> None:
+async def test_what_livekit_sends() -> None:
     """A word a message, the next turn over the pooled socket, then `Flush` and `Close`."""
-    async with speech() as server, speaking(server, LIVEKIT) as client:
+    async with speaking() as server, aura(server, LIVEKIT) as client:
         for sentence in ("Your table is free.", "Come at eight."):
             await client.say(*(f"{word} " for word in sentence.split()))
             assert len(sound_of(await client.until("Flushed"))) == len(sentence + " ") * FRAME
@@ -74,9 +74,9 @@ async def test_what_livekit_sends(speech: Speaking) -> None:
         await server.settled()
 
 
-async def test_an_abandoned_livekit_socket_stops_when_it_is_closed(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server:
-        async with speaking(server, LIVEKIT) as client:
+async def test_an_abandoned_livekit_socket_stops_when_it_is_closed() -> None:
+    async with speaking(engine=SLOW) as server:
+        async with aura(server, LIVEKIT) as client:
             await client.say(*(f"{word} " for word in LONG.split()), flush=False)
             await client.until("sound")
             await client.send("Flush")
@@ -86,11 +86,11 @@ async def test_an_abandoned_livekit_socket_stops_when_it_is_closed(speech: Speak
         assert server.value("tts_turns_total", reason="closed") == 1
 
 
-async def test_what_pipecat_sends(speech: Speaking) -> None:
+async def test_what_pipecat_sends() -> None:
     """Whole sentences with a space behind them; `Clear` when somebody speaks; then `Close`."""
     headers = {"Authorization": "Token none"}
-    async with speech(engine=SLOW) as server:
-        async with speaking(server, PIPECAT, additional_headers=headers) as client:
+    async with speaking(engine=SLOW) as server:
+        async with aura(server, PIPECAT, additional_headers=headers) as client:
             await client.say(LONG, "Do you? ", flush=False)
             await client.until("sound")
             await client.send("Clear")
@@ -104,8 +104,8 @@ async def test_what_pipecat_sends(speech: Speaking) -> None:
         assert server.value("tts_turns_total", reason="interrupted") == 1
 
 
-async def test_clear_takes_back_turns_that_wait(speech: Speaking) -> None:
-    async with speech() as server, speaking(server) as client:
+async def test_clear_takes_back_turns_that_wait() -> None:
+    async with speaking() as server, aura(server) as client:
         for _ in range(30):
             await client.say("Once more.", "From the top.")
             await client.send("Clear")
@@ -118,8 +118,8 @@ async def test_clear_takes_back_turns_that_wait(speech: Speaking) -> None:
         await server.settled_engine()
 
 
-async def test_close_speaks_what_there_is_first(speech: Speaking) -> None:
-    async with speech() as server, speaking(server) as client:
+async def test_close_speaks_what_there_is_first() -> None:
+    async with speaking() as server, aura(server) as client:
         await client.say("First.")
         await client.say("And this without a flush.", flush=False)
         await client.send("Close")
@@ -130,8 +130,8 @@ async def test_close_speaks_what_there_is_first(speech: Speaking) -> None:
         assert client.socket.close_code == 1000
 
 
-async def test_clear_after_close_ends_it(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, speaking(server) as client:
+async def test_clear_after_close_ends_it() -> None:
+    async with speaking(engine=SLOW) as server, aura(server) as client:
         await client.say(LONG)
         await client.until("sound")
         await client.send("Close")
@@ -141,17 +141,15 @@ async def test_clear_after_close_ends_it(speech: Speaking) -> None:
 
 
 @pytest.mark.parametrize("text", ["…", "🙂", "**  **", "- "])
-async def test_nothing_to_speak_is_a_little_silence(speech: Speaking, text: str) -> None:
-    async with speech() as server, speaking(server) as client:
+async def test_nothing_to_speak_is_a_little_silence(text: str) -> None:
+    async with speaking() as server, aura(server) as client:
         await client.say(text)
         assert sound_of(await client.until("Flushed")) == TENTH
 
 
-async def test_text_that_waits_is_spoken_to_its_end(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_text_that_waits_is_spoken_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("realtime_tts.dialects.socket.SpeechSocket.hold_seconds", 0.2)
-    async with speech() as server, speaking(server) as client:
+    async with speaking() as server, aura(server) as client:
         await client.say("Let me look that up", flush=False)
         heard = b""
         while len(heard) < len("Let me look that up") * FRAME:
@@ -177,11 +175,11 @@ async def test_text_that_waits_is_spoken_to_its_end(
     ],
 )
 async def test_formats_last_as_long_as_they_should(
-    speech: Speaking, path: str, query: str, bytes_a_second: int
+    path: str, query: str, bytes_a_second: int
 ) -> None:
-    connect = speaking if path == "/v1" else flux
+    connect = aura if path == "/v1" else flux
     last = "Flushed" if path == "/v1" else "SpeechMetadata"
-    async with speech() as server, connect(server, f"?{query}") as client:
+    async with speaking() as server, connect(server, f"?{query}") as client:
         for text in ("The first turn.", "One more."):
             await client.say(text)
             sound = sound_of(await client.until(last))
@@ -209,10 +207,8 @@ async def test_formats_last_as_long_as_they_should(
         ("model=%F0%9F%A6%8A", "alto"),
     ],
 )
-async def test_an_address_that_cannot_be_is_refused(
-    speech: Speaking, path: str, query: str, names: str
-) -> None:
-    async with speech() as server:
+async def test_an_address_that_cannot_be_is_refused(path: str, query: str, names: str) -> None:
+    async with speaking() as server:
         url = f"ws://127.0.0.1:{server.port}{path}?{query}"
         response = await denied(websockets.connect(url))
         assert response.status_code == 400
@@ -229,10 +225,10 @@ async def test_an_address_that_cannot_be_is_refused(
         assert server.running.front.sessions == 0
 
 
-async def test_what_the_original_has_is_accepted(speech: Speaking) -> None:
+async def test_what_the_original_has_is_accepted() -> None:
     query = "?model=AURA-2-Bass-de&speed=1.0&expressivity=2&tag=a&tag=b&unheard_of=1&encoding="
-    async with speech() as server:
-        for connect, last in ((speaking, "Flushed"), (flux, "SpeechMetadata")):
+    async with speaking() as server:
+        for connect, last in ((aura, "Flushed"), (flux, "SpeechMetadata")):
             async with connect(server, query) as client:
                 await client.send("Speak", text="Hello.", voice=None, unheard_of={"a": None})
                 await client.send("Flush", speech_id=None)
@@ -242,7 +238,7 @@ async def test_what_the_original_has_is_accepted(speech: Speaking) -> None:
 # What cannot be taken ends the socket, and no other.
 
 
-@pytest.mark.parametrize("connect", [speaking, flux])
+@pytest.mark.parametrize("connect", [aura, flux])
 @pytest.mark.parametrize(
     ("raw", "code", "close"),
     [
@@ -261,9 +257,9 @@ async def test_what_the_original_has_is_accepted(speech: Speaking) -> None:
     ],
 )
 async def test_what_cannot_be_taken_ends_the_socket(
-    speech: Speaking, connect: Any, raw: str | bytes, code: str, close: int
+    connect: Any, raw: str | bytes, code: str, close: int
 ) -> None:
-    async with speech(engine=SLOW) as server, speaking(server) as other:
+    async with speaking(engine=SLOW) as server, aura(server) as other:
         await other.say("Hello ", flush=False)
         async with connect(server, "") as client:
             await client.say("Hello ", flush=False)
@@ -276,16 +272,16 @@ async def test_what_cannot_be_taken_ends_the_socket(
         assert server.running.front.sessions == 1
 
 
-async def test_half_characters_are_spoken_over(speech: Speaking) -> None:
-    async with speech() as server, speaking(server) as client:
+async def test_half_characters_are_spoken_over() -> None:
+    async with speaking() as server, aura(server) as client:
         await client.socket.send('{"type": "Speak", "text": "Half \\ud83d of it."}')
         await client.send("Flush")
         assert sound_of(await client.until("Flushed"))
 
 
-async def test_floods_end_the_socket(speech: Speaking) -> None:
+async def test_floods_end_the_socket() -> None:
     limits = LimitsConfig(message_burst=50, messages_per_second=50)
-    async with speech(ServerConfig(port=0, limits=limits)) as server, flux(server) as client:
+    async with speaking(ServerConfig(port=0, limits=limits)) as server, flux(server) as client:
         for _ in range(200):
             await client.send("Flush")
         error, close, _ = await client.refused()
@@ -293,11 +289,9 @@ async def test_floods_end_the_socket(speech: Speaking) -> None:
         await server.settled()
 
 
-async def test_a_flush_too_many_is_left_out_with_a_warning(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_flush_too_many_is_left_out_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("realtime_tts.dialects.context._MAX_SEGMENTS", 1)
-    async with speech(engine=SLOW) as server, speaking(server) as client:
+    async with speaking(engine=SLOW) as server, aura(server) as client:
         await client.say(LONG)
         await client.send("Flush")
         warning = (seen := await client.until("Warning"))[-1]
@@ -309,8 +303,8 @@ async def test_a_flush_too_many_is_left_out_with_a_warning(
         assert seen[-1]["sequence_id"] == 1 and len(sound_of(seen)) == len("Next.") * FRAME
 
 
-async def test_a_huge_message_closes_the_socket(speech: Speaking) -> None:
-    async with speech() as server, speaking(server) as client:
+async def test_a_huge_message_closes_the_socket() -> None:
+    async with speaking() as server, aura(server) as client:
         await client.say("a" * 3_000_000)
         assert await client.rest() == [] and client.socket.close_code == 1009
 
@@ -318,9 +312,9 @@ async def test_a_huge_message_closes_the_socket(speech: Speaking) -> None:
 # Overload, failure, end.
 
 
-async def test_no_place_is_503(speech: Speaking) -> None:
+async def test_no_place_is_503() -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
-    async with speech(config) as server, speaking(server) as client:
+    async with speaking(config) as server, aura(server) as client:
         response = await denied(flux(server))
         assert response.status_code == 503 and int(response.headers["retry-after"]) >= 1
         assert response.headers["dg-error"]
@@ -329,10 +323,10 @@ async def test_no_place_is_503(speech: Speaking) -> None:
         await client.until("Flushed")
 
 
-@pytest.mark.parametrize("connect", [speaking, flux])
-async def test_a_failure_of_the_engine_ends_the_socket(speech: Speaking, connect: Any) -> None:
+@pytest.mark.parametrize("connect", [aura, flux])
+async def test_a_failure_of_the_engine_ends_the_socket(connect: Any) -> None:
     faults = Faults()
-    async with speech(engine=SLOW, faults=faults) as server, connect(server, "") as client:
+    async with speaking(engine=SLOW, faults=faults) as server, connect(server, "") as client:
         await client.say("A text that will fail in the middle. ", flush=False)
         await client.until("sound")
         faults.numerics.update(server.engine._rows)
@@ -341,9 +335,9 @@ async def test_a_failure_of_the_engine_ends_the_socket(speech: Speaking, connect
         await server.settled()
 
 
-@pytest.mark.parametrize("connect", [speaking, flux])
-async def test_the_server_s_end_is_told(speech: Speaking, connect: Any) -> None:
-    async with speech(engine=SLOW) as server:
+@pytest.mark.parametrize("connect", [aura, flux])
+async def test_the_server_s_end_is_told(connect: Any) -> None:
+    async with speaking(engine=SLOW) as server:
         async with connect(server, "") as client, connect(server, "") as idle:
             await client.say(LONG)
             await client.until("sound")
@@ -354,8 +348,8 @@ async def test_the_server_s_end_is_told(speech: Speaking, connect: Any) -> None:
         await server.settled()
 
 
-async def test_a_drain_lets_speech_finish(speech: Speaking) -> None:
-    async with speech() as server, speaking(server) as client:
+async def test_a_drain_lets_speech_finish() -> None:
+    async with speaking() as server, aura(server) as client:
         await client.say("To the end of it.")
         await client.until("sound")
         server.running.front.drain()
@@ -363,9 +357,9 @@ async def test_a_drain_lets_speech_finish(speech: Speaking) -> None:
         assert client.socket.close_code == 1001
 
 
-async def test_hanging_up_in_the_middle_frees_all(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server:
-        async with speaking(server) as client, flux(server) as other:
+async def test_hanging_up_in_the_middle_frees_all() -> None:
+    async with speaking(engine=SLOW) as server:
+        async with aura(server) as client, flux(server) as other:
             for each in (client, other):
                 await each.say(LONG)
                 await each.until("sound")
@@ -379,9 +373,9 @@ async def test_hanging_up_in_the_middle_frees_all(speech: Speaking) -> None:
 KEY = "sesame-open-12345"
 
 
-@pytest.mark.parametrize("connect", [speaking, flux])
-async def test_keys_in_headers_and_subprotocols(speech: Speaking, connect: Any) -> None:
-    async with speech(ServerConfig(port=0, api_keys=(KEY,))) as server:
+@pytest.mark.parametrize("connect", [aura, flux])
+async def test_keys_in_headers_and_subprotocols(connect: Any) -> None:
+    async with speaking(ServerConfig(port=0, api_keys=(KEY,))) as server:
         for kind in ("Token", "token", "Bearer"):
             headers = {"Authorization": f"{kind} {KEY}"}
             async with connect(server, "", additional_headers=headers) as client:

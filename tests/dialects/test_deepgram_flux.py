@@ -17,7 +17,7 @@ from realtime_tts.text.speech_times import SpokenSpan
 from tests.dialects.asking import SLOW
 from tests.dialects.deepgrams import Client, flux, types_of
 from tests.dialects.tones import FRAME, TENTH
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.talking import of_type, sound_of
 
 PIPECAT = "?model=flux-heather-en&encoding=linear16&sample_rate=24000&expressivity=1&tag=a&tag=b"
@@ -29,17 +29,17 @@ def milliseconds(text: str) -> int:
     return len(text) * 80
 
 
-async def test_a_socket_is_greeted(speech: Speaking) -> None:
-    async with speech() as server, flux(server, PIPECAT) as client:
+async def test_a_socket_is_greeted() -> None:
+    async with speaking() as server, flux(server, PIPECAT) as client:
         greeting = client.greeting
         assert greeting["type"] == "Connected" and greeting["model_name"] == "flux-heather-en"
         assert uuid.UUID(greeting["request_id"])
         assert [uuid.UUID(one) for one in greeting["model_uuids"]]
 
 
-async def test_a_turn_is_a_bracket_around_its_sound(speech: Speaking) -> None:
+async def test_a_turn_is_a_bracket_around_its_sound() -> None:
     text = "Sure, I can help you."
-    async with speech() as server, flux(server) as client:
+    async with speaking() as server, flux(server) as client:
         await client.say("Su", "re, I c", "an help", " you.")
         seen = await client.until("SpeechMetadata")
         assert types_of(seen) == ALL
@@ -61,10 +61,8 @@ async def test_a_turn_is_a_bracket_around_its_sound(speech: Speaking) -> None:
         }
 
 
-async def test_the_start_is_told_with_the_first_text_and_sound_before_the_flush(
-    speech: Speaking,
-) -> None:
-    async with speech() as server, flux(server) as client:
+async def test_the_start_is_told_with_the_first_text_and_sound_before_the_flush() -> None:
+    async with speaking() as server, flux(server) as client:
         await client.say(" ", flush=False)
         assert types_of([await client.next()]) == ["SpeechStarted"]
         await client.say("The answer to that ", flush=False)
@@ -74,8 +72,8 @@ async def test_the_start_is_told_with_the_first_text_and_sound_before_the_flush(
         assert seen[-1]["input_character_count"] == len(" The answer to that is long.")
 
 
-async def test_turns_that_wait_come_one_by_one(speech: Speaking) -> None:
-    async with speech() as server, flux(server) as client:
+async def test_turns_that_wait_come_one_by_one() -> None:
+    async with speaking() as server, flux(server) as client:
         texts = ("This is one.", "This is the second.", "And three.")
         for text in texts:
             await client.say(text)
@@ -89,12 +87,10 @@ async def test_turns_that_wait_come_one_by_one(speech: Speaking) -> None:
         await server.settled_engine()
 
 
-async def test_a_pause_does_not_end_a_turn(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_pause_does_not_end_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("realtime_tts.dialects.socket.SpeechSocket.hold_seconds", 0.2)
     first, second = "Let me look that up", " and here it is."
-    async with speech() as server, flux(server) as client:
+    async with speaking() as server, flux(server) as client:
         await client.say(first, flush=False)
         seen = await client.until("sound")
         while len(sound_of(seen)) < len(first) * FRAME:
@@ -114,8 +110,8 @@ async def test_a_pause_does_not_end_a_turn(
         assert types_of(seen) == ALL
 
 
-async def test_nothing_to_speak_is_a_little_silence_and_a_warning(speech: Speaking) -> None:
-    async with speech() as server, flux(server) as client:
+async def test_nothing_to_speak_is_a_little_silence_and_a_warning() -> None:
+    async with speaking() as server, flux(server) as client:
         await client.say("…")
         seen = await client.until("SpeechMetadata")
         assert types_of(seen) == ["SpeechStarted", "sound", "Warning", *ALL[2:]]
@@ -127,9 +123,9 @@ async def test_nothing_to_speak_is_a_little_silence_and_a_warning(speech: Speaki
         assert seen[-1]["audio_duration_ms"] == 100
 
 
-async def test_a_position_beyond_what_was_sent_is_not_believed(speech: Speaking) -> None:
+async def test_a_position_beyond_what_was_sent_is_not_believed() -> None:
     """Else the next interrupt, with the right position, would be one that goes back."""
-    async with speech() as server, flux(server) as client:
+    async with speaking() as server, flux(server) as client:
         for position in (900_000_000, 1_000_000):
             await client.say("Hello there.")
             await client.until("SpeechMetadata")
@@ -138,8 +134,8 @@ async def test_a_position_beyond_what_was_sent_is_not_believed(speech: Speaking)
             assert (await interrupted(client, position))["audio_played_ms"] < 20_000
 
 
-async def test_a_flush_without_a_turn_is_warned_of(speech: Speaking) -> None:
-    async with speech() as server, flux(server) as client:
+async def test_a_flush_without_a_turn_is_warned_of() -> None:
+    async with speaking() as server, flux(server) as client:
         await client.send("Flush")
         assert (await client.next())["code"] == "NO_ACTIVE_SPEECH"
         await client.send("Speak", text="")
@@ -151,8 +147,8 @@ async def test_a_flush_without_a_turn_is_warned_of(speech: Speaking) -> None:
         assert of_type(seen, "Warning")[0]["code"] == "NO_ACTIVE_SPEECH"
 
 
-async def test_speed_can_be_configured(speech: Speaking) -> None:
-    async with speech() as server, flux(server) as client:
+async def test_speed_can_be_configured() -> None:
+    async with speaking() as server, flux(server) as client:
         await client.send("Configure", speed=1.0)
         assert await client.next() == {"type": "ConfigureSuccess", "applied": {"speed": 1.0}}
         await client.send("Configure", speed=None)
@@ -169,11 +165,9 @@ async def test_speed_can_be_configured(speech: Speaking) -> None:
         await client.until("SpeechMetadata")
 
 
-async def test_a_speed_is_that_of_the_next_turn_that_nothing_is_spoken_before(
-    speech: Speaking,
-) -> None:
+async def test_a_speed_is_that_of_the_next_turn_that_nothing_is_spoken_before() -> None:
     """And positions go on counting the session's sound."""
-    async with speech() as server, flux(server) as client:
+    async with speaking() as server, flux(server) as client:
         lengths = []
         for speed in (None, 1.25, None):
             if speed is not None:
@@ -209,10 +203,10 @@ async def interrupted(client: Client, *position: float) -> dict[str, Any]:
     return report
 
 
-async def test_what_pipecat_sends(speech: Speaking) -> None:
+async def test_what_pipecat_sends() -> None:
     """Tokens; an interrupt without a position; then no `Close`, the socket just ends."""
     headers = {"Authorization": "Token none"}
-    async with speech(engine=SLOW) as server:
+    async with speaking(engine=SLOW) as server:
         async with flux(server, PIPECAT, additional_headers=headers) as client:
             await client.say(*LONG.split(" "), flush=False)
             heard = sound_of(await client.until("sound"))
@@ -231,8 +225,8 @@ async def test_what_pipecat_sends(speech: Speaking) -> None:
         assert server.value("tts_turns_total", reason="interrupted") == 1
 
 
-async def test_an_interrupt_tells_what_was_heard(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, flux(server) as client:
+async def test_an_interrupt_tells_what_was_heard() -> None:
+    async with speaking(engine=SLOW) as server, flux(server) as client:
         await client.say(LONG)
         seen = await hear(client, 96_000)
         report = await interrupted(client, 1_500)
@@ -247,8 +241,8 @@ async def test_an_interrupt_tells_what_was_heard(speech: Speaking) -> None:
         assert total["total_audio_duration_ms"] == 1_500, "it counts what was heard"
 
 
-async def test_positions_count_the_sound_of_all_turns(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, flux(server) as client:
+async def test_positions_count_the_sound_of_all_turns() -> None:
+    async with speaking(engine=SLOW) as server, flux(server) as client:
         await client.say("Yes, of course.")
         await client.until("SpeechMetadata")
         before = milliseconds("Yes, of course.")
@@ -266,11 +260,9 @@ async def test_positions_count_the_sound_of_all_turns(speech: Speaking) -> None:
         await server.settled_engine()
 
 
-async def test_a_turn_that_is_over_may_still_be_interrupted_in_the_listener_s_ears(
-    speech: Speaking,
-) -> None:
+async def test_a_turn_that_is_over_may_still_be_interrupted_in_the_listener_s_ears() -> None:
     text = "One two three four five six."
-    async with speech() as server, flux(server) as client:
+    async with speaking() as server, flux(server) as client:
         await client.say(text)
         whole = (await client.until("SpeechMetadata"))[-1]
         await client.send("Interrupt")
@@ -289,10 +281,10 @@ async def test_a_turn_that_is_over_may_still_be_interrupted_in_the_listener_s_ea
         assert (await client.next())["code"] == "NO_ACTIVE_SPEECH"
 
 
-async def test_a_position_in_an_earlier_turn_gets_the_text_of_that_turn(speech: Speaking) -> None:
+async def test_a_position_in_an_earlier_turn_gets_the_text_of_that_turn() -> None:
     """What is sent is ahead of the listener, so later turns may have begun, or be over, too."""
     first, second, heard = "One two three four five six.", "Seven.", 0
-    async with speech() as server, flux(server) as client:
+    async with speaking() as server, flux(server) as client:
         for later in (second, LONG):
             await client.say(first)
             whole = (await client.until("SpeechMetadata"))[-1]
@@ -306,8 +298,8 @@ async def test_a_position_in_an_earlier_turn_gets_the_text_of_that_turn(speech: 
         await server.settled_engine()
 
 
-async def test_an_interrupt_before_any_sound(speech: Speaking) -> None:
-    async with speech() as server, flux(server) as client:
+async def test_an_interrupt_before_any_sound() -> None:
+    async with speaking() as server, flux(server) as client:
         await client.send("Interrupt")
         assert (await client.next())["code"] == "NO_AUDIO_GENERATED"
         for _ in range(20):  # with text there, nothing of it is spoken
@@ -320,8 +312,8 @@ async def test_an_interrupt_before_any_sound(speech: Speaking) -> None:
         await server.settled_engine()
 
 
-async def test_an_interrupt_takes_back_turns_that_wait(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, flux(server) as client:
+async def test_an_interrupt_takes_back_turns_that_wait() -> None:
+    async with speaking(engine=SLOW) as server, flux(server) as client:
         await client.say(LONG)
         await client.say("One moment.")
         await client.say("And ", flush=False)
@@ -332,8 +324,8 @@ async def test_an_interrupt_takes_back_turns_that_wait(speech: Speaking) -> None
         assert types_of(seen) == ALL and len(sound_of(seen)) == len("New.") * FRAME
 
 
-async def test_a_position_that_goes_back_is_warned_of(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, flux(server) as client:
+async def test_a_position_that_goes_back_is_warned_of() -> None:
+    async with speaking(engine=SLOW) as server, flux(server) as client:
         await client.say(LONG)
         seen = await hear(client, 48_000)
         await interrupted(client, 800)
@@ -345,9 +337,9 @@ async def test_a_position_that_goes_back_is_warned_of(speech: Speaking) -> None:
         assert not of_type(seen, "SpeechInterrupted")
 
 
-async def test_a_position_after_an_interrupt_without_one_is_obeyed(speech: Speaking) -> None:
+async def test_a_position_after_an_interrupt_without_one_is_obeyed() -> None:
     """The listener has heard less than was sent; the agent must be silent all the same."""
-    async with speech(engine=SLOW) as server, flux(server) as client:
+    async with speaking(engine=SLOW) as server, flux(server) as client:
         await client.say(LONG)
         await hear(client, 48_000)
         await interrupted(client)
@@ -358,9 +350,9 @@ async def test_a_position_after_an_interrupt_without_one_is_obeyed(speech: Speak
         await server.settled_engine()
 
 
-async def test_speech_that_was_cut_short_is_told(speech: Speaking) -> None:
+async def test_speech_that_was_cut_short_is_told() -> None:
     short = FakeEngineConfig(frames_per_token=1, max_frames=10)
-    async with speech(engine=short) as server, flux(server) as client:
+    async with speaking(engine=short) as server, flux(server) as client:
         await client.say("More than ten characters.")
         seen = await client.until("SpeechMetadata")
         assert [one["code"] for one in of_type(seen, "Warning")] == ["SPEECH_CUT_SHORT"]
@@ -372,8 +364,8 @@ async def test_speech_that_was_cut_short_is_told(speech: Speaking) -> None:
     [800, [], {}, {"type": "time_ms"}, {"type": "samples", "value": 1}]
     + [{"value": value} for value in (-1, True, "1", 1e30, [1])],
 )
-async def test_positions_that_are_none_end_the_socket(speech: Speaking, given: Any) -> None:
-    async with speech() as server, flux(server) as client:
+async def test_positions_that_are_none_end_the_socket(given: Any) -> None:
+    async with speaking() as server, flux(server) as client:
         await client.send("Interrupt", playback_offset=given)
         error, close, _ = await client.refused()
         assert (error["code"], close) == ("MESSAGE-0000", 1003)
@@ -381,16 +373,16 @@ async def test_positions_that_are_none_end_the_socket(speech: Speaking, given: A
 
 
 @pytest.mark.parametrize("given", ["fast", True, [1], 10**400, -(10**400), float("nan")])
-async def test_speeds_that_are_none_end_the_socket(speech: Speaking, given: Any) -> None:
-    async with speech() as server, flux(server) as client:
+async def test_speeds_that_are_none_end_the_socket(given: Any) -> None:
+    async with speaking() as server, flux(server) as client:
         await client.send("Configure", speed=given)
         assert (await client.refused())[0]["code"] == "MESSAGE-0000"
 
 
-async def test_a_turn_has_an_end(speech: Speaking) -> None:
+async def test_a_turn_has_an_end() -> None:
     limits = LimitsConfig(max_text_chars=100, max_turn_chars=250)
     config = ServerConfig(port=0, limits=limits)
-    async with speech(config, engine=SLOW) as server, flux(server) as client:
+    async with speaking(config, engine=SLOW) as server, flux(server) as client:
         await client.say("a" * 100, "b" * 100, "c" * 51, flush=False)
         error, _, _ = await client.refused()
         assert "250" in error["description"]
@@ -400,8 +392,8 @@ async def test_a_turn_has_an_end(speech: Speaking) -> None:
 # The end.
 
 
-async def test_close_speaks_what_there_is_first(speech: Speaking) -> None:
-    async with speech() as server, flux(server) as client:
+async def test_close_speaks_what_there_is_first() -> None:
+    async with speaking() as server, flux(server) as client:
         await client.say("First.")
         await client.say("And this without a flush.", flush=False)
         await client.send("Close")
@@ -420,16 +412,16 @@ async def test_close_speaks_what_there_is_first(speech: Speaking) -> None:
         assert client.socket.close_code == 1000
 
 
-async def test_what_livekit_sends_to_a_fresh_socket(speech: Speaking) -> None:
-    async with speech() as server, flux(server) as client:
+async def test_what_livekit_sends_to_a_fresh_socket() -> None:
+    async with speaking() as server, flux(server) as client:
         await client.send("Flush")
         await client.send("Close")
         assert types_of(await client.rest()) == ["Warning", "SessionMetadata"]
         assert client.socket.close_code == 1000
 
 
-async def test_an_interrupt_after_close_ends_it(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, flux(server) as client:
+async def test_an_interrupt_after_close_ends_it() -> None:
+    async with speaking(engine=SLOW) as server, flux(server) as client:
         await client.say(LONG)
         await client.until("sound")
         await client.send("Close")
@@ -438,8 +430,8 @@ async def test_an_interrupt_after_close_ends_it(speech: Speaking) -> None:
         await server.settled()
 
 
-async def test_the_error_is_the_last_word(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, flux(server) as client:
+async def test_the_error_is_the_last_word() -> None:
+    async with speaking(engine=SLOW) as server, flux(server) as client:
         await client.say(LONG, flush=False)
         await client.until("sound")
         await client.socket.send(json.dumps({"type": "Clear"}))

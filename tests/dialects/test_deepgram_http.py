@@ -10,7 +10,7 @@ import pytest
 from realtime_tts.config import ServerConfig
 from tests.dialects.tones import FRAME, TENTH
 from tests.server.asking import answer_to
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 
 TEXT = "Hello there, how are you?"
 PIPECAT: dict[str, Any] = {
@@ -28,8 +28,8 @@ async def post(
 
 
 @pytest.mark.parametrize("path", ["/v1/speak", "/v2/speak"])
-async def test_what_pipecat_and_livekit_send(speech: Speaking, path: str) -> None:
-    async with speech() as server:
+async def test_what_pipecat_and_livekit_send(path: str) -> None:
+    async with speaking() as server:
         response = await post(server, path, **PIPECAT, mip_opt_out="false")
         assert response.status_code == 200
         assert response.headers["content-type"] == "audio/pcm"
@@ -58,18 +58,16 @@ async def test_what_pipecat_and_livekit_send(speech: Speaking, path: str) -> Non
         ({"encoding": "aac"}, "audio/aac", b"\xff"),
     ],
 )
-async def test_formats(
-    speech: Speaking, query: dict[str, Any], media_type: str, begins: bytes
-) -> None:
-    async with speech() as server:
+async def test_formats(query: dict[str, Any], media_type: str, begins: bytes) -> None:
+    async with speaking() as server:
         response = await post(server, **query)
         assert response.status_code == 200, response.text
         assert response.headers["content-type"] == media_type
         assert response.content.startswith(begins) and len(response.content) > 500
 
 
-async def test_nothing_to_speak_is_a_little_silence(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_nothing_to_speak_is_a_little_silence() -> None:
+    async with speaking() as server:
         assert (await post(server, text="…", **PIPECAT)).content == TENTH
 
 
@@ -92,10 +90,8 @@ async def test_nothing_to_speak_is_a_little_silence(speech: Speaking) -> None:
         ({"text": ["a"]}, "text"),
     ],
 )
-async def test_what_is_wrong_has_a_status(
-    speech: Speaking, query: dict[str, Any], names: str
-) -> None:
-    async with speech() as server:
+async def test_what_is_wrong_has_a_status(query: dict[str, Any], names: str) -> None:
+    async with speaking() as server:
         response = await post(server, **query)
         assert response.status_code == 400
         body = response.json()
@@ -105,38 +101,38 @@ async def test_what_is_wrong_has_a_status(
         assert server.running.front.sessions == 0
 
 
-async def test_an_odd_model_makes_no_header(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_an_odd_model_makes_no_header() -> None:
+    async with speaking() as server:
         response = await post(server, **PIPECAT | {"model": "aura-2-\u65e5 \r\0x-\x7fevil-en"})
         assert response.status_code == 200
         assert response.headers["dg-model-name"] == "aura-2-? ?x-?evil-en"
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"Hello."])
-async def test_bodies_that_are_none(speech: Speaking, body: bytes) -> None:
-    async with speech() as server:
+async def test_bodies_that_are_none(body: bytes) -> None:
+    async with speaking() as server:
         response = await answer_to(server, "POST", "/v1/speak", content=body)
         assert response.status_code == 400 and response.json()["err_msg"]
 
 
 @pytest.mark.parametrize("size", [17_000, 400_000])
-async def test_too_much_text_is_413(speech: Speaking, size: int) -> None:
-    async with speech() as server:
+async def test_too_much_text_is_413(size: int) -> None:
+    async with speaking() as server:
         response = await post(server, text="a" * size)
         assert response.status_code == 413
         assert response.json()["err_code"] == "PAYLOAD_TOO_LARGE"
 
 
-async def test_another_method_is_told_of_both_ways(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_another_method_is_told_of_both_ways() -> None:
+    async with speaking() as server:
         response = await answer_to(server, "GET", "/v2/speak")
         assert response.status_code == 405 and response.headers["allow"] == "POST"
         assert "WebSocket" in response.json()["err_msg"]
 
 
-async def test_the_key_guards_it(speech: Speaking) -> None:
+async def test_the_key_guards_it() -> None:
     key = "sesame-open-12345"
-    async with speech(ServerConfig(port=0, api_keys=(key,))) as server:
+    async with speaking(ServerConfig(port=0, api_keys=(key,))) as server:
         denied = await post(server)
         assert denied.status_code == 401 and denied.json()["err_code"] == "INVALID_AUTH"
         assert denied.headers["dg-error"] and denied.headers["dg-request-id"]

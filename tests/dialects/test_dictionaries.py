@@ -21,7 +21,7 @@ from tests.dialects.cartesian import RAW, VOICE, cartesian
 from tests.dialects.elevens import eleven
 from tests.server.asking import client_of
 from tests.server.commands import said_since
-from tests.server.conftest import Speaking, Speech
+from tests.server.conftest import Speech, speaking
 
 ELEVEN = "/v1/pronunciation-dictionaries"
 CARTESIA = "/pronunciation-dicts"
@@ -57,12 +57,12 @@ Serve = Callable[..., AbstractAsyncContextManager[Server]]
 
 
 @pytest.fixture
-def serve(speech: Speaking, tmp_path: Path) -> Serve:
+def serve(tmp_path: Path) -> Serve:
     @contextlib.asynccontextmanager
     async def server(**options: Any) -> AsyncIterator[Server]:
         options.setdefault("voices", VoiceLibrary(tmp_path))
         async with (
-            speech(**options) as running,
+            speaking(**options) as running,
             client_of(running) as http,
         ):
             yield Server(running, http)

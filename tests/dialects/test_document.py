@@ -18,7 +18,7 @@ import pytest
 from realtime_tts.config import LimitsConfig
 from realtime_tts.dialects.openai_request import VOICES
 from tests.dialects.document import DOCUMENT, section
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 
 HEADER = b"RIFF\xff\xff\xff\xffWAVEfmt "
 
@@ -51,16 +51,16 @@ def test_there_are_programs_to_run() -> None:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
-async def test_the_curl_command_speaks(speech: Speaking, tmp_path: Path) -> None:
+async def test_the_curl_command_speaks(tmp_path: Path) -> None:
     command = blocks("console")[0].removeprefix("$ ").replace('"ava"', '"alto"')
-    async with speech() as server:
+    async with speaking() as server:
         await run(server, tmp_path, command, "bash", "-c")
         assert len(spoken_file(tmp_path)) == 44 + len("The tide is coming in.") * 3_840
 
 
 @pytest.mark.parametrize("index", range(2))
-async def test_the_python_programs_speak(speech: Speaking, tmp_path: Path, index: int) -> None:
-    async with speech() as server:
+async def test_the_python_programs_speak(tmp_path: Path, index: int) -> None:
+    async with speaking() as server:
         printed = await run(server, tmp_path, blocks("python")[index], sys.executable, "-c")
         if "stream_to_file" in blocks("python")[index]:
             spoken_file(tmp_path)

@@ -14,12 +14,12 @@ from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.json_socket import JsonSocket
 from tests.dialects.asking import SLOW
 from tests.dialects.cartesian import RAW, VOICE, cartesian
-from tests.dialects.deepgrams import flux, speaking
+from tests.dialects.deepgrams import aura, flux
 from tests.dialects.elevens import eleven
 from tests.dialects.omni import omni
 from tests.dialects.plain import plain, sound_of
 from tests.dialects.qwen_realtime import qwen_realtime
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.waiting import until
 
 
@@ -66,8 +66,8 @@ EMPTY_TRANSCRIPT = {
         (eleven, {"text": " ", "context_id": "a"}),
         (stream_input, None),
         (stream_input, {"text": " "}),
-        (speaking, None),
-        (speaking, {"type": "Flush"}),
+        (aura, None),
+        (aura, {"type": "Flush"}),
         (flux, None),
         (qwen_realtime, None),
         (qwen_realtime, {"type": "session.update", "session": {"mode": "server_commit"}}),
@@ -78,13 +78,12 @@ EMPTY_TRANSCRIPT = {
     ],
 )
 async def test_who_only_waits_for_text_is_told_at_once(
-    speech: Speaking,
     taken: list[Any],
     connect: Callable[..., Any],
     message: dict[str, Any] | None,
 ) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(turn_idle_ms=3_600_000))
-    async with speech(config) as server, connect(server) as client:
+    async with speaking(config) as server, connect(server) as client:
         if message is not None:
             await client.socket.send(json.dumps(message))
             await until(lambda: taken)
@@ -95,20 +94,20 @@ async def test_who_only_waits_for_text_is_told_at_once(
         await server.settled()
 
 
-async def test_who_has_not_shown_a_key_is_told_at_once(speech: Speaking) -> None:
+async def test_who_has_not_shown_a_key_is_told_at_once() -> None:
     config = ServerConfig(port=0, api_keys=("a-key-of-the-test",))
-    async with speech(config) as server, eleven(server) as client:
+    async with speaking(config) as server, eleven(server) as client:
         server.running.front.drain()
         await client.rest()
         assert client.socket.close_code == 1001
 
 
 async def test_a_context_that_was_begun_is_waited_for_as_long_as_for_a_pause(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its turn may go on. It ends as ever, and then the socket closes."""
     monkeypatch.setattr("realtime_tts.dialects.context.DRAIN_IDLE_SECONDS", 3_600)
-    async with speech() as server, plain(server) as client:
+    async with speaking() as server, plain(server) as client:
         await client.send(id="a", text="A part, ", flush=1)
         await client.until("segment")
         server.running.front.drain()
@@ -123,10 +122,10 @@ async def test_a_context_that_was_begun_is_waited_for_as_long_as_for_a_pause(
 
 
 async def test_one_that_has_waited_for_longer_is_ended_at_once(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("realtime_tts.dialects.context.DRAIN_IDLE_SECONDS", 0.0)
-    async with speech() as server, eleven(server) as client:
+    async with speaking() as server, eleven(server) as client:
         await client.send(text="Something.", context_id="a", flush=True)
         while not server.value("tts_turns_total", reason="complete"):
             await client.next()
@@ -137,10 +136,8 @@ async def test_one_that_has_waited_for_longer_is_ended_at_once(
         await server.settled()
 
 
-async def test_nothing_is_begun_beside_speech_that_is_waited_for(
-    speech: Speaking, taken: list[Any]
-) -> None:
-    async with speech(engine=SLOW) as server, plain(server) as client:
+async def test_nothing_is_begun_beside_speech_that_is_waited_for(taken: list[Any]) -> None:
+    async with speaking(engine=SLOW) as server, plain(server) as client:
         await client.send(id="empty")
         await client.send(id="a", text="A sentence of some length.", end=True)
         await client.until("sound")
@@ -176,14 +173,13 @@ async def test_nothing_is_begun_beside_speech_that_is_waited_for(
     ],
 )
 async def test_an_answer_that_ends_the_last_speech_comes_before_the_close(
-    speech: Speaking,
     taken: list[Any],
     connect: Callable[..., Any],
     first: dict[str, Any],
     then: dict[str, Any],
     told: str,
 ) -> None:
-    async with speech(engine=SLOW) as server, connect(server) as client:
+    async with speaking(engine=SLOW) as server, connect(server) as client:
         await client.socket.send(json.dumps(first))
         await until(lambda: taken)
         server.running.front.drain()
@@ -194,12 +190,10 @@ async def test_an_answer_that_ends_the_last_speech_comes_before_the_close(
         await server.settled()
 
 
-async def test_a_server_with_sockets_that_wait_does_not_wait_for_its_deadline(
-    speech: Speaking,
-) -> None:
+async def test_a_server_with_sockets_that_wait_does_not_wait_for_its_deadline() -> None:
     """The whole way: the drain that a signal asks for ends as soon as all are told."""
-    async with speech(ServerConfig(port=0, drain_seconds=3_600)) as server:
-        async with native(server) as one, eleven(server) as two, speaking(server) as three:
+    async with speaking(ServerConfig(port=0, drain_seconds=3_600)) as server:
+        async with native(server) as one, eleven(server) as two, aura(server) as three:
             await two.send(text=" ", context_id="a")
             server.running.server.request_drain()
             for client in (one, two, three):

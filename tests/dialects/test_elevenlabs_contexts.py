@@ -13,7 +13,7 @@ from tests.dialects.asking import SLOW, used_up
 from tests.dialects.elevens import Client, alignments, eleven, sound_of
 from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 
 TEXT = "Hello there, how are you?"
 LONG = "A long answer that nobody wants to hear. " * 5
@@ -33,8 +33,8 @@ async def livekit_ends(client: Client, context_id: str) -> None:
     await client.send(context_id=context_id, close_context=True)
 
 
-async def test_a_turn_of_livekit(speech: Speaking) -> None:
-    async with speech() as server, eleven(server, LIVEKIT) as client:
+async def test_a_turn_of_livekit() -> None:
+    async with speaking() as server, eleven(server, LIVEKIT) as client:
         await livekit_begins(client, "a")
         for sentence in ("Hello there. ", "How are you? "):
             await client.send(text=sentence, context_id="a", flush=True)
@@ -52,16 +52,16 @@ async def test_a_turn_of_livekit(speech: Speaking) -> None:
         await server.settled_engine()
 
 
-async def test_a_turn_of_livekit_without_text_has_an_end(speech: Speaking) -> None:
-    async with speech() as server, eleven(server, LIVEKIT) as client:
+async def test_a_turn_of_livekit_without_text_has_an_end() -> None:
+    async with speaking() as server, eleven(server, LIVEKIT) as client:
         await livekit_begins(client, "a")
         await livekit_ends(client, "a")
         (only,) = await client.until("isFinal", "a")
         assert not only["audio"]
 
 
-async def test_a_barge_in_of_livekit_is_silence_at_once(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, eleven(server, LIVEKIT) as client:
+async def test_a_barge_in_of_livekit_is_silence_at_once() -> None:
+    async with speaking(engine=SLOW) as server, eleven(server, LIVEKIT) as client:
         await livekit_begins(client, "old")
         await client.send(text=LONG, context_id="old", flush=True)
         await client.until("audio", "old")
@@ -78,9 +78,9 @@ async def test_a_barge_in_of_livekit_is_silence_at_once(speech: Speaking) -> Non
         await server.settled_engine()
 
 
-async def test_turns_of_pipecat(speech: Speaking) -> None:
+async def test_turns_of_pipecat() -> None:
     """Whole sentences without the space between them, keep-alives, and the way it leaves."""
-    async with speech() as server, eleven(server, PIPECAT) as client:
+    async with speaking() as server, eleven(server, PIPECAT) as client:
         commands = server.spy_on_commands()
         await client.send(text="")
         for turn in ("one", "two", "three"):
@@ -102,8 +102,8 @@ async def test_turns_of_pipecat(speech: Speaking) -> None:
         await server.settled()
 
 
-async def test_a_barge_in_of_pipecat_after_the_end_of_the_text(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, eleven(server, PIPECAT) as client:
+async def test_a_barge_in_of_pipecat_after_the_end_of_the_text() -> None:
+    async with speaking(engine=SLOW) as server, eleven(server, PIPECAT) as client:
         await client.send(text=" ", context_id="a")
         await client.send(text=LONG, context_id="a")
         await client.send(context_id="a", flush=True)
@@ -115,8 +115,8 @@ async def test_a_barge_in_of_pipecat_after_the_end_of_the_text(speech: Speaking)
         await server.settled_engine()
 
 
-async def test_tokens_of_pipecat_are_joined_as_they_come(speech: Speaking) -> None:
-    async with speech() as server, eleven(server, "&auto_mode=false") as client:
+async def test_tokens_of_pipecat_are_joined_as_they_come() -> None:
+    async with speaking() as server, eleven(server, "&auto_mode=false") as client:
         await client.send(text=" ", context_id="a")
         for token in ("I can h", "el", "p, surely", "."):
             await client.send(text=token, context_id="a")
@@ -129,8 +129,8 @@ async def test_tokens_of_pipecat_are_joined_as_they_come(speech: Speaking) -> No
 @pytest.mark.parametrize(
     ("closing", "whole"), [("drain", True), ("cancel", False), ("auto", False)]
 )
-async def test_what_a_close_means_can_be_said(speech: Speaking, closing: str, whole: bool) -> None:
-    async with speech(engine=SLOW) as server:
+async def test_what_a_close_means_can_be_said(closing: str, whole: bool) -> None:
+    async with speaking(engine=SLOW) as server:
         async with eleven(server, f"&close_context={closing}") as client:
             await client.send(text=TEXT, context_id="a")
             if closing == "cancel":
@@ -140,8 +140,8 @@ async def test_what_a_close_means_can_be_said(speech: Speaking, closing: str, wh
             assert (len(sound_of(seen)) == len(TEXT) * FRAME) is whole
 
 
-async def test_a_close_may_bring_the_end_of_the_text(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, eleven(server) as client:
+async def test_a_close_may_bring_the_end_of_the_text() -> None:
+    async with speaking(engine=SLOW) as server, eleven(server) as client:
         await client.send(text="Hello ", context_id="a")
         await client.send(text="there.", context_id="a", close_context=True)
         seen = await client.until("isFinal", "a")
@@ -150,8 +150,8 @@ async def test_a_close_may_bring_the_end_of_the_text(speech: Speaking) -> None:
         assert len(sound_of(await client.until("isFinal", "b"))) == len("Alone.") * FRAME
 
 
-async def test_leaving_waits_for_what_was_flushed(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, eleven(server) as client:
+async def test_leaving_waits_for_what_was_flushed() -> None:
+    async with speaking(engine=SLOW) as server, eleven(server) as client:
         await client.send(text=TEXT, context_id="heard")
         await client.send(context_id="heard", flush=True)
         await client.send(text=TEXT, context_id="in one", flush=True)
@@ -167,8 +167,8 @@ async def test_leaving_waits_for_what_was_flushed(speech: Speaking) -> None:
         assert client.socket.close_code == 1000
 
 
-async def test_contexts_at_once(speech: Speaking) -> None:
-    async with speech() as server, eleven(server) as client:
+async def test_contexts_at_once() -> None:
+    async with speaking() as server, eleven(server) as client:
         names = [f"c{number}" for number in range(20)]
         for name in names:
             await client.send(text=f"Hello from {name}.", context_id=name)
@@ -181,8 +181,8 @@ async def test_contexts_at_once(speech: Speaking) -> None:
             assert len(sound_of(seen, name)) == len(f"Hello from {name}.") * FRAME
 
 
-async def test_messages_without_an_id_are_of_one_context(speech: Speaking) -> None:
-    async with speech() as server, eleven(server) as client:
+async def test_messages_without_an_id_are_of_one_context() -> None:
+    async with speaking() as server, eleven(server) as client:
         await client.send(text="Hello ")
         await client.send(text="there.", flush=True)
         await client.send(flush=True)
@@ -192,16 +192,16 @@ async def test_messages_without_an_id_are_of_one_context(speech: Speaking) -> No
         assert len(sound_of(seen)) == len("Hello there.") * FRAME
 
 
-async def test_the_other_spelling_of_ids(speech: Speaking) -> None:
-    async with speech() as server, eleven(server) as client:
+async def test_the_other_spelling_of_ids() -> None:
+    async with speaking() as server, eleven(server) as client:
         await client.send(text="Hello.", contextId="x", context_id=None)
         await client.send(contextId="x", flush=True)
         await client.send(contextId="x", close_context=True)
         assert sound_of(await client.until("isFinal", "x"))
 
 
-async def test_the_other_spelling_of_the_end(speech: Speaking) -> None:
-    async with speech() as server, eleven(server) as client:
+async def test_the_other_spelling_of_the_end() -> None:
+    async with speaking() as server, eleven(server) as client:
         await client.send(text="Hello.", context_id="x", flush=True)
         await client.send(context_id="x", flush=True)
         await client.send(context_id="x", close_context=True)
@@ -210,8 +210,8 @@ async def test_the_other_spelling_of_the_end(speech: Speaking) -> None:
         assert sound_of(before) and not any(message["is_final"] for message in before)
 
 
-async def test_a_pause_speaks_what_there_is(speech: Speaking) -> None:
-    async with speech() as server, eleven(server, "&auto_mode=true") as client:
+async def test_a_pause_speaks_what_there_is() -> None:
+    async with speaking() as server, eleven(server, "&auto_mode=true") as client:
         await client.send(text="Let me look that up", context_id="a")
         heard = b""
         while len(heard) < len("Let me look that up") * FRAME:
@@ -219,16 +219,16 @@ async def test_a_pause_speaks_what_there_is(speech: Speaking) -> None:
 
 
 @pytest.mark.parametrize("text", ["…", "🙂", "-"])
-async def test_nothing_to_speak_is_a_little_silence(speech: Speaking, text: str) -> None:
-    async with speech() as server, eleven(server) as client:
+async def test_nothing_to_speak_is_a_little_silence(text: str) -> None:
+    async with speaking() as server, eleven(server) as client:
         await client.send(text=text, context_id="a")
         await client.send(context_id="a", flush=True)
         await client.send(context_id="a", close_context=True)
         assert sound_of(await client.until("isFinal")) == TENTH
 
 
-async def test_an_id_may_begin_again(speech: Speaking) -> None:
-    async with speech() as server, eleven(server) as client:
+async def test_an_id_may_begin_again() -> None:
+    async with speaking() as server, eleven(server) as client:
         for _ in range(30):
             await client.send(text="Once more, from the top. ", context_id="a")
             await client.send(context_id="a", close_context=True)
@@ -236,9 +236,9 @@ async def test_an_id_may_begin_again(speech: Speaking) -> None:
         await server.settled_engine()
 
 
-async def test_contexts_that_nobody_ends_end(speech: Speaking) -> None:
+async def test_contexts_that_nobody_ends_end() -> None:
     limits = LimitsConfig(turn_idle_ms=100)
-    async with speech(ServerConfig(port=0, limits=limits)) as server, eleven(server) as client:
+    async with speaking(ServerConfig(port=0, limits=limits)) as server, eleven(server) as client:
         for number in range(20):
             await client.send(text=" ", context_id=f"c{number}")
         for _ in range(20):
@@ -263,9 +263,9 @@ async def test_contexts_that_nobody_ends_end(speech: Speaking) -> None:
     ],
 )
 async def test_what_is_wrong_is_said_and_the_socket_goes_on(
-    speech: Speaking, fields: dict[str, Any], names: str
+    fields: dict[str, Any], names: str
 ) -> None:
-    async with speech() as server, eleven(server) as client:
+    async with speaking() as server, eleven(server) as client:
         await client.send(**({"text": "Hello.", "context_id": "a"} | fields))
         error = (await client.until("error"))[-1]
         assert names in error["message"]
@@ -278,8 +278,8 @@ async def test_what_is_wrong_is_said_and_the_socket_goes_on(
 
 
 @pytest.mark.parametrize("raw", ["", "[]", "{", '"a"', "{" * 5_000, b"\x00", '{"text": 1e999}'])
-async def test_garbage_is_an_error_and_no_more(speech: Speaking, raw: Any) -> None:
-    async with speech() as server, eleven(server) as client:
+async def test_garbage_is_an_error_and_no_more(raw: Any) -> None:
+    async with speaking() as server, eleven(server) as client:
         await client.send(text="Hello ", context_id="mine")
         await client.socket.send(raw)
         assert (await client.until("error"))[-1]["message"]
@@ -289,8 +289,8 @@ async def test_garbage_is_an_error_and_no_more(speech: Speaking, raw: Any) -> No
         await client.until("isFinal", "mine")
 
 
-async def test_a_huge_message_closes_this_socket_alone(speech: Speaking) -> None:
-    async with speech() as server, eleven(server) as other:
+async def test_a_huge_message_closes_this_socket_alone() -> None:
+    async with speaking() as server, eleven(server) as other:
         await other.send(text="Hello ", context_id="a")
         async with eleven(server) as client:
             await client.send(text="a" * 3_000_000, context_id="a")
@@ -300,8 +300,8 @@ async def test_a_huge_message_closes_this_socket_alone(speech: Speaking) -> None
         await other.until("audio")
 
 
-async def test_text_for_a_closed_context_is_refused(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, eleven(server) as client:
+async def test_text_for_a_closed_context_is_refused() -> None:
+    async with speaking(engine=SLOW) as server, eleven(server) as client:
         await client.send(text=TEXT, context_id="a")
         await client.send(context_id="a", flush=True)
         await client.send(context_id="a", close_context=True)
@@ -311,10 +311,10 @@ async def test_text_for_a_closed_context_is_refused(speech: Speaking) -> None:
         assert len(sound_of(seen)) == len(TEXT) * FRAME
 
 
-async def test_a_closed_context_may_be_kept_alive_while_it_is_spoken(speech: Speaking) -> None:
+async def test_a_closed_context_may_be_kept_alive_while_it_is_spoken() -> None:
     """As Pipecat does every ten seconds, also of a reply whose text is complete."""
     config = ServerConfig(port=0, limits=LimitsConfig(max_bad_messages=2))
-    async with speech(config, engine=SLOW) as server, eleven(server) as client:
+    async with speaking(config, engine=SLOW) as server, eleven(server) as client:
         await client.send(text=TEXT, context_id="a")
         await client.send(context_id="a", flush=True)
         await client.send(context_id="a", close_context=True)
@@ -324,8 +324,8 @@ async def test_a_closed_context_may_be_kept_alive_while_it_is_spoken(speech: Spe
         assert len(sound_of(seen)) == len(TEXT) * FRAME
 
 
-async def test_what_there_is_not_is_passed_over(speech: Speaking) -> None:
-    async with speech() as server, eleven(server) as client:
+async def test_what_there_is_not_is_passed_over() -> None:
+    async with speaking() as server, eleven(server) as client:
         for message in (
             {"close_context": True},
             {"flush": True},
@@ -340,8 +340,8 @@ async def test_what_there_is_not_is_passed_over(speech: Speaking) -> None:
         assert server.running.front.sessions == 1
 
 
-async def test_halves_of_characters(speech: Speaking) -> None:
-    async with speech() as server, eleven(server) as client:
+async def test_halves_of_characters() -> None:
+    async with speaking() as server, eleven(server) as client:
         for name in ("a", "\ud800"):
             await client.send(text="Well \ud83d there.", context_id=name)
             await client.send(context_id=name, flush=True)
@@ -353,9 +353,9 @@ async def test_halves_of_characters(speech: Speaking) -> None:
 # Overload, failure, end.
 
 
-async def test_no_place_for_a_context_loses_its_text_and_nothing_else(speech: Speaking) -> None:
+async def test_no_place_for_a_context_loses_its_text_and_nothing_else() -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
-    async with speech(config) as server, eleven(server) as client:
+    async with speaking(config) as server, eleven(server) as client:
         await client.send(text="Hello ", context_id="a")
         await client.send(text=" ", context_id="b")
         error = (await client.until("error"))[-1]
@@ -373,10 +373,8 @@ async def test_no_place_for_a_context_loses_its_text_and_nothing_else(speech: Sp
 
 
 @pytest.mark.parametrize(("middle", "close"), [("and the middle ", 1013), ("a" * 20_000, 1008)])
-async def test_a_context_has_no_hole_where_a_text_was_refused(
-    speech: Speaking, middle: str, close: int
-) -> None:
-    async with speech(engine=SLOW) as server, eleven(server) as client:
+async def test_a_context_has_no_hole_where_a_text_was_refused(middle: str, close: int) -> None:
+    async with speaking(engine=SLOW) as server, eleven(server) as client:
         await client.send(text=" ", context_id="a")
         await client.send(text="The beginning ", context_id="a")
         await client.until("audio", "a")
@@ -393,11 +391,9 @@ async def test_a_context_has_no_hole_where_a_text_was_refused(
         await server.settled_engine()
 
 
-async def test_a_flush_that_is_refused_leaves_its_context(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_flush_that_is_refused_leaves_its_context(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("realtime_tts.dialects.context._MAX_SEGMENTS", 1)
-    async with speech(engine=SLOW) as server, eleven(server) as client:
+    async with speaking(engine=SLOW) as server, eleven(server) as client:
         await client.send(text=TEXT, context_id="a", flush=True)
         await client.send(context_id="a", flush=True)
         seen = await client.up_to(lambda found: "error" in found, past_errors=True)
@@ -409,17 +405,17 @@ async def test_a_flush_that_is_refused_leaves_its_context(
         await client.send(context_id="a", close_context=True)
 
 
-async def test_too_many_contexts_of_one_socket(speech: Speaking) -> None:
-    async with speech() as server, eleven(server) as client:
+async def test_too_many_contexts_of_one_socket() -> None:
+    async with speaking() as server, eleven(server) as client:
         for number in range(65):
             await client.send(text=" ", context_id=f"c{number}")
         error = (await client.until("error"))[-1]
         assert (error["error"], error["contextId"]) == ("max_active_conversations", "c64")
 
 
-async def test_a_failure_of_the_engine_is_the_end_of_its_context(speech: Speaking) -> None:
+async def test_a_failure_of_the_engine_is_the_end_of_its_context() -> None:
     faults = Faults()
-    async with speech(engine=SLOW, faults=faults) as server, eleven(server) as client:
+    async with speaking(engine=SLOW, faults=faults) as server, eleven(server) as client:
         await client.send(text="A text that will fail in the middle. ", context_id="bad")
         await client.until("audio", "bad")
         faults.numerics.update(server.engine._rows)
@@ -433,8 +429,8 @@ async def test_a_failure_of_the_engine_is_the_end_of_its_context(speech: Speakin
         assert not sound_of(seen, "bad") and sound_of(seen, "good")
 
 
-async def test_a_drain_lets_contexts_finish(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, eleven(server) as client:
+async def test_a_drain_lets_contexts_finish() -> None:
+    async with speaking(engine=SLOW) as server, eleven(server) as client:
         await client.send(text=TEXT, context_id="a")
         await client.until("audio")
         server.running.front.drain()
@@ -447,8 +443,8 @@ async def test_a_drain_lets_contexts_finish(speech: Speaking) -> None:
         assert client.socket.close_code == 1001
 
 
-async def test_hanging_up_in_the_middle_frees_all(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server:
+async def test_hanging_up_in_the_middle_frees_all() -> None:
+    async with speaking(engine=SLOW) as server:
         async with eleven(server) as client:
             for name in "abcdef":
                 await client.send(text=LONG, context_id=name)
@@ -458,9 +454,9 @@ async def test_hanging_up_in_the_middle_frees_all(speech: Speaking) -> None:
         assert server.value("tts_turns_total", reason="closed") == 6
 
 
-async def test_a_socket_may_be_idle_for_as_long_as_its_address_says(speech: Speaking) -> None:
+async def test_a_socket_may_be_idle_for_as_long_as_its_address_says() -> None:
     """LiveKit's plugin leaves its socket open when its options change, and asks for 180 s."""
-    async with speech() as server, eleven(server, "&inactivity_timeout=1") as client:
+    async with speaking() as server, eleven(server, "&inactivity_timeout=1") as client:
         await client.send(text="Hi.", context_id="a")
         await client.send(context_id="a", close_context=True, flush=True)
         await client.until("isFinal")
@@ -470,8 +466,8 @@ async def test_a_socket_may_be_idle_for_as_long_as_its_address_says(speech: Spea
 
 
 @pytest.mark.parametrize("asked", ["0", "181", "soon", "-1", "9" * 400])
-async def test_a_time_that_is_none_is_ignored(speech: Speaking, asked: str) -> None:
-    async with speech() as server, eleven(server, f"&inactivity_timeout={asked}") as client:
+async def test_a_time_that_is_none_is_ignored(asked: str) -> None:
+    async with speaking() as server, eleven(server, f"&inactivity_timeout={asked}") as client:
         await client.send(text="Hi.", context_id="a")
         await client.send(context_id="a", close_context=True, flush=True)
         await client.until("isFinal")

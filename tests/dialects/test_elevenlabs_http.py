@@ -14,7 +14,7 @@ from realtime_tts.config import ServerConfig
 from tests.dialects.asking import SLOW, fail_midway
 from tests.dialects.tones import FRAME, TENTH
 from tests.server.asking import answer_to
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 
 TEXT = "Hello there, how are you?"
 SPEECH = "/v1/text-to-speech/alto"
@@ -36,8 +36,8 @@ def objects(response: httpx2.Response) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("rest", ["", "/stream"])
-async def test_bytes_are_the_sound(speech: Speaking, rest: str) -> None:
-    async with speech() as server:
+async def test_bytes_are_the_sound(rest: str) -> None:
+    async with speaking() as server:
         response = await post(server, rest)
         assert response.status_code == 200
         assert response.headers["content-type"] == "audio/pcm"
@@ -49,8 +49,8 @@ async def test_bytes_are_the_sound(speech: Speaking, rest: str) -> None:
         await server.settled()
 
 
-async def test_a_request_can_be_named_in_the_next_one(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_a_request_can_be_named_in_the_next_one() -> None:
+    async with speaking() as server:
         first = await post(server)
         assert first.headers["request-id"] == first.headers["x-request-id"]
         named = {"text": TEXT, "previous_request_ids": [first.headers["request-id"]]}
@@ -59,20 +59,18 @@ async def test_a_request_can_be_named_in_the_next_one(speech: Speaking) -> None:
         assert voices.headers["request-id"] == voices.headers["x-request-id"]
 
 
-async def test_mp3_unless_something_else_is_asked_for(speech: Speaking) -> None:
+async def test_mp3_unless_something_else_is_asked_for() -> None:
     pytest.importorskip("av", reason="needs the extra codecs")
-    async with speech() as server:
+    async with speaking() as server:
         response = await post(server, params={})
         assert response.headers["content-type"] == "audio/mpeg"
         assert len(response.content) == pytest.approx(16_000 * len(TEXT) * 0.08, rel=0.1)
 
 
 @pytest.mark.parametrize("rest", ["/with-timestamps", "/stream/with-timestamps"])
-async def test_characters_come_with_the_sound(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch, rest: str
-) -> None:
+async def test_characters_come_with_the_sound(monkeypatch: pytest.MonkeyPatch, rest: str) -> None:
     monkeypatch.setattr("realtime_tts.dialects.elevenlabs._SOUND_BYTES", 3 * 1_111)
-    async with speech() as server:
+    async with speaking() as server:
         response = await post(server, rest)
         assert response.headers["content-type"] == "application/json"
         seen = objects(response)
@@ -108,10 +106,8 @@ async def test_characters_come_with_the_sound(
         ({"content": b"x" * 400_000, "json": None}, "bytes"),
     ],
 )
-async def test_what_is_wrong_has_a_status(
-    speech: Speaking, rest: str, options: dict[str, Any], names: str
-) -> None:
-    async with speech() as server:
+async def test_what_is_wrong_has_a_status(rest: str, options: dict[str, Any], names: str) -> None:
+    async with speaking() as server:
         response = await post(server, rest, **options)
         assert response.status_code == 400
         detail = response.json()["detail"]
@@ -121,7 +117,7 @@ async def test_what_is_wrong_has_a_status(
         assert server.running.front.sessions == 0
 
 
-async def test_what_other_servers_have_is_accepted(speech: Speaking) -> None:
+async def test_what_other_servers_have_is_accepted() -> None:
     body = {
         "text": "Hello.",
         "model_id": "eleven_v9",
@@ -134,22 +130,22 @@ async def test_what_other_servers_have_is_accepted(speech: Speaking) -> None:
         "unheard_of": {"a": None},
     }
     query = {"output_format": "pcm_24000", "enable_logging": "false", "x": "y"}
-    async with speech() as server:
+    async with speaking() as server:
         path = "/v1/text-to-speech/21m00Tcm4TlvDq8ikWAM/stream"
         response = await answer_to(server, "POST", path, json=body, params=query)
         assert len(response.content) == len("Hello.") * FRAME
 
 
-async def test_an_unknown_voice_is_404(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_an_unknown_voice_is_404() -> None:
+    async with speaking() as server:
         response = await answer_to(server, "POST", "/v1/text-to-speech/nobody", json={"text": TEXT})
         assert response.status_code == 404
         detail = response.json()["detail"]
         assert detail["status"] == "voice_not_found" and "alto" in detail["message"]
 
 
-async def test_a_failure_before_an_answer_in_one_has_a_status(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server:
+async def test_a_failure_before_an_answer_in_one_has_a_status() -> None:
+    async with speaking(engine=SLOW) as server:
         asked = asyncio.create_task(post(server, "/with-timestamps", json={"text": TEXT * 5}))
         await fail_midway(server)
         response = await asked
@@ -159,9 +155,9 @@ async def test_a_failure_before_an_answer_in_one_has_a_status(speech: Speaking) 
 # Lists.
 
 
-async def test_voices_and_models_for_whoever_asks(speech: Speaking) -> None:
+async def test_voices_and_models_for_whoever_asks() -> None:
     """The same paths are OpenAI's and our own."""
-    async with speech() as server:
+    async with speaking() as server:
         for headers in (OURS, {"X-Fern-SDK-Name": "elevenlabs"}):
             voices = (await get(server, "/v1/voices", headers=headers)).json()["voices"]
             names = [voice["voice_id"] for voice in voices]
@@ -180,8 +176,8 @@ async def test_voices_and_models_for_whoever_asks(speech: Speaking) -> None:
         assert theirs["object"] == "list" and theirs["data"][0]["id"] == model["model_id"]
 
 
-async def test_voices_in_pages(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_voices_in_pages() -> None:
+    async with speaking() as server:
         page = (await get(server, "/v2/voices", params={"page_size": 3})).json()
         assert [voice["voice_id"] for voice in page["voices"]] == ["alto", "bass", "soprano"]
         assert (page["has_more"], page["total_count"]) == (True, 4)
@@ -195,8 +191,8 @@ async def test_voices_in_pages(speech: Speaking) -> None:
         assert asked["total_count"] == 2
 
 
-async def test_a_method_that_is_not_for_a_path(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_a_method_that_is_not_for_a_path() -> None:
+    async with speaking() as server:
         response = await get(server, SPEECH)
         assert response.status_code == 405 and "POST" in response.json()["detail"]["message"]
         response = await answer_to(server, "POST", "/v1/text-to-dialogue/stream", json={})
@@ -204,9 +200,9 @@ async def test_a_method_that_is_not_for_a_path(speech: Speaking) -> None:
         assert "eleven_flash_v2_5" in response.json()["detail"]["message"]
 
 
-async def test_keys_guard_all_of_it(speech: Speaking) -> None:
+async def test_keys_guard_all_of_it() -> None:
     key = "sesame-open-12345"
-    async with speech(ServerConfig(port=0, api_keys=(key,))) as server:
+    async with speaking(ServerConfig(port=0, api_keys=(key,))) as server:
         for headers in ({}, {"xi-api-key": "wrong"}):
             denied = await post(server, "/stream", headers=headers)
             assert denied.status_code == 401

@@ -18,7 +18,7 @@ from tests.dialects.document import prose
 from tests.dialects.elevens import alignments, eleven, sound_of
 from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.talking import denied
 
 TEXT = "Hello there, how are you?"
@@ -46,8 +46,8 @@ def test_the_figures_in_the_document_are_the_code_s() -> None:
     assert f"{ContextsSocket.idle_seconds / 60:.0f} minutes" in section
 
 
-async def test_deltas_then_the_end_then_the_close(speech: Speaking) -> None:
-    async with speech() as server, eleven(server, multi=False) as client:
+async def test_deltas_then_the_end_then_the_close() -> None:
+    async with speaking() as server, eleven(server, multi=False) as client:
         commands = server.spy_on_commands()
         await client.send(**FIRST)
         for delta in ("Hel", "lo", " there, ", "how are", " you?"):
@@ -63,9 +63,9 @@ async def test_deltas_then_the_end_then_the_close(speech: Speaking) -> None:
         await server.settled()
 
 
-async def test_characters_have_times_that_go_on_from_message_to_message(speech: Speaking) -> None:
+async def test_characters_have_times_that_go_on_from_message_to_message() -> None:
     text = "The quick brown fox jumps over the lazy dog."
-    async with speech() as server, eleven(server, multi=False) as client:
+    async with speaking() as server, eleven(server, multi=False) as client:
         await client.send(text=text)
         await client.send(text="")
         clock, heard, told, chars = 0, 0, 0, ""
@@ -84,8 +84,8 @@ async def test_characters_have_times_that_go_on_from_message_to_message(speech: 
         assert clock == pytest.approx(heard / 48, abs=1)
 
 
-async def test_a_flush_speaks_what_there_is_and_the_text_goes_on(speech: Speaking) -> None:
-    async with speech() as server, eleven(server, multi=False) as client:
+async def test_a_flush_speaks_what_there_is_and_the_text_goes_on() -> None:
+    async with speaking() as server, eleven(server, multi=False) as client:
         await client.send(text="Let me see", flush=True)
         heard = b""
         while len(heard) < len("Let me see") * FRAME:
@@ -97,16 +97,16 @@ async def test_a_flush_speaks_what_there_is_and_the_text_goes_on(speech: Speakin
 
 
 @pytest.mark.parametrize("text", ["…", "🙂", "**  **"])
-async def test_nothing_to_speak_is_a_little_silence(speech: Speaking, text: str) -> None:
-    async with speech() as server, eleven(server, multi=False) as client:
+async def test_nothing_to_speak_is_a_little_silence(text: str) -> None:
+    async with speaking() as server, eleven(server, multi=False) as client:
         await client.send(text=text)
         await client.send(text="")
         assert sound_of(await client.rest()) == TENTH
 
 
-async def test_no_text_at_all_is_only_an_end(speech: Speaking) -> None:
+async def test_no_text_at_all_is_only_an_end() -> None:
     for first in (FIRST, None):
-        async with speech() as server, eleven(server, multi=False) as client:
+        async with speaking() as server, eleven(server, multi=False) as client:
             if first is not None:
                 await client.send(**first)
             await client.send(text="")
@@ -114,9 +114,9 @@ async def test_no_text_at_all_is_only_an_end(speech: Speaking) -> None:
             assert only["isFinal"] is True and client.socket.close_code == 1000
 
 
-async def test_without_text_it_ends_by_itself(speech: Speaking) -> None:
+async def test_without_text_it_ends_by_itself() -> None:
     limits = LimitsConfig(turn_idle_ms=100)
-    async with speech(ServerConfig(port=0, limits=limits)) as server:
+    async with speaking(ServerConfig(port=0, limits=limits)) as server:
         async with eleven(server, multi=False) as client:
             await client.send(**FIRST)
             seen = await client.rest()
@@ -124,8 +124,8 @@ async def test_without_text_it_ends_by_itself(speech: Speaking) -> None:
         await server.settled()
 
 
-async def test_text_after_the_end_is_refused_and_the_speech_goes_on(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, eleven(server, multi=False) as client:
+async def test_text_after_the_end_is_refused_and_the_speech_goes_on() -> None:
+    async with speaking(engine=SLOW) as server, eleven(server, multi=False) as client:
         await client.send(text=TEXT)
         await client.send(text="")
         await client.send(text=" ")
@@ -149,8 +149,8 @@ async def test_text_after_the_end_is_refused_and_the_speech_goes_on(speech: Spea
         ({"text": " ", "voice_settings": {"speed": "fast"}}, "voice_settings.speed"),
     ],
 )
-async def test_what_is_wrong_is_said(speech: Speaking, fields: dict[str, Any], names: str) -> None:
-    async with speech() as server:
+async def test_what_is_wrong_is_said(fields: dict[str, Any], names: str) -> None:
+    async with speaking() as server:
         async with eleven(server, multi=False) as client:
             await client.send(**fields)
             (error,) = await client.rest()
@@ -160,11 +160,9 @@ async def test_what_is_wrong_is_said(speech: Speaking, fields: dict[str, Any], n
 
 
 @pytest.mark.parametrize("multi", [False, True])
-async def test_the_error_of_a_flood_has_the_code_of_the_close(
-    speech: Speaking, multi: bool
-) -> None:
+async def test_the_error_of_a_flood_has_the_code_of_the_close(multi: bool) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(messages_per_second=1, message_burst=5))
-    async with speech(config) as server, eleven(server, multi=multi) as client:
+    async with speaking(config) as server, eleven(server, multi=multi) as client:
         for _ in range(6):
             await client.send(text=" ")
         (error,) = await client.rest()
@@ -173,8 +171,8 @@ async def test_the_error_of_a_flood_has_the_code_of_the_close(
 
 
 @pytest.mark.parametrize("raw", ["", "[]", "{", '"a"', "{" * 5_000, b"\x00", '{"text": 1e999}'])
-async def test_garbage(speech: Speaking, raw: Any) -> None:
-    async with speech() as server, eleven(server, multi=False) as client:
+async def test_garbage(raw: Any) -> None:
+    async with speaking() as server, eleven(server, multi=False) as client:
         await client.socket.send(raw)
         (error,) = await client.rest()
         assert error["message"] and client.socket.close_code == 1008
@@ -193,9 +191,9 @@ async def test_garbage(speech: Speaking, raw: Any) -> None:
 )
 @pytest.mark.parametrize("multi", [False, True])
 async def test_an_address_that_cannot_be_served(
-    speech: Speaking, voice: str, query: str, names: str, multi: bool
+    voice: str, query: str, names: str, multi: bool
 ) -> None:
-    async with speech() as server:
+    async with speaking() as server:
         query = query.replace("output_format", "x=&output_format")
         path = f"/v1/text-to-speech/{voice}/{'multi-' if multi else ''}stream-input"
         url = f"ws://127.0.0.1:{server.port}{path}?a=b{query}"
@@ -213,14 +211,14 @@ async def test_an_address_that_cannot_be_served(
             assert said and error["message"].startswith(said)
 
 
-async def test_what_other_servers_have_is_accepted(speech: Speaking) -> None:
+async def test_what_other_servers_have_is_accepted() -> None:
     query = (
         "&language_code=tlh&enable_ssml_parsing=false&enable_logging=true&inactivity_timeout=180"
         "&apply_text_normalization=auto&sync_alignment=true&auto_mode=false&seed=7&unheard=of"
         "&optimize_streaming_latency=3"
     )
     for voice in ("ALTO", "21m00Tcm4TlvDq8ikWAM"):
-        async with speech() as server, eleven(server, query, voice=voice, multi=False) as client:
+        async with speaking() as server, eleven(server, query, voice=voice, multi=False) as client:
             await client.send(
                 text="Hello.",
                 flush=None,
@@ -236,8 +234,8 @@ async def test_what_other_servers_have_is_accepted(speech: Speaking) -> None:
     ("name", "size"),
     [("pcm_8000", 16_000), ("pcm_44100", 88_200), ("ulaw_8000", 8_000), ("alaw_8000", 8_000)],
 )
-async def test_formats_of_samples(speech: Speaking, name: str, size: int) -> None:
-    async with speech() as server:
+async def test_formats_of_samples(name: str, size: int) -> None:
+    async with speaking() as server:
         url = f"ws://127.0.0.1:{server.port}/v1/text-to-speech/alto/stream-input"
         async with websockets.connect(f"{url}?output_format={name}") as socket:
             await socket.send(json.dumps({"text": TEXT}))
@@ -248,9 +246,9 @@ async def test_formats_of_samples(speech: Speaking, name: str, size: int) -> Non
             assert name.startswith(("ulaw", "alaw")) or len(data) % 2 == 0
 
 
-async def test_mp3_unless_something_else_is_asked_for(speech: Speaking) -> None:
+async def test_mp3_unless_something_else_is_asked_for() -> None:
     pytest.importorskip("av", reason="needs the extra codecs")
-    async with speech() as server:
+    async with speaking() as server:
         url = f"ws://127.0.0.1:{server.port}/v1/text-to-speech/alto/stream-input"
         async with websockets.connect(url) as socket:
             await socket.send(json.dumps({"text": TEXT}))
@@ -264,17 +262,17 @@ async def test_mp3_unless_something_else_is_asked_for(speech: Speaking) -> None:
 # Overload, failure, end, keys.
 
 
-async def test_no_place_is_503(speech: Speaking) -> None:
+async def test_no_place_is_503() -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
-    async with speech(config) as server, eleven(server, multi=False):
+    async with speaking(config) as server, eleven(server, multi=False):
         response = await denied(eleven(server, multi=False))
         assert response.status_code == 503
         detail = json.loads(response.body)["detail"]
         assert detail["status"] == "too_many_concurrent_requests" and detail["message"]
 
 
-async def test_a_text_that_is_refused_in_the_middle_is_the_last_word(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server:
+async def test_a_text_that_is_refused_in_the_middle_is_the_last_word() -> None:
+    async with speaking(engine=SLOW) as server:
         async with eleven(server, multi=False) as client:
             await client.send(text="The beginning ")
             await client.until("audio")
@@ -286,9 +284,9 @@ async def test_a_text_that_is_refused_in_the_middle_is_the_last_word(speech: Spe
         await server.settled()
 
 
-async def test_a_failure_of_the_engine_is_the_last_word(speech: Speaking) -> None:
+async def test_a_failure_of_the_engine_is_the_last_word() -> None:
     faults = Faults()
-    async with speech(engine=SLOW, faults=faults) as server:
+    async with speaking(engine=SLOW, faults=faults) as server:
         async with eleven(server, multi=False) as client:
             await client.send(text="A text that will fail in the middle. ")
             await client.until("audio")
@@ -299,8 +297,8 @@ async def test_a_failure_of_the_engine_is_the_last_word(speech: Speaking) -> Non
         await server.settled()
 
 
-async def test_the_server_s_end_is_told(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, eleven(server, multi=False) as client:
+async def test_the_server_s_end_is_told() -> None:
+    async with speaking(engine=SLOW) as server, eleven(server, multi=False) as client:
         await client.send(text="A long text. " * 10)
         await client.until("audio")
         server.running.front.end_sessions()
@@ -312,8 +310,8 @@ KEY = "sesame-open-12345"
 
 
 @pytest.mark.parametrize("multi", [False, True])
-async def test_the_key_in_header_query_or_first_message(speech: Speaking, multi: bool) -> None:
-    async with speech(ServerConfig(port=0, api_keys=(KEY,))) as server:
+async def test_the_key_in_header_query_or_first_message(multi: bool) -> None:
+    async with speaking(ServerConfig(port=0, api_keys=(KEY,))) as server:
         for query, headers, first in (
             ("", {"xi-api-key": KEY}, {}),
             ("", {"Authorization": f"Bearer {KEY}"}, {}),
@@ -343,18 +341,18 @@ async def test_the_key_in_header_query_or_first_message(speech: Speaking, multi:
 
 
 @pytest.mark.parametrize("rest", ["", "/multi-stream-input", "/stream-input"])
-async def test_dialogues_are_not_here(speech: Speaking, rest: str) -> None:
-    async with speech() as server:
+async def test_dialogues_are_not_here(rest: str) -> None:
+    async with speaking() as server:
         url = f"ws://127.0.0.1:{server.port}/v1/text-to-dialogue{rest}?model_id=eleven_v3"
         response = await denied(websockets.connect(url))
         assert response.status_code == 404
         assert "eleven_flash_v2_5" in json.loads(response.body)["detail"]["message"]
 
 
-async def test_who_shows_no_key_takes_no_place(speech: Speaking) -> None:
+async def test_who_shows_no_key_takes_no_place() -> None:
     """Silent sockets without a key leave the only place to one that has it."""
     limits = LimitsConfig(max_sessions=1)
-    async with speech(ServerConfig(port=0, api_keys=(KEY,), limits=limits)) as server:
+    async with speaking(ServerConfig(port=0, api_keys=(KEY,), limits=limits)) as server:
         async with eleven(server), eleven(server), eleven(server) as late:
             with_key: dict[str, Any] = {"additional_headers": {"xi-api-key": KEY}}
             async with eleven(server, **with_key) as client:

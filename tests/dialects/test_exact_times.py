@@ -7,14 +7,14 @@ import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig
 from tests.dialects.elevens import alignments, eleven
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 
 SECONDS = 0.24
 TEXT = "Good morning, all. "
 
 
-async def test_elevenlabs_characters_are_where_they_are_spoken(speech: Speaking) -> None:
-    async with speech(engine=FakeEngineConfig(aligned=True)) as server:
+async def test_elevenlabs_characters_are_where_they_are_spoken() -> None:
+    async with speaking(engine=FakeEngineConfig(aligned=True)) as server:
         async with eleven(server, "&sync_alignment=true", multi=False) as client:
             await client.send(text=TEXT)
             await client.send(text="")

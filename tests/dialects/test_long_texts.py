@@ -11,15 +11,13 @@ from realtime_tts.text.pipeline import TextPipeline
 from tests.dialects.asking import speech_of
 from tests.dialects.plain import plain, sound_of
 from tests.dialects.tones import FRAME
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 
 LONG = "Quite some words. "
 
 
-async def test_a_sockets_text_is_taken_in_between_the_packets_of_others(
-    speech: Speaking, slices: Any
-) -> None:
-    async with speech() as server, plain(server) as client, plain(server) as other:
+async def test_a_sockets_text_is_taken_in_between_the_packets_of_others(slices: Any) -> None:
+    async with speaking() as server, plain(server) as client, plain(server) as other:
         await client.send(text=LONG, flush=1)
         await client.send(text="After it.", end=True)
         await other.send(text="Hello there.", end=True)
@@ -32,10 +30,10 @@ async def test_a_sockets_text_is_taken_in_between_the_packets_of_others(
 
 
 async def test_the_other_contexts_of_a_socket_are_spoken_while_a_long_text_is_taken_in(
-    speech: Speaking, slices: Any
+    slices: Any,
 ) -> None:
     """One text of many slices: messages behind it are heard, and others' text is not behind it."""
-    async with speech() as server, plain(server) as client:
+    async with speaking() as server, plain(server) as client:
         await client.send(id="long", text=LONG * 100)
         await client.send(id="short", text="Hello there.", end=True)
         seen = await client.until("done", "short")
@@ -49,9 +47,9 @@ async def test_the_other_contexts_of_a_socket_are_spoken_while_a_long_text_is_ta
 
 
 async def test_the_texts_of_a_context_stay_in_their_order_however_long_they_are(
-    speech: Speaking, slices: Any
+    slices: Any,
 ) -> None:
-    async with speech() as server, plain(server) as client:
+    async with speaking() as server, plain(server) as client:
         for text in (LONG, "abc", LONG, ""):
             await client.send(text=text, end=not text)
         await client.until("done")
@@ -59,10 +57,8 @@ async def test_the_texts_of_a_context_stay_in_their_order_however_long_they_are(
         await server.settled_engine()
 
 
-async def test_a_text_that_waited_behind_speech_is_taken_in_bit_by_bit(
-    speech: Speaking, slices: Any
-) -> None:
-    async with speech() as server, plain(server) as client:
+async def test_a_text_that_waited_behind_speech_is_taken_in_bit_by_bit(slices: Any) -> None:
+    async with speaking() as server, plain(server) as client:
         await client.send(text="First.", flush=1)
         for _ in range(3):
             await client.send(text=LONG)
@@ -72,8 +68,8 @@ async def test_a_text_that_waited_behind_speech_is_taken_in_bit_by_bit(
         assert slices.largest() == 5 and slices.each_in_its_round()
 
 
-async def test_who_goes_in_the_middle_leaves_nothing_behind(speech: Speaking, slices: Any) -> None:
-    async with speech() as server:
+async def test_who_goes_in_the_middle_leaves_nothing_behind(slices: Any) -> None:
+    async with speaking() as server:
         async with plain(server) as client:
             await client.send(text=LONG * 100)
             await slices.first(11)
@@ -86,9 +82,9 @@ async def test_who_goes_in_the_middle_leaves_nothing_behind(speech: Speaking, sl
 
 
 async def test_a_bug_in_the_middle_ends_that_one_alone(
-    speech: Speaking, slices: Any, monkeypatch: pytest.MonkeyPatch
+    slices: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with speech() as server, plain(server) as client:
+    async with speaking() as server, plain(server) as client:
         feed = TextPipeline.feed
 
         def fails(pipeline: TextPipeline, text: str, now: float) -> Any:
@@ -107,9 +103,9 @@ async def test_a_bug_in_the_middle_ends_that_one_alone(
 
 
 async def test_a_requests_text_is_taken_in_bit_by_bit_and_is_whole_to_the_engine(
-    speech: Speaking, slices: Any
+    slices: Any,
 ) -> None:
-    async with speech() as server:
+    async with speaking() as server:
         commands = server.spy_on_commands()
         answer = await speech_of(server, LONG, response_format="pcm")
         assert len(answer.content) == len(LONG) * FRAME

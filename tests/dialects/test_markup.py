@@ -10,7 +10,7 @@ from tests.dialects import cartesian, elevens
 from tests.dialects.tones import FRAME
 from tests.server.asking import client_of
 from tests.server.commands import utterances
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 
 
 def told(commands: list[Any]) -> list[tuple[str, str | None, str | None]]:
@@ -25,8 +25,8 @@ ELEVENLABS = (
 
 
 @pytest.mark.parametrize("size", [1, 7, 500])
-async def test_tags_of_elevenlabs(speech: Speaking, size: int) -> None:
-    async with speech() as server, elevens.eleven(server, multi=False) as client:
+async def test_tags_of_elevenlabs(size: int) -> None:
+    async with speaking() as server, elevens.eleven(server, multi=False) as client:
         commands: list[Any] = server.spy_on_commands()
         await client.send(text=" ")
         for start in range(0, len(ELEVENLABS), size):
@@ -48,8 +48,8 @@ CARTESIA = (
 
 
 @pytest.mark.parametrize("size", [1, 7, 500])
-async def test_tags_of_cartesia(speech: Speaking, size: int) -> None:
-    async with speech() as server, cartesian.cartesian(server) as client:
+async def test_tags_of_cartesia(size: int) -> None:
+    async with speaking() as server, cartesian.cartesian(server) as client:
         commands: list[Any] = server.spy_on_commands()
         for start in range(0, len(CARTESIA), size):
             await client.say(CARTESIA[start : start + size], continue_=True)
@@ -72,13 +72,11 @@ async def test_tags_of_cartesia(speech: Speaking, size: int) -> None:
         ("/v1/speak?model=alto", {"text": "TEXT"}),
     ],
 )
-async def test_tags_are_unspoken_over_every_api(
-    speech: Speaking, path: str, body: dict[str, str]
-) -> None:
+async def test_tags_are_unspoken_over_every_api(path: str, body: dict[str, str]) -> None:
     text = '<speak><expression value="sad"/>Hi &amp; <voice name="bass">bye</voice></speak>'
     body = {key: text if value == "TEXT" else value for key, value in body.items()}
     async with (
-        speech() as server,
+        speaking() as server,
         client_of(server) as client,
     ):
         commands: list[Any] = server.spy_on_commands()
@@ -97,10 +95,8 @@ async def test_tags_are_unspoken_over_every_api(
         (None, None),
     ],
 )
-async def test_the_emotion_of_a_request_to_cartesia(
-    speech: Speaking, asked: Any, manner: Any
-) -> None:
-    async with speech() as server, cartesian.cartesian(server) as client:
+async def test_the_emotion_of_a_request_to_cartesia(asked: Any, manner: Any) -> None:
+    async with speaking() as server, cartesian.cartesian(server) as client:
         commands: list[Any] = server.spy_on_commands()
         await client.send(
             transcript="Go.",

@@ -19,7 +19,7 @@ from realtime_tts.errors import RequestError
 from tests.audio.decoding import decoded, pitch
 from tests.dialects.asking import LONG, SECONDS, SLOW, TEXT, client, openai, speech_of
 from tests.engine.faulty import Faults
-from tests.server.conftest import Connecting, Speaking
+from tests.server.conftest import Connecting, speaking
 
 KEY = "sk-a-key-of-ours"
 
@@ -38,9 +38,9 @@ KEY = "sk-a-key-of-ours"
     ],
 )
 async def test_every_format_has_the_whole_speech_in_the_voice_asked_for(
-    speech: Speaking, name: str, media_type: str
+    name: str, media_type: str
 ) -> None:
-    async with speech() as server:
+    async with speaking() as server:
         answer = await speech_of(server, response_format=name)
         assert answer.response.headers["content-type"] == media_type
         samples, rate = decoded(answer.content)
@@ -48,22 +48,22 @@ async def test_every_format_has_the_whole_speech_in_the_voice_asked_for(
         assert pitch(samples, rate) == pytest.approx(VOICES["alto"], abs=1)
 
 
-async def test_a_telephone_s_format_comes_by_its_name(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_a_telephone_s_format_comes_by_its_name() -> None:
+    async with speaking() as server:
         plain = await speech_of(server, response_format="pcm", extra_body={"seed": 3})
         answer = await speech_of(server, response_format="ulaw_8000", extra_body={"seed": 3})
     assert answer.response.headers["content-type"] == "audio/basic"
     assert len(answer.content) * 6 == len(plain.content)
 
 
-async def test_mp3_is_what_comes_without_a_format(speech: Speaking) -> None:
+async def test_mp3_is_what_comes_without_a_format() -> None:
     pytest.importorskip("av")
-    async with speech() as server:
+    async with speaking() as server:
         assert (await speech_of(server)).response.headers["content-type"] == "audio/mpeg"
 
 
-async def test_pcm_is_the_samples_and_nothing_else(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_pcm_is_the_samples_and_nothing_else() -> None:
+    async with speaking() as server:
         answer = await speech_of(server, response_format="pcm")
         assert answer.response.headers["content-type"] == "audio/pcm"
         assert len(answer.content) == round(SECONDS * 24_000) * 2
@@ -72,10 +72,10 @@ async def test_pcm_is_the_samples_and_nothing_else(speech: Speaking) -> None:
 
 
 async def test_without_codecs_the_default_is_refused_with_what_to_do(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(codecs, "av", None)
-    async with speech() as server:
+    async with speaking() as server:
         with pytest.raises(openai.BadRequestError, match=r"pip install .*\[codecs\]") as caught:
             await speech_of(server)
         assert caught.value.param == "response_format"
@@ -83,7 +83,7 @@ async def test_without_codecs_the_default_is_refused_with_what_to_do(
         assert (await speech_of(server, response_format="wav")).content
 
 
-async def test_the_sync_client_streams_while_the_speech_is_made(speech: Speaking) -> None:
+async def test_the_sync_client_streams_while_the_speech_is_made() -> None:
     def listen(url: str) -> list[int]:
         with openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as api:
             streaming = api.audio.speech.with_streaming_response
@@ -95,24 +95,22 @@ async def test_the_sync_client_streams_while_the_speech_is_made(speech: Speaking
                     made.append(server.engine.open_utterances)
         return made
 
-    async with speech(engine=SLOW) as server:
+    async with speaking(engine=SLOW) as server:
         made = await asyncio.to_thread(listen, server.running.url)
         assert made[0] == 1, "the first bytes come before the speech is complete"
 
 
-async def test_speech_comes_faster_than_it_plays(speech: Speaking) -> None:
+async def test_speech_comes_faster_than_it_plays() -> None:
     """Most clients play a file when it is complete."""
-    async with speech() as server, asyncio.timeout(20 * SECONDS - 10):
+    async with speaking() as server, asyncio.timeout(20 * SECONDS - 10):
         answer = await speech_of(server, LONG * 2, response_format="pcm")
         assert len(answer.content) == 20 * round(SECONDS * 24_000) * 2
 
 
-async def test_a_file_is_made_as_fast_as_the_machine_can_however_long_it_is(
-    speech: Speaking,
-) -> None:
+async def test_a_file_is_made_as_fast_as_the_machine_can_however_long_it_is() -> None:
     """Two texts with a pause between them, so that a second utterance goes on as fast."""
     config = ServerConfig(port=0, limits=LimitsConfig(max_lead_ms=3_000))
-    async with speech(config) as server:
+    async with speaking(config) as server:
         began = time.monotonic()
         text = f'{LONG}<break time="500ms"/>{LONG}'
         answer = await speech_of(server, text, response_format="pcm")
@@ -120,13 +118,11 @@ async def test_a_file_is_made_as_fast_as_the_machine_can_however_long_it_is(
         assert time.monotonic() - began < 30, f"{20 * SECONDS:.0f} s of sound, most of it held back"
 
 
-async def test_a_client_that_reads_slowly_is_not_run_away_from(
-    speech: Speaking, peer: Connecting
-) -> None:
+async def test_a_client_that_reads_slowly_is_not_run_away_from(peer: Connecting) -> None:
     """It takes sound twice as fast as it plays: what is made ahead of that is bounded."""
     config = ServerConfig(port=0, limits=LimitsConfig(max_lead_ms=3_000))
     body = json.dumps({"voice": "alto", "input": LONG * 2, "response_format": "pcm"})
-    async with speech(config) as server:
+    async with speaking(config) as server:
         slow = await peer(server.port, receive_buffer=8_192)
         head = f"POST /v1/audio/speech HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n"
         await slow.send((head + body).encode())
@@ -143,8 +139,8 @@ async def test_a_client_that_reads_slowly_is_not_run_away_from(
         assert 3.0 < most < 3.0 + 1.0 + in_buffers
 
 
-async def test_a_shorter_lead_can_be_asked_for(speech: Speaking) -> None:
-    async with speech() as server, client(server) as api:
+async def test_a_shorter_lead_can_be_asked_for() -> None:
+    async with speaking() as server, client(server) as api:
         loop = asyncio.get_running_loop()
         began = loop.time()
         await api.audio.speech.create(
@@ -160,8 +156,8 @@ async def test_a_shorter_lead_can_be_asked_for(speech: Speaking) -> None:
 # Events.
 
 
-async def test_events_carry_the_sound_and_then_what_it_took(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_events_carry_the_sound_and_then_what_it_took() -> None:
+    async with speaking() as server:
         answer = await speech_of(server, response_format="pcm", stream_format="sse")
         assert answer.response.headers["content-type"] == "text/event-stream"
         lines = [line for line in answer.text.split("\n\n") if line]
@@ -178,15 +174,15 @@ async def test_events_carry_the_sound_and_then_what_it_took(speech: Speaking) ->
 
 
 @pytest.mark.parametrize("text", ["…", "   ", "\n", "---", "!?"])
-async def test_text_with_nothing_to_speak_is_a_little_silence(speech: Speaking, text: str) -> None:
-    async with speech() as server:
+async def test_text_with_nothing_to_speak_is_a_little_silence(text: str) -> None:
+    async with speaking() as server:
         answer = await speech_of(server, text, response_format="pcm")
         assert answer.content == bytes(4_800)
         await server.settled()
 
 
 async def test_a_stall_in_the_middle_is_filled_with_silence(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("realtime_tts.server.speech.STALL_SECONDS", 0.2)
     steps = 0
@@ -197,7 +193,7 @@ async def test_a_stall_in_the_middle_is_filled_with_silence(
         if steps == 5:
             time.sleep(0.5)
 
-    async with speech(faults=Faults(before_step=stall_once)) as server:
+    async with speaking(faults=Faults(before_step=stall_once)) as server:
         began = time.monotonic()
         answer = await speech_of(server, response_format="pcm")
         took = time.monotonic() - began
@@ -209,8 +205,8 @@ async def test_a_stall_in_the_middle_is_filled_with_silence(
 # Voices, models, keys.
 
 
-async def test_openai_s_voices_are_ours(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_openai_s_voices_are_ours() -> None:
+    async with speaking() as server:
         commands = server.spy_on_commands()
         for voice in ("alloy", "ash", {"id": "Soprano"}):
             await speech_of(server, "Hi.", voice=voice, response_format="pcm")
@@ -218,8 +214,8 @@ async def test_openai_s_voices_are_ours(speech: Speaking) -> None:
         assert voices == ["alto", "bass", "soprano"]
 
 
-async def test_an_unknown_voice_is_told_the_known_ones(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_an_unknown_voice_is_told_the_known_ones() -> None:
+    async with speaking() as server:
         with pytest.raises(openai.BadRequestError, match="alto, bass, soprano, tenor") as caught:
             await speech_of(server, voice="rachel")
         error = caught.value
@@ -232,8 +228,8 @@ async def test_an_unknown_voice_is_told_the_known_ones(speech: Speaking) -> None
         await server.settled()
 
 
-async def test_our_own_fields_reach_the_engine(speech: Speaking) -> None:
-    async with speech() as server, client(server) as api:
+async def test_our_own_fields_reach_the_engine() -> None:
+    async with speaking() as server, client(server) as api:
         commands = server.spy_on_commands()
         await api.audio.speech.create(
             model="any",
@@ -257,9 +253,9 @@ async def test_our_own_fields_reach_the_engine(speech: Speaking) -> None:
 
 
 async def test_instructions_are_ignored_where_the_checkpoint_takes_none(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with speech() as server:
+    async with speaking() as server:
         check = server.engine.check
 
         def refuse(spec: Any) -> None:
@@ -272,8 +268,8 @@ async def test_instructions_are_ignored_where_the_checkpoint_takes_none(
         assert answer.content
 
 
-async def test_the_loaded_model_is_listed(speech: Speaking) -> None:
-    async with speech() as server, client(server) as api:
+async def test_the_loaded_model_is_listed() -> None:
+    async with speaking() as server, client(server) as api:
         models = [model.id for model in (await api.models.list()).data]
         assert models == ["fake"]
         slash: Any = await api.get("/models/", cast_to=object)
@@ -293,8 +289,8 @@ def voices_of_openreader(data: Any) -> list[str]:
     return [item if isinstance(item, str) else item["name"] for item in data["voices"]]
 
 
-async def test_open_webui_and_openreader_find_voices_and_models(speech: Speaking) -> None:
-    async with speech() as server, client(server) as api:
+async def test_open_webui_and_openreader_find_voices_and_models() -> None:
+    async with speaking() as server, client(server) as api:
         voices = await api.get("/audio/voices", cast_to=object)
         assert voices_of_open_webui(voices) == {name: name for name in VOICES}
         for name in voices_of_openreader(voices):
@@ -304,10 +300,8 @@ async def test_open_webui_and_openreader_find_voices_and_models(speech: Speaking
 
 
 @pytest.mark.parametrize("base", ["", "/v1/v1"])
-async def test_a_base_url_without_v1_or_with_two_is_told_the_right_path(
-    speech: Speaking, base: str
-) -> None:
-    async with speech() as server, client(server) as api:
+async def test_a_base_url_without_v1_or_with_two_is_told_the_right_path(base: str) -> None:
+    async with speaking() as server, client(server) as api:
         api.base_url = f"{server.running.url}{base}"
         with pytest.raises(openai.NotFoundError, match="; /v1/audio/speech is there"):
             await api.audio.speech.create(model="tts-1", voice="alto", input="Hi.")
@@ -315,8 +309,8 @@ async def test_a_base_url_without_v1_or_with_two_is_told_the_right_path(
             await api.get("/audio/nothing", cast_to=object)
 
 
-async def test_the_key_is_the_server_s_key(speech: Speaking) -> None:
-    async with speech(ServerConfig(port=0, api_keys=(KEY,))) as server:
+async def test_the_key_is_the_server_s_key() -> None:
+    async with speaking(ServerConfig(port=0, api_keys=(KEY,))) as server:
         async with client(server, api_key=KEY) as api:
             answer = await api.audio.speech.create(
                 model="tts-1", voice="alto", input="Hi.", response_format="pcm"

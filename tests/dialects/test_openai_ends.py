@@ -12,16 +12,16 @@ from realtime_tts.audio.encoders import Encoder
 from realtime_tts.config import LimitsConfig, ServerConfig
 from tests.dialects.asking import LONG, SECONDS, SLOW, TEXT, client, openai, speech_of
 from tests.engine.faulty import Faults
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
 # Too much, and gone.
 
 
-async def test_an_engine_that_is_full_says_when_to_come_back(speech: Speaking) -> None:
+async def test_an_engine_that_is_full_says_when_to_come_back() -> None:
     scheduler = SchedulerConfig(slots=1, max_queue=1, queue_timeout=0.1)
-    async with speech(engine=SLOW, scheduler=scheduler) as server:
+    async with speaking(engine=SLOW, scheduler=scheduler) as server:
         first = asyncio.create_task(speech_of(server, LONG, response_format="pcm"))
         await until(lambda: server.engine.open_utterances)
         with pytest.raises(openai.InternalServerError) as caught:
@@ -34,9 +34,9 @@ async def test_an_engine_that_is_full_says_when_to_come_back(speech: Speaking) -
         await server.settled()
 
 
-async def test_streams_take_places_among_the_sessions(speech: Speaking) -> None:
+async def test_streams_take_places_among_the_sessions() -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
-    async with speech(config, engine=SLOW) as server:
+    async with speaking(config, engine=SLOW) as server:
         async with server.talk():
             with pytest.raises(openai.InternalServerError) as caught:
                 await speech_of(server)
@@ -49,8 +49,8 @@ async def test_streams_take_places_among_the_sessions(speech: Speaking) -> None:
         await first
 
 
-async def test_who_hangs_up_frees_the_place_and_the_engine(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server:
+async def test_who_hangs_up_frees_the_place_and_the_engine() -> None:
+    async with speaking(engine=SLOW) as server:
         async with client(server) as api:
             streaming = api.audio.speech.with_streaming_response
             async with streaming.create(
@@ -64,12 +64,10 @@ async def test_who_hangs_up_frees_the_place_and_the_engine(speech: Speaking) -> 
         assert server.value("tts_text_chars_total") == len(LONG * 4)
 
 
-async def test_who_hangs_up_leaves_no_encoder_open(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_who_hangs_up_leaves_no_encoder_open(monkeypatch: pytest.MonkeyPatch) -> None:
     closed: list[Any] = []
     monkeypatch.setattr(Encoder, "close", lambda encoder: closed.append(encoder))
-    async with speech(engine=SLOW) as server, client(server) as api:
+    async with speaking(engine=SLOW) as server, client(server) as api:
         streaming = api.audio.speech.with_streaming_response
         async with streaming.create(
             model="tts-1", voice="alto", input=LONG, response_format="wav"
@@ -80,9 +78,9 @@ async def test_who_hangs_up_leaves_no_encoder_open(
         await until(lambda: closed)
 
 
-async def test_who_hangs_up_while_waiting_for_a_slot_frees_the_place(speech: Speaking) -> None:
+async def test_who_hangs_up_while_waiting_for_a_slot_frees_the_place() -> None:
     scheduler = SchedulerConfig(slots=1, max_queue=4, queue_timeout=30)
-    async with speech(engine=SLOW, scheduler=scheduler) as server:
+    async with speaking(engine=SLOW, scheduler=scheduler) as server:
         first = asyncio.create_task(speech_of(server, LONG, response_format="pcm"))
         await until(lambda: server.engine.open_utterances)
         second = asyncio.create_task(speech_of(server))
@@ -100,13 +98,13 @@ def fail_all(server: Any) -> None:
     server.engine.faults.numerics.update(server.engine._rows)
 
 
-async def test_a_failure_before_the_first_sound_has_a_status(speech: Speaking) -> None:
+async def test_a_failure_before_the_first_sound_has_a_status() -> None:
     faults = Faults()
 
     def explode(plan: Any) -> None:
         raise RuntimeError("injected")
 
-    async with speech(faults=faults) as server:
+    async with speaking(faults=faults) as server:
         faults.before_step = explode
         with pytest.raises(openai.InternalServerError) as caught:
             await speech_of(server)
@@ -114,8 +112,8 @@ async def test_a_failure_before_the_first_sound_has_a_status(speech: Speaking) -
         assert caught.value.type == "server_error"
 
 
-async def test_a_failure_later_cuts_the_answer_short_and_shows(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, client(server) as api:
+async def test_a_failure_later_cuts_the_answer_short_and_shows() -> None:
+    async with speaking(engine=SLOW) as server, client(server) as api:
         streaming = api.audio.speech.with_streaming_response
         with pytest.raises(Exception, match="(?i)incomplete|peer closed|reset|read"):
             async with streaming.create(
@@ -128,10 +126,8 @@ async def test_a_failure_later_cuts_the_answer_short_and_shows(speech: Speaking)
         assert server.value("tts_turns_total", reason="closed") == 0
 
 
-async def test_a_failure_among_events_is_an_event_and_cuts_the_answer_short(
-    speech: Speaking,
-) -> None:
-    async with speech(engine=SLOW) as server, client(server) as api:
+async def test_a_failure_among_events_is_an_event_and_cuts_the_answer_short() -> None:
+    async with speaking(engine=SLOW) as server, client(server) as api:
         streaming = api.audio.speech.with_streaming_response
         lines = []
         with pytest.raises(Exception, match="(?i)incomplete|peer closed|reset|read"):
@@ -145,10 +141,8 @@ async def test_a_failure_among_events_is_an_event_and_cuts_the_answer_short(
         assert last["type"] == "error" and last["error"]["code"] == "numerics"
 
 
-async def test_a_fault_of_ours_is_a_500_in_their_shape(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with speech() as server:
+async def test_a_fault_of_ours_is_a_500_in_their_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with speaking() as server:
         monkeypatch.setattr(
             "realtime_tts.dialects.openai.our_voice", lambda *_: (_ for _ in ()).throw(ValueError())
         )
@@ -161,8 +155,8 @@ async def test_a_fault_of_ours_is_a_500_in_their_shape(
 # The end of the server.
 
 
-async def test_a_drain_lets_speech_finish_and_takes_no_more(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server:
+async def test_a_drain_lets_speech_finish_and_takes_no_more() -> None:
+    async with speaking(engine=SLOW) as server:
         front = server.running.front
         first = asyncio.create_task(speech_of(server, response_format="pcm"))
         await until(lambda: front.sessions)
@@ -174,8 +168,8 @@ async def test_a_drain_lets_speech_finish_and_takes_no_more(speech: Speaking) ->
         assert len((await first).content) == round(SECONDS * 24_000) * 2
 
 
-async def test_the_end_of_a_drain_cuts_what_still_speaks(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server:
+async def test_the_end_of_a_drain_cuts_what_still_speaks() -> None:
+    async with speaking(engine=SLOW) as server:
         front = server.running.front
         first = asyncio.create_task(speech_of(server, LONG, response_format="pcm"))
         await until(lambda: server.value("tts_packets_total"))
@@ -185,8 +179,8 @@ async def test_the_end_of_a_drain_cuts_what_still_speaks(speech: Speaking) -> No
         await server.settled()
 
 
-async def test_metrics_count_speech_as_turns(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_metrics_count_speech_as_turns() -> None:
+    async with speaking() as server:
         await speech_of(server, response_format="pcm")
         await server.settled()
         assert server.value("tts_turns_total", reason="complete") == 1

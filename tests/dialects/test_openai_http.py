@@ -13,7 +13,7 @@ import pytest
 from realtime_tts.config import LimitsConfig, ServerConfig, SocketConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from tests.server.asking import answer_to, client_of
-from tests.server.conftest import Connecting, Speaking
+from tests.server.conftest import Connecting, speaking
 from tests.waiting import SECONDS, until
 
 PATH = "/v1/audio/speech"
@@ -34,8 +34,8 @@ def error_of(answer: httpx2.Response) -> dict[str, Any]:
     return error
 
 
-async def test_the_least_that_can_be_asked(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_the_least_that_can_be_asked() -> None:
+    async with speaking() as server:
         answer = await post(server, GOOD)
         assert answer.status_code == 200 and len(answer.content) == 3 * 3_840
         assert answer.headers["x-request-id"].startswith("req_")
@@ -68,8 +68,8 @@ async def test_the_least_that_can_be_asked(speech: Speaking) -> None:
         ({**GOOD, "voice": None, "speaker": "nobody"}, "voice"),
     ],
 )
-async def test_a_bad_request_is_told_what_is_wrong(speech: Speaking, body: Any, param: Any) -> None:
-    async with speech() as server:
+async def test_a_bad_request_is_told_what_is_wrong(body: Any, param: Any) -> None:
+    async with speaking() as server:
         answer = await post(server, body)
         error = error_of(answer)
         assert answer.status_code == 400 and error["message"]
@@ -78,23 +78,23 @@ async def test_a_bad_request_is_told_what_is_wrong(speech: Speaking, body: Any, 
         await server.settled()
 
 
-async def test_the_longest_text_is_taken_however_it_is_written(speech: Speaking) -> None:
+async def test_the_longest_text_is_taken_however_it_is_written() -> None:
     """16,384 emoji as JSON escapes are twelve bytes each."""
-    async with speech() as server:
+    async with speaking() as server:
         answer = await post(server, {**GOOD, "input": "\U0001f600" * 16_384})
         assert answer.status_code == 200, answer.text
 
 
-async def test_a_body_beyond_all_bounds_is_refused_and_not_kept(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_a_body_beyond_all_bounds_is_refused_and_not_kept() -> None:
+    async with speaking() as server:
         answer = await post(server, b" " * 3_000_000)
         assert answer.status_code == 413
         assert "16384 characters" in error_of(answer)["message"]
 
 
-async def test_limits_are_the_server_s(speech: Speaking) -> None:
+async def test_limits_are_the_server_s() -> None:
     limits = LimitsConfig(max_text_chars=10, max_instructions_chars=5)
-    async with speech(ServerConfig(port=0, limits=limits)) as server:
+    async with speaking(ServerConfig(port=0, limits=limits)) as server:
         error = error_of(await post(server, {**GOOD, "input": "x" * 11}))
         assert "at most 10 characters" in error["message"]
         error = error_of(await post(server, {**GOOD, "instructions": "x" * 6}))
@@ -102,31 +102,29 @@ async def test_limits_are_the_server_s(speech: Speaking) -> None:
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", PATH), ("PUT", PATH), ("POST", "/v1/models")])
-async def test_another_method_is_told_the_right_one(
-    speech: Speaking, method: str, path: str
-) -> None:
-    async with speech() as server, client_of(server) as http:
+async def test_another_method_is_told_the_right_one(method: str, path: str) -> None:
+    async with speaking() as server, client_of(server) as http:
         answer = await http.request(method, path)
         assert answer.status_code == 405
         assert answer.headers["allow"].split(", ")[0] in error_of(answer)["message"]
 
 
-async def test_another_site_s_page_is_kept_out(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_another_site_s_page_is_kept_out() -> None:
+    async with speaking() as server:
         answer = await post(server, GOOD, headers={"origin": "http://evil.example"})
         assert answer.status_code == 403
         assert error_of(answer)["code"] == "origin_not_allowed"
 
 
 @pytest.mark.parametrize("path", ["/v1/models", PATH])
-async def test_while_it_loads_clients_are_asked_to_wait(speech: Speaking, path: str) -> None:
+async def test_while_it_loads_clients_are_asked_to_wait(path: str) -> None:
     asked = threading.Event()
 
     def slowly(progress: Any) -> FakeEngine:
         asked.wait(SECONDS)
         return FakeEngine()
 
-    async with speech(load=slowly, wait_ready=False) as server:
+    async with speaking(load=slowly, wait_ready=False) as server:
         method = "GET" if path == "/v1/models" else "POST"
         answer = await answer_to(server, method, path, json=GOOD if method == "POST" else None)
         asked.set()
@@ -134,10 +132,8 @@ async def test_while_it_loads_clients_are_asked_to_wait(speech: Speaking, path: 
         assert error_of(answer)["code"] == "not_ready"
 
 
-async def test_a_client_that_vanishes_in_its_body_leaves_nothing(
-    speech: Speaking, peer: Connecting
-) -> None:
-    async with speech() as server:
+async def test_a_client_that_vanishes_in_its_body_leaves_nothing(peer: Connecting) -> None:
+    async with speaking() as server:
         half = await peer(server.port)
         head = f"POST {PATH} HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n"
         await half.send(head.encode() + b'{"input": "Hel')
@@ -147,12 +143,12 @@ async def test_a_client_that_vanishes_in_its_body_leaves_nothing(
         assert (await post(server, GOOD)).status_code == 200
 
 
-async def test_a_client_that_does_not_read_is_given_up(speech: Speaking, peer: Connecting) -> None:
+async def test_a_client_that_does_not_read_is_given_up(peer: Connecting) -> None:
     """The kernel takes some megabytes; then the deadline for readers runs."""
     socket = SocketConfig(write_stall=0.3)
     engine = FakeEngineConfig(frames_per_token=8, step_seconds=0.0)
     limits = LimitsConfig(max_lead_ms=3_600_000, outbox_ms=3_600_000)
-    async with speech(ServerConfig(port=0, socket=socket, limits=limits), engine) as server:
+    async with speaking(ServerConfig(port=0, socket=socket, limits=limits), engine) as server:
         deaf = await peer(server.port, receive_buffer=4_096)
         body = json.dumps({**GOOD, "input": "x" * 249}).encode()
         head = f"POST {PATH} HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -161,15 +157,15 @@ async def test_a_client_that_does_not_read_is_given_up(speech: Speaking, peer: C
         await server.settled()
 
 
-async def test_a_connection_serves_one_speech_after_another(speech: Speaking) -> None:
-    async with speech() as server, client_of(server) as http:
+async def test_a_connection_serves_one_speech_after_another() -> None:
+    async with speaking() as server, client_of(server) as http:
         answers = [await http.post(PATH, json=GOOD) for _ in range(3)]
         assert [len(answer.content) for answer in answers] == [3 * 3_840] * 3
         assert len({answer.headers["x-request-id"] for answer in answers}) == 3
 
 
-async def test_many_at_once_do_not_mix(speech: Speaking) -> None:
-    async with speech() as server, client_of(server) as http:
+async def test_many_at_once_do_not_mix() -> None:
+    async with speaking() as server, client_of(server) as http:
         asked = ["x" * length for length in range(1, 25)]
         answers = await asyncio.gather(
             *(http.post(PATH, json={**GOOD, "input": text}) for text in asked)

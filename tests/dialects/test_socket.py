@@ -18,14 +18,14 @@ from tests.dialects.asking import SLOW
 from tests.dialects.plain import PATH, PlainSocket, add_route, plain, sound_of
 from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
-from tests.server.conftest import PING, PONG, TEXT, Connecting, Speaking
+from tests.server.conftest import PING, PONG, TEXT, Connecting, speaking
 from tests.waiting import until
 
 # Speech.
 
 
-async def test_deltas_become_sound_and_an_end(speech: Speaking) -> None:
-    async with speech() as server, plain(server) as client:
+async def test_deltas_become_sound_and_an_end() -> None:
+    async with speaking() as server, plain(server) as client:
         for delta in ("Hel", "lo wo", "rld."):
             await client.send(text=delta)
         await client.send(end=True)
@@ -36,16 +36,16 @@ async def test_deltas_become_sound_and_an_end(speech: Speaking) -> None:
         await server.settled_engine()
 
 
-async def test_sound_comes_before_the_text_is_complete(speech: Speaking) -> None:
-    async with speech() as server, plain(server) as client:
+async def test_sound_comes_before_the_text_is_complete() -> None:
+    async with speaking() as server, plain(server) as client:
         await client.send(text="Some words that go ")
         await client.until("sound")
         await client.send(text="on.", end=True)
         await client.until("done")
 
 
-async def test_many_contexts_speak_at_once_and_take_turns(speech: Speaking) -> None:
-    async with speech() as server, plain(server) as client:
+async def test_many_contexts_speak_at_once_and_take_turns() -> None:
+    async with speaking() as server, plain(server) as client:
         names = [f"c{number}" for number in range(50)]
         for name in names:
             await client.send(id=name, text=f"Hello from {name}.")
@@ -62,8 +62,8 @@ async def test_many_contexts_speak_at_once_and_take_turns(speech: Speaking) -> N
         await server.settled_engine()
 
 
-async def test_a_flush_speaks_all_there_is_and_tells(speech: Speaking) -> None:
-    async with speech() as server, plain(server) as client:
+async def test_a_flush_speaks_all_there_is_and_tells() -> None:
+    async with speaking() as server, plain(server) as client:
         await client.send(text="First part", flush="a")
         seen = await client.until("segment")
         assert seen[-1]["tag"] == "a"
@@ -78,8 +78,8 @@ async def test_a_flush_speaks_all_there_is_and_tells(speech: Speaking) -> None:
         assert len(sound_of(seen)) == (len("and second") + len("and third")) * FRAME
 
 
-async def test_text_without_more_is_spoken_to_its_end_after_a_while(speech: Speaking) -> None:
-    async with speech() as server, plain(server) as client:
+async def test_text_without_more_is_spoken_to_its_end_after_a_while() -> None:
+    async with speaking() as server, plain(server) as client:
         await client.send(text="Half a sentence", hold=0.05)
         seen = await client.until("segment")
         assert len(sound_of(seen)) == len("Half a sentence") * FRAME
@@ -87,8 +87,8 @@ async def test_text_without_more_is_spoken_to_its_end_after_a_while(speech: Spea
         assert len(sound_of(await client.until("done"))) == len("and the rest.") * FRAME
 
 
-async def test_text_that_waits_behind_speech_waits_for_more(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, plain(server) as client:
+async def test_text_that_waits_behind_speech_waits_for_more() -> None:
+    async with speaking(engine=SLOW) as server, plain(server) as client:
         await client.send(text="A first part. " * 3, flush=1, hold=0.01)
         await client.send(text="One, ")
         for _ in range(20):  # far longer than a hold
@@ -99,9 +99,9 @@ async def test_text_that_waits_behind_speech_waits_for_more(speech: Speaking) ->
         assert len(sound_of(seen)) == len("One, two.") * FRAME
 
 
-async def test_a_flood_of_flushes_is_refused(speech: Speaking) -> None:
+async def test_a_flood_of_flushes_is_refused() -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_bad_messages=100))
-    async with speech(config, engine=SLOW) as server, plain(server) as client:
+    async with speaking(config, engine=SLOW) as server, plain(server) as client:
         await client.send(text="A first part that takes a while. " * 10, flush=0)
         for number in range(300):
             await client.send(flush=number)
@@ -111,15 +111,15 @@ async def test_a_flood_of_flushes_is_refused(speech: Speaking) -> None:
         await server.settled_engine()
 
 
-async def test_text_with_nothing_to_speak_is_a_tenth_of_a_second(speech: Speaking) -> None:
-    async with speech() as server, plain(server) as client:
+async def test_text_with_nothing_to_speak_is_a_tenth_of_a_second() -> None:
+    async with speaking() as server, plain(server) as client:
         await client.send(text="… ", end=True)
         assert sound_of(await client.until("done")) == TENTH
 
 
-async def test_no_text_is_no_sound_but_white_space_is_a_little(speech: Speaking) -> None:
+async def test_no_text_is_no_sound_but_white_space_is_a_little() -> None:
     """Clients take an answer without sound to white space, which models write, for a failure."""
-    async with speech() as server, plain(server) as client:
+    async with speaking() as server, plain(server) as client:
         await client.send(text="", end=True)
         assert await client.until("done") == [{"id": "one", "done": True}]
         await client.send(text="  \n", end=True)
@@ -131,9 +131,9 @@ async def test_no_text_is_no_sound_but_white_space_is_a_little(speech: Speaking)
         assert heard.startswith(TENTH) and len(heard) == len(TENTH) + 3 * FRAME
 
 
-async def test_a_stall_is_filled(speech: Speaking, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_stall_is_filled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("realtime_tts.server.speech.STALL_SECONDS", 0.05)
-    async with speech() as server, plain(server) as client:
+    async with speaking() as server, plain(server) as client:
         await client.send(text="wait")
         heard = b""
         while not heard.endswith(TENTH * 2):
@@ -142,8 +142,8 @@ async def test_a_stall_is_filled(speech: Speaking, monkeypatch: pytest.MonkeyPat
         await client.until("done")
 
 
-async def test_one_encoder_for_all_segments_or_one_for_each(speech: Speaking) -> None:
-    async with speech() as server, plain(server) as client:
+async def test_one_encoder_for_all_segments_or_one_for_each() -> None:
+    async with speaking() as server, plain(server) as client:
         for per_segment, headers in ((False, 1), (True, 2)):
             await client.send(text="one", encoding="wav", per_segment=per_segment, flush=1)
             await client.send(text="two", end=True)
@@ -151,9 +151,9 @@ async def test_one_encoder_for_all_segments_or_one_for_each(speech: Speaking) ->
             assert heard.startswith(b"RIFF") and heard.count(b"RIFF") == headers
 
 
-async def test_words_have_times_in_order_within_the_sound(speech: Speaking) -> None:
+async def test_words_have_times_in_order_within_the_sound() -> None:
     text = "The quick brown fox jumps. Over the lazy dog it goes!"
-    async with speech() as server, plain(server) as client:
+    async with speaking() as server, plain(server) as client:
         await client.send(text=text[:26], flush=1)
         await client.send(text=text[26:], end=True)
         heard, said, last = 0, [], 0.0
@@ -169,8 +169,8 @@ async def test_words_have_times_in_order_within_the_sound(speech: Speaking) -> N
 # Cancelling.
 
 
-async def test_nothing_follows_a_cancel(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, plain(server) as client:
+async def test_nothing_follows_a_cancel() -> None:
+    async with speaking(engine=SLOW) as server, plain(server) as client:
         await client.send(id="a", text="A long text that is spoken for a while. " * 4)
         await client.send(id="b", text="Hello there.", end=True)
         await client.until("sound", "a")
@@ -183,8 +183,8 @@ async def test_nothing_follows_a_cancel(speech: Speaking) -> None:
         assert server.value("tts_interrupts_total") == 1
 
 
-async def test_cancel_and_begin_again_a_hundred_times(speech: Speaking) -> None:
-    async with speech() as server, plain(server) as client:
+async def test_cancel_and_begin_again_a_hundred_times() -> None:
+    async with speaking() as server, plain(server) as client:
         for number in range(100):
             await client.send(text=f"Number {number}", flush=number)
             await client.send(cancel=True)
@@ -194,8 +194,8 @@ async def test_cancel_and_begin_again_a_hundred_times(speech: Speaking) -> None:
         assert server.value("tts_open_turns") == 0
 
 
-async def test_who_is_gone_stops_everything_at_once(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server:
+async def test_who_is_gone_stops_everything_at_once() -> None:
+    async with speaking(engine=SLOW) as server:
         async with plain(server) as client:
             for name in "abc":
                 await client.send(id=name, text="A long text. " * 20, end=True)
@@ -206,8 +206,8 @@ async def test_who_is_gone_stops_everything_at_once(speech: Speaking) -> None:
         assert not [name for name in names if name.startswith(("context-", "writer-"))]
 
 
-async def test_a_socket_may_finish_and_then_close(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, plain(server) as client:
+async def test_a_socket_may_finish_and_then_close() -> None:
+    async with speaking(engine=SLOW) as server, plain(server) as client:
         await client.send(id="a", text="Hello there.")
         await client.send(id="b", text="Hello again.", lasting=True)
         await client.send(finish=True)
@@ -226,8 +226,8 @@ async def test_a_socket_may_finish_and_then_close(speech: Speaking) -> None:
 @pytest.mark.parametrize(
     "raw", ["", "{", "[]", "7", '"text"', b"\x00\x01", '{"text": 7', '{"a": NaN}', "{" * 5_000]
 )
-async def test_garbage_is_answered_and_disturbs_nobody(speech: Speaking, raw: str | bytes) -> None:
-    async with speech() as server, plain(server) as client:
+async def test_garbage_is_answered_and_disturbs_nobody(raw: str | bytes) -> None:
+    async with speaking() as server, plain(server) as client:
         await client.send(id="a", text="Hello ")
         await client.socket.send(raw)
         assert "error" in (await client.until("error"))[-1]
@@ -235,9 +235,9 @@ async def test_garbage_is_answered_and_disturbs_nobody(speech: Speaking, raw: st
         await client.until("done")
 
 
-async def test_too_many_bad_messages_end_the_socket_when_all_are_answered(speech: Speaking) -> None:
+async def test_too_many_bad_messages_end_the_socket_when_all_are_answered() -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_bad_messages=3))
-    async with speech(config) as server:
+    async with speaking(config) as server:
         for messages in (3, 1):  # the next socket of this address has none left, and is told why
             async with plain(server) as client:
                 for _ in range(messages):
@@ -251,9 +251,9 @@ async def test_too_many_bad_messages_end_the_socket_when_all_are_answered(speech
         await server.settled()
 
 
-async def test_a_flood_ends_the_socket(speech: Speaking) -> None:
+async def test_a_flood_ends_the_socket() -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(messages_per_second=1, message_burst=5))
-    async with speech(config) as server, plain(server) as client:
+    async with speaking(config) as server, plain(server) as client:
         for _ in range(6):
             await client.send(text="a")
         with pytest.raises(websockets.ConnectionClosed):
@@ -262,8 +262,8 @@ async def test_a_flood_ends_the_socket(speech: Speaking) -> None:
         assert client.socket.close_reason == "rate_limited"
 
 
-async def test_a_message_that_is_too_large_leaves_no_hole(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, plain(server) as client:
+async def test_a_message_that_is_too_large_leaves_no_hole() -> None:
+    async with speaking(engine=SLOW) as server, plain(server) as client:
         await client.send(text="The beginning ")
         await client.send(text="a" * 70_000)
         await client.send(text="and the end.", end=True)
@@ -273,9 +273,9 @@ async def test_a_message_that_is_too_large_leaves_no_hole(speech: Speaking) -> N
         await server.settled()
 
 
-async def test_more_text_than_may_wait_is_refused(speech: Speaking) -> None:
+async def test_more_text_than_may_wait_is_refused() -> None:
     limits = LimitsConfig(max_text_chars=50, max_turn_chars=50)
-    async with speech(ServerConfig(port=0, limits=limits)) as server, plain(server) as client:
+    async with speaking(ServerConfig(port=0, limits=limits)) as server, plain(server) as client:
         await client.send(text="a" * 51)
         assert "50 characters" in (await client.next())["message"]
         for _ in range(2):  # what has been spoken counts no more
@@ -283,8 +283,8 @@ async def test_more_text_than_may_wait_is_refused(speech: Speaking) -> None:
             await client.until("segment")
 
 
-async def test_what_cannot_be_had_is_refused(speech: Speaking) -> None:
-    async with speech() as server, plain(server) as client:
+async def test_what_cannot_be_had_is_refused() -> None:
+    async with speaking() as server, plain(server) as client:
         await client.send(text="Hello", voice="nobody")
         assert "unknown voice" in (await client.next())["message"]
         await client.send(text="Hello", encoding="pcm_s64be")
@@ -293,11 +293,9 @@ async def test_what_cannot_be_had_is_refused(speech: Speaking) -> None:
         await client.until("done")
 
 
-async def test_a_socket_may_hold_so_many_contexts(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_socket_may_hold_so_many_contexts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PlainSocket, "max_contexts", 2)
-    async with speech() as server, plain(server) as client:
+    async with speaking() as server, plain(server) as client:
         for name in "abc":
             await client.send(id=name)
         assert (await client.next())["error"] == "too_many_contexts"
@@ -306,9 +304,9 @@ async def test_a_socket_may_hold_so_many_contexts(
 # Places, and the server's end.
 
 
-async def test_sockets_and_contexts_take_places(speech: Speaking) -> None:
+async def test_sockets_and_contexts_take_places() -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=3))
-    async with speech(config) as server:
+    async with speaking(config) as server:
         async with plain(server) as client:
             await client.send(id="a")
             await client.send(id="b")
@@ -321,11 +319,11 @@ async def test_sockets_and_contexts_take_places(speech: Speaking) -> None:
 
 @pytest.mark.parametrize(("most", "contexts"), [(3, 2), (8, 7), (9, 7), (17, 14)])
 async def test_the_last_eighth_of_the_places_is_not_for_sockets_that_have_one(
-    speech: Speaking, most: int, contexts: int
+    most: int, contexts: int
 ) -> None:
     """However many sockets run however many contexts, whoever comes finds a place."""
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=most))
-    async with speech(config) as server, plain(server) as client:
+    async with speaking(config) as server, plain(server) as client:
         for number in range(contexts):
             await client.send(id=f"c{number}")
         await client.send(id="one too many")
@@ -340,8 +338,8 @@ async def test_the_last_eighth_of_the_places_is_not_for_sockets_that_have_one(
             assert await server.status("websocket", PATH) == 503
 
 
-async def test_a_drain_lets_contexts_finish_and_closes(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, plain(server) as client, plain(server) as idle:
+async def test_a_drain_lets_contexts_finish_and_closes() -> None:
+    async with speaking(engine=SLOW) as server, plain(server) as client, plain(server) as idle:
         await client.send(text="A sentence of some length.")
         await client.until("sound")
         server.running.front.drain()
@@ -360,8 +358,8 @@ async def test_a_drain_lets_contexts_finish_and_closes(speech: Speaking) -> None
         await server.settled()
 
 
-async def test_the_end_says_so_and_closes(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, plain(server) as client:
+async def test_the_end_says_so_and_closes() -> None:
+    async with speaking(engine=SLOW) as server, plain(server) as client:
         await client.send(text="A long text. " * 10)
         await client.until("sound")
         server.running.front.end_sessions()
@@ -373,20 +371,18 @@ async def test_the_end_says_so_and_closes(speech: Speaking) -> None:
         await server.settled()
 
 
-async def test_an_idle_socket_is_closed(speech: Speaking, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_idle_socket_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PlainSocket, "idle_seconds", 0.05)
-    async with speech() as server, plain(server) as client:
+    async with speaking() as server, plain(server) as client:
         with pytest.raises(websockets.ConnectionClosedOK):
             await client.next()
         assert client.socket.close_reason == "idle"
 
 
-async def test_a_socket_that_waits_in_a_pool_need_not_answer_pings(
-    speech: Speaking, peer: Connecting
-) -> None:
+async def test_a_socket_that_waits_in_a_pool_need_not_answer_pings(peer: Connecting) -> None:
     """LiveKit's plugins keep one there, and nobody reads it. Later all answers come at once."""
     settings = SocketConfig(ping_interval=0.01, ping_timeout=0.5, pings_per_second=1)
-    async with speech(ServerConfig(port=0, socket=settings)) as server:
+    async with speaking(ServerConfig(port=0, socket=settings)) as server:
         add_route(server)
         pooled = await peer(server.port)
         await pooled.upgrade(PATH)
@@ -403,9 +399,9 @@ async def test_a_socket_that_waits_in_a_pool_need_not_answer_pings(
             said += payload
 
 
-async def test_one_that_speaks_has_to_answer_pings(speech: Speaking, peer: Connecting) -> None:
+async def test_one_that_speaks_has_to_answer_pings(peer: Connecting) -> None:
     settings = SocketConfig(ping_interval=0.05, ping_timeout=0.05)
-    async with speech(ServerConfig(port=0, socket=settings), engine=SLOW) as server:
+    async with speaking(ServerConfig(port=0, socket=settings), engine=SLOW) as server:
         add_route(server)
         silent = await peer(server.port)
         await silent.upgrade(PATH)
@@ -415,9 +411,9 @@ async def test_one_that_speaks_has_to_answer_pings(speech: Speaking, peer: Conne
         assert server.value("tts_socket_aborts_total", reason="ping_timeout") == 1
 
 
-async def test_an_idle_context_ends_and_a_lasting_one_stays(speech: Speaking) -> None:
+async def test_an_idle_context_ends_and_a_lasting_one_stays() -> None:
     limits = LimitsConfig(turn_idle_ms=50)
-    async with speech(ServerConfig(port=0, limits=limits)) as server, plain(server) as client:
+    async with speaking(ServerConfig(port=0, limits=limits)) as server, plain(server) as client:
         await client.send(id="lasting", lasting=True)
         await client.send(id="short")
         assert await client.next() == {"id": "short", "done": True}
@@ -428,9 +424,9 @@ async def test_an_idle_context_ends_and_a_lasting_one_stays(speech: Speaking) ->
 # Failures.
 
 
-async def test_a_failure_ends_one_context(speech: Speaking) -> None:
+async def test_a_failure_ends_one_context() -> None:
     faults = Faults()
-    async with speech(engine=SLOW, faults=faults) as server, plain(server) as client:
+    async with speaking(engine=SLOW, faults=faults) as server, plain(server) as client:
         await client.send(id="bad", text="A text that will fail. " * 3)
         await client.until("sound", "bad")
         faults.numerics.update(server.engine._rows)
@@ -440,13 +436,11 @@ async def test_a_failure_ends_one_context(speech: Speaking) -> None:
         await server.settled_engine()
 
 
-async def test_a_fault_of_a_dialect_closes_its_socket_only(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_fault_of_a_dialect_closes_its_socket_only(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any) -> Any:
         raise ValueError("injected")
 
-    async with speech() as server, plain(server) as other:
+    async with speaking() as server, plain(server) as other:
         await other.send(text="Hello ")
         monkeypatch.setattr(PlainSocket, "cancel", broken)
         async with plain(server) as client:
@@ -459,12 +453,12 @@ async def test_a_fault_of_a_dialect_closes_its_socket_only(
         monkeypatch.undo()
 
 
-async def test_a_reader_that_stalls_is_dropped(speech: Speaking, peer: Connecting) -> None:
+async def test_a_reader_that_stalls_is_dropped(peer: Connecting) -> None:
     config = ServerConfig(
         port=0, lead_seconds=30, socket=SocketConfig(write_stall=0.3, send_buffer=4_096)
     )
     engine = FakeEngineConfig(frames_per_token=1, step_seconds=0.0005)
-    async with speech(config, engine=engine) as server:
+    async with speaking(config, engine=engine) as server:
         add_route(server)
         reader = await peer(server.port, receive_buffer=4_096)
         await reader.upgrade(PATH)
@@ -477,8 +471,8 @@ async def test_a_reader_that_stalls_is_dropped(speech: Speaking, peer: Connectin
 # Keys.
 
 
-async def test_keys_of_all_kinds_open_the_door(speech: Speaking) -> None:
-    async with speech(ServerConfig(port=0, api_keys=("sesame-open-12345",))) as server:
+async def test_keys_of_all_kinds_open_the_door() -> None:
+    async with speaking(ServerConfig(port=0, api_keys=("sesame-open-12345",))) as server:
         add_route(server)
         for name in ("X-API-Key", "xi-api-key"):
             assert await server.status("websocket", PATH, {name: "sesame-open-12345"}) == 101
@@ -491,15 +485,13 @@ async def test_keys_of_all_kinds_open_the_door(speech: Speaking) -> None:
             assert client.socket.subprotocol == "token"
 
 
-async def test_a_key_may_come_with_the_first_message(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_key_may_come_with_the_first_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "realtime_tts.server.app.PathRule",
         lambda *_, **__: PathRule(send_denial, frozenset({"api_key"}), late_key=True),
     )
     monkeypatch.setattr("realtime_tts.server.app.openai.AUDIO_PATHS", PATH)
-    async with speech(ServerConfig(port=0, api_keys=("sesame-open-12345",))) as server:
+    async with speaking(ServerConfig(port=0, api_keys=("sesame-open-12345",))) as server:
         async with plain(server) as client:
             await client.send(key="sesame-open-12345")
             await client.send(text="Hello.", end=True)
@@ -522,7 +514,7 @@ async def test_a_key_may_come_with_the_first_message(
 
 
 async def test_a_fault_in_the_words_for_a_failure_ends_the_context_too(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     faults = 0
 
@@ -533,7 +525,7 @@ async def test_a_fault_in_the_words_for_a_failure_ends_the_context_too(
 
     monkeypatch.setattr(PlainSocket, "sound", broken)
     monkeypatch.setattr(PlainSocket, "failed", broken)
-    async with speech() as server, plain(server) as client:
+    async with speaking() as server, plain(server) as client:
         await client.send(text="Hello.", end=True)
         await until(lambda: faults == 2)
         await server.settled_engine()
@@ -543,13 +535,13 @@ async def test_a_fault_in_the_words_for_a_failure_ends_the_context_too(
 
 
 async def test_a_fault_in_the_words_for_sound_ends_the_context(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def broken(*_: Any) -> Any:
         raise ValueError("injected")
 
     monkeypatch.setattr(PlainSocket, "sound", broken)
-    async with speech() as server, plain(server) as client:
+    async with speaking() as server, plain(server) as client:
         await client.send(text="Hello.", end=True)
         assert (await client.until("error"))[-1] == {"id": "one", "error": "internal"}
         await server.settled_engine()

@@ -25,7 +25,7 @@ from realtime_tts.errors import RequestError
 from tests.dialects.asking import SLOW, fail_midway
 from tests.dialects.plain import Plain
 from tests.server.asking import answer_to, client_of
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.waiting import until
 
 PATH = "/plain-speech"
@@ -86,10 +86,8 @@ def encoders(monkeypatch: pytest.MonkeyPatch) -> Encoders:
     return Encoders(monkeypatch)
 
 
-async def test_the_answer_is_the_sound_in_the_encoder_s_format(
-    speech: Speaking, encoders: Encoders
-) -> None:
-    async with speech() as server:
+async def test_the_answer_is_the_sound_in_the_encoder_s_format(encoders: Encoders) -> None:
+    async with speaking() as server:
         endpoint_of(server)
         answer = await post(server)
         assert answer.status_code == 200 and answer.headers["content-type"] == "audio/mpeg"
@@ -99,30 +97,28 @@ async def test_the_answer_is_the_sound_in_the_encoder_s_format(
 
 
 async def test_a_place_that_is_lost_while_the_request_is_read_leaves_no_encoder(
-    speech: Speaking, encoders: Encoders
+    encoders: Encoders,
 ) -> None:
-    async with speech() as server:
+    async with speaking() as server:
         endpoint_of(server).opened = server.running.front.drain
         answer = await post(server)
         assert (answer.status_code, answer.json()["code"]) == (503, "going_away")
         assert encoders.closed == {*encoders.opened} and server.running.front.sessions == 0
 
 
-async def test_a_voice_that_there_is_not_leaves_no_encoder(
-    speech: Speaking, encoders: Encoders
-) -> None:
-    async with speech() as server:
+async def test_a_voice_that_there_is_not_leaves_no_encoder(encoders: Encoders) -> None:
+    async with speaking() as server:
         endpoint_of(server)
         answer = await post(server, voice="nobody")
         assert answer.status_code == 400 and "nobody" in answer.text
         assert encoders.closed == {*encoders.opened} and server.running.front.sessions == 0
 
 
-async def test_a_format_that_cannot_be_made_begins_no_speech(speech: Speaking) -> None:
+async def test_a_format_that_cannot_be_made_begins_no_speech() -> None:
     def refuse() -> None:
         raise RequestError("no such format")
 
-    async with speech() as server:
+    async with speaking() as server:
         endpoint_of(server).opened = refuse
         answer = await post(server)
         assert (answer.status_code, answer.json()["message"]) == (400, "no such format")
@@ -130,11 +126,9 @@ async def test_a_format_that_cannot_be_made_begins_no_speech(speech: Speaking) -
 
 
 @pytest.mark.parametrize("path", ["/v1/audio/speech", "/v1/text-to-speech/alto", "/tts/bytes"])
-async def test_half_an_emoji_as_a_name_or_in_an_error_is_no_fault_of_ours(
-    speech: Speaking, path: str
-) -> None:
+async def test_half_an_emoji_as_a_name_or_in_an_error_is_no_fault_of_ours(path: str) -> None:
     text = b'"input": "Hi.", "text": "Hi.", "transcript": "Hi."'
-    async with speech() as server, client_of(server) as client:
+    async with speaking() as server, client_of(server) as client:
         for body in (b'"\\ud83d"', b'{"\\ud83d": 1, "\\ud83d": 2}'):
             refused = await client.post(path, content=body)
             assert refused.status_code == 400 and "\ufffd" in refused.text
@@ -142,11 +136,9 @@ async def test_half_an_emoji_as_a_name_or_in_an_error_is_no_fault_of_ours(
         assert answer.status_code == 200  # a name that nobody knows is ignored
 
 
-async def test_refusals_and_faults_are_in_the_log(
-    speech: Speaking, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_refusals_and_faults_are_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    async with speech() as server:
+    async with speaking() as server:
         endpoint_of(server)
         assert (await answer_to(server, "PUT", PATH)).status_code == 405
         assert (await post(server, **{"break": True})).json()["code"] == "internal"
@@ -203,11 +195,9 @@ path_of = attrgetter("path")
 
 
 @pytest.mark.parametrize("way", [*CUT, *OTHERS], ids=path_of)
-async def test_every_api_refuses_what_is_too_much_says_when_and_counts_it(
-    speech: Speaking, way: Way
-) -> None:
+async def test_every_api_refuses_what_is_too_much_says_when_and_counts_it(way: Way) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
-    async with speech(config, engine=SLOW) as server:
+    async with speaking(config, engine=SLOW) as server:
         async with client_of(server) as client:
             first = asyncio.create_task(client.post(**way.asked(TEXT)))
             await until(lambda: server.running.front.sessions)
@@ -225,8 +215,8 @@ async def test_every_api_refuses_what_is_too_much_says_when_and_counts_it(
 
 
 @pytest.mark.parametrize("way", CUT, ids=path_of)
-async def test_a_failure_in_the_middle_cuts_the_answer(speech: Speaking, way: Way) -> None:
-    async with speech(engine=SLOW) as server:
+async def test_a_failure_in_the_middle_cuts_the_answer(way: Way) -> None:
+    async with speaking(engine=SLOW) as server:
         async with client_of(server) as client:
             asked = asyncio.create_task(client.post(**way.asked(TEXT * 20)))
             await fail_midway(server)
@@ -235,10 +225,8 @@ async def test_a_failure_in_the_middle_cuts_the_answer(speech: Speaking, way: Wa
 
 
 @pytest.mark.parametrize("way", CUT, ids=path_of)
-async def test_who_hangs_up_stops_the_speech_and_frees_the_place(
-    speech: Speaking, way: Way
-) -> None:
-    async with speech(engine=SLOW) as server:
+async def test_who_hangs_up_stops_the_speech_and_frees_the_place(way: Way) -> None:
+    async with speaking(engine=SLOW) as server:
         async with client_of(server) as client:
             async with client.stream("POST", **way.asked(TEXT * 80)) as response:
                 assert await anext(response.aiter_bytes())

@@ -17,7 +17,7 @@ from tests.dialects.qwen_realtime import qwen_realtime
 from tests.dialects.qwen_realtime import sound_of as qwen_realtime_sound
 from tests.dialects.tones import FRAME
 from tests.server.asking import answer_to
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.talking import sound_of
 
 TEXT = "Hello there, and good morning."
@@ -52,10 +52,8 @@ def sound_at(speed: float) -> int:
         (DEEPGRAM + "&speed=1.5", {"text": TEXT}, 1.4, True),
     ],
 )
-async def test_over_http(
-    speech: Speaking, path: str, asked: dict[str, Any], speed: float, warned: bool
-) -> None:
-    async with speech() as server:
+async def test_over_http(path: str, asked: dict[str, Any], speed: float, warned: bool) -> None:
+    async with speaking() as server:
         answer = await answer_to(server, "POST", path, json=asked)
         assert answer.status_code == 200
         assert len(answer.content) == sound_at(speed)
@@ -63,16 +61,16 @@ async def test_over_http(
         assert answer.headers.get("warning") == (told if warned else None)
 
 
-async def test_a_word_that_names_no_speed_is_an_error(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_a_word_that_names_no_speed_is_an_error() -> None:
+    async with speaking() as server:
         asked = IN_CARTESIA | {"speed": "brisk"}
         answer = await answer_to(server, "POST", CARTESIA, json=asked)
         assert answer.status_code == 400 and "slow, normal, fast" in answer.text
 
 
 @pytest.mark.parametrize("path", ["/v1/speak", "/v2/speak"])
-async def test_over_deepgrams_sockets(speech: Speaking, path: str) -> None:
-    async with speech() as server:
+async def test_over_deepgrams_sockets(path: str) -> None:
+    async with speaking() as server:
         async with connected(server, path, "?speed=1.25") as client:
             await client.say(TEXT)
             heard = await client.until("Flushed")
@@ -85,8 +83,8 @@ async def test_over_deepgrams_sockets(speech: Speaking, path: str) -> None:
             assert len(sound_of(await client.until("Flushed"))) == sound_at(1.4)
 
 
-async def test_elevenlabs_contexts_have_the_speed_of_their_first_message(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_elevenlabs_contexts_have_the_speed_of_their_first_message() -> None:
+    async with speaking() as server:
         async with eleven(server) as client:
             for name, more, speed in (("a", {"voice_settings": {"speed": 1.2}}, 1.2), ("b", {}, 1)):
                 await client.send(text=" ", context_id=name, **more)
@@ -97,26 +95,26 @@ async def test_elevenlabs_contexts_have_the_speed_of_their_first_message(speech:
                 assert len(sound) == pytest.approx(sound_at(speed), abs=2 * FRAME)
 
 
-async def test_times_are_those_of_the_sound_as_it_is_sent(speech: Speaking) -> None:
+async def test_times_are_those_of_the_sound_as_it_is_sent() -> None:
     """The last character ends with the sound."""
     asked = {"text": TEXT, "voice_settings": {"speed": 1.2}}
     path = "/v1/text-to-speech/alto/with-timestamps?output_format=pcm_24000"
-    async with speech() as server:
+    async with speaking() as server:
         alignment = (await answer_to(server, "POST", path, json=asked)).json()["alignment"]
     assert "".join(alignment["characters"]) == TEXT
     ends = alignment["character_end_times_seconds"]
     assert ends[-1] == pytest.approx(sound_at(1.2) / 48_000, abs=0.001)
 
 
-async def test_over_cartesias_socket(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_over_cartesias_socket() -> None:
+    async with speaking() as server:
         async with cartesian(server) as client:
             await client.say(TEXT, generation_config={"speed": 0.8})
             assert len(cartesian_sound(await client.until("done"))) == sound_at(0.8)
 
 
-async def test_over_the_sockets_of_vllm_omni_and_dashscope(speech: Speaking) -> None:
-    async with speech() as server:
+async def test_over_the_sockets_of_vllm_omni_and_dashscope() -> None:
+    async with speaking() as server:
         async with omni(server) as client:
             await client.config(speed=0.5, **STREAM)
             await client.text(TEXT)

@@ -23,15 +23,15 @@ from tests.dialects.document import prose, section
 from tests.dialects.omni import STREAM, omni
 from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.talking import denied, of_type, packets_of, sound_of
 
 
-async def test_the_document_s_program_speaks(speech: Speaking) -> None:
+async def test_the_document_s_program_speaks() -> None:
     (program,) = re.findall(
         r"^```python\n(.*?)^```", section("vLLM-Omni"), re.DOTALL | re.MULTILINE
     )
-    async with speech() as server:
+    async with speaking() as server:
         program = program.replace("127.0.0.1:8000", f"127.0.0.1:{server.port}")
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -61,12 +61,12 @@ def test_the_figures_in_the_document_are_the_code_s() -> None:
         assert figure in prose("vLLM-Omni"), figure
 
 
-async def test_what_the_project_s_own_client_sends(speech: Speaking) -> None:
+async def test_what_the_project_s_own_client_sends() -> None:
     """Word by word, with the settings and the defaults of its example."""
     text = "Hello world. How are you? I am fine."
     words = [word + " " for word in text.split(" ")]
     words[-1] = words[-1].rstrip()
-    async with speech() as server, omni(server) as client:
+    async with speaking() as server, omni(server) as client:
         await client.config(
             speaker="Alto",
             task_type="CustomVoice",
@@ -91,8 +91,8 @@ async def test_what_the_project_s_own_client_sends(speech: Speaking) -> None:
         assert end == {"type": "session.done", "utterance_index": 0, "total_sentences": 1}
 
 
-async def test_streamed_sound_begins_before_the_text_is_complete(speech: Speaking) -> None:
-    async with speech() as server, omni(server) as client:
+async def test_streamed_sound_begins_before_the_text_is_complete() -> None:
+    async with speaking() as server, omni(server) as client:
         await client.config(voice="alto", **STREAM)
         for utterance in range(3):
             await client.text("Sound co", "mes bef")
@@ -108,8 +108,8 @@ async def test_streamed_sound_begins_before_the_text_is_complete(speech: Speakin
             assert {seen[n]["utterance_index"] for n in (0, -2, -1)} == {utterance}
 
 
-async def test_without_streaming_nothing_is_spoken_before_input_done(speech: Speaking) -> None:
-    async with speech() as server, omni(server) as client:
+async def test_without_streaming_nothing_is_spoken_before_input_done() -> None:
+    async with speaking() as server, omni(server) as client:
         commands = server.spy_on_commands()
         await client.text("This one, which is without any ")
         await client.text("settings, waits.")
@@ -120,9 +120,9 @@ async def test_without_streaming_nothing_is_spoken_before_input_done(speech: Spe
         assert len(sound_of(await client.until("session.done"))) > 44
 
 
-async def test_long_sound_comes_in_frames_that_clients_take(speech: Speaking) -> None:
+async def test_long_sound_comes_in_frames_that_clients_take() -> None:
     text = "This is long." * 25
-    async with speech() as server, omni(server) as client:
+    async with speaking() as server, omni(server) as client:
         await client.text(text)
         await client.done()
         seen = await client.until("session.done")
@@ -132,11 +132,11 @@ async def test_long_sound_comes_in_frames_that_clients_take(speech: Speaking) ->
             assert opened.getnframes() * 2 == len(text) * FRAME
 
 
-async def test_a_long_text_is_whole_and_made_as_fast_as_the_machine_can(speech: Speaking) -> None:
+async def test_a_long_text_is_whole_and_made_as_fast_as_the_machine_can() -> None:
     """50 s of speech in one file: nobody who hears it as it comes is to be kept pace with."""
     text = "This is long. " * 44
     config = ServerConfig(port=0, limits=LimitsConfig(max_lead_ms=3_000))
-    async with speech(config) as server, omni(server) as client, asyncio.timeout(30):
+    async with speaking(config) as server, omni(server) as client, asyncio.timeout(30):
         await client.text(text)
         await client.done()
         seen = await client.until("session.done")
@@ -146,9 +146,9 @@ async def test_a_long_text_is_whole_and_made_as_fast_as_the_machine_can(speech: 
     assert (done["error"], done["sentence_text"]) == (False, text)
 
 
-async def test_times_of_words_come_at_the_end_of_a_sentence(speech: Speaking) -> None:
+async def test_times_of_words_come_at_the_end_of_a_sentence() -> None:
     text = "The quick brown fox jumps."
-    async with speech() as server, omni(server) as client:
+    async with speaking() as server, omni(server) as client:
         await client.config(word_timestamps=True, **STREAM)
         for utterance in range(2):
             await client.text(text)
@@ -169,11 +169,9 @@ async def test_times_of_words_come_at_the_end_of_a_sentence(speech: Speaking) ->
             assert last["utterance_index"] == utterance
 
 
-async def test_a_pause_makes_a_sentence_of_its_own(
-    speech: Speaking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_pause_makes_a_sentence_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(VllmOmniSocket, "hold_seconds", 0.1)
-    async with speech() as server, omni(server) as client:
+    async with speaking() as server, omni(server) as client:
         await client.config(**STREAM)
         await client.text("Let me look that up")
         first = await client.until("audio.done")
@@ -184,8 +182,8 @@ async def test_a_pause_makes_a_sentence_of_its_own(
         assert second[-1] == {"type": "session.done", "utterance_index": 0, "total_sentences": 2}
 
 
-async def test_an_empty_utterance_has_no_sentence(speech: Speaking) -> None:
-    async with speech() as server, omni(server) as client:
+async def test_an_empty_utterance_has_no_sentence() -> None:
+    async with speaking() as server, omni(server) as client:
         for utterance in range(2):
             await client.text("", "")
             await client.done()
@@ -197,8 +195,8 @@ async def test_an_empty_utterance_has_no_sentence(speech: Speaking) -> None:
 
 
 @pytest.mark.parametrize("text", ["…", "🙂", "**  **", "-"])
-async def test_nothing_to_speak_is_a_little_silence(speech: Speaking, text: str) -> None:
-    async with speech() as server, omni(server) as client:
+async def test_nothing_to_speak_is_a_little_silence(text: str) -> None:
+    async with speaking() as server, omni(server) as client:
         await client.config(**STREAM)
         await client.text(text)
         await client.done()
@@ -206,10 +204,8 @@ async def test_nothing_to_speak_is_a_little_silence(speech: Speaking, text: str)
 
 
 @pytest.mark.parametrize("config", [STREAM, {"response_format": "pcm"}])
-async def test_white_space_is_a_sentence_that_ends(
-    speech: Speaking, config: dict[str, Any]
-) -> None:
-    async with speech() as server, omni(server) as client:
+async def test_white_space_is_a_sentence_that_ends(config: dict[str, Any]) -> None:
+    async with speaking() as server, omni(server) as client:
         await client.config(**config)
         await client.text("  ")
         await client.done()
@@ -223,8 +219,8 @@ async def test_white_space_is_a_sentence_that_ends(
         assert seen[-1]["total_sentences"] == 1
 
 
-async def test_the_configuration_after_input_done_is_for_what_follows(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, omni(server) as client:
+async def test_the_configuration_after_input_done_is_for_what_follows() -> None:
+    async with speaking(engine=SLOW) as server, omni(server) as client:
         await client.config(voice="alto", **STREAM)
         await client.text("The first utterance.")
         await client.done()
@@ -237,8 +233,8 @@ async def test_the_configuration_after_input_done_is_for_what_follows(speech: Sp
         assert [end["total_sentences"] for end in of_type(seen, "session.done")] == [1, 1]
 
 
-async def test_session_close_lets_complete_utterances_finish(speech: Speaking) -> None:
-    async with speech() as server, omni(server) as client:
+async def test_session_close_lets_complete_utterances_finish() -> None:
+    async with speaking() as server, omni(server) as client:
         await client.text("Complete.")
         await client.done()
         await client.text("Never ended.")
@@ -249,8 +245,8 @@ async def test_session_close_lets_complete_utterances_finish(speech: Speaking) -
         await server.settled()
 
 
-async def test_nothing_comes_after_session_close(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server, omni(server) as client:
+async def test_nothing_comes_after_session_close() -> None:
+    async with speaking(engine=SLOW) as server, omni(server) as client:
         await client.config(**STREAM)
         await client.text("A text that takes its time.")
         await client.done()
@@ -261,8 +257,8 @@ async def test_nothing_comes_after_session_close(speech: Speaking) -> None:
         assert client.socket.close_code == 1000
 
 
-async def test_hanging_up_is_the_barge_in(speech: Speaking) -> None:
-    async with speech(engine=SLOW) as server:
+async def test_hanging_up_is_the_barge_in() -> None:
+    async with speaking(engine=SLOW) as server:
         async with omni(server) as client:
             await client.config(**STREAM)
             await client.text("A long text. " * 20)
@@ -274,8 +270,8 @@ async def test_hanging_up_is_the_barge_in(speech: Speaking) -> None:
 @pytest.mark.parametrize(
     ("format", "magic"), [("mp3", b"\xff"), ("opus", b"OggS"), ("flac", b"fLaC"), ("aac", b"\xff")]
 )
-async def test_formats(speech: Speaking, format: str, magic: bytes) -> None:
-    async with speech() as server, omni(server) as client:
+async def test_formats(format: str, magic: bytes) -> None:
+    async with speaking() as server, omni(server) as client:
         await client.config(response_format=format)
         for _ in range(2):
             await client.text("Hello there, all of you.")
@@ -283,8 +279,8 @@ async def test_formats(speech: Speaking, format: str, magic: bytes) -> None:
             assert sound_of(await client.until("session.done")).startswith(magic)
 
 
-async def test_a_commit_is_spoken_to_its_end_and_the_utterance_goes_on(speech: Speaking) -> None:
-    async with speech() as server, omni(server) as client:
+async def test_a_commit_is_spoken_to_its_end_and_the_utterance_goes_on() -> None:
+    async with speaking() as server, omni(server) as client:
         commands = server.spy_on_commands()
         await client.config(streaming_mode="sentence_commit", **STREAM)
         await client.send("input.commit")
@@ -299,8 +295,8 @@ async def test_a_commit_is_spoken_to_its_end_and_the_utterance_goes_on(speech: S
         assert [type(one) for one in commands][:3] == [Open, Append, Finish]
 
 
-async def test_what_other_servers_have_is_accepted(speech: Speaking) -> None:
-    async with speech() as server, omni(server) as client:
+async def test_what_other_servers_have_is_accepted() -> None:
+    async with speaking() as server, omni(server) as client:
         await client.config(
             model="Qwen/Qwen3-TTS-12Hz-1.7B-CustomVoice",
             voice=None,
@@ -343,10 +339,10 @@ async def test_what_other_servers_have_is_accepted(speech: Speaking) -> None:
 )
 @pytest.mark.parametrize("before", [[], [STREAM]])
 async def test_nothing_is_spoken_after_a_bad_configuration_until_a_good_one(
-    speech: Speaking, before: list[dict[str, Any]], config: dict[str, Any], names: str
+    before: list[dict[str, Any]], config: dict[str, Any], names: str
 ) -> None:
     """Neither in the defaults nor as before: that is not how the client wants its text spoken."""
-    async with speech() as server, omni(server) as client:
+    async with speaking() as server, omni(server) as client:
         commands = server.spy_on_commands()
         for good in before:
             await client.config(**good)
@@ -383,10 +379,8 @@ async def test_nothing_is_spoken_after_a_bad_configuration_until_a_good_one(
         '{"type": "input.text", "text": "' + "a" * 20_000 + '"}',
     ],
 )
-async def test_garbage_is_an_error_and_the_socket_goes_on(
-    speech: Speaking, raw: str | bytes
-) -> None:
-    async with speech() as server, omni(server) as client:
+async def test_garbage_is_an_error_and_the_socket_goes_on(raw: str | bytes) -> None:
+    async with speaking() as server, omni(server) as client:
         await client.config(**STREAM)
         await client.text("Hello ")
         await client.socket.send(raw)
@@ -396,9 +390,9 @@ async def test_garbage_is_an_error_and_the_socket_goes_on(
         await client.until("session.done")
 
 
-async def test_a_flood_of_text_is_bounded(speech: Speaking) -> None:
+async def test_a_flood_of_text_is_bounded() -> None:
     limits = LimitsConfig(max_text_chars=500, max_turn_chars=1_000)
-    async with speech(ServerConfig(port=0, limits=limits)) as server:
+    async with speaking(ServerConfig(port=0, limits=limits)) as server:
         for config in ({}, STREAM):
             async with omni(server) as client:
                 await client.config(**config)
@@ -406,18 +400,16 @@ async def test_a_flood_of_text_is_bounded(speech: Speaking) -> None:
                 assert "1000" in await client.refused()
 
 
-async def test_no_place_is_503(speech: Speaking) -> None:
+async def test_no_place_is_503() -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
-    async with speech(config) as server, omni(server):
+    async with speaking(config) as server, omni(server):
         response = await denied(omni(server))
         assert response.status_code == 503
         assert json.loads(response.body)["error"]["code"] == "too_many_sessions"
 
 
-async def test_an_utterance_whose_beginning_is_refused_is_not_spoken_in_part(
-    speech: Speaking,
-) -> None:
-    async with speech() as server, omni(server) as client:
+async def test_an_utterance_whose_beginning_is_refused_is_not_spoken_in_part() -> None:
+    async with speaking() as server, omni(server) as client:
         await client.config(**STREAM)
         with full(server):
             await client.text("The beginning ")
@@ -432,10 +424,8 @@ async def test_an_utterance_whose_beginning_is_refused_is_not_spoken_in_part(
 
 
 @pytest.mark.parametrize("middle", ["and the middle ", "a" * 20_000])
-async def test_an_utterance_has_no_hole_where_a_text_was_refused(
-    speech: Speaking, middle: str
-) -> None:
-    async with speech() as server, omni(server) as client:
+async def test_an_utterance_has_no_hole_where_a_text_was_refused(middle: str) -> None:
+    async with speaking() as server, omni(server) as client:
         await client.config(**STREAM)
         await client.text("The beginning ")
         seen = await client.until("audio.start")
@@ -451,9 +441,9 @@ async def test_an_utterance_has_no_hole_where_a_text_was_refused(
         assert len(sound_of(await client.until("session.done"))) == len("Next.") * FRAME
 
 
-async def test_text_that_waits_has_no_hole_where_one_was_too_much(speech: Speaking) -> None:
+async def test_text_that_waits_has_no_hole_where_one_was_too_much() -> None:
     limits = LimitsConfig(max_text_chars=30, max_turn_chars=30)
-    async with speech(ServerConfig(port=0, limits=limits)) as server, omni(server) as client:
+    async with speaking(ServerConfig(port=0, limits=limits)) as server, omni(server) as client:
         await client.config(response_format="pcm")
         await client.text("The beginning ", "and the middle, too much, ")
         await client.refused()
@@ -466,9 +456,9 @@ async def test_text_that_waits_has_no_hole_where_one_was_too_much(speech: Speaki
         assert len(sound_of(await client.until("session.done"))) == len("Next.") * FRAME
 
 
-async def test_the_rest_of_an_utterance_that_fails_is_not_spoken(speech: Speaking) -> None:
+async def test_the_rest_of_an_utterance_that_fails_is_not_spoken() -> None:
     faults = Faults()
-    async with speech(engine=SLOW, faults=faults) as server, omni(server) as client:
+    async with speaking(engine=SLOW, faults=faults) as server, omni(server) as client:
         await client.config(**STREAM)
         await client.text("A text that will fail in the middle. ")
         await client.until("audio.start")
@@ -481,9 +471,9 @@ async def test_the_rest_of_an_utterance_that_fails_is_not_spoken(speech: Speakin
         assert await client.until("session.done") == [last]
 
 
-async def test_a_failure_of_the_engine_ends_what_was_promised(speech: Speaking) -> None:
+async def test_a_failure_of_the_engine_ends_what_was_promised() -> None:
     faults = Faults()
-    async with speech(engine=SLOW, faults=faults) as server, omni(server) as client:
+    async with speaking(engine=SLOW, faults=faults) as server, omni(server) as client:
         await client.config(**STREAM)
         await client.text("A text that will fail in the middle. ")
         await client.done()
@@ -507,9 +497,9 @@ async def test_a_failure_of_the_engine_ends_what_was_promised(speech: Speaking) 
         assert seen[-1] == {"type": "session.done", "utterance_index": 2, "total_sentences": 1}
 
 
-async def test_the_key_as_bearer(speech: Speaking) -> None:
+async def test_the_key_as_bearer() -> None:
     key = "sesame-open-12345"
-    async with speech(ServerConfig(port=0, api_keys=(key,))) as server:
+    async with speaking(ServerConfig(port=0, api_keys=(key,))) as server:
         async with omni(server, additional_headers={"Authorization": f"Bearer {key}"}) as client:
             await client.text("Hello.")
             await client.done()

@@ -26,7 +26,7 @@ from realtime_tts import RealtimeTTS
 from realtime_tts.config import AddressConfig
 from realtime_tts.voices.library import VoiceLibrary
 from tests.examples.conftest import Speaking
-from tests.server.conftest import speech as server_of
+from tests.server.conftest import speaking
 from tests.voices import makers, recordings
 from tests.waiting import SECONDS, until
 
@@ -112,19 +112,13 @@ async def test_the_telephone_program_is_interrupted_where_the_caller_cut_in(
     assert heard.startswith("Hello") and rest.strip().endswith("for you?")
 
 
-@pytest.fixture
-def cloning() -> Any:
-    """`server_of`, as a function: pytest has no fixtures of one name with two meanings."""
-    return server_of.__wrapped__()  # type: ignore[attr-defined]
-
-
 async def test_the_cloning_program_makes_a_voice_speaks_with_it_and_removes_it(
-    cloning: Any, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     told: list[str] = []
     (tmp_path / "ben.wav").write_bytes(recordings.encoded(recordings.voice()))
     library = VoiceLibrary(tmp_path / "voices", makers.faulty(tmp_path / "started"))
-    async with cloning(voices=library) as server:
+    async with speaking(voices=library) as server:
         url = server.running.websocket_url
         await asyncio.to_thread(run, block("cloning", "python"), url, tmp_path, told)
     assert int(told[0].split()[0]) > 10_000

@@ -13,7 +13,7 @@ from tests.server.conftest import Speech
 
 
 def client_of(speech: Speech, headers: dict[str, str] | None = None) -> httpx2.AsyncClient:
-    """A client of the server that the fixture `speech` has started."""
+    """A client of the server that `speaking` has started."""
     return httpx2.AsyncClient(
         base_url=speech.running.url, timeout=60, trust_env=False, verify=False, headers=headers
     )

@@ -7,7 +7,6 @@ import contextlib
 import socket
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -423,12 +422,3 @@ async def speaking(
         settings, link, load_tokenizer, metrics, voices=voices, wait_ready=wait_ready
     ) as one:
         yield Speech(one, fake, link)
-
-
-Speaking = Callable[..., AbstractAsyncContextManager[Speech]]
-
-
-@pytest.fixture
-def speech() -> Speaking:
-    """`async with speech(...) as server`: the whole front on a fake engine."""
-    return speaking

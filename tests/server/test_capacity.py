@@ -19,7 +19,7 @@ from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.errors import ConfigError
 from realtime_tts.server.agent import agent_line
 from realtime_tts.server.load import Load
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.talking import denied
 from tests.waiting import SECONDS, until
 from tts_scheduler import SchedulerConfig
@@ -89,10 +89,10 @@ async def agent(server: Any) -> str:
 
 
 @asynccontextmanager
-async def speaking(speech: Speaking, turns: int, **config: Any) -> AsyncIterator[Any]:
+async def busy(turns: int, **config: Any) -> AsyncIterator[Any]:
     """A server of four turns; so many of them speak, of as many sessions."""
     chosen = ServerConfig(port=0, agent_port=0, **config)
-    async with speech(chosen, engine=ENGINE, scheduler=SCHEDULER) as started:
+    async with speaking(chosen, engine=ENGINE, scheduler=SCHEDULER) as started:
         server: Any = started
         server.talkers = []
         for _ in range(turns):
@@ -106,8 +106,8 @@ async def speaking(speech: Speaking, turns: int, **config: Any) -> AsyncIterator
         await asyncio.gather(*(socket.close() for socket in server.talkers))
 
 
-async def test_load_metrics_and_agent_say_the_same(speech: Speaking) -> None:
-    async with speaking(speech, 3) as server:
+async def test_load_metrics_and_agent_say_the_same() -> None:
+    async with busy(3) as server:
         async with server.talk():
             answer = (await told(server)).json()
             assert answer["capacity"] == server.value("tts_capacity_turns") == SLOTS
@@ -119,7 +119,7 @@ async def test_load_metrics_and_agent_say_the_same(speech: Speaking) -> None:
             assert await agent(server) == "ready up 1%\n"
 
 
-async def test_the_agent_follows_a_server_from_its_start_to_its_end(speech: Speaking) -> None:
+async def test_the_agent_follows_a_server_from_its_start_to_its_end() -> None:
     loaded = threading.Event()
 
     def slowly(progress: Any) -> FakeEngine:
@@ -127,7 +127,7 @@ async def test_the_agent_follows_a_server_from_its_start_to_its_end(speech: Spea
         return FakeEngine(ENGINE)
 
     config = ServerConfig(port=0, agent_port=0)
-    async with speech(config, wait_ready=False, load=slowly, scheduler=SCHEDULER) as server:
+    async with speaking(config, wait_ready=False, load=slowly, scheduler=SCHEDULER) as server:
         assert await agent(server) == "down\n"
         assert (await told(server)).json()["model"] is None
         loaded.set()
@@ -143,16 +143,14 @@ async def test_the_agent_follows_a_server_from_its_start_to_its_end(speech: Spea
             await talker.until("turn.done")
 
 
-async def test_the_load_is_for_those_with_a_key(speech: Speaking) -> None:
-    async with speech(ServerConfig(port=0, api_keys=("a-long-key",))) as server:
+async def test_the_load_is_for_those_with_a_key() -> None:
+    async with speaking(ServerConfig(port=0, api_keys=("a-long-key",))) as server:
         assert (await told(server)).status_code == 401
         assert (await told(server, authorization="Bearer a-long-key")).status_code == 200
 
 
-async def test_without_a_free_turn_a_session_is_refused_before_the_upgrade(
-    speech: Speaking,
-) -> None:
-    async with speaking(speech, SLOTS, turn_reserve=0.0) as server:
+async def test_without_a_free_turn_a_session_is_refused_before_the_upgrade() -> None:
+    async with busy(SLOTS, turn_reserve=0.0) as server:
         answer = await denied(server.talk())
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
         error = json.loads(answer.body)
@@ -168,8 +166,8 @@ async def test_without_a_free_turn_a_session_is_refused_before_the_upgrade(
             pass
 
 
-async def test_what_is_kept_is_for_turns_of_open_sessions(speech: Speaking) -> None:
-    async with speaking(speech, 1, turn_reserve=0.5) as server:
+async def test_what_is_kept_is_for_turns_of_open_sessions() -> None:
+    async with busy(1, turn_reserve=0.5) as server:
         async with server.talk() as late:  # three turns are free, and two are kept
             await late.send("text", text=LONG, end=True)
             await until(lambda: server.running.front.load().active == 2)
@@ -181,17 +179,17 @@ async def test_what_is_kept_is_for_turns_of_open_sessions(speech: Speaking) -> N
             await late.until("turn.started")
 
 
-async def test_a_server_of_one_turn_lets_somebody_in_whatever_it_keeps(speech: Speaking) -> None:
+async def test_a_server_of_one_turn_lets_somebody_in_whatever_it_keeps() -> None:
     one = FakeEngineConfig(slots=1, frames_per_token=1)
     config = ServerConfig(port=0, turn_reserve=0.9)
-    async with speech(config, engine=one, scheduler=SchedulerConfig(slots=1)) as server:
+    async with speaking(config, engine=one, scheduler=SchedulerConfig(slots=1)) as server:
         async with server.talk() as talker:
             await talker.send("text", text="One.", end=True)
             await talker.until("turn.done")
 
 
-async def test_by_default_sessions_are_refused_while_turns_are(speech: Speaking) -> None:
-    async with speaking(speech, SLOTS) as server:
+async def test_by_default_sessions_are_refused_while_turns_are() -> None:
+    async with busy(SLOTS) as server:
         async with server.talk() as late, server.talk() as later:
             await late.send("text", text="It waits.", end=True)
             await until(lambda: server.running.front.load().queued == 1)
@@ -206,9 +204,9 @@ async def test_by_default_sessions_are_refused_while_turns_are(speech: Speaking)
                 pass
 
 
-async def test_contexts_of_open_sockets_are_no_new_sessions(speech: Speaking) -> None:
+async def test_contexts_of_open_sockets_are_no_new_sessions() -> None:
     config = ServerConfig(port=0, turn_reserve=0.75, limits=LimitsConfig(max_sessions=64))
-    async with speech(config, engine=ENGINE, scheduler=SCHEDULER) as server:
+    async with speaking(config, engine=ENGINE, scheduler=SCHEDULER) as server:
         front = server.running.front
         assert front.load().free_turns == SLOTS
         async with server.talk() as talker:

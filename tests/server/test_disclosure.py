@@ -15,13 +15,13 @@ from realtime_tts.config import ServerConfig
 from realtime_tts.version import __version__
 from tests.audio.sounds import samples_of, voice
 from tests.dialects.cartesian import RAW, cartesian
-from tests.dialects.deepgrams import flux, speaking
+from tests.dialects.deepgrams import aura, flux
 from tests.dialects.elevens import eleven
 from tests.dialects.omni import omni
 from tests.dialects.plain import plain
 from tests.dialects.qwen_realtime import qwen_realtime
 from tests.server.asking import answer_to
-from tests.server.conftest import Speaking
+from tests.server.conftest import speaking
 from tests.server.talking import sound_of
 
 TOLD = f'mode=ai-originated, model="fake", provider="realtime-tts {__version__}"'
@@ -34,12 +34,10 @@ def native(server: Any) -> AbstractAsyncContextManager[Any]:
 
 
 @pytest.mark.parametrize(
-    "connect", [native, plain, eleven, cartesian, speaking, flux, omni, qwen_realtime]
+    "connect", [native, plain, eleven, cartesian, aura, flux, omni, qwen_realtime]
 )
-async def test_the_upgrade_of_every_socket_says_that_its_sound_is_synthetic(
-    speech: Speaking, connect: Any
-) -> None:
-    async with speech() as server, connect(server) as client:
+async def test_the_upgrade_of_every_socket_says_that_its_sound_is_synthetic(connect: Any) -> None:
+    async with speaking() as server, connect(server) as client:
         answer = client.socket.response
         assert answer.headers["ai-disclosure"] == TOLD
 
@@ -56,19 +54,17 @@ async def test_the_upgrade_of_every_socket_says_that_its_sound_is_synthetic(
     ],
 )
 async def test_every_answer_with_sound_says_that_it_is_synthetic(
-    speech: Speaking, path: str, body: dict[str, Any]
+    path: str, body: dict[str, Any]
 ) -> None:
-    async with speech() as server:
+    async with speaking() as server:
         answer = await answer_to(server, "POST", path, json=body)
     assert answer.status_code == 200 and answer.content
     assert answer.headers["ai-disclosure"] == TOLD
 
 
 @pytest.mark.parametrize("marking", ["off", "watermark"])
-async def test_ready_says_what_the_sound_is_and_how_it_is_marked(
-    speech: Speaking, marking: Any
-) -> None:
-    async with speech(ServerConfig(port=0, marking=marking)) as server, server.talk() as talker:
+async def test_ready_says_what_the_sound_is_and_how_it_is_marked(marking: Any) -> None:
+    async with speaking(ServerConfig(port=0, marking=marking)) as server, server.talk() as talker:
         await talker.send("session.start")
         ready = await talker.next()
     assert ready["digital_source_type"] == "trainedAlgorithmicMedia"
@@ -84,12 +80,10 @@ async def sound(server: Any, query: str = "") -> bytes:
     return made
 
 
-async def test_a_server_that_marks_changes_all_sound_and_its_length_by_nothing(
-    speech: Speaking,
-) -> None:
-    async with speech() as server:
+async def test_a_server_that_marks_changes_all_sound_and_its_length_by_nothing() -> None:
+    async with speaking() as server:
         before = samples_of(await sound(server))
-    async with speech(ServerConfig(port=0, marking="watermark")) as server:
+    async with speaking(ServerConfig(port=0, marking="watermark")) as server:
         native = samples_of(await sound(server))
         asked = {"input": TEXT, "voice": "alto", "response_format": "pcm"}
         answer = await answer_to(server, "POST", "/v1/audio/speech", json=asked)

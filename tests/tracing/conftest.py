@@ -1,4 +1,4 @@
-"""A collector that the servers of a test send to, and the whole front on a fake engine."""
+"""A collector that the servers of a test send to, and what they log."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ from typing import Any
 import pytest
 
 from realtime_tts.logs import configure_logging
-from tests.server.conftest import speech
 from tests.tracing.collector import Collector, collecting
-
-__all__ = ["speech"]
 
 
 @pytest.fixture

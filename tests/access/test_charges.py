@@ -20,8 +20,8 @@ from realtime_tts.engine.link import Open, Refused
 from realtime_tts.server.writer import FrameSource, Writer
 from tests.access.conftest import Keys
 from tests.access.test_sockets import say
-from tests.server.conftest import speaking
 from tests.server.resuming import Kept, hear, spoken, whole
+from tests.server.speaking import speaking
 from tests.waiting import SECONDS, until
 
 Bearer = Callable[[str], dict[str, str]]

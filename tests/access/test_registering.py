@@ -16,7 +16,7 @@ from realtime_tts.voices.encoding import WorkerLimits
 from tests.access.conftest import Keys
 from tests.server.asking import refusal
 from tests.server.asking_voices import EMBEDDING, WAV, voice_server
-from tests.server.conftest import Connecting
+from tests.server.peers import Connecting
 from tests.waiting import until
 
 NOT_ALLOWED = 403, "voice_not_allowed"

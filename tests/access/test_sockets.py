@@ -17,7 +17,7 @@ import websockets
 from realtime_tts.config import AccessConfig, ServerConfig
 from tests.access.conftest import Keys
 from tests.server.asking import answer_to
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 from tests.server.talking import denied, of_type
 from tests.waiting import until
 

@@ -32,7 +32,7 @@ from realtime_tts.server.usage import usage_routes
 from tests.access.conftest import Keys
 from tests.access.test_sockets import OWN, get, say
 from tests.fronts.running import Server, serving, sessions
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 from tests.waiting import SECONDS, until, wait_until
 
 Bearer = Callable[[str], dict[str, str]]

@@ -12,7 +12,7 @@ import websockets
 
 from tests.access.conftest import Keys
 from tests.server.asking import answer_to
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 from tests.server.talking import denied
 
 OTHERS = ("bass", "soprano", "tenor")

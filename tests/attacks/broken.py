@@ -14,7 +14,7 @@ from collections import Counter
 import websockets
 
 from tests.attacks.stage import Attack, Stage
-from tests.server.conftest import CLOSE, TEXT, RawPeer, frame_bytes
+from tests.server.peers import CLOSE, TEXT, RawPeer, frame_bytes
 from tests.voices import recordings
 
 HALF_OPEN = 400

@@ -11,7 +11,7 @@ from collections import Counter
 import websockets
 
 from tests.attacks.stage import Attack, Stage
-from tests.server.conftest import PING, PONG, RawPeer, frame_bytes
+from tests.server.peers import PING, PONG, RawPeer, frame_bytes
 
 SECONDS = 2.0
 TINY = frame_bytes(PONG)

@@ -17,7 +17,7 @@ import psutil
 import websockets
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.server.conftest import RawPeer
+from tests.server.peers import RawPeer
 
 _CONTROL = "127.0.0.9"  # who looks how the server is
 

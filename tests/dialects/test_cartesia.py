@@ -17,7 +17,7 @@ from tests.dialects.cartesian import RAW, VOICE, cartesian, sound_of
 from tests.dialects.document import prose
 from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 from tests.server.talking import denied
 
 

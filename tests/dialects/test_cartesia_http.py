@@ -16,7 +16,7 @@ from tests.dialects.asking import SLOW, fail_midway
 from tests.dialects.cartesian import RAW, VOICE
 from tests.dialects.tones import FRAME, TENTH
 from tests.server.asking import answer_to
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 
 TEXT = "Hello there, how are you?"
 ASKED = {"model_id": "sonic-3", "transcript": TEXT, "voice": VOICE, "output_format": RAW}

@@ -33,7 +33,7 @@ from tests.dialects.qwen_realtime import (
 )
 from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 from tests.server.talking import denied
 
 DELTA = "response.audio.delta"

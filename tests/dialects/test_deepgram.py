@@ -14,7 +14,7 @@ from tests.dialects.asking import SLOW
 from tests.dialects.deepgrams import LIVEKIT, aura, flux, types_of
 from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 from tests.server.talking import BROWSER, denied, sound_of
 
 PIPECAT = "?model=aura-2-helena-en&encoding=linear16&sample_rate=24000&mip_opt_out=true"

@@ -17,7 +17,7 @@ from realtime_tts.text.speech_times import SpokenSpan
 from tests.dialects.asking import SLOW
 from tests.dialects.deepgrams import Client, flux, types_of
 from tests.dialects.tones import FRAME, TENTH
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 from tests.server.talking import of_type, sound_of
 
 PIPECAT = "?model=flux-heather-en&encoding=linear16&sample_rate=24000&expressivity=1&tag=a&tag=b"

@@ -10,7 +10,7 @@ import pytest
 from realtime_tts.config import ServerConfig
 from tests.dialects.tones import FRAME, TENTH
 from tests.server.asking import answer_to
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 
 TEXT = "Hello there, how are you?"
 PIPECAT: dict[str, Any] = {

@@ -21,7 +21,7 @@ from tests.dialects.cartesian import RAW, VOICE, cartesian
 from tests.dialects.elevens import eleven
 from tests.server.asking import client_of
 from tests.server.commands import said_since
-from tests.server.conftest import Speech, speaking
+from tests.server.speaking import Speech, speaking
 
 ELEVEN = "/v1/pronunciation-dictionaries"
 CARTESIA = "/pronunciation-dicts"

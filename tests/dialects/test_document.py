@@ -18,7 +18,7 @@ import pytest
 from realtime_tts.config import LimitsConfig
 from realtime_tts.dialects.openai_request import VOICES
 from tests.dialects.document import DOCUMENT, section
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 
 HEADER = b"RIFF\xff\xff\xff\xffWAVEfmt "
 

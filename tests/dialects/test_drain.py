@@ -19,7 +19,7 @@ from tests.dialects.elevens import eleven
 from tests.dialects.omni import omni
 from tests.dialects.plain import plain, sound_of
 from tests.dialects.qwen_realtime import qwen_realtime
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 from tests.waiting import until
 
 

@@ -13,7 +13,7 @@ from tests.dialects.asking import SLOW, used_up
 from tests.dialects.elevens import Client, alignments, eleven, sound_of
 from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 
 TEXT = "Hello there, how are you?"
 LONG = "A long answer that nobody wants to hear. " * 5

@@ -14,7 +14,7 @@ from realtime_tts.config import ServerConfig
 from tests.dialects.asking import SLOW, fail_midway
 from tests.dialects.tones import FRAME, TENTH
 from tests.server.asking import answer_to
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 
 TEXT = "Hello there, how are you?"
 SPEECH = "/v1/text-to-speech/alto"

@@ -18,7 +18,7 @@ from tests.dialects.document import prose
 from tests.dialects.elevens import alignments, eleven, sound_of
 from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 from tests.server.talking import denied
 
 TEXT = "Hello there, how are you?"

@@ -7,7 +7,7 @@ import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig
 from tests.dialects.elevens import alignments, eleven
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 
 SECONDS = 0.24
 TEXT = "Good morning, all. "

@@ -11,7 +11,7 @@ from realtime_tts.text.pipeline import TextPipeline
 from tests.dialects.asking import speech_of
 from tests.dialects.plain import plain, sound_of
 from tests.dialects.tones import FRAME
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 
 LONG = "Quite some words. "
 

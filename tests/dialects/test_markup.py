@@ -10,7 +10,7 @@ from tests.dialects import cartesian, elevens
 from tests.dialects.tones import FRAME
 from tests.server.asking import client_of
 from tests.server.commands import utterances
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 
 
 def told(commands: list[Any]) -> list[tuple[str, str | None, str | None]]:

@@ -19,7 +19,8 @@ from realtime_tts.errors import RequestError
 from tests.audio.decoding import decoded, pitch
 from tests.dialects.asking import LONG, SECONDS, SLOW, TEXT, client, openai, speech_of
 from tests.engine.faulty import Faults
-from tests.server.conftest import Connecting, speaking
+from tests.server.peers import Connecting
+from tests.server.speaking import speaking
 
 KEY = "sk-a-key-of-ours"
 

@@ -12,7 +12,7 @@ from realtime_tts.audio.encoders import Encoder
 from realtime_tts.config import LimitsConfig, ServerConfig
 from tests.dialects.asking import LONG, SECONDS, SLOW, TEXT, client, openai, speech_of
 from tests.engine.faulty import Faults
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 

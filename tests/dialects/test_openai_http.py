@@ -13,7 +13,8 @@ import pytest
 from realtime_tts.config import LimitsConfig, ServerConfig, SocketConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from tests.server.asking import answer_to, client_of
-from tests.server.conftest import Connecting, speaking
+from tests.server.peers import Connecting
+from tests.server.speaking import speaking
 from tests.waiting import SECONDS, until
 
 PATH = "/v1/audio/speech"

@@ -18,7 +18,8 @@ from tests.dialects.asking import SLOW
 from tests.dialects.plain import PATH, PlainSocket, add_route, plain, sound_of
 from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
-from tests.server.conftest import PING, PONG, TEXT, Connecting, speaking
+from tests.server.peers import PING, PONG, TEXT, Connecting
+from tests.server.speaking import speaking
 from tests.waiting import until
 
 # Speech.

@@ -25,7 +25,7 @@ from realtime_tts.errors import RequestError
 from tests.dialects.asking import SLOW, fail_midway
 from tests.dialects.plain import Plain
 from tests.server.asking import answer_to, client_of
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 from tests.waiting import until
 
 PATH = "/plain-speech"

@@ -17,7 +17,7 @@ from tests.dialects.qwen_realtime import qwen_realtime
 from tests.dialects.qwen_realtime import sound_of as qwen_realtime_sound
 from tests.dialects.tones import FRAME
 from tests.server.asking import answer_to
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 from tests.server.talking import sound_of
 
 TEXT = "Hello there, and good morning."

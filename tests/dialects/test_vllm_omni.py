@@ -23,7 +23,7 @@ from tests.dialects.document import prose, section
 from tests.dialects.omni import STREAM, omni
 from tests.dialects.tones import FRAME, TENTH
 from tests.engine.faulty import Faults
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 from tests.server.talking import denied, of_type, packets_of, sound_of
 
 

@@ -15,7 +15,7 @@ from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.server.run import running
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
-from tests.server.conftest import serving as behind_uvicorn
+from tests.server.apps import serving as behind_uvicorn
 from tts_scheduler import SchedulerConfig
 
 

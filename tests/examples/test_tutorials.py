@@ -26,7 +26,7 @@ from realtime_tts import RealtimeTTS
 from realtime_tts.config import AddressConfig
 from realtime_tts.voices.library import VoiceLibrary
 from tests.examples.conftest import Speaking
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 from tests.voices import makers, recordings
 from tests.waiting import SECONDS, until
 

@@ -24,7 +24,7 @@ from realtime_tts.fleet.ingress import Ingress, find_haproxy
 from realtime_tts.fleet.members import Member
 from realtime_tts.server.run import RunningServer, running
 from tests.fronts.running import Session
-from tests.server.conftest import byte_tokenizer
+from tests.server.speaking import byte_tokenizer
 from tests.serving import serving_beside
 from tests.waiting import until
 from tts_scheduler import SchedulerConfig

@@ -21,7 +21,7 @@ import pytest
 from realtime_tts import demo_voice
 from tests.fleet.running import free_port, open_session
 from tests.fronts.running import Server, serving, sessions
-from tests.server.conftest import RawPeer
+from tests.server.peers import RawPeer
 from tests.serving import serving as serving_with
 from tests.waiting import until
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import httpx2
 
-from tests.server.conftest import Speech
+from tests.server.speaking import Speech
 
 
 def client_of(speech: Speech, headers: dict[str, str] | None = None) -> httpx2.AsyncClient:

@@ -12,7 +12,7 @@ import httpx2
 from realtime_tts.voices.encoding import WorkerLimits
 from realtime_tts.voices.library import VoiceLibrary
 from tests.server.asking import client_of
-from tests.server.conftest import Speech, speaking
+from tests.server.speaking import Speech, speaking
 from tests.voices import makers, recordings
 
 WAV = recordings.encoded(recordings.voice())

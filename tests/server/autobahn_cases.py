@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from tests.server.autobahn_utf8 import GREEK, SEQUENCES
-from tests.server.conftest import frame_bytes
+from tests.server.peers import frame_bytes
 
 CONT, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
 NORMAL, PROTOCOL_ERROR, INVALID_DATA, TOO_BIG = 1000, 1002, 1007, 1009

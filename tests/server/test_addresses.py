@@ -15,7 +15,8 @@ from realtime_tts.errors import ConfigError
 from realtime_tts.server import addresses
 from realtime_tts.server.addresses import ClientAddresses, network_of
 from tests.server.asking import answer_to, get
-from tests.server.conftest import RawPeer, speaking
+from tests.server.peers import RawPeer
+from tests.server.speaking import speaking
 from tests.server.talking import denied
 from tests.waiting import SECONDS, until
 

@@ -17,7 +17,7 @@ from realtime_tts.metrics import Metrics
 from realtime_tts.server.auth import OPEN_PATHS, Gate
 from realtime_tts.server.tokens import Tokens
 from realtime_tts.voices.library import VoiceLibrary
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 
 KEY = "correct-horse-battery"
 OTHER = "another-key-that-counts"

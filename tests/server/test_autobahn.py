@@ -16,6 +16,7 @@ import pytest
 import pytest_asyncio
 
 from realtime_tts.config import LimitsConfig, SocketConfig
+from tests.server.apps import aimed
 from tests.server.autobahn_cases import (
     BINARY,
     CASES,
@@ -32,7 +33,7 @@ from tests.server.autobahn_cases import (
     frame,
     limits,
 )
-from tests.server.conftest import RawPeer, aimed
+from tests.server.peers import RawPeer
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 SECONDS = 20.0

@@ -15,7 +15,8 @@ import websockets
 from realtime_tts.config import LimitsConfig, ServerConfig, SocketConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.server.http import GuardedHttp
-from tests.server.conftest import Connecting, frame_bytes, speaking
+from tests.server.peers import Connecting, frame_bytes
+from tests.server.speaking import speaking
 from tests.server.talking import of_type
 from tests.waiting import SECONDS, Passes, until
 

@@ -19,7 +19,7 @@ from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.errors import ConfigError
 from realtime_tts.server.agent import agent_line
 from realtime_tts.server.load import Load
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 from tests.server.talking import denied
 from tests.waiting import SECONDS, until
 from tts_scheduler import SchedulerConfig

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from realtime_tts.server.static import client_files
 from tests.server.asking import get
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "client_js" / "src"

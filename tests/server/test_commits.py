@@ -11,7 +11,7 @@ import pytest
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.link import Finish, Open
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 from tests.server.talking import of_type, sound_of
 from tests.waiting import SECONDS, settled, until
 from tts_scheduler import SchedulerConfig

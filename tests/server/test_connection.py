@@ -17,7 +17,8 @@ from realtime_tts.engine.link import Append, Finish, Open, Played
 from realtime_tts.server.connection import Connection
 from tests.engine.faulty import Faults
 from tests.server.commands import said_since
-from tests.server.conftest import Connecting, speaking
+from tests.server.peers import Connecting
+from tests.server.speaking import speaking
 from tests.server.talking import of_type, packets_of, sound_of
 from tts_scheduler import SchedulerConfig
 

@@ -9,7 +9,7 @@ import pytest
 
 from realtime_tts.config import ServerConfig
 from tests.server.asking import client_of
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 
 KEY = "sesame-open-12345"
 PAGE = "https://app.example.com"

@@ -21,7 +21,7 @@ from tests.dialects.omni import omni
 from tests.dialects.plain import plain
 from tests.dialects.qwen_realtime import qwen_realtime
 from tests.server.asking import answer_to
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 from tests.server.talking import sound_of
 
 TOLD = f'mode=ai-originated, model="fake", provider="realtime-tts {__version__}"'

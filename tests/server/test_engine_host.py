@@ -9,7 +9,7 @@ from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.interface import EngineInfo, Execution, UtteranceSpec
 from realtime_tts.engine.link import Append, Audio, Command, Ended, Event, Finish, Open
 from realtime_tts.text import languages, normalizer, scripts
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 from tests.waiting import until
 
 FRAME_BYTES = 3_840

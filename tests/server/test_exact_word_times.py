@@ -11,7 +11,7 @@ import pytest
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.interface import StepOutput
 from realtime_tts.engine.made_codes import last_number, packed_number
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 from tests.server.talking import of_type
 from tests.server.test_word_times import AT_ONCE, ON, assert_in_time, joined, words_in
 

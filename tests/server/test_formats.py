@@ -18,7 +18,7 @@ from realtime_tts.audio.packets import packets_in
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.server import connection as connection_module
 from realtime_tts.server.track import Delivery
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 from tests.server.talking import packets_of, sound_of
 from tests.waiting import until
 

@@ -16,7 +16,7 @@ from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.server.connection import Connection
 from tests.engine.faulty import Faults
 from tests.server.asking import answer_to, get
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 from tests.server.talking import BROWSER, denied, of_type
 from tests.waiting import SECONDS, until
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.dialects.plain import add_route, plain
-from tests.server.conftest import speaking
 from tests.server.opening import open_speech
+from tests.server.speaking import speaking
 
 OF_A_TURN = (
     "realtime_tts.text",

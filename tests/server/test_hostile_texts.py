@@ -9,7 +9,7 @@ from asyncio.events import Handle
 import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 
 MOST_CHARS, MOST_BYTES = 16_000, 60_000
 ENGINE = FakeEngineConfig(safe_tokens=130, languages=("auto", "english", "chinese"))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from realtime_tts.config import SocketConfig
-from tests.server.conftest import aimed
+from tests.server.apps import aimed
 from tests.waiting import until
 
 MS = 0.001

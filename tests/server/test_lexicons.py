@@ -29,7 +29,7 @@ from realtime_tts.text.lexicon import Entry, WordList
 from realtime_tts.voices.library import VoiceLibrary
 from tests.server.asking import client_of, refusal
 from tests.server.commands import said_since
-from tests.server.conftest import Speech, speaking
+from tests.server.speaking import Speech, speaking
 from tests.server.talking import Talker, of_type
 from tests.waiting import SECONDS
 

@@ -22,7 +22,8 @@ from realtime_tts.config import ServerConfig, SocketConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.errors import ConfigError
 from realtime_tts.server.listening import bind
-from tests.server.conftest import Connecting, RawPeer, speaking
+from tests.server.peers import Connecting, RawPeer
+from tests.server.speaking import speaking
 from tests.waiting import SECONDS, until
 
 SERVER = """

@@ -11,7 +11,7 @@ import pytest
 from realtime_tts.engine.fake import FakeEngineConfig
 from tests.audio.sounds import loudness, samples_of
 from tests.server.asking_voices import voice_server
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 from tests.server.talking import sound_of
 
 TEXT = "The tide is coming in, and the boats are going out."

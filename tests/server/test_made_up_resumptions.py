@@ -17,9 +17,9 @@ import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig
-from tests.server.conftest import speaking
 from tests.server.made_up import conversation
 from tests.server.resuming import Kept, hear, spoken, whole
+from tests.server.speaking import speaking
 from tests.waiting import SECONDS
 
 ON = "?resume=on&lead_ms=30000"

@@ -10,7 +10,7 @@ import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig
 from tests.server.commands import utterances
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 from tests.server.talking import of_type
 
 POLYGLOT = FakeEngineConfig(frames_per_token=1, languages=("auto", "english", "german"))

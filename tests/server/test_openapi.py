@@ -19,7 +19,7 @@ from realtime_tts.voices.library import VoiceLibrary
 from tests.access.conftest import Keys
 from tests.access.conftest import keys as keys
 from tests.server.asking import client_of, get
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 from tests.server.talking import denied
 from tests.when_used import WhenUsed
 

@@ -17,8 +17,8 @@ from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.session_settings import number_language
 from realtime_tts.server.track import Sound
 from tests.server.commands import said_since
-from tests.server.conftest import speaking
 from tests.server.opening import open_speech
+from tests.server.speaking import speaking
 from tests.server.talking import of_type, sound_of
 from tests.waiting import SECONDS
 

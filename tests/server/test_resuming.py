@@ -15,8 +15,8 @@ import pytest
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.server.resumption import Position
 from tests.engine.faulty import Faults
-from tests.server.conftest import speaking
 from tests.server.resuming import Kept, hear, spoken, whole
+from tests.server.speaking import speaking
 from tests.server.talking import of_type
 
 ON = "?resume=on&word_times=on&lead_ms=30000"

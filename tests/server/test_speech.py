@@ -14,8 +14,8 @@ from realtime_tts.engine.link import Open
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.server.track import Delivery, Done, Sound
-from tests.server.conftest import speaking
 from tests.server.opening import open_speech
+from tests.server.speaking import speaking
 from tests.waiting import SECONDS, until
 
 FRAME_BYTES = 3_840

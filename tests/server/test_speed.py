@@ -11,7 +11,7 @@ import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig
 from tests.engine.faulty import Faults
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 from tests.server.talking import sound_of
 from tests.server.test_connection import explode_once
 from tests.server.test_word_times import assert_in_time, joined, words_in

@@ -14,8 +14,8 @@ import pytest
 from realtime_tts.config import ServerConfig
 from realtime_tts.server.state_signer import StateSigner
 from realtime_tts.server.tokens import Tokens
-from tests.server.conftest import speaking
 from tests.server.resuming import Kept, hear, spoken, whole
+from tests.server.speaking import speaking
 from tests.server.talking import of_type, sound_of
 
 TEXT = "The tide is coming in. Good morning to you, and to all who are with you!"

@@ -9,7 +9,7 @@ import pytest
 
 import realtime_tts.server
 from tests.server.asking import get
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 
 PAGE = Path(realtime_tts.server.__file__).parent / "page"
 TYPES = {

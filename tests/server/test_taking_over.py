@@ -24,7 +24,7 @@ from realtime_tts.configuration.reload import Reloads
 from realtime_tts.errors import ConfigError
 from realtime_tts.server.addresses import ClientAddresses
 from tests.server.asking import client_of
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 
 KEY, OTHER = "first-key-of-all", "second-key-of-all"
 

@@ -31,7 +31,7 @@ from realtime_tts.config import ServerConfig, SocketConfig, TlsConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.server.self_signed import write_self_signed
 from realtime_tts.server.tls import Certificate, server_context
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 
 TEXT = "A sentence of some length."  # 26 tokens of one byte, 80 ms each
 

@@ -17,7 +17,7 @@ import websockets
 from realtime_tts.config import ServerConfig
 from realtime_tts.server.tokens import Tokens, UsedByAll, UsedHere
 from tests.server.asking import client_of
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 
 KEY, OTHER = "correct-horse-battery", "another-key-that-counts"
 PAGE = "https://app.example.com"

@@ -27,7 +27,8 @@ from realtime_tts.voices.form import MAX_BODY_BYTES
 from realtime_tts.voices.registry import Registry
 from tests.server.asking import refusal
 from tests.server.asking_voices import EMBEDDING, WAV, Voices, voice_server
-from tests.server.conftest import Connecting, speaking
+from tests.server.peers import Connecting
+from tests.server.speaking import speaking
 from tests.voices import makers, recordings
 from tests.waiting import until
 

@@ -13,7 +13,8 @@ from realtime_tts.background import cancel
 from realtime_tts.config import SocketConfig
 from realtime_tts.server.guarded import ABORT_EXTENSION
 from realtime_tts.server.websocket import GuardedWebSocket
-from tests.server.conftest import aimed, frame_bytes
+from tests.server.apps import aimed
+from tests.server.peers import frame_bytes
 from tests.waiting import Passes, settled, until
 
 MS = 0.001

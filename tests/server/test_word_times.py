@@ -19,7 +19,7 @@ from realtime_tts.text.pipeline import TextPipeline
 from realtime_tts.text.speech_times import SpokenSpan, SpokenText
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.engine.faulty import Faults
-from tests.server.conftest import byte_tokenizer, speaking
+from tests.server.speaking import byte_tokenizer, speaking
 from tests.server.talking import of_type
 
 RATE = 24_000

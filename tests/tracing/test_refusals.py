@@ -11,7 +11,7 @@ import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from tests.server.asking import answer_to, client_of
-from tests.server.conftest import speaking
+from tests.server.speaking import speaking
 from tests.server.talking import BROWSER, denied
 from tests.tracing.collector import PARENT_ID, TRACE_ID, TRACEPARENT, Collector, Seen
 from tests.waiting import until

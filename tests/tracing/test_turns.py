@@ -11,8 +11,8 @@ import pytest
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig
-from tests.server.conftest import speaking
 from tests.server.resuming import spoken, whole
+from tests.server.speaking import speaking
 from tests.tracing.collector import PARENT_ID, TRACE_ID, TRACEPARENT, Collector, Seen, wall_ns
 from tests.waiting import until
 from tts_scheduler import SchedulerConfig

@@ -31,7 +31,7 @@ from realtime_tts.tracing.tracer import Tracer
 from tests.engine.test_failover_processes import processes
 from tests.fronts.running import serving, sessions
 from tests.server.asking import answer_to
-from tests.server.conftest import byte_tokenizer, speaking
+from tests.server.speaking import byte_tokenizer, speaking
 from tests.server.talking import Talker
 from tests.serving import serve_command
 from tests.tracing.collector import PARENT_ID, TRACE_ID, TRACEPARENT, Collector, collecting

@@ -1,4 +1,4 @@
-"""Work that is done again and again."""
+"""Tasks that are ended, and work that is done again and again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import logging
 
 import pytest
 
-from realtime_tts.background import repeat
+from realtime_tts.background import cancel, repeat
 
 
 async def test_work_that_raises_is_told_of_once_and_done_again(
@@ -33,3 +33,21 @@ async def test_work_that_raises_is_told_of_once_and_done_again(
     with contextlib.suppress(asyncio.CancelledError):
         await task
     assert task.cancelled()
+
+
+async def test_who_cancels_goes_on_when_the_tasks_have_ended() -> None:
+    ended = []
+
+    async def work(name: str, last: Exception | None = None) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.01)
+            ended.append(name)
+            if last is not None:
+                raise last
+
+    tasks = [asyncio.create_task(work("a")), asyncio.create_task(work("b", ValueError("last")))]
+    await asyncio.sleep(0)
+    await cancel(None, *tasks)
+    assert sorted(ended) == ["a", "b"]

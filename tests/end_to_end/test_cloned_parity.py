@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +23,11 @@ from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import RequestError
 from realtime_tts.server.run import RunningServer
-from tests.end_to_end.conftest import serving
+from tests.end_to_end.serving import pieces, serving
 from tests.voices import recordings
 from tts_scheduler import SchedulerConfig
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-Pieces = Callable[..., Sequence[str]]
 
 BASE = Path(__file__).parents[1] / "data" / "parity" / "tiny-base"
 SAID = "How are you doing today?"
@@ -83,7 +81,7 @@ async def spoken(server: RunningServer, deltas: Sequence[str], **options: Any) -
 
 
 async def test_a_voice_cloned_from_a_wav_speaks_streamed_text_in_both_modes(
-    server: RunningServer, stored: dict[str, Any], pieces: Pieces
+    server: RunningServer, stored: dict[str, Any]
 ) -> None:
     """Random weights may end their speech before the stored one: up to there it is the same."""
     wav = recordings.encoded(stored["ref/samples"], subtype="FLOAT")
@@ -107,9 +105,7 @@ async def test_a_voice_cloned_from_a_wav_speaks_streamed_text_in_both_modes(
         assert np.abs(pcm - wanted).max() <= 0.5 + 1e-4 * FULL_SCALE, name
 
 
-async def test_cloned_voices_differ_and_stay_what_they_are(
-    server: RunningServer, pieces: Pieces
-) -> None:
+async def test_cloned_voices_differ_and_stay_what_they_are(server: RunningServer) -> None:
     """As usual: sampled, silence appended, in company; a deleted voice is unknown at once."""
     wav = recordings.encoded(recordings.voice())
     await clone(server, "cara", wav)

@@ -18,7 +18,7 @@ from realtime_tts.client.voices import VoiceClient
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import RequestError, TurnError
-from tests.end_to_end.conftest import serving
+from tests.end_to_end.serving import serving
 from tests.voices import recordings
 from tts_scheduler import SchedulerConfig
 

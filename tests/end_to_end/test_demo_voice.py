@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import product
 from typing import Any, Literal
 
@@ -17,13 +17,12 @@ from realtime_tts import RealtimeTTS
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import RequestError
 from realtime_tts.server.run import RunningServer
-from tests.end_to_end.conftest import serving
+from tests.end_to_end.serving import pieces, serving
 from tests.waiting import until
 from tts_scheduler import SchedulerConfig
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-Pieces = Callable[..., Sequence[str]]
 Layout = Literal["streaming", "full_text"]
 LAYOUTS: tuple[Layout, ...] = ("streaming", "full_text")
 
@@ -46,9 +45,7 @@ async def packets_of(server: RunningServer, text: Sequence[str], **options: Any)
         return [packet async for packet in tts.speak(text)]
 
 
-async def test_four_sessions_speak_at_once_and_some_are_interrupted(
-    server: RunningServer, pieces: Pieces
-) -> None:
+async def test_four_sessions_speak_at_once_and_some_are_interrupted(server: RunningServer) -> None:
     rng, before = random.Random(5), await interrupts(server)
 
     async def session(number: int) -> str:
@@ -84,9 +81,7 @@ async def test_four_sessions_speak_at_once_and_some_are_interrupted(
     assert await interrupts(server) == before + 2
 
 
-async def test_one_seed_gives_one_speech_alone_and_in_company(
-    server: RunningServer, pieces: Pieces
-) -> None:
+async def test_one_seed_gives_one_speech_alone_and_in_company(server: RunningServer) -> None:
     text = "Hello there."
     options = {"seed": 11, "voice": "ray", "layout": "streaming"}
     alone = b"".join(await packets_of(server, [text], **options))
@@ -105,7 +100,7 @@ async def test_one_seed_gives_one_speech_alone_and_in_company(
 
 
 async def test_every_voice_ends_by_itself_after_about_the_time_the_text_takes(
-    server: RunningServer, pieces: Pieces
+    server: RunningServer,
 ) -> None:
     async def seconds(layout: Layout, voice: str, text: str) -> float:
         options: dict[str, Any] = {"voice": voice, "layout": layout, "trim_silence": "off"}
@@ -244,7 +239,7 @@ def first_heard(pcm: bytes) -> float:
     return int(loud.argmax()) / 24_000
 
 
-async def test_its_word_times_are_those_of_its_sound(server: RunningServer, pieces: Pieces) -> None:
+async def test_its_word_times_are_those_of_its_sound(server: RunningServer) -> None:
     """Each has a time that a word takes, and sound in it, up to the end of the turn."""
     text = "The train leaves at nine. It stops for an hour."
 

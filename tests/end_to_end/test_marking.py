@@ -10,7 +10,7 @@ from realtime_tts import RealtimeTTS
 from realtime_tts.audio.detection import detect
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.settings import EngineConfig
-from tests.end_to_end.conftest import Serve
+from tests.end_to_end.serving import serving
 from tts_scheduler import SchedulerConfig
 
 TEXT = (
@@ -19,11 +19,9 @@ TEXT = (
 )
 
 
-async def test_what_the_demo_voice_says_on_a_telephone_is_found_to_be_synthetic(
-    serve: Serve,
-) -> None:
+async def test_what_the_demo_voice_says_on_a_telephone_is_found_to_be_synthetic() -> None:
     engine = EngineConfig(scheduler=SchedulerConfig(slots=1, utilisation=1_000))
-    async with serve(engine, ServerConfig(port=0, marking="watermark")) as server:
+    async with serving(engine, ServerConfig(port=0, marking="watermark")) as server:
         async with RealtimeTTS(
             server.websocket_url,
             lead_ms=30_000,

@@ -21,7 +21,7 @@ from realtime_tts.audio.pcm import FULL_SCALE
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.server.run import RunningServer
-from tests.end_to_end.conftest import serving
+from tests.end_to_end.serving import pieces, serving
 from tts_scheduler import SchedulerConfig
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -84,7 +84,6 @@ async def test_greedy_speech_is_the_official_waveform(
     variant: str,
     name: str,
     server_of: ServerOf,
-    pieces: Callable[..., Sequence[str]],
 ) -> None:
     with stored(variant) as data:
         case = json.loads(str(data["meta"]))["cases"][name]

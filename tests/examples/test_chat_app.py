@@ -14,7 +14,7 @@ import pytest
 import websockets
 
 from realtime_tts import RealtimeTTS
-from tests.examples.conftest import Speaking, serving
+from tests.examples.serving import serving, speech_server
 from tests.waiting import until
 
 pytestmark = pytest.mark.skipif(
@@ -40,8 +40,8 @@ async def chat(
         yield browser
 
 
-async def test_the_page_and_the_speech_are_passed_on(stand_in: Any, speech: Speaking) -> None:
-    async with speech() as tts, chat(stand_in, tts) as browser:
+async def test_the_page_and_the_speech_are_passed_on(stand_in: Any) -> None:
+    async with speech_server() as tts, chat(stand_in, tts) as browser:
         page = await browser.get("/")
         assert "/page/main.js" in page.text
         assert "default-src 'none'" in page.headers["content-security-policy"]
@@ -62,12 +62,10 @@ async def test_the_page_and_the_speech_are_passed_on(stand_in: Any, speech: Spea
             assert report.text_spoken + report.text_remaining == turn.text
 
 
-async def test_the_reply_is_streamed_while_the_model_writes(
-    stand_in: Any, speech: Speaking
-) -> None:
+async def test_the_reply_is_streamed_while_the_model_writes(stand_in: Any) -> None:
     stand_in.stall, stand_in.stall_every = 0.3, 5
     stand_in.replies = ("One two three four five six seven.",)
-    async with speech() as tts, chat(stand_in, tts) as browser:
+    async with speech_server() as tts, chat(stand_in, tts) as browser:
         came: list[tuple[float, str]] = []
         async with browser.stream("POST", "/chat", json=HELLO) as answer:
             async for line in answer.aiter_lines():
@@ -76,22 +74,18 @@ async def test_the_reply_is_streamed_while_the_model_writes(
         assert came[-1][0] - came[0][0] > 0.25
 
 
-async def test_a_page_that_hangs_up_stops_the_model_in_its_stall(
-    stand_in: Any, speech: Speaking
-) -> None:
+async def test_a_page_that_hangs_up_stops_the_model_in_its_stall(stand_in: Any) -> None:
     stand_in.stall, stand_in.stall_every = 60.0, 2
-    async with speech() as tts, chat(stand_in, tts) as browser:
+    async with speech_server() as tts, chat(stand_in, tts) as browser:
         async with browser.stream("POST", "/chat", json=HELLO) as answer:
             async for _ in answer.aiter_lines():
                 break
         await until(lambda: stand_in.hung_up == 1)
 
 
-async def test_an_error_of_the_model_reaches_the_page_in_words(
-    stand_in: Any, speech: Speaking
-) -> None:
+async def test_an_error_of_the_model_reaches_the_page_in_words(stand_in: Any) -> None:
     stand_in.status = 429
-    async with speech() as tts, chat(stand_in, tts) as browser:
+    async with speech_server() as tts, chat(stand_in, tts) as browser:
         answer = await browser.post("/chat", json=HELLO)
         assert "busy" in json.loads(answer.text)["error"]
 
@@ -108,24 +102,22 @@ async def test_an_error_of_the_model_reaches_the_page_in_words(
     ],
     ids=lambda body: body[:30],
 )
-async def test_a_request_that_is_none_is_refused(
-    stand_in: Any, speech: Speaking, body: bytes
-) -> None:
-    async with speech() as tts, chat(stand_in, tts) as browser:
+async def test_a_request_that_is_none_is_refused(stand_in: Any, body: bytes) -> None:
+    async with speech_server() as tts, chat(stand_in, tts) as browser:
         answer = await browser.post("/chat", content=body)
         assert answer.status_code == 400
         assert answer.json()["error"]
         assert stand_in.requests == []
 
 
-async def test_a_conversation_has_an_end(stand_in: Any, speech: Speaking) -> None:
-    async with speech() as tts, chat(stand_in, tts) as browser:
+async def test_a_conversation_has_an_end(stand_in: Any) -> None:
+    async with speech_server() as tts, chat(stand_in, tts) as browser:
         long = {"messages": [{"role": "user", "content": "a" * 300_000}]}
         assert (await browser.post("/chat", json=long)).status_code == 400
 
 
-async def test_no_other_site_gets_in(stand_in: Any, speech: Speaking) -> None:
-    async with speech() as tts, chat(stand_in, tts) as browser:
+async def test_no_other_site_gets_in(stand_in: Any) -> None:
+    async with speech_server() as tts, chat(stand_in, tts) as browser:
         origin = {"origin": "https://elsewhere.example"}
         assert (await browser.post("/chat", json=HELLO, headers=origin)).status_code == 403
         socket = str(browser.base_url).replace("http", "ws") + "/v1/tts"
@@ -135,8 +127,8 @@ async def test_no_other_site_gets_in(stand_in: Any, speech: Speaking) -> None:
         assert (await browser.post("/chat", json=HELLO, headers={"origin": own})).status_code == 200
 
 
-async def test_the_speech_server_s_key_stays_with_the_chat(stand_in: Any, speech: Speaking) -> None:
-    async with speech(api_keys=(KEY,)) as tts:
+async def test_the_speech_server_s_key_stays_with_the_chat(stand_in: Any) -> None:
+    async with speech_server(api_keys=(KEY,)) as tts:
         async with chat(stand_in, tts, KEY) as browser:
             assert (await browser.get("/v1/voices")).status_code == 200
             async with RealtimeTTS(str(browser.base_url)) as session:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.examples.conftest import Speaking
+from tests.examples.serving import speech_server
 from tests.waiting import until
 
 pytestmark = pytest.mark.skipif(
@@ -43,8 +43,8 @@ class Terminal:
 
 
 @pytest.fixture
-async def terminal(stand_in: Any, speech: Speaking, tmp_path: Path) -> AsyncIterator[Terminal]:
-    async with speech() as tts:
+async def terminal(stand_in: Any, tmp_path: Path) -> AsyncIterator[Terminal]:
+    async with speech_server() as tts:
         command = [sys.executable, str(EXAMPLES / "chat" / "terminal.py"), "--tts", tts]
         command += ["--llm-url", stand_in.url, "--llm-model", "stand-in"]
         process = await asyncio.create_subprocess_exec(

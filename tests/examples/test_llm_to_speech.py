@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.examples.conftest import Speaking
+from tests.examples.serving import speech_server
 from tests.waiting import until
 
 pytestmark = pytest.mark.skipif(
@@ -39,23 +39,21 @@ def seconds(path: Path) -> float:
         return file.getnframes() / file.getframerate()
 
 
-async def test_a_model_s_reply_is_spoken(stand_in: Any, speech: Speaking, tmp_path: Path) -> None:
+async def test_a_model_s_reply_is_spoken(stand_in: Any, tmp_path: Path) -> None:
     stand_in.replies = ("There are two trains this evening.",)
     path = tmp_path / "reply.wav"
-    async with speech() as tts:
+    async with speech_server() as tts:
         options = ("--server", tts, "--llm-url", stand_in.url, "--llm-model", "any")
         await run("When?", *options, "--output", str(path))
     assert seconds(path) > 1
     assert stand_in.requests[0]["messages"] == [{"role": "user", "content": "When?"}]
 
 
-async def test_an_interrupted_listener_s_words_are_known(
-    stand_in: Any, speech: Speaking, tmp_path: Path
-) -> None:
+async def test_an_interrupted_listener_s_words_are_known(stand_in: Any, tmp_path: Path) -> None:
     stand_in.replies = ("Of course. There are two trains this evening. " * 4,)
     stand_in.stall, stand_in.stall_every = 60.0, 40
     path = tmp_path / "reply.wav"
-    async with speech() as tts:
+    async with speech_server() as tts:
         options = ("--server", tts, "--llm-url", stand_in.url, "--llm-model", "any")
         told = await run("When?", *options, "--output", str(path), "--interrupt-after", "0.8")
     assert "heard:     'Of" in told

@@ -25,7 +25,7 @@ import pytest
 from realtime_tts import RealtimeTTS
 from realtime_tts.config import AddressConfig
 from realtime_tts.voices.library import VoiceLibrary
-from tests.examples.conftest import Speaking
+from tests.examples.serving import speech_server
 from tests.server.speaking import speaking
 from tests.voices import makers, recordings
 from tests.waiting import SECONDS, until
@@ -64,7 +64,7 @@ def player(tmp_path: Path) -> Path:
 
 
 async def test_the_chatbot_speaks_and_remembers_what_was_heard(
-    stand_in: Any, speech: Speaking, player: Path, tmp_path: Path
+    stand_in: Any, player: Path, tmp_path: Path
 ) -> None:
     pytest.importorskip("openai", reason="the chatbot needs openai: pip install -e '.[chat]'")
     program = block("chatbot", "python")
@@ -72,7 +72,7 @@ async def test_the_chatbot_speaks_and_remembers_what_was_heard(
     reply = "Of course. There are two trains this evening. " * 4
     stand_in.replies = (reply, "Two.")
     stand_in.stall, stand_in.stall_every = 60.0, 40
-    async with speech() as url:
+    async with speech_server() as url:
         program = program.replace(ADDRESS, url.partition("://")[2])
         program = program.replace("http://127.0.0.1:8002/v1", stand_in.url)
         path = f"{player.parent / 'bin'}:{os.environ['PATH']}"
@@ -102,11 +102,9 @@ async def test_the_chatbot_speaks_and_remembers_what_was_heard(
 # A telephone line, and a voice --------------------------------------------------------------------
 
 
-async def test_the_telephone_program_is_interrupted_where_the_caller_cut_in(
-    speech: Speaking, tmp_path: Path
-) -> None:
+async def test_the_telephone_program_is_interrupted_where_the_caller_cut_in(tmp_path: Path) -> None:
     told: list[str] = []
-    async with speech() as url:
+    async with speech_server() as url:
         await asyncio.to_thread(run, block("telephone", "python"), url, tmp_path, told)
     heard, rest = (eval(line.partition(": ")[2]) for line in told)
     assert heard.startswith("Hello") and rest.strip().endswith("for you?")
@@ -172,12 +170,10 @@ async def proxy(
 
 
 @pytest.mark.parametrize("name", sorted(PROXIES))
-async def test_speech_passes_the_proxy_while_it_is_made(
-    speech: Speaking, tmp_path: Path, name: str
-) -> None:
+async def test_speech_passes_the_proxy_while_it_is_made(tmp_path: Path, name: str) -> None:
     trusted = AddressConfig(trusted_proxies=("127.0.0.1",))
     async with (
-        speech(addresses=trusted) as server,
+        speech_server(addresses=trusted) as server,
         proxy(name, server, tmp_path) as url,
         httpx2.AsyncClient(base_url=url, timeout=60, trust_env=False, verify=False) as http,
     ):
@@ -199,10 +195,10 @@ async def test_speech_passes_the_proxy_while_it_is_made(
             assert report.text_remaining
 
 
-async def test_half_requests_do_not_stay_at_haproxy(speech: Speaking, tmp_path: Path) -> None:
+async def test_half_requests_do_not_stay_at_haproxy(tmp_path: Path) -> None:
     """They would take the places of its `maxconn`, and the server's own limits do not see them."""
     faster = "timeout http-request 10s", "timeout http-request 200ms"
-    async with speech() as server, proxy("haproxy", server, tmp_path, faster) as url:
+    async with speech_server() as server, proxy("haproxy", server, tmp_path, faster) as url:
         host, port = url.removeprefix("http://").split(":")
 
         async def given_up() -> bool:

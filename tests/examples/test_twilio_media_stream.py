@@ -17,7 +17,7 @@ import numpy as np
 import websockets
 
 from realtime_tts.audio.g711 import mulaw
-from tests.examples.conftest import Speaking
+from tests.examples.serving import speech_server
 
 PROGRAM = Path(__file__).resolve().parents[2] / "examples" / "twilio_media_stream.py"
 QUIET = mulaw(bytes(320))
@@ -144,8 +144,12 @@ async def calling(url: str) -> AsyncIterator[Twilio]:
     await twilio._reader
 
 
-async def test_a_caller_is_greeted_in_packets_of_20_ms_and_marks(speech: Speaking) -> None:
-    async with speech() as tts, agent(tts, "Good morning.") as (_, url), calling(url) as twilio:
+async def test_a_caller_is_greeted_in_packets_of_20_ms_and_marks() -> None:
+    async with (
+        speech_server() as tts,
+        agent(tts, "Good morning.") as (_, url),
+        calling(url) as twilio,
+    ):
         last = lambda: twilio.buffer and twilio.buffer[-1]["event"] == "mark"  # noqa: E731
         await twilio.until(lambda: len(twilio.media()) >= 52 and last())  # 13 bytes, 80 ms each
         sizes = [len(packet) for packet in twilio.media()]
@@ -156,8 +160,8 @@ async def test_a_caller_is_greeted_in_packets_of_20_ms_and_marks(speech: Speakin
         await twilio.say("stop", stop={"callSid": "CA1"})
 
 
-async def test_a_caller_who_talks_is_not_talked_over_and_gets_an_answer(speech: Speaking) -> None:
-    async with speech() as tts, agent(tts, LONG) as (program, url), calling(url) as twilio:
+async def test_a_caller_who_talks_is_not_talked_over_and_gets_an_answer() -> None:
+    async with speech_server() as tts, agent(tts, LONG) as (program, url), calling(url) as twilio:
         await twilio.until(lambda: len(twilio.media()) >= 100)
         await twilio.play(300)
         await twilio.talk(QUIET, 5)
@@ -175,10 +179,8 @@ async def test_a_caller_who_talks_is_not_talked_over_and_gets_an_answer(speech: 
         await twilio.say("stop", stop={"callSid": "CA1"})
 
 
-async def test_a_click_interrupts_nobody_and_one_caller_does_not_disturb_the_next(
-    speech: Speaking,
-) -> None:
-    async with speech() as tts, agent(tts, "Good morning.") as (_, url):
+async def test_a_click_interrupts_nobody_and_one_caller_does_not_disturb_the_next() -> None:
+    async with speech_server() as tts, agent(tts, "Good morning.") as (_, url):
         async with calling(url) as first, calling(url) as second:
             for twilio in (first, second):
                 await twilio.until_heard(20)
@@ -193,8 +195,8 @@ async def test_a_click_interrupts_nobody_and_one_caller_does_not_disturb_the_nex
             await third.until(lambda: len(third.media()) >= 20)
 
 
-async def test_what_was_heard_to_its_end_cannot_be_interrupted(speech: Speaking) -> None:
-    async with speech() as tts, agent(tts, "Hm.") as (_, url), calling(url) as twilio:
+async def test_what_was_heard_to_its_end_cannot_be_interrupted() -> None:
+    async with speech_server() as tts, agent(tts, "Hm.") as (_, url), calling(url) as twilio:
         await twilio.until(lambda: [e for e in twilio.events if e == "mark"][2:])
         await twilio.until(lambda: twilio.buffer[-1].get("mark", {}).get("name") == "1:240")
         await twilio.play()

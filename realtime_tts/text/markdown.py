@@ -72,8 +72,8 @@ class MarkdownReader:
         self._links.begin_line()
         self._bullet = False  # a list mark was read
         self._formulas.begin_line()
-        self._table = False
-        self._cell_start = False
+        self._table = self._cell_start = False
+        self._own_line = False  # it is a heading, or an item of a list or table
 
     def read(self, window: str, at: int, ended: bool) -> Step:
         """Decide about the first characters of `window`, which stands at `at` in the source.
@@ -117,6 +117,7 @@ class MarkdownReader:
         if char.isspace() or INVISIBLE_PATTERN.match(char):
             return self._unread(window, at)
         step = self._line_mark(window, at, ended)
+        self._own_line |= bool(step) and char in marks.OF_LINES
         if step == 0 and self._mode is _Mode.LINE:
             self._mode = _Mode.INLINE
         return step
@@ -196,6 +197,8 @@ class MarkdownReader:
         char = window[0]
         after_emoji, self._after_emoji = self._after_emoji, False
         if char == "\n":
+            if self._own_line:
+                self._out.newline(at, 0)  # as a paragraph ends
             self._out.newline(at)
             self._begin_line()
         elif char.isspace():
@@ -263,9 +266,6 @@ class MarkdownReader:
         return self._unread(window, at) or self._say(window[0], at)
 
     # --- links, images, addresses -------------------------------------------------------------
-
-    def _read_image(self, window: str, at: int, ended: bool) -> Step:
-        return self._links.image(window, at, ended, self._out.previous)
 
     def _read_label(self, window: str, at: int, ended: bool) -> Step:
         cue = self._cues.read_label(window, at, ended)
@@ -337,7 +337,7 @@ _INLINE_MARKS: dict[str, _Reader] = {
     "`": MarkdownReader._read_code_mark,
     "[": MarkdownReader._read_label,
     "]": MarkdownReader._read_label_end,
-    "!": MarkdownReader._read_image,
+    "!": lambda reader, *text: reader._links.image(*text, reader._out.previous),
     "<": MarkdownReader._read_tag,
     "$": lambda reader, *text: reader._formulas.read_dollar(*text),
     "&": MarkdownReader._read_entity,

@@ -21,6 +21,7 @@ from realtime_tts.text.filter import SpeechTextFilter
 from realtime_tts.text.incremental import IncrementalTokenizer
 from realtime_tts.text.languages import Language, language_for
 from realtime_tts.text.lexicon import Lexicon
+from realtime_tts.text.line_joiner import LineJoiner
 from realtime_tts.text.markdown import MarkdownReader
 from realtime_tts.text.markup import PauseReader
 from realtime_tts.text.normalizer import SpeechNormalizer
@@ -85,6 +86,8 @@ class TextPipeline:
         self._able = able
         self._voicing = AS_THE_SESSION  # of the last text that left the filter
         self._scripts = ScriptGuard(languages)
+        self._one_line = filtered
+        self._lines = LineJoiner()
         self._tokenizer = IncrementalTokenizer(tokenizer)
         self._sizes = tokenizer.sizes
         self._paced = paced
@@ -245,21 +248,27 @@ class TextPipeline:
                 ids += self._feed(texts) + self._commit(end())
                 self._begin_segment(pause, piece.voicing if isinstance(piece, Change) else None)
                 continue
-            segment = self.segments[-1]
-            if self._map.length == segment.start:
-                piece = _without_leading_space(piece)
-            if piece.text:
-                self._map.add(piece)
-                self._spoken.append(piece.text)
-                texts.append(piece.text)
-                segment.has_speech = segment.has_speech or any(map(str.isalnum, piece.text))
+            for part in self._lines.join(piece) if self._one_line else (piece,):
+                texts.append(self._add(part))
         self.has_speech = self.has_speech or self.segments[-1].has_speech
         return ids + self._feed(texts)
+
+    def _add(self, piece: Piece) -> str:
+        """Add text to the segment; returns what of it is spoken."""
+        segment = self.segments[-1]
+        if self._map.length == segment.start:
+            piece = _without_leading_space(piece)
+        if piece.text:
+            self._map.add(piece)
+            self._spoken.append(piece.text)
+            segment.has_speech = segment.has_speech or any(map(str.isalnum, piece.text))
+        return piece.text
 
     def _begin_segment(self, pause: float, voicing: Voicing | None) -> None:
         segment = self.segments[-1]
         self.has_speech = self.has_speech or segment.has_speech
         segment.closed = True
+        self._lines = LineJoiner()
         voicing = segment.voicing if voicing is None else voicing
         self.segments.append(TextSegment(pause, self._map.length, voicing=voicing))
 

@@ -45,15 +45,15 @@ CASES = {
     "$x^{n+1}$ and a_{n-1} in H_{2}O": "x^(n + 1) and a n - 1 in H 2O",
     "_{yes}_, a ^ b, ^_^ and x^{": "{yes}, a ^ b, ^_^ and x^{",
     # Headings, lists, quotes, rules.
-    "# Title\nText": "Title\nText",
+    "# Title\nText": "Title\n\nText",
     "### 3. Results\n\nGood.": "3. Results\n\nGood.",
     "#1 in the charts, #winning": "#1 in the charts, #winning",
     "C# and F# are languages": "C# and F# are languages",
-    "- one\n- two\n  - three": "one\ntwo\nthree",
-    "* one\n+ two\n• three": "one\ntwo\nthree",
+    "- one\n- two\n  - three": "one\n\ntwo\n\nthree",
+    "* one\n+ two\n• three": "one\n\ntwo\n\nthree",
     "*   **Bold:** item": "Bold: item",
     "1. First\n2. Second": "1. First\n2. Second",
-    "- [x] done\n- [ ] open": "done\nopen",
+    "- [x] done\n- [ ] open": "done\n\nopen",
     "-5 degrees, not - 5": "-5 degrees, not - 5",
     "+1 555 0100": "+1 555 0100",
     "--help shows it": "--help shows it",
@@ -97,7 +97,7 @@ CASES = {
     "https://example.com:8080/path: hello": "example.com:8080: hello",
     # Tables.
     "| Name | Age |\n|---|:-:|\n| Bob | -5 |": "Name, Age\n\nBob, -5",
-    "|a|b|\n|a * b|c<br>d|": "a, b\na * b, c d",
+    "|a|b|\n|a * b|c<br>d|": "a, b\n\na * b, c d",
     "yes | no": "yes | no",
     # Emoji and invisible characters.
     "Great! 🎉 Let's go": "Great! Let's go",

@@ -28,9 +28,9 @@ def end_at_signals() -> None:
 
     Nothing is raised: an exception in the middle of an import, in C++, aborts the process.
     """
-    for number in (signal.SIGTERM, signal.SIGINT):
-        if signal.getsignal(number) != signal.SIG_IGN:  # as it is for what nohup runs
-            signal.signal(number, _end)
+    signal.signal(signal.SIGTERM, _end)
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # as by what a script starts with &
+        signal.signal(signal.SIGINT, _end)
 
 
 def clean_up_at_signals(call: Callable[[], None]) -> None:

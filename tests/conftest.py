@@ -49,6 +49,20 @@ settings.register_profile("house", _SAME, max_examples=50)
 settings.register_profile("quick", _SAME, max_examples=25)
 settings.load_profile("house")
 
+_HANDLED = [getattr(signal, name) for name in ("SIGHUP", "SIGINT", "SIGTERM")]
+
+
+@pytest.fixture(autouse=True)
+def signals_as_before() -> Generator[None]:
+    """A server in this process ignores signals at its end, and what ignores them hands that on to
+    every process that a later test starts."""
+    before = [signal.getsignal(number) for number in _HANDLED]
+    yield
+    for number, handler in zip(_HANDLED, before, strict=True):
+        if signal.getsignal(number) is not handler:
+            signal.signal(number, handler)
+
+
 OF_PLUGINS = {
     "pytest_asyncio": ("asyncio_mode", "asyncio_default_fixture_loop_scope"),
     "pytest_timeout": ("timeout",),

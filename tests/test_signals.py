@@ -101,6 +101,18 @@ def test_a_signal_in_the_first_moments_ends_a_server(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_server_is_ended_by_sigterm_also_if_its_parent_ignores_that() -> None:
+    """What is ignored stays so in the programs that a process starts."""
+    ignoring = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+    ended = subprocess.run(
+        [sys.executable, "-c", f"{ignoring}\n{ENDED_BY}", "15", "realtime_tts.cli.serve", *SERVE],
+        capture_output=True,
+        timeout=SECONDS,
+    )
+    assert ended.returncode == 0, ended.stderr.decode()
+    assert b"server.starting" not in ended.stderr, "it ended before it did anything"
+
+
 def test_a_signal_while_haproxy_is_started_ends_an_ingress(tmp_path: Path) -> None:
     """Its start may last, as while a name is looked up."""
     folder, started = tmp_path / "temporary", tmp_path / "started"

@@ -58,6 +58,8 @@ OPENERS, CLOSERS = "([{“‘«「『（［｛〈《【〔｢", ")]}”’»」�
 """Brackets and quotation marks; those that look alike on both sides are not in it."""
 PAUSES = frozenset(",;:、，；：،—–")
 """Marks behind which a speaker pauses for a moment."""
+MARKS = "".join(sorted((SENTENCE_ENDS | PAUSES) - {"\n"}))
+"""Both, without the newline: the inside of a character class."""
 
 NO_SPACES = character_class(
     (0x0E00, 0x0EFF),  # Thai, Lao

@@ -8,19 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from realtime_tts.text.characters import (
-    OPENERS,
-    PAUSES,
-    SENTENCE_ENDS,
-    writes_without_spaces,
-)
+from realtime_tts.text.characters import CLOSERS, MARKS, OPENERS, writes_without_spaces
 from realtime_tts.text.spans import Piece, part_of
 
 _PARTS = re.compile(r"\n+|[^\n]+")
-_MARKS = re.escape("".join(sorted((SENTENCE_ENDS | PAUSES) - {"\n"})))
-_FINISHED = re.compile(rf"[{_MARKS}][\"'”’»)\]]*\s*\Z")
-_WIDE = re.compile(r"[\u3001-\u301f\uff01-\uff60\s]\Z")
-"""What no space follows: marks of scripts that are written without spaces, and spaces."""
+_FINISHED = re.compile(rf"[{MARKS}][\"'{re.escape(CLOSERS)}]*\s*\Z")
 _TAIL = 8  # characters
 _PARAGRAPH = 2  # newlines
 _NOTHING = Piece("", 0, 0)
@@ -59,7 +51,8 @@ class LineJoiner:
         """Return what stands for newlines between the text so far and this character."""
         last = self._tail[-1:]
         if _FINISHED.search(self._tail):
-            return "" if _WIDE.search(self._tail) or following.isspace() else " "
+            spaced = last.isspace() or following.isspace()
+            return "" if spaced or writes_without_spaces(last) else " "
         begins = following.isalnum() or following in f"{OPENERS}\"'"
         if len(newlines) < _PARAGRAPH or not (begins and last.isalnum()):
             return newlines

@@ -72,8 +72,7 @@ class MarkdownReader:
         self._links.begin_line()
         self._bullet = False  # a list mark was read
         self._formulas.begin_line()
-        self._table = self._cell_start = False
-        self._own_line = False  # it is a heading, or an item of a list or table
+        self._table = self._cell_start = self._heading = False
 
     def read(self, window: str, at: int, ended: bool) -> Step:
         """Decide about the first characters of `window`, which stands at `at` in the source.
@@ -117,7 +116,6 @@ class MarkdownReader:
         if char.isspace() or INVISIBLE_PATTERN.match(char):
             return self._unread(window, at)
         step = self._line_mark(window, at, ended)
-        self._own_line |= bool(step) and char in marks.OF_LINES
         if step == 0 and self._mode is _Mode.LINE:
             self._mode = _Mode.INLINE
         return step
@@ -135,6 +133,7 @@ class MarkdownReader:
         elif char == "#":
             step = marks.heading(window, ended)
             if step:
+                self._heading = True
                 self._mode = _Mode.INLINE
         elif char == "|":
             step = 1
@@ -197,7 +196,7 @@ class MarkdownReader:
         char = window[0]
         after_emoji, self._after_emoji = self._after_emoji, False
         if char == "\n":
-            if self._own_line:
+            if self._heading or self._bullet or self._table:
                 self._out.newline(at, 0)  # as a paragraph ends
             self._out.newline(at)
             self._begin_line()

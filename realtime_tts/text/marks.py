@@ -50,8 +50,6 @@ def closing_bracket(text: str) -> Step:
 
 _UNSPACED_BULLETS = "・●■◆"  # in Japanese and Chinese
 BULLETS = f"-*+•◦‣⁃{_UNSPACED_BULLETS}"
-OF_LINES = f"{BULLETS}#|"
-"""What is marked so ends with its line."""
 _DEEPEST_HEADING = 6
 _SHORTEST_RULE = 3
 _SHORTEST_FENCE = 3

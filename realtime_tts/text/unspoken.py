@@ -10,6 +10,7 @@ from enum import IntEnum
 from realtime_tts.text.characters import (
     CLOSERS,
     JOINED,
+    MARKS,
     NO_SPACES,
     OPENERS,
     PAUSES,
@@ -22,14 +23,13 @@ from realtime_tts.text.spans import Piece
 
 _BREAK = "\x1e"  # stands for a seam: a white space that filtered text never has
 _CONTEXT = 16  # characters that show whether a mark ends a sentence
-_MARKS = "".join((SENTENCE_ENDS | PAUSES) - {"\n"})
 _BEFORE_TEXT, _AFTER_MARK = re.escape(OPENERS), re.escape(CLOSERS)
 _DIGIT = "0-9０-９"
 _ENDS = re.compile(
     rf"\S\s|{_BREAK}"
-    rf"|(?:[{_MARKS}](?!(?<=[{_DIGIT}].)[{_DIGIT}])|(?<=[{_MARKS}{_AFTER_MARK}])[{_AFTER_MARK}])"
-    rf"[{_MARKS}{_AFTER_MARK}]{{0,64}}+(?:(?=[{NO_SPACES}])|(?<=[{NO_SPACES}])(?=[\w{_BEFORE_TEXT}]))"
-    rf"|(?![{_DIGIT}{_MARKS}{_BEFORE_TEXT}])[{NO_SPACES}](?=\w)(?![{JOINED}])"
+    rf"|(?:[{MARKS}](?!(?<=[{_DIGIT}].)[{_DIGIT}])|(?<=[{MARKS}{_AFTER_MARK}])[{_AFTER_MARK}])"
+    rf"[{MARKS}{_AFTER_MARK}]{{0,64}}+(?:(?=[{NO_SPACES}])|(?<=[{NO_SPACES}])(?=[\w{_BEFORE_TEXT}]))"
+    rf"|(?![{_DIGIT}{MARKS}{_BEFORE_TEXT}])[{NO_SPACES}](?=\w)(?![{JOINED}])"
 )
 """Where text may be cut: not between a mark and what closes the quotation, nor in １，０００."""
 _CLOSERS = f"{CLOSERS}\"'*_ "

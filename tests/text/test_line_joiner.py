@@ -25,6 +25,7 @@ JOINED = {
     "Dear Ann\n\n— she wrote": "Dear Ann\n\n— she wrote",
     "Roses are red\nviolets are blue": "Roses are red\nviolets are blue",
     "你好。\n世界": "你好。世界",
+    "「はい。」\n次です。": "「はい。」次です。",
     "你好\n\n世界": "你好。世界",
 }
 

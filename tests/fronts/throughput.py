@@ -3,8 +3,8 @@
 Fake engines with the step costs of an H200, in processes of their own, and clients in several
 processes. Prints a JSON object a measurement. `--starts N`: the time from the text to the first
 packet, where N whole texts begin at once. `--streams N`: so many streams in real time; how many
-packets were late, and how long a frame took from its engine step to the client. With several fronts
-one is then killed, and what that costs is counted.
+packets were late, what a packet cost the fronts, and how long a frame took from its engine step to
+the client. With several fronts one is then killed, and what that costs is counted.
 """
 
 from __future__ import annotations
@@ -221,16 +221,19 @@ def report_streams(one: Server, clients: Clients, seconds: float) -> None:
     told = clients.ask()
     change = {name: after[name] - before.get(name, 0.0) for name in after}
     parts = {share: max(answer["ages"][share] for answer in told) for share in (500, 990, 999)}
+    fronts = [cores[front.pid] for front in one.fronts]
+    packets = change["tts_packets_total"] / took
     say(
         {
-            "fronts": len(one.fronts),
+            "fronts": len(fronts),
             "streams": after["tts_open_turns"],
-            "packets_per_second": round(change["tts_packets_total"] / took),
+            "packets_per_second": round(packets),
+            "front_us_per_packet": round(sum(fronts) / packets * 1e6, 1),
             "packets_late": change["tts_packets_late_total"],
             "sockets_lost": sum(answer["lost"] for answer in told),
             "frames_seen": sum(answer["seen"] for answer in told),
             "way_ms": {f"p{share / 10:g}": round(at * 1e3, 2) for share, at in parts.items()},
-            "cores_of_fronts": [round(cores[front.pid], 2) for front in one.fronts],
+            "cores_of_fronts": [round(share, 2) for share in fronts],
             "cores_of_first_process": round(cores[one.main.pid], 2),
         }
     )

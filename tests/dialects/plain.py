@@ -16,6 +16,7 @@ from starlette.routing import WebSocketRoute
 from realtime_tts.dialects.api import Api, Refusal
 from realtime_tts.dialects.catalogue import our_format
 from realtime_tts.dialects.context import SpeechContext
+from realtime_tts.dialects.fields import text_of
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.dialects.timing import words_of
 from realtime_tts.engine.interface import EngineInfo
@@ -67,7 +68,7 @@ class PlainSocket(SpeechSocket):
             )
         if context.ended:
             raise RequestError("it has ended")
-        context.feed(message.get("text", ""))
+        context.feed(text_of(message.get("text", "")))
         if "flush" in message:
             context.cut().tag = message["flush"]
         if message.get("end"):

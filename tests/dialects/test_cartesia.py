@@ -15,7 +15,7 @@ from realtime_tts.server.track import STALL_SECONDS
 from tests.dialects.asking import SLOW, full, used_up
 from tests.dialects.cartesian import RAW, VOICE, cartesian, sound_of
 from tests.dialects.document import prose
-from tests.dialects.tones import FRAME, TENTH
+from tests.dialects.tones import FRAME
 from tests.engine.faulty import Faults
 from tests.server.speaking import speaking
 from tests.server.talking import denied
@@ -148,13 +148,6 @@ async def test_times_of_words_come_with_the_sound() -> None:
         assert {message["type"] for message in await client.until("done")} == {"chunk", "done"}
 
 
-@pytest.mark.parametrize("text", ["…", "🙂", "**  **", "-"])
-async def test_nothing_to_speak_is_a_little_silence(text: str) -> None:
-    async with speaking() as server, cartesian(server) as client:
-        await client.say(text, continue_=False)
-        assert sound_of(await client.until("done")) == TENTH
-
-
 # Cancelling.
 
 
@@ -255,8 +248,8 @@ async def test_what_other_servers_have_is_accepted() -> None:
         assert len((await client.until("done"))[-1]["context_id"]) == 16
 
 
-@pytest.mark.parametrize("raw", ["", "}{", "null", '{"context_id": 1}', b"\xff\xfe", "[" * 9_999])
-async def test_garbage_is_an_error_of_the_last_context(raw: str | bytes) -> None:
+@pytest.mark.parametrize("raw", ["}{", '{"context_id": 1}'])
+async def test_garbage_is_an_error_of_the_last_context(raw: str) -> None:
     async with speaking() as server, cartesian(server) as client:
         await client.say("Hello ", "mine", continue_=True)
         await client.socket.send(raw)
@@ -290,7 +283,7 @@ async def test_half_open_contexts_end_by_themselves() -> None:
 # Overload, failure, end.
 
 
-async def test_no_place_is_503() -> None:
+async def test_no_place_for_a_context_is_an_error_of_it_alone() -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
     async with speaking(config) as server, cartesian(server) as client:
         await client.say("Hello ", "a", continue_=True)
@@ -298,9 +291,6 @@ async def test_no_place_is_503() -> None:
         error = await refused(client)
         assert (error["status_code"], error["context_id"]) == (503, "b")
         assert error["error_code"] == "concurrency_limited"
-        response = await denied(cartesian(server))
-        assert response.status_code == 503
-        assert json.loads(response.body)["status_code"] == 503
         await client.say("there.", "a", continue_=False)
         await client.until("done", "a")
 
@@ -393,29 +383,6 @@ async def test_a_failure_of_the_engine_is_an_error_of_its_context() -> None:
         await client.say("And the rest.", "bad", continue_=False)
         await client.say("Well.", "good", continue_=False)
         assert {message["context_id"] for message in await client.until("done")} == {"good"}
-
-
-async def test_the_server_s_end_is_told() -> None:
-    async with speaking(engine=SLOW) as server, cartesian(server) as client:
-        await client.say("A long text. " * 10, continue_=True)
-        await client.until("chunk")
-        server.running.front.end_sessions()
-        assert (await refused(client))["status_code"] == 503
-        with pytest.raises(websockets.ConnectionClosed):
-            while True:
-                await client.next()
-        await server.settled()
-
-
-async def test_hanging_up_in_the_middle_frees_all() -> None:
-    async with speaking(engine=SLOW) as server:
-        async with cartesian(server) as client:
-            for name in "abcdef":
-                await client.say("A long text. " * 20, name, continue_=False)
-            await client.until("chunk", "f")
-            client.socket.transport.abort()
-        await server.settled()
-        assert server.value("tts_turns_total", reason="closed") == 6
 
 
 # Keys.

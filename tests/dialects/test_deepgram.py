@@ -12,7 +12,7 @@ import websockets
 from realtime_tts.config import LimitsConfig, ServerConfig
 from tests.dialects.asking import SLOW
 from tests.dialects.deepgrams import LIVEKIT, aura, flux, types_of
-from tests.dialects.tones import FRAME, TENTH
+from tests.dialects.tones import FRAME
 from tests.engine.faulty import Faults
 from tests.server.speaking import speaking
 from tests.server.talking import BROWSER, denied, sound_of
@@ -138,13 +138,6 @@ async def test_clear_after_close_ends_it() -> None:
         await client.send("Clear")
         assert types_of(await client.rest())[-1] == "Cleared"
         assert client.socket.close_code == 1000
-
-
-@pytest.mark.parametrize("text", ["…", "🙂", "**  **", "- "])
-async def test_nothing_to_speak_is_a_little_silence(text: str) -> None:
-    async with speaking() as server, aura(server) as client:
-        await client.say(text)
-        assert sound_of(await client.until("Flushed")) == TENTH
 
 
 async def test_text_that_waits_is_spoken_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,17 +305,6 @@ async def test_a_huge_message_closes_the_socket() -> None:
 # Overload, failure, end.
 
 
-async def test_no_place_is_503() -> None:
-    config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
-    async with speaking(config) as server, aura(server) as client:
-        response = await denied(flux(server))
-        assert response.status_code == 503 and int(response.headers["retry-after"]) >= 1
-        assert response.headers["dg-error"]
-        assert json.loads(response.body or b"")["err_code"] == "TOO_MANY_REQUESTS"
-        await client.say("Fine.")
-        await client.until("Flushed")
-
-
 @pytest.mark.parametrize("connect", [aura, flux])
 async def test_a_failure_of_the_engine_ends_the_socket(connect: Any) -> None:
     faults = Faults()
@@ -335,19 +317,6 @@ async def test_a_failure_of_the_engine_ends_the_socket(connect: Any) -> None:
         await server.settled()
 
 
-@pytest.mark.parametrize("connect", [aura, flux])
-async def test_the_server_s_end_is_told(connect: Any) -> None:
-    async with speaking(engine=SLOW) as server:
-        async with connect(server, "") as client, connect(server, "") as idle:
-            await client.say(LONG)
-            await client.until("sound")
-            server.running.front.end_sessions()
-            error, close, _ = await client.refused()
-            assert (error["reason"], close) == ("going_away", 1001)
-            assert await idle.rest() == [] and idle.socket.close_code == 1001
-        await server.settled()
-
-
 async def test_a_drain_lets_speech_finish() -> None:
     async with speaking() as server, aura(server) as client:
         await client.say("To the end of it.")
@@ -355,17 +324,6 @@ async def test_a_drain_lets_speech_finish() -> None:
         server.running.front.drain()
         assert types_of(await client.rest())[-1] == "Flushed"
         assert client.socket.close_code == 1001
-
-
-async def test_hanging_up_in_the_middle_frees_all() -> None:
-    async with speaking(engine=SLOW) as server:
-        async with aura(server) as client, flux(server) as other:
-            for each in (client, other):
-                await each.say(LONG)
-                await each.until("sound")
-                each.socket.transport.abort()
-        await server.settled()
-        assert server.value("tts_turns_total", reason="closed") == 2
 
 
 # Keys.

@@ -16,7 +16,7 @@ from realtime_tts.server.track import STALL_SECONDS
 from tests.dialects.asking import SLOW, used_up
 from tests.dialects.document import prose
 from tests.dialects.elevens import alignments, eleven, sound_of
-from tests.dialects.tones import FRAME, TENTH
+from tests.dialects.tones import FRAME
 from tests.engine.faulty import Faults
 from tests.server.speaking import speaking
 from tests.server.talking import denied
@@ -94,14 +94,6 @@ async def test_a_flush_speaks_what_there_is_and_the_text_goes_on() -> None:
         await client.send(text="Found it.")
         await client.send(text="")
         assert len(sound_of(await client.rest())) == len("Found it.") * FRAME
-
-
-@pytest.mark.parametrize("text", ["…", "🙂", "**  **"])
-async def test_nothing_to_speak_is_a_little_silence(text: str) -> None:
-    async with speaking() as server, eleven(server, multi=False) as client:
-        await client.send(text=text)
-        await client.send(text="")
-        assert sound_of(await client.rest()) == TENTH
 
 
 async def test_no_text_at_all_is_only_an_end() -> None:
@@ -262,15 +254,6 @@ async def test_mp3_unless_something_else_is_asked_for() -> None:
 # Overload, failure, end, keys.
 
 
-async def test_no_place_is_503() -> None:
-    config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
-    async with speaking(config) as server, eleven(server, multi=False):
-        response = await denied(eleven(server, multi=False))
-        assert response.status_code == 503
-        detail = json.loads(response.body)["detail"]
-        assert detail["status"] == "too_many_concurrent_requests" and detail["message"]
-
-
 async def test_a_text_that_is_refused_in_the_middle_is_the_last_word() -> None:
     async with speaking(engine=SLOW) as server:
         async with eleven(server, multi=False) as client:
@@ -295,15 +278,6 @@ async def test_a_failure_of_the_engine_is_the_last_word() -> None:
             assert seen[-1]["message"] and seen[-1]["error"] and not seen[-1].get("isFinal")
             assert client.socket.close_code == 1011
         await server.settled()
-
-
-async def test_the_server_s_end_is_told() -> None:
-    async with speaking(engine=SLOW) as server, eleven(server, multi=False) as client:
-        await client.send(text="A long text. " * 10)
-        await client.until("audio")
-        server.running.front.end_sessions()
-        assert (await client.rest())[-1]["error"] == "going_away"
-        assert client.socket.close_code == 1001
 
 
 KEY = "sesame-open-12345"

@@ -112,12 +112,6 @@ async def test_a_flood_of_flushes_is_refused() -> None:
         await server.settled_engine()
 
 
-async def test_text_with_nothing_to_speak_is_a_tenth_of_a_second() -> None:
-    async with speaking() as server, plain(server) as client:
-        await client.send(text="… ", end=True)
-        assert sound_of(await client.until("done")) == TENTH
-
-
 async def test_no_text_is_no_sound_but_white_space_is_a_little() -> None:
     """Clients take an answer without sound to white space, which models write, for a failure."""
     async with speaking() as server, plain(server) as client:
@@ -222,18 +216,6 @@ async def test_a_socket_may_finish_and_then_close() -> None:
 
 
 # Bad input.
-
-
-@pytest.mark.parametrize(
-    "raw", ["", "{", "[]", "7", '"text"', b"\x00\x01", '{"text": 7', '{"a": NaN}', "{" * 5_000]
-)
-async def test_garbage_is_answered_and_disturbs_nobody(raw: str | bytes) -> None:
-    async with speaking() as server, plain(server) as client:
-        await client.send(id="a", text="Hello ")
-        await client.socket.send(raw)
-        assert "error" in (await client.until("error"))[-1]
-        await client.send(id="a", text="there.", end=True)
-        await client.until("done")
 
 
 async def test_too_many_bad_messages_end_the_socket_when_all_are_answered() -> None:
@@ -356,19 +338,6 @@ async def test_a_drain_lets_contexts_finish_and_closes() -> None:
         with pytest.raises(websockets.ConnectionClosed):
             while True:
                 await client.next()
-        await server.settled()
-
-
-async def test_the_end_says_so_and_closes() -> None:
-    async with speaking(engine=SLOW) as server, plain(server) as client:
-        await client.send(text="A long text. " * 10)
-        await client.until("sound")
-        server.running.front.end_sessions()
-        assert (await client.until("error"))[-1]["error"] == "going_away"
-        with pytest.raises(websockets.ConnectionClosed):
-            while True:
-                await client.next()
-        assert client.socket.close_code == 1001
         await server.settled()
 
 

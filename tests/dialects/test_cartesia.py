@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.cartesia import CartesiaSocket
@@ -52,20 +51,6 @@ async def test_one_request_is_one_context() -> None:
             "reason": "complete",
             "context_id": "one",
         }
-
-
-async def test_deltas_that_cut_words_are_the_whole_text() -> None:
-    async with speaking() as server, cartesian(server) as client:
-        commands = server.spy_on_commands()
-        for delta in ("Hel", "lo", " wor", "ld, how", " are you?"):
-            await client.say(delta, continue_=True)
-        await client.say("", continue_=False)
-        seen = await client.until("done")
-        text = "Hello world, how are you?"
-        assert len(sound_of(seen)) == len(text) * FRAME
-        ids = [id for command in commands for id in getattr(command, "ids", ())]
-        assert len(ids) == len(text)
-        await server.settled_engine()
 
 
 async def test_three_turns_over_one_socket() -> None:
@@ -256,18 +241,6 @@ async def test_garbage_is_an_error_of_the_last_context(raw: str) -> None:
         assert (await refused(client))["context_id"] == "mine"
         await client.say("there.", "mine", continue_=False)
         await client.until("done")
-
-
-async def test_a_huge_message_closes_the_socket_and_nothing_else() -> None:
-    async with speaking() as server, cartesian(server) as other:
-        await other.say("Hello ", continue_=True)
-        async with cartesian(server) as client:
-            await client.say("a" * 3_000_000, continue_=False)
-            with pytest.raises(websockets.ConnectionClosed):
-                await client.next()
-            assert client.socket.close_code == 1009
-        await other.say("there.", continue_=False)
-        await other.until("done")
 
 
 async def test_half_open_contexts_end_by_themselves() -> None:

@@ -29,27 +29,6 @@ async def test_a_socket_is_greeted_with_metadata() -> None:
         assert greeting["model_version"]
 
 
-async def test_deltas_that_cut_words_are_the_whole_text() -> None:
-    async with speaking() as server, aura(server) as client:
-        commands = server.spy_on_commands()
-        await client.say("Hel", "lo", " wor", "ld, how", " are you?")
-        seen = await client.until("Flushed")
-        text = "Hello world, how are you?"
-        assert types_of(seen) == ["sound", "Flushed"] and seen[-1]["sequence_id"] == 0
-        assert len(sound_of(seen)) == len(text) * FRAME
-        ids = [id for command in commands for id in getattr(command, "ids", ())]
-        assert len(ids) == len(text)
-        await server.settled_engine()
-
-
-async def test_sound_comes_before_the_flush() -> None:
-    async with speaking() as server, aura(server) as client:
-        await client.say("The answer to that ", flush=False)
-        assert sound_of(await client.until("sound"))
-        await client.say("is long.")
-        await client.until("Flushed")
-
-
 async def test_three_turns_are_flushed_one_by_one() -> None:
     async with speaking() as server, aura(server) as client:
         texts = ("This is one.", "This is the second.", "And three.")
@@ -294,12 +273,6 @@ async def test_a_flush_too_many_is_left_out_with_a_warning(monkeypatch: pytest.M
         await client.say("Next.")
         seen = await client.until("Flushed")
         assert seen[-1]["sequence_id"] == 1 and len(sound_of(seen)) == len("Next.") * FRAME
-
-
-async def test_a_huge_message_closes_the_socket() -> None:
-    async with speaking() as server, aura(server) as client:
-        await client.say("a" * 3_000_000)
-        assert await client.rest() == [] and client.socket.close_code == 1009
 
 
 # Overload, failure, end.

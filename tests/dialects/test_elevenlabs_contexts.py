@@ -268,17 +268,6 @@ async def test_what_is_wrong_is_said_and_the_socket_goes_on(
         assert sound_of(await client.until("isFinal", "b"), "b")
 
 
-async def test_a_huge_message_closes_this_socket_alone() -> None:
-    async with speaking() as server, eleven(server) as other:
-        await other.send(text="Hello ", context_id="a")
-        async with eleven(server) as client:
-            await client.send(text="a" * 3_000_000, context_id="a")
-            await client.rest()
-            assert client.socket.close_code == 1009
-        await other.send(context_id="a", flush=True)
-        await other.until("audio")
-
-
 async def test_text_for_a_closed_context_is_refused() -> None:
     async with speaking(engine=SLOW) as server, eleven(server) as client:
         await client.send(text=TEXT, context_id="a")

@@ -1,4 +1,4 @@
-"""What the sockets of all APIs do alike: silence, garbage, refusals, hang-ups, the server's end."""
+"""What the sockets of all APIs do alike: deltas, silence, garbage, refusals, hang-ups, ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.dialects import cartesian, elevens, plain, qwen_realtime
 from tests.dialects.asking import SLOW
 from tests.dialects.deepgrams import aura, flux
 from tests.dialects.omni import STREAM, omni
-from tests.dialects.tones import TENTH
+from tests.dialects.tones import FRAME, TENTH
 from tests.server.speaking import speaking
 from tests.server.talking import denied, sound_of
 
@@ -133,6 +133,23 @@ every_way = pytest.mark.parametrize("way", [*WAYS, *OF_ONE_MISTAKE], ids=lambda 
 
 
 @every_way
+async def test_deltas_that_cut_words_are_spoken_as_they_come(way: Way) -> None:
+    text = "Hello world, how are you?"
+    async with speaking() as server, way.connect(server) as client:
+        commands = server.spy_on_commands()
+        for delta in ("Hel", "lo", " wor", "ld, how"):
+            await way.say(client, delta)
+        seen = await client.until(way.sound)
+        await way.say(client, " are you?")
+        await way.end(client)
+        seen += await client.until(way.done)
+        assert len(way.sound_of(seen)) == len(text) * FRAME
+        ids = [id for command in commands for id in getattr(command, "ids", ())]
+        assert len(ids) == len(text)
+        await server.settled_engine()
+
+
+@every_way
 @pytest.mark.parametrize("text", ["… ", "🙂", "**  **", "- "])
 async def test_nothing_to_speak_is_a_little_silence(way: Way, text: str) -> None:
     async with speaking() as server, way.connect(server) as client:
@@ -169,6 +186,19 @@ async def test_garbage_is_answered_and_disturbs_nobody(way: Way, raw: str | byte
         await way.say(client, "there.")
         await way.end(client)
         await client.until(way.done)
+
+
+@every_way
+async def test_a_huge_message_closes_its_socket_alone(way: Way) -> None:
+    async with speaking() as server, way.connect(server) as other:
+        await way.say(other, "Hello ")
+        async with way.connect(server) as client:
+            await way.say(client, "a" * 3_000_000)
+            await client.rest()
+            assert client.socket.close_code == 1009
+        await way.say(other, "there.")
+        await way.end(other)
+        assert len(way.sound_of(await other.until(way.done))) == len("Hello there.") * FRAME
 
 
 @every_way

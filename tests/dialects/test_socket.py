@@ -37,14 +37,6 @@ async def test_deltas_become_sound_and_an_end() -> None:
         await server.settled_engine()
 
 
-async def test_sound_comes_before_the_text_is_complete() -> None:
-    async with speaking() as server, plain(server) as client:
-        await client.send(text="Some words that go ")
-        await client.until("sound")
-        await client.send(text="on.", end=True)
-        await client.until("done")
-
-
 async def test_many_contexts_speak_at_once_and_take_turns() -> None:
     async with speaking() as server, plain(server) as client:
         names = [f"c{number}" for number in range(50)]

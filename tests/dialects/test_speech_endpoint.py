@@ -23,6 +23,7 @@ from realtime_tts.dialects.catalogue import our_format
 from realtime_tts.dialects.speech_endpoint import Order, SpeechEndpoint, read_object
 from realtime_tts.errors import RequestError
 from tests.dialects.asking import SLOW, fail_midway
+from tests.dialects.cartesian import RAW
 from tests.dialects.plain import Plain
 from tests.server.asking import answer_to, client_of
 from tests.server.speaking import speaking
@@ -163,7 +164,6 @@ class Way:
         return {"url": self.path, "json": {self.field: text} | self.rest, "params": self.query}
 
 
-RAW = {"container": "raw", "encoding": "pcm_s16le", "sample_rate": 24_000}
 CARTESIA = {"model_id": "sonic-3", "voice": {"mode": "id", "id": "alto"}, "output_format": RAW}
 OPENAI = {"model": "tts-1", "voice": "alto", "response_format": "pcm"}
 PCM_16 = {"encoding": "linear16", "sample_rate": "24000", "container": "none"}
@@ -222,13 +222,21 @@ async def test_a_failure_in_the_middle_cuts_the_answer(way: Way) -> None:
             await fail_midway(server)
             with pytest.raises(httpx2.TransportError):
                 await asked
+        await server.settled()
+        assert server.value("tts_turns_total", reason="error") == 1
+        assert server.value("tts_turns_total", reason="closed") == 0
 
 
 @pytest.mark.parametrize("way", CUT, ids=path_of)
-async def test_who_hangs_up_stops_the_speech_and_frees_the_place(way: Way) -> None:
+async def test_who_hangs_up_stops_the_speech_and_frees_the_place(
+    way: Way, encoders: Encoders
+) -> None:
     async with speaking(engine=SLOW) as server:
         async with client_of(server) as client:
             async with client.stream("POST", **way.asked(TEXT * 80)) as response:
                 assert await anext(response.aiter_bytes())
+                assert server.running.front.sessions == 1
         await server.settled()
+        await until(lambda: encoders.opened and encoders.closed == {*encoders.opened})
         assert server.value("tts_turns_total", reason="closed") == 1
+        assert server.value("tts_text_chars_total") == len(TEXT * 80)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -24,12 +23,13 @@ from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import RequestError
 from realtime_tts.server.run import RunningServer
 from tests.end_to_end.serving import pieces, serving
+from tests.parity import PARITY
 from tests.voices import recordings
 from tts_scheduler import SchedulerConfig
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-BASE = Path(__file__).parents[1] / "data" / "parity" / "tiny-base"
+BASE = PARITY / "tiny-base"
 SAID = "How are you doing today?"
 CASES = {"xvec_st": "anna", "xvec_ns": "anna", "icl_textshort_st": "ben", "icl_ns": "ben"}
 GREEDY: Any = {"temperature": 0.0, "predictor": {"temperature": 0.0}}

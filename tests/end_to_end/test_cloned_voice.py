@@ -19,13 +19,13 @@ from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import RequestError, TurnError
 from tests.end_to_end.serving import serving
+from tests.parity import PARITY
 from tests.voices import recordings
 from tts_scheduler import SchedulerConfig
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-TESTS = Path(__file__).parents[1]
-CHECKPOINT = TESTS / "data" / "parity" / "tiny-base"
+CHECKPOINT = PARITY / "tiny-base"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,13 +21,13 @@ from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.server.run import RunningServer
 from tests.end_to_end.serving import pieces, serving
+from tests.parity import PARITY
 from tts_scheduler import SchedulerConfig
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 ServerOf = Callable[[str], Awaitable[RunningServer]]
 
-PARITY = Path(__file__).parents[1] / "data" / "parity"
 GREEDY: Any = {"temperature": 0.0, "predictor": {"temperature": 0.0}}
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,14 +25,12 @@ from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.model import SpeechModel, Voice, VoiceLookup, load_model
 from realtime_tts.model.voice_encoder import VoiceEncoder
-from realtime_tts.sampling import PredictorSampling, Sampling
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.model.light import GROUPS, light_model
+from tests.parity import PARITY, rows_of
 from tests.waiting import SECONDS
 from tts_scheduler import Scheduler, SchedulerConfig
 
-PARITY = Path(__file__).parents[1] / "data" / "parity"
-GREEDY = Sampling(temperature=0.0, predictor=PredictorSampling(temperature=0.0))
 FRAMES, SLOTS = 40, 8
 DOING = "How are you doing today?"
 TRANSCRIPTS = {  # of the stored cases; the recording is the short one where `SHORT` says so
@@ -168,15 +165,15 @@ def conversation(engine: ModelEngine) -> Iterator[Conversation]:
 
 def stored_cases() -> list[tuple[str, str, str | None, str]]:
     """(name, text, language, layout) of every stored row."""
-    rows = []
-    for name, case in json.loads(str(stored()["meta"]))["cases"].items():
-        texts, languages = case["text"], case["language"]
-        layout = "full_text" if case["non_streaming_mode"] else "streaming"
-        if isinstance(texts, str):
-            rows.append((name, texts, languages, layout))
-        else:
-            rows += [(f"{name}.{at}", text, languages[at], layout) for at, text in enumerate(texts)]
-    return rows
+    return [
+        (
+            name,
+            given["text"],
+            given["language"],
+            "full_text" if given["non_streaming_mode"] else "streaming",
+        )
+        for name, given in rows_of(json.loads(str(stored()["meta"])))
+    ]
 
 
 def voice_of(case: str) -> Voice:

@@ -210,8 +210,8 @@ def _light(progress: Progress) -> Engine:
 
     from realtime_tts.engine.torch_engine import TorchEngine
     from realtime_tts.text.tokenizer import Qwen2Tokenizer
-    from tests.engine.speaking import PARITY
     from tests.model.light import light_model
+    from tests.parity import PARITY
 
     torch.set_num_threads(1)
     folder = PARITY / "tiny-custom_voice"

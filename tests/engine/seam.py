@@ -20,7 +20,8 @@ from realtime_tts.engine.load import engine_loader
 from realtime_tts.engine.made_codes import unpacked
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.engine.warm_up import ScriptedPages
-from tests.engine.speaking import GREEDY, heard, step_of
+from tests.engine.speaking import heard, step_of
+from tests.parity import GREEDY
 from tts_scheduler import Layout, Prefill
 
 CUTS = (1, 2, 10, 40, 80)

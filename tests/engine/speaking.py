@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from realtime_tts.engine.made_codes import unpacked
 from realtime_tts.engine.sound import all_sound
 from realtime_tts.engine.warm_up import ScriptedPages
 from realtime_tts.sampling import PredictorSampling, Sampling
+from tests.parity import GREEDY
 from tts_scheduler import (
     Admitted,
     CodecRun,
@@ -32,12 +32,9 @@ from tts_scheduler import (
     StepResult,
 )
 
-PARITY = Path(__file__).parents[1] / "data" / "parity"
-
 STEP_SECONDS = 0.075
 """Of a step of `speak_scheduled`."""
 
-GREEDY = Sampling(temperature=0.0, predictor=PredictorSampling(temperature=0.0))
 USUAL = Sampling()
 HOT = Sampling(
     temperature=1.3,

@@ -18,7 +18,8 @@ from realtime_tts.model.alignment import AlignmentHeads, PagedAlignment, RowAlig
 from realtime_tts.model.paged_cache import PagedKVCache
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.engine.cloning import DOING, model, tokenizer, voice_of
-from tests.engine.speaking import PARITY, Utterance, speak
+from tests.engine.speaking import Utterance, speak
+from tests.parity import PARITY
 from tts_scheduler import Layout
 
 TEXT = "The old bridge was closed after the storm last winter."

@@ -20,18 +20,9 @@ from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.errors import ConfigError
 from realtime_tts.model import SpeechModel, load_model
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
-from tests.engine.speaking import (
-    GREEDY,
-    NUCLEUS,
-    PARITY,
-    SAMPLINGS,
-    USUAL,
-    Utterance,
-    lookups,
-    same_speech,
-    speak,
-)
+from tests.engine.speaking import NUCLEUS, SAMPLINGS, USUAL, Utterance, lookups, same_speech, speak
 from tests.model.light import light_model
+from tests.parity import GREEDY, PARITY
 from tts_scheduler import Layout
 
 TINY = PARITY / "tiny-custom_voice"

@@ -13,8 +13,8 @@ from realtime_tts.engine.interface import StepOutput, UtteranceSpec
 from realtime_tts.engine.link import Append, Audio, Cancel, Ended, Event, Finish, Open
 from realtime_tts.engine.loop import EngineLoop
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
-from tests.engine.speaking import PARITY
 from tests.model.light import light_model
+from tests.parity import PARITY
 from tests.waiting import SECONDS
 from tts_scheduler import Scheduler, SchedulerConfig, StepPlan
 

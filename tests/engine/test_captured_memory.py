@@ -17,8 +17,9 @@ from realtime_tts.engine.opening import Opening
 from realtime_tts.model import SpeechModel
 from realtime_tts.model.paged_cache import PagedKVCache
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
-from tests.engine.speaking import PARITY, SAMPLINGS, Utterance, same_speech, speak_scheduled
+from tests.engine.speaking import SAMPLINGS, Utterance, same_speech, speak_scheduled
 from tests.model.light import light_model
+from tests.parity import PARITY
 from tts_scheduler import CodecRun, Decode, Layout, Prefill, Reservation, StepPlan, SwapIn, SwapOut
 
 TINY = PARITY / "tiny-custom_voice"

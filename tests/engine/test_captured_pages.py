@@ -16,8 +16,9 @@ from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.model import load_model
 from realtime_tts.model.paged_cache import PagedKVCache
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
-from tests.engine.speaking import GREEDY, HOT, PARITY, USUAL, Utterance, same_speech, speak
+from tests.engine.speaking import HOT, USUAL, Utterance, same_speech, speak
 from tests.model.light import light_model
+from tests.parity import GREEDY, PARITY
 from tts_scheduler import Layout
 
 SLOTS = 6

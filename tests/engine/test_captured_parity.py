@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 from msgspec.structs import replace as changed
-from numpy.typing import NDArray
 
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.interface import UtteranceSpec
@@ -20,7 +19,8 @@ from realtime_tts.model import Voice, load_model
 from realtime_tts.model.frame_step import RING
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.engine.cloning import voice_of
-from tests.engine.speaking import GREEDY, PARITY, Utterance, note, plan
+from tests.engine.speaking import Utterance, note, plan
+from tests.parity import GREEDY, PARITY, rows_of
 from tts_scheduler import Layout
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
@@ -57,17 +57,6 @@ def load(
     )
 
 
-def rows_of(stored: dict[str, NDArray[Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Name and arguments of every row of every case."""
-    for name, given in json.loads(str(stored["meta"]))["cases"].items():
-        if isinstance(given["text"], str):
-            yield name, given
-            continue
-        for row in range(len(given["text"])):
-            one = {key: v[row] if isinstance(v, list) else v for key, v in given.items()}
-            yield f"{name}.{row}", one
-
-
 def utterance(
     variant: str, name: str, slot: int, given: dict[str, Any], ids: list[int]
 ) -> Utterance:
@@ -90,7 +79,9 @@ def test_every_stored_case_is_spoken(variant: str, to_the_end: bool, device: str
     """All cases at once, in one engine; those `to_the_end` end with end of speech."""
     with np.load(PARITY / f"tiny-{variant}.npz") as file:
         stored = dict(file)
-    cases = [c for c in rows_of(stored) if c[0].endswith("_eos") == to_the_end]
+    cases = [
+        c for c in rows_of(json.loads(str(stored["meta"]))) if c[0].endswith("_eos") == to_the_end
+    ]
     if not cases:
         assert variant != "custom_voice" and to_the_end  # the only set with such cases
         return

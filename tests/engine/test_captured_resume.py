@@ -26,8 +26,9 @@ from realtime_tts.engine.sound import all_sound
 from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.engine.warm_up import ScriptedPages
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
-from tests.engine.speaking import PARITY, step_of
+from tests.engine.speaking import step_of
 from tests.model.light import light_model
+from tests.parity import PARITY
 from tts_scheduler import CodecRun, Layout, Prefill, StepPlan
 
 TEXT = [7 + number % 80 for number in range(30)]

@@ -17,7 +17,7 @@ from realtime_tts.engine.model_engine import Row
 from realtime_tts.model import PromptSpec, load_model
 from realtime_tts.model.frame_step import RING
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
-from tests.engine.speaking import PARITY
+from tests.parity import PARITY
 
 SLOTS, SIZE = 8, 1920
 

@@ -20,7 +20,6 @@ from realtime_tts.sampling import PredictorSampling, Sampling
 from tests.engine.cloning import (
     DOING,
     FRAMES,
-    GREEDY,
     conversation,
     encoder,
     engine,
@@ -33,6 +32,7 @@ from tests.engine.cloning import (
     voice_of,
 )
 from tests.model.voices import save_voice
+from tests.parity import GREEDY
 from tests.waiting import wait_until
 
 SOME = 24

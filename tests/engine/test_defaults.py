@@ -35,8 +35,8 @@ from realtime_tts.model.fused import frame_model
 from realtime_tts.model.random_weights import STORED, RandomWeights, released_config
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
-from tests.engine.speaking import PARITY
 from tests.engine.test_defaults_gpu import default_config
+from tests.parity import PARITY
 from tts_scheduler import SchedulerConfig
 
 TINY = PARITY / "tiny-custom_voice"

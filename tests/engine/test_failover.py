@@ -19,8 +19,9 @@ from realtime_tts.model import SpeechModel, load_model
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.engine.faulty import Faults, FaultyEngine
 from tests.engine.moving import LosingLink, Script, inline, spoken
-from tests.engine.speaking import PARITY, SAMPLINGS
+from tests.engine.speaking import SAMPLINGS
 from tests.model.light import light_model
+from tests.parity import PARITY
 from tts_scheduler import StepPlan
 
 pytestmark = pytest.mark.usefixtures("one_thread")

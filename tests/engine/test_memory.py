@@ -18,7 +18,7 @@ from realtime_tts.errors import ConfigError
 from realtime_tts.model.config import ModelConfig
 from realtime_tts.model.config_files import read_config
 from realtime_tts.model.random_weights import released_config
-from tests.engine.speaking import PARITY
+from tests.parity import PARITY
 
 GIB = 2**30
 BF16 = torch.bfloat16

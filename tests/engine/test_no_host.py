@@ -12,7 +12,7 @@ from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.kernels import attention
 from realtime_tts.model import load_model
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
-from tests.engine.speaking import PARITY
+from tests.parity import PARITY
 
 ASKING = {
     "aten._local_scalar_dense.default",  # tolist()

@@ -14,9 +14,10 @@ from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.errors import CheckpointError, ConfigError
 from realtime_tts.model.config import ModelConfig
 from realtime_tts.model.config_files import read_config
+from tests.parity import PARITY
 from tts_scheduler import CodecRun, Decode, Layout, Prefill, SchedulerConfig, StepPlan
 
-TINY = Path(__file__).parents[1] / "data" / "parity" / "tiny-custom_voice"
+TINY = PARITY / "tiny-custom_voice"
 
 
 def tiny(demo: ModelConfig) -> ModelConfig:

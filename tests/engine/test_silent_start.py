@@ -16,8 +16,8 @@ from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.model import SpeechModel, load_model
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.engine.moving import Script, inline, spoken
-from tests.engine.speaking import PARITY
 from tests.model.light import light_model
+from tests.parity import PARITY
 from tts_scheduler import StepPlan
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import torch
 
@@ -11,17 +10,18 @@ from realtime_tts.model.codec import CodecDecoder
 from realtime_tts.model.codec_gemm import GemmCodecDecoder
 from realtime_tts.model.config_files import read_config
 from tests.model.light import Corners
+from tests.parity import PARITY
 
-PARITY = Path(__file__).parents[1] / "data" / "parity" / "tiny-custom_voice"
+TINY = PARITY / "tiny-custom_voice"
 
 
 def test_a_frame_on_kernels_is_that_of_the_cpu(device: torch.device) -> None:
     """Of a codec whose frames are shorter: the interpreter takes ten seconds for a whole one."""
-    cpu, whole = torch.device("cpu"), read_config(PARITY).codec
+    cpu, whole = torch.device("cpu"), read_config(TINY).codec
     config = replace(
         whole, upsample_rates=(2, 2, 2, 2), samples_per_frame=64, codebooks=4, decoder_dim=32
     )
-    folder, exact = PARITY / "speech_tokenizer", torch.float32
+    folder, exact = TINY / "speech_tokenizer", torch.float32
     with Corners(folder, device=cpu, dtype=exact) as weights:
         plain = CodecDecoder(config, weights, cpu)
     with Corners(folder, device=device, dtype=exact) as weights:

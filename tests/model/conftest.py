@@ -20,10 +20,7 @@ from realtime_tts.model.sampling import SamplingState
 from realtime_tts.sampling import PredictorSampling, Sampling
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.one_thread import one_thread as one_thread
-
-PARITY = Path(__file__).parents[1] / "data" / "parity"
-
-GREEDY = Sampling(temperature=0, predictor=PredictorSampling(temperature=0))
+from tests.parity import GREEDY, PARITY
 
 
 @pytest.fixture(scope="session")

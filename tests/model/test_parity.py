@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,8 +19,8 @@ from realtime_tts.model.prompt import Prompt
 from realtime_tts.sampling import PredictorSampling, Sampling
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.model.conftest import speak
+from tests.parity import PARITY, rows_of
 
-PARITY = Path(__file__).parents[1] / "data" / "parity"
 VARIANTS = ("custom_voice", "voice_design", "base")
 
 
@@ -83,20 +82,7 @@ def stored_cases() -> list[Case]:
     for variant in VARIANTS:
         with np.load(PARITY / f"tiny-{variant}.npz") as stored:
             meta = json.loads(str(stored["meta"]))
-        for name, given in meta["cases"].items():
-            texts = given["text"]
-            rows = (
-                [(name, given)]
-                if isinstance(texts, str)
-                else [
-                    (
-                        f"{name}.{row}",
-                        {key: v[row] if isinstance(v, list) else v for key, v in given.items()},
-                    )
-                    for row in range(len(texts))
-                ]
-            )
-            cases += [Case(variant, row, tuple(arguments.items())) for row, arguments in rows]
+        cases += [Case(variant, row, tuple(given.items())) for row, given in rows_of(meta)]
     return cases
 
 

@@ -1,7 +1,6 @@
 """The roofline against what is published of the released checkpoints."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -19,8 +18,9 @@ from realtime_tts.profiler.roofline import (
     predictor_work,
     talker_work,
 )
+from tests.parity import PARITY
 
-TINY = read_config(Path(__file__).parents[1] / "data" / "parity" / "tiny-custom_voice")
+TINY = read_config(PARITY / "tiny-custom_voice")
 LARGE, SMALL = (released_config(size, TINY.text) for size in ("1.7B", "0.6B"))
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.parity import PARITY
 from tools.demo_voice import evaluate, recognise, teacher, whisper
 from tools.demo_voice.durations import Endings, Fault, Turn
 from tools.demo_voice.evaluate import (
@@ -32,7 +33,7 @@ from tools.demo_voice.teacher import Speech
 from tools.demo_voice.text_sets import TextSet
 from tools.demo_voice.words import WordErrors
 
-TINY = Path(__file__).parents[1] / "data" / "parity" / "tiny-custom_voice"
+TINY = PARITY / "tiny-custom_voice"
 
 
 def turn(seconds: float, teacher: float, reason: str = "complete") -> Turn:

@@ -9,7 +9,7 @@ no recording, so it speaks in the model's own style.
 import argparse
 import sys
 
-from realtime_tts import VoiceClient
+from realtime_tts import RealtimeTTSError, VoiceClient
 
 
 def main(first: str, second: str, share: float, name: str, server: str) -> None:
@@ -30,4 +30,7 @@ if __name__ == "__main__":
     parser.add_argument("share", type=float)
     parser.add_argument("name")
     parser.add_argument("server", nargs="?", default="ws://127.0.0.1:8000")
-    main(**vars(parser.parse_args()))
+    try:
+        main(**vars(parser.parse_args()))
+    except RealtimeTTSError as error:  # such as no server
+        sys.exit(str(error))

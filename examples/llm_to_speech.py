@@ -10,11 +10,12 @@ had heard. examples/chat/terminal.py is a conversation whose history holds only 
 import argparse
 import asyncio
 import os
+import sys
 from collections.abc import AsyncIterator
 
-from openai import AsyncOpenAI
+from openai import AsyncOpenAI, OpenAIError
 
-from realtime_tts import RealtimeTTS, Speech, wav_writer
+from realtime_tts import RealtimeTTS, RealtimeTTSError, Speech, wav_writer
 
 
 async def reply(url: str, model: str, question: str) -> AsyncIterator[str]:
@@ -58,4 +59,9 @@ if __name__ == "__main__":
     parser.add_argument("--llm-model", required=True)
     parser.add_argument("--output", default="reply.wav")
     parser.add_argument("--interrupt-after", type=float, metavar="SECONDS")
-    asyncio.run(main(parser.parse_args()))
+    try:
+        asyncio.run(main(parser.parse_args()))
+    except RealtimeTTSError as error:  # such as no server
+        sys.exit(str(error))
+    except OpenAIError as error:
+        sys.exit(f"no reply of the language model: {error}")

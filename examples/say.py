@@ -5,8 +5,9 @@ python examples/say.py "Hello there." hello.wav [ws://127.0.0.1:8000]
 
 import argparse
 import asyncio
+import sys
 
-from realtime_tts import RealtimeTTS, wav_writer
+from realtime_tts import RealtimeTTS, RealtimeTTSError, wav_writer
 
 
 async def main(text: str, path: str, server: str) -> None:
@@ -21,4 +22,7 @@ if __name__ == "__main__":
     parser.add_argument("text")
     parser.add_argument("path")
     parser.add_argument("server", nargs="?", default="ws://127.0.0.1:8000")
-    asyncio.run(main(**vars(parser.parse_args())))
+    try:
+        asyncio.run(main(**vars(parser.parse_args())))
+    except RealtimeTTSError as error:  # such as no server
+        sys.exit(str(error))

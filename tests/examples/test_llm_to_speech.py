@@ -22,7 +22,8 @@ pytestmark = pytest.mark.skipif(
 PROGRAM = Path(__file__).resolve().parents[2] / "examples" / "llm_to_speech.py"
 
 
-async def run(*words: str) -> str:
+async def run(*words: str, fails: bool = False) -> str:
+    """Return what it prints; where it fails, on its standard error."""
     done = await asyncio.to_thread(
         subprocess.run,
         [sys.executable, str(PROGRAM), *words],
@@ -30,8 +31,8 @@ async def run(*words: str) -> str:
         text=True,
         timeout=60,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert done.returncode == fails, done.stderr
+    return done.stderr if fails else done.stdout
 
 
 def seconds(path: Path) -> float:
@@ -59,3 +60,14 @@ async def test_an_interrupted_listener_s_words_are_known(stand_in: Any, tmp_path
     assert "heard:     'Of" in told
     assert "not heard: " in told
     await until(lambda: stand_in.hung_up == 1)
+
+
+async def test_a_server_that_is_not_there_is_one_line(stand_in: Any, tmp_path: Path) -> None:
+    output = ("--llm-model", "any", "--output", str(tmp_path / "reply.wav"))
+    nowhere = ("--server", "ws://127.0.0.1:1", "--llm-url", stand_in.url)
+    told = await run("When?", *nowhere, *output, fails=True)
+    assert told.startswith("no server answers at ws://127.0.0.1:1") and told.count("\n") == 1
+    async with speech_server() as tts:
+        unanswered = ("--server", tts, "--llm-url", "http://127.0.0.1:1/v1")
+        told = await run("When?", *unanswered, *output, fails=True)
+    assert told == "no reply of the language model: Connection error.\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
@@ -203,27 +204,28 @@ def _revoke(keys: dict[str, Key], asked: str) -> None:
 
 
 def _table(keys: list[Key]) -> Table:
+    """Return the table. A key's details have a line each: as columns they would not fit."""
     table = Table(box=None)
-    for name in ("id", "name", "created", "expires", "limits", "voices", "register", "share"):
-        table.add_column(name, no_wrap=name in ("id", "name"), overflow="fold")
+    for name in ("id", "name", "details"):
+        table.add_column(name, no_wrap=name == "id", overflow="fold")
     for key in keys:
-        limits = [f"{n}={most}" for n in _LIMITS if (most := getattr(key.limits, n)) is not None]
-        expires = "" if key.expires is None else _day(key.expires)
-        if key.expired(time.time()):
-            expires += " (over)"
         name = f"{key.name} (admin)" if key.admin else key.name
-        voices, register = ", ".join(key.voices), ", ".join(key.register)
-        table.add_row(
-            key.id,
-            name,
-            _day(key.created),
-            expires,
-            "\n".join(limits),
-            voices,
-            register,
-            f"{key.share:g}",
-        )
+        table.add_row(key.id, name, "\n".join(_details(key)))
     return table
+
+
+def _details(key: Key) -> Iterator[str]:
+    yield f"created: {_day(key.created)}"
+    if key.expires is not None:
+        over = " (over)" if key.expired(time.time()) else ""
+        yield f"expires: {_day(key.expires)}{over}"
+    for limit in _LIMITS:
+        if (most := getattr(key.limits, limit)) is not None:
+            yield f"{limit}: {most}"
+    yield f"voices: {', '.join(key.voices)}"
+    if key.register:
+        yield f"register: {', '.join(key.register)}"
+    yield f"share: {key.share:g}"
 
 
 def _day(seconds: float) -> str:

@@ -38,6 +38,34 @@ def test_a_key_is_printed_once_and_alone(
     assert KeyFile(path).read() == {}
 
 
+def test_the_list_breaks_no_word_in_a_terminal_of_80_columns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    words = "--sessions 20 --turns 30 --turns-per-minute 400 --chars-per-minute 50000"
+    words += " --chars-per-day 6000000 --voice acme-* --voice news-reader-* --register acme-*"
+    words += " --share 2.5 --expires 2999-01-31 --admin"
+    name = "the kiosk in the station"
+    assert main(["keys", "create", name, *words.split(), "--keys", str(tmp_path / "k")]) == 0
+    capsys.readouterr()
+    assert main(["keys", "list", "--keys", str(tmp_path / "k")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert f"{name} (admin)" in lines[1]
+    for detail in (
+        "expires: 2999-01-31 00:00",
+        "sessions: 20",
+        "turns: 30",
+        "turns_per_minute: 400",
+        "chars_per_minute: 50000",
+        "chars_per_day: 6000000",
+        "voices: acme-*, news-reader-*",
+        "register: acme-*",
+        "share: 2.5",
+    ):
+        assert any(line.rstrip().endswith(f" {detail}") for line in lines), detail
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

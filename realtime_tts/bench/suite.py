@@ -123,8 +123,8 @@ def _of_ramp(levels: Sequence[LevelResult]) -> list[Figure]:
     fast = [level for level in levels if level.capacity is not None]
     if fast:
         most = max(fast, key=lambda level: level.capacity or 0.0)
-        each_rate = ", ".join(f"{level.sessions}: {level.capacity:.0f}" for level in fast)
-        found.append(Figure("audio seconds per second", f"{most.capacity:.0f}", each_rate))
+        each_rate = ", ".join(f"{level.sessions}: {level.capacity:.1f}" for level in fast)
+        found.append(Figure("audio seconds per second", f"{most.capacity:.1f}", each_rate))
     for level in levels:
         step = mean_ms(level.unpaced_steps, _bucket(level.sessions), "decode")
         if step is not None:

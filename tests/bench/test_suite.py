@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 
+from realtime_tts.bench.observation import Observation, Observed
 from realtime_tts.bench.plot import read_growth
-from realtime_tts.bench.settings import BenchSettings, Mode
-from realtime_tts.bench.suite import STARTS, figures, suite_levels
+from realtime_tts.bench.result import level_result
+from realtime_tts.bench.settings import BenchSettings, Level, Mode
+from realtime_tts.bench.suite import STARTS, Figure, figures, suite_levels
 from realtime_tts.cli import main
+from tts_scheduler.report import Trace
 
 SETTINGS = BenchSettings(server="ws://127.0.0.1:1", options={"voice": "ava"})
 
@@ -124,3 +127,10 @@ def test_the_picture_of_growth_can_be_drawn_again_from_the_results(
 
 def test_nothing_measured_is_no_figure() -> None:
     assert figures([]) == []
+
+
+def test_the_most_speech_in_a_second_is_said_in_tenths_as_in_the_table() -> None:
+    observed = Observed([Observation(text_chars=5, trace=Trace(asked_at=0.0))], 1.0, 1)
+    level = level_result(Level(Mode.CLOSED, sessions=1), observed, None)
+    said = figures([replace(level, capacity=0.5), replace(level, sessions=2, capacity=0.44)])
+    assert Figure("audio seconds per second", "0.5", "1: 0.5, 2: 0.4") in said

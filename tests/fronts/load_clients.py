@@ -32,7 +32,9 @@ def whole(text: str) -> bytes:
 
 
 class Stream(asyncio.Protocol):
-    """A bare socket: a handshake, then bytes, of which as little as possible is read."""
+    """A bare socket: a handshake, then bytes, of which as little as possible is read.
+
+    What the server refuses would be waited for in vain: its words end this process."""
 
     def __init__(self) -> None:
         self.upgraded = asyncio.Event()
@@ -53,8 +55,11 @@ class Stream(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if not self.upgraded.is_set():
-            assert data.startswith(b"HTTP/1.1 101"), data[:200]
+            if not data.startswith(b"HTTP/1.1 101"):
+                sys.exit(data.decode(errors="replace"))
             self.upgraded.set()
+        if (at := data.find(b'{"type":"error"')) >= 0:
+            sys.exit(data[at : data.find(b"}", at) + 1].decode())
         now = time.monotonic()
         if not self.sound.is_set() and gpu_costs.age(data, now) is not None:
             self.first = now

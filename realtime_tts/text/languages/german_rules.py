@@ -47,8 +47,8 @@ _SUFFIXES = (
 
 BEHIND = re.compile(
     r"1|1\.?001|1 (?!Uhr)[a-zäöüß]\w*e[rsnm]?|\d{1,4}\.|1/2|½|[\d.]+,[–-]|1[–-]\d+"
-    r"|\d{1,2}\.[–/-]\d{1,2}\.|\d{1,2}\. (?:bis|und|oder|–|bis zum|\d{1,2}\.)|\d{1,2}\.\d{1,2}\."
-    rf"|\d{{1,2}}\. (?:bis|und|oder|–|bis zum) \d{{1,2}}\.|\d{{1,2}}\. (?:{'|'.join(SHORT)})\."
+    r"|\d{1,2}\.[–/-]\d{1,2}\.|\d{1,2}\. (?:bis|und|oder|[–-]|bis zum|\d{1,2}\.)|\d{1,2}\.\d{1,2}\."
+    rf"|\d{{1,2}}\. (?:bis|und|oder|[–-]|bis zum) \d{{1,2}}\.|\d{{1,2}}\. (?:{'|'.join(SHORT)})\."
     rf"|\d{{1,2}} x|\d+ (?:{cues.DOTTED})\.|\d{{1,3}}/\d{{1,3}}|\d{{1,3}}x"
     rf"|\d{{1,2}}:\d\d(?::\d\d)? Std\.|\d{{1,3}}:\d{{2,3}}"
     r"|0\d{2,4}(?: /(?: \d{2,}){0,4})?|\d{1,2}:\d\d:\d\d"
@@ -178,7 +178,7 @@ def _whole(match: re.Match[str]) -> str:
 
 
 _ORDINAL = rf"(?P<n>\d{{1,4}})\.(?= (?!{cues.OPENERS})(?P<noun>[A-ZÄÖÜ]\w*))"
-_TWO = r"(?P<n>\d{1,2})\.(?P<link>[–/-]| (?:bis(?: zum)?|und|oder) )(?P<to>\d{1,2})\."
+_TWO = r"(?P<n>\d{1,2})\.(?P<link>[–/-]| (?:[–-]|bis(?: zum)?|und|oder) )(?P<to>\d{1,2})\."
 _BOTH = rf"{_TWO}(?= [A-ZÄÖÜ])"
 _NTH = r"(?P<n>\d{1,3})\.(?= "
 _NTH_UNIT = r"(?P<n>\d{1,3})\. (?P<unit>Min|Std)\.?(?!\w)"

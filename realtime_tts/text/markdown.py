@@ -196,7 +196,8 @@ class MarkdownReader:
         char = window[0]
         after_emoji, self._after_emoji = self._after_emoji, False
         if char == "\n":
-            if self._heading or self._bullet or self._table:
+            listed = self._bullet or marks.is_numbered(self._out.head)
+            if self._heading or listed or self._table:
                 self._out.newline(at, 0)  # as a paragraph ends
             self._out.newline(at)
             self._begin_line()

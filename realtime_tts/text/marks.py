@@ -6,6 +6,7 @@ one, and where they cannot know they return None, unless the text has `ended`.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from realtime_tts.text.characters import is_hangul, is_word_character, writes_without_spaces
@@ -50,6 +51,7 @@ def closing_bracket(text: str) -> Step:
 
 _UNSPACED_BULLETS = "・●■◆"  # in Japanese and Chinese
 BULLETS = f"-*+•◦‣⁃{_UNSPACED_BULLETS}"
+_NUMBER = re.compile(r"\d{1,3}[.)]\s")
 _DEEPEST_HEADING = 6
 _SHORTEST_RULE = 3
 _SHORTEST_FENCE = 3
@@ -73,6 +75,11 @@ def bullet(text: str, ended: bool) -> Step:
     if text[0] in _UNSPACED_BULLETS:
         return int(text[1] != text[0])  # ●●社, ・・・
     return 1 if text[1] in " \t\n" else 0
+
+
+def is_numbered(line: str) -> bool:
+    """Return whether a line begins with the number of a list's item, which is read: `2. Item`."""
+    return _NUMBER.match(line) is not None
 
 
 def check_box(text: str, ended: bool) -> Step:

@@ -21,6 +21,7 @@ class Gap(IntEnum):
 _OPENING = "([{\"'“‘«„¿¡-/"
 _PAUSES = ".,;:!?…。，、；：！？"
 _TAIL = 64  # characters
+_HEAD = 8  # characters
 _MAX_NEWLINES = 2  # a paragraph's end; more are no longer pause
 
 
@@ -30,6 +31,8 @@ class SpeechWriter:
     def __init__(self) -> None:
         self._last = ""
         self._tail = ""  # the last characters written
+        self.head = ""
+        """The first characters written in this line."""
         self._pieces: list[Item] = []
         self._newlines = _MAX_NEWLINES  # in the white space that ends the text; leading is dropped
         self._spaced = True  # the text ends in white space
@@ -103,6 +106,7 @@ class SpeechWriter:
         if self._newlines < _MAX_NEWLINES:
             self._newlines += 1
             self._put("\n", at, at + length)
+        self.head = ""
 
     def gap(self, kind: Gap, at: int, length: int) -> None:
         """Leave out source[at:at+length]; if more follows in this line, `kind` separates it."""
@@ -129,6 +133,7 @@ class SpeechWriter:
     def _put(self, text: str, start: int, end: int) -> None:
         self._last = text[-1]
         self._tail = (self._tail + text)[-_TAIL:]
+        self.head = (self.head + text[:_HEAD])[:_HEAD]
         before = self._pieces[-1] if self._pieces else None
         if isinstance(before, Piece):
             direct = len(before.text) == before.end - before.start

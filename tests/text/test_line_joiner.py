@@ -19,6 +19,8 @@ JOINED = {
     "It is open. \nCome in.": "It is open. Come in.",
     "## Hours\nOpen daily": "Hours. Open daily",
     "Options:\n- red\n- green!\n- blue\n\nPick one.": "Options: red. green! blue. Pick one.",
+    "Do this:\n1. Go in\n2. **Sit**!\n3) Eat\n\nDone.": "Do this: 1. Go in. 2. Sit! 3) Eat. Done.",
+    "It rained\n1.5 litres\nin May": "It rained\n1.5 litres\nin May",
     "| a | b |\n|---|---|\n| c | d |\nSo.": "a, b. c, d. So.",
     "Dear Ann\n\nHow are you?": "Dear Ann. How are you?",
     "Dear Ann\n\n(a letter)": "Dear Ann. (a letter)",

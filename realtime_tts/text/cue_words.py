@@ -150,6 +150,9 @@ ENCLOSED = WHOLE | frozenset(
     ).split(", ")
 )
 """More of them that may also be emphasised, and so are cues in brackets and parentheses only."""
+GLOSSES = frozenset({"ride"})
+"""Cues that are a word of another language: `ride` is Italian for laughs. In parentheses behind a
+word they are text."""
 SUBJECTS = frozenset(
     "i you he she it we they who that which and also never always often still just really "
     "er sie es wir ihr wer der die das man und nie immer il elle on ils elles qui et él ella "

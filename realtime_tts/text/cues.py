@@ -89,7 +89,7 @@ def read_cue(window: str, before: str, ended: bool) -> Step:
     if close < 0:
         return _read_open(window, ended)
     content = window[1:close].rstrip(".!…")
-    if len(content) > _MOST or not _is_cue(content, mark):
+    if len(content) > _MOST or not _is_cue(content, mark) or _is_gloss(content, mark, before):
         return 0
     return close + 1
 
@@ -149,6 +149,15 @@ def _is_cue(content: str, mark: str) -> bool:
     if found[0] not in _heads(mark) or (mark in "(（" and _explains(found)):
         return False
     return mark in "*_" or all(_is_with(word, mark) for word in found[1:])
+
+
+def _is_gloss(content: str, mark: str, before: str) -> bool:
+    """Return whether a word in parentheses explains the one before it: take a lift (ride)."""
+    return (
+        mark in "(（"
+        and content.lower() in words.GLOSSES
+        and is_word_character(before.rstrip()[-1:])
+    )
 
 
 def _is_manner(word: str) -> bool:

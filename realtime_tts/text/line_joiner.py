@@ -53,7 +53,8 @@ class LineJoiner:
         if _FINISHED.search(self._tail):
             spaced = last.isspace() or following.isspace()
             return "" if spaced or writes_without_spaces(last) else " "
+        word = self._tail.rstrip()[-1:]  # the model reads a stop behind a space as any other
         begins = following.isalnum() or following in f"{OPENERS}\"'"
-        if len(newlines) < _PARAGRAPH or not (begins and last.isalnum()):
+        if len(newlines) < _PARAGRAPH or not (begins and word.isalnum()):
             return newlines
-        return "。" if writes_without_spaces(last) else ". "
+        return "。" if writes_without_spaces(word) else ". "

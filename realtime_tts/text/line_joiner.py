@@ -13,6 +13,7 @@ from realtime_tts.text.spans import Piece, part_of
 
 _PARTS = re.compile(r"\n+|[^\n]+")
 _FINISHED = re.compile(rf"[{MARKS}][\"'{re.escape(CLOSERS)}]*\s*\Z")
+_BEHIND = re.compile(rf"[\s\"'{re.escape(CLOSERS)}]*\Z")  # a line's last word
 _TAIL = 8  # characters
 _PARAGRAPH = 2  # newlines
 _NOTHING = Piece("", 0, 0)
@@ -53,7 +54,8 @@ class LineJoiner:
         if _FINISHED.search(self._tail):
             spaced = last.isspace() or following.isspace()
             return "" if spaced or writes_without_spaces(last) else " "
-        word = self._tail.rstrip()[-1:]  # the model reads a stop behind a space as any other
+        # A space may be with the model already, which reads a stop behind it as any other.
+        word = _BEHIND.sub("", self._tail)[-1:]
         begins = following.isalnum() or following in f"{OPENERS}\"'"
         if len(newlines) < _PARAGRAPH or not (begins and word.isalnum()):
             return newlines

@@ -6,6 +6,7 @@ import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from functools import partial
+from math import floor
 
 from msgspec.structs import replace
 
@@ -98,12 +99,12 @@ class SessionTurn:
         )
 
     def _words(self) -> Iterator[str]:
-        """Yield the words spoken with the packets sent so far, to a tenth of a millisecond."""
+        """Yield the words spoken with the packets sent so far."""
         if not self._sends_words and self.speech.utterances.progress is None:
             return
         while spoken := self.speech.take_words():
             words = [
-                Word(text=text, start_ms=round(start * 1000, 1), end_ms=round(end * 1000, 1))
+                Word(text=text, start_ms=_tenths_down(start), end_ms=_tenths_down(end))
                 for text, start, end in spoken
             ]
             words = self._unreported(words)
@@ -120,6 +121,12 @@ class SessionTurn:
             if rest:
                 words.insert(0, replace(word, text=rest))
         return words
+
+
+def _tenths_down(seconds: float) -> float:
+    """Return milliseconds, rounded down to a tenth: a word that ended behind the last sample would
+    not count as heard when all was played. What is added is for the error of a sum."""
+    return floor(seconds * 10_000 + 1e-3) / 10
 
 
 class TurnTraces:

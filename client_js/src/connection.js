@@ -21,7 +21,6 @@ export function within(answer, ms, late) {
   return answer.finally(() => clearTimeout(timer));
 }
 
-/** One socket, with its session. */
 export class Connection {
   /** @type {ConnectionLost | null} */
   lost = null;
@@ -125,6 +124,7 @@ export class Connection {
         turn?.interrupted(message);
         break;
       case "turn.done":
+        if (message.reason === "closed" && this.ready?.settings.resume === "on") break; // goes on
         if (this.#onAir === turn) this.#onAir = undefined;
         if (!turn?.interrupting) this.turns.delete(message.turn_id); // its report follows
         turn?.finished(message);

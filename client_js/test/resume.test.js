@@ -119,6 +119,18 @@ test("that a turn cannot go on with its settings is heard", async (t) => {
   assert.equal(tts.ready.settings.voice, "bass");
 });
 
+test("a turn that a server cuts off as it stops goes on elsewhere", async (t) => {
+  const { socket, turn } = await makeResuming(t);
+  socket.say(failed("going_away", { fatal: true, retryable: true }), done("turn-1", "closed", 2000));
+  socket.drop(1001);
+  const next = await nextSocket(t, 300);
+  await accept(next, RESUMING);
+  assert.equal(next.take().find(({ type }) => type === "turn.resume").samples, 2000);
+  next.say(started("turn-1"), done("turn-1", "complete", 2000));
+  assert.equal((await turn.done).reason, "complete");
+  assert.equal(turn.resumes, 1);
+});
+
 test("a turn goes on in the next session, behind the last packet", async (t) => {
   const { socket, turn } = await makeResuming(t);
   socket.say(state(3000, { codes: "CCCC" })); // its packet is lost

@@ -15,6 +15,7 @@ class Playback {
   /** @type {internal.WorkletReport} */
   #at = { id: 0, state: "waiting", played: 0, underruns: 0, buffered: 0, time: 0 };
   #reportedAt = 0;
+  #heard = 0;
   #player;
   /** @type {any} */
   cleared;
@@ -40,11 +41,12 @@ class Playback {
     const moved = state === "playing" ? Math.min(since, buffered / SAMPLE_RATE) : 0;
     const playedSeconds = before + moved;
     const heard = before + since - outputLatency - baseLatency;
+    this.#heard = Math.max(this.#heard, Math.min(heard, playedSeconds));
     return {
       state,
       underruns,
       playedSeconds,
-      heardSeconds: Math.max(0, Math.min(heard, playedSeconds)),
+      heardSeconds: this.#heard,
       leadSeconds: Math.max(0, this.turn.samplesReceived / SAMPLE_RATE - playedSeconds),
       bufferedSeconds: buffered / SAMPLE_RATE - moved,
     };

@@ -104,7 +104,7 @@ test("the example of captions shows the words that were heard", async () => {
     { text: " The", start_ms: 1137, end_ms: 1388 },
   ];
   const at = [0.1, 0.5, 1.2, 2];
-  const stats = () => ({ heardSeconds: at.shift(), state: at.length ? "playing" : "done" });
+  const stats = () => ({ heardSeconds: at.shift(), playedSeconds: 2, state: at.length > 1 ? "playing" : "done" });
   await run(captions, {
     tts: { speak: () => ({ words }) },
     player: { play: (turn) => ({ turn, stats }) },

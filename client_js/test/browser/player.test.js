@@ -137,3 +137,33 @@ test("the demo voice speaks, and it is not silence", { skip }, async (t) => {
   assert.equal(Math.round(found.playedSeconds * 24_000), found.samples);
   assert.ok(found.samples > 12_000 && found.loudest > 0.05, `${found.samples}, ${found.loudest}`);
 });
+
+test("what was heard never goes back where speech waits for its text", { skip }, async (t) => {
+  const page = await stage(t, await server());
+  const found = await page.evaluate(async () => {
+    const turn = tts.turn();
+    turn.send("One two three. ");
+    const playback = player.play(turn);
+    const heard = [];
+    const look = async (until) => {
+      while (!until(playback.stats())) {
+        heard.push(playback.stats().heardSeconds);
+        await sleep(5);
+      }
+    };
+    await look(({ state }) => state === "playing");
+    await look(({ state }) => state === "waiting");
+    const waits = performance.now();
+    await look(() => performance.now() > waits + 400); // several reports of the audio thread
+    turn.send("Four five six.", { end: true });
+    await look(({ state }) => state === "done");
+    await sleep(500);
+    const { heardSeconds, playedSeconds } = playback.stats();
+    const { outputLatency, baseLatency } = player.context;
+    return { heard, heardSeconds, playedSeconds, latency: outputLatency + baseLatency };
+  });
+  assert.ok(found.latency > 0, "this device is never late");
+  const back = found.heard.filter((seconds, i) => seconds < (found.heard[i - 1] ?? 0));
+  assert.deepEqual(back, []);
+  assert.equal(found.heardSeconds, found.playedSeconds);
+});

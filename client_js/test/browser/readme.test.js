@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { open, server, skip } from "./harness.js";
+import { open, server, skip, stage } from "./harness.js";
 
 const README = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
 const PAGE = README.match(/^```html\n(.*?)^```/ms)[1];
+const example = (word) => README.match(new RegExp("^```js\n((?:(?!^```).)*" + word + ".*?)^```", "ms"))[1];
 
 test("the README's page, as it stands, speaks and stops", { skip }, async (t) => {
   const url = await server();
@@ -19,4 +20,16 @@ test("the README's page, as it stands, speaks and stops", { skip }, async (t) =>
   assert.equal(`${spoken}${remaining}`.replace(/\s/g, ""), "Goodmorning.Thetideiscomingin.");
   assert.ok(remaining.length > 0, page.logged[0]);
   assert.deepEqual(page.errors, []);
+});
+
+test("the README's captions end with the last word", { skip }, async (t) => {
+  const page = await stage(t, await server(), { settings: { wordTimes: "on", speed: 1.2 } });
+  const [shown, text] = await page.evaluate(async (captions) => {
+    document.body.innerHTML = "<p id=caption>";
+    const playback = new Function(`${captions}; return playback;`)();
+    await playback.done;
+    await sleep(500); // what is played is heard a little later
+    return [caption.textContent, playback.turn.text];
+  }, example("caption"));
+  assert.equal(shown, text);
 });

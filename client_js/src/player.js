@@ -108,6 +108,7 @@ export class Player extends EventTarget {
   get analyser() {
     if (!this.#analyser) {
       this.#analyser = this.context.createAnalyser();
+      this.#analyser.connect(this.context.destination);
       this.#load().catch(() => {}); // play() rejects
     }
     return this.#analyser;
@@ -168,10 +169,9 @@ export class Player extends EventTarget {
 
   async #make() {
     const { context } = this;
-    const node = context.audioWorklet ? await this.#worklet() : new Scheduled(context);
+    const node = await (context.audioWorklet ? this.#worklet() : new Scheduled(context));
     node.port.onmessage = (/** @type {any} */ { data }) => this.#reported(data);
-    node.connect(context.destination);
-    node.connect((this.#analyser ??= context.createAnalyser()));
+    node.connect(this.analyser);
     const { signal } = this.#closing;
     context.addEventListener("statechange", () => this.#wake(), { signal });
     const failed = () => {

@@ -6,7 +6,7 @@ import * as everything from "../src/index.js";
 import { FakeSocket, READY, done, interrupted, started } from "./fake-socket.js";
 
 const README = readFileSync(new URL("../README.md", import.meta.url), "utf8");
-const [browser, node, turns, bargeIn, captions, again, tokens] = [...README.matchAll(/^```js\n(.*?)^```/gms)].map(
+const [browser, node, turns, bargeIn, captions, , again, tokens] = [...README.matchAll(/^```js\n(.*?)^```/gms)].map(
   (m) => m[1],
 );
 

@@ -9,7 +9,7 @@ export declare class Player extends EventTarget {
   /** Made at the first use, at 24 kHz, unless one was passed. */
   get context(): AudioContext;
 
-  /** An analyser of what is playing, for a waveform. */
+  /** All sound passes it on its way to the loudspeaker: for a waveform, a volume, a recording. */
   get analyser(): AnalyserNode;
 
   /** Allow sound. Browsers require a gesture: call it in one. The page's first one does, too. */

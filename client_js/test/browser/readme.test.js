@@ -33,3 +33,29 @@ test("the README's captions end with the last word", { skip }, async (t) => {
   }, example("caption"));
   assert.equal(shown, text);
 });
+
+test("the README's volume is all that reaches the loudspeaker", { skip }, async (t) => {
+  const page = await stage(t, await server());
+  const found = await page.evaluate(async (volume) => {
+    const { Player } = await import("/client/player.js");
+    const { context } = player;
+    const other = new Player({ context });
+    const { connect } = AudioNode.prototype;
+    const loud = [];
+    AudioNode.prototype.connect = function (...to) {
+      if (to[0] === context.destination) loud.push(this);
+      return connect.apply(this, to);
+    };
+    await other.unlock();
+    AudioNode.prototype.connect = connect;
+    const half = new Function("player", `${volume}; return volume;`)(other);
+    const [before, behind] = [other, { context, analyser: half }].map(globalThis.listenTo);
+    const ears = await Promise.all([before, behind]);
+    await other.play(tts.speak("One two three.")).done;
+    const [all, left] = await Promise.all(ears.map((ear) => ear()));
+    return { only: loud.length === 1 && loud[0] === other.analyser, loudest: all.loudest, share: left.loudest / all.loudest };
+  }, example("GainNode"));
+  assert.ok(found.only, "something else reaches it, too");
+  assert.ok(found.loudest > 0.1);
+  assert.ok(Math.abs(found.share - 0.5) < 0.01, `${found.share} of it`);
+});

@@ -163,6 +163,8 @@ def source_cut(pipeline: TextPipeline, count: int) -> int:
     cut = pipeline.source_offset(count)
     next_start = pipeline.source_start(count)
     held = next_start == len(source) and not pipeline.finished  # what comes next is not known yet
+    if source[cut - 1 : cut].isspace():
+        return cut  # what follows a space closes no word: it opens the next one, as the sign of $5
     while cut < next_start and not source[cut].isspace():
         if source[cut] == "<" and (held or source[cut + 1 : cut + 2] != "/"):
             break  # a tag that opens belongs to what follows

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime_tts.text.pipeline import TextPipeline
-from realtime_tts.text.spoken import split_spoken
+from realtime_tts.text.spoken import split_at, split_spoken
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
 TOKENIZER = Qwen2Tokenizer.from_folder(Path(__file__).parent / "data" / "tiny_tokenizer")
@@ -148,3 +148,10 @@ def test_text_that_the_model_was_not_given_was_not_heard() -> None:
 )
 def test_marks_that_close_a_spoken_word_are_spoken(text: str, played: float, spoken: str) -> None:
     assert split_spoken(pipeline_of(text), played, 9.0).spoken == spoken
+
+
+@pytest.mark.parametrize("mark", ["$", "*", "("])
+def test_a_mark_that_waits_for_what_it_opens_is_not_spoken(mark: str) -> None:
+    """A model calls a tool between the sign and the sum."""
+    pipeline = pipeline_of(f"It comes to {mark}", finished=False)
+    assert split_at(pipeline, len(pipeline.spoken)) == ("It comes to ", mark)

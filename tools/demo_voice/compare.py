@@ -41,7 +41,7 @@ from tools.demo_voice.speech import VOICE_NAMES
 from tools.demo_voice.student import LAYOUTS, SAMPLE_RATE, Layout
 from tools.demo_voice.text_sets import TextSet
 from tools.demo_voice.utterance import Utterance
-from tools.demo_voice.whisper import as_said
+from tools.demo_voice.whisper import Whispers, as_said
 from tools.demo_voice.whisper_batches import WINDOW_SECONDS, WhisperBatches
 from tools.demo_voice.words import word_errors
 
@@ -229,19 +229,26 @@ def main() -> None:
     given = _arguments()
     device = torch.device(given.device)
     sets = [TextSet.read(path, given.limit) for path in given.sets]
-    ears = WhisperBatches(device)
+    ears, at_once = _ears(given.beam, device)
     rows: list[list[str]] = []
     found: dict[str, list[dict[str, object]]] = {}
     given.out.parent.mkdir(parents=True, exist_ok=True)
     for checkpoint in given.checkpoints:
         began = time.monotonic()
         speaker = Speaker(checkpoint, requests(sets, given.seeds), device, given.gpu_memory)
-        heard = listen(asyncio.run(speaker.spoken()), ears, AT_ONCE[device.type])
+        heard = listen(asyncio.run(speaker.spoken()), ears, at_once)
         rows.append(row(checkpoint.name, heard))
         found[str(checkpoint)] = [asdict(one) for one in heard]
         given.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
         print(f"{checkpoint}: {len(heard)} turns in {time.monotonic() - began:.0f} s", flush=True)
     print("\n".join(table(header(heard), rows)))
+
+
+def _ears(beam: int | None, device: torch.device) -> tuple[Ears, int]:
+    """A recogniser, and how many recordings it shall get at once."""
+    if beam is None:
+        return WhisperBatches(device), AT_ONCE[device.type]
+    return Whispers(beam), 64 * beam
 
 
 def _arguments() -> argparse.Namespace:
@@ -252,6 +259,7 @@ def _arguments() -> argparse.Namespace:
     add("--seeds", type=int, default=1, help="of each text")
     add("--limit", type=int, help="only the first texts of each file")
     add("--out", type=Path, default=Path("build/demo_voice/compared.json"))
+    add("--beam", type=int, metavar="PROCESSES", help="hear as `evaluate` does: slower, on the CPU")
     add("--gpu-memory", default=GPU_MEMORY, help="of the engine")
     add("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     return parser.parse_args()

@@ -7,10 +7,15 @@ faster-whisper in int8 without a download. It hears letters, which pocketsphinx 
 
 from __future__ import annotations
 
+import multiprocessing
 import re
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from tools.demo_voice.recognise import Recording, in_silence
 from tools.demo_voice.words import WordErrors, word_errors
@@ -50,6 +55,29 @@ class Whisper:
             no_repeat_ngram_size=_LONGEST_REPEAT,
         )
         return "".join(part.text for part in parts).strip()
+
+
+class Whispers:
+    """`Whisper` in processes of its own, which hear many recordings at a time."""
+
+    def __init__(self, processes: int) -> None:
+        spawn = multiprocessing.get_context("spawn")
+        self._pool = ProcessPoolExecutor(processes, mp_context=spawn)
+
+    def transcribe(self, sounds: Sequence[np.ndarray], sample_rate: int) -> list[str]:
+        """The texts heard. Raises ImportError without Whisper's packages."""
+        recordings = [Recording(sound, sample_rate) for sound in sounds]
+        return list(self._pool.map(_transcribe, recordings, chunksize=4))
+
+
+def _transcribe(recording: Recording) -> str:
+    return _whisper().transcribe(recording)
+
+
+@cache
+def _whisper() -> Whisper:
+    """This process's own."""
+    return Whisper()
 
 
 def model_folder() -> Path:

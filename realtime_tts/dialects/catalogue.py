@@ -12,7 +12,7 @@ from realtime_tts.audio.encoders import require
 from realtime_tts.audio.formats import AudioFormat, audio_format, parse_format
 from realtime_tts.dialects.fields import AskedSpeed, WrongField
 from realtime_tts.engine.interface import CLONING_VARIANTS, EngineInfo
-from realtime_tts.languages import language_name
+from realtime_tts.languages import known_as
 from realtime_tts.protocol.settings import Seed
 
 Task = Literal["CustomVoice", "VoiceDesign", "Base"]
@@ -110,7 +110,7 @@ def our_language(code: str | None, info: EngineInfo) -> str | None:
     """Return our name for `en`, `en-GB` and so on; None if no checkpoint has the language."""
     if code is None:
         return None
-    name = language_name(code) or code.lower()
+    name = known_as(code)
     languages = {language for one in info.all_models for language in one.languages}
     return name if name in languages else None
 

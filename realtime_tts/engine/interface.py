@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from realtime_tts.checkpoint import Progress as Progress
 from realtime_tts.engine.made_codes import Codes
 from realtime_tts.errors import RequestError
+from realtime_tts.languages import known_as
 from realtime_tts.sampling import Sampling
 from tts_scheduler import KVCacheSize, StepPlan
 
@@ -258,7 +259,7 @@ def check_spec(
     """
     if spec.voice and spec.voice.lower() not in info.voices:
         _check_registered(info, spec.voice, spec.begun or registered(spec.voice.lower()))
-    language = (spec.language or "auto").lower()
+    language = known_as(spec.language)
     if language not in info.languages:
         known = ", ".join(info.languages)
         message = f"unknown language {spec.language!r}; this checkpoint has: {known}"

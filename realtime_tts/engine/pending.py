@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from realtime_tts.engine.link import Cancel, Command, CommandQueue, Open
 
 BURST = 4
-"""So many utterances that an idle engine gets together are taken for a burst."""
+"""Number of utterances, opened together, from which an idle engine takes them for a burst."""
 BURST_PAUSE, BURST_SECONDS = 0.001, 0.006
 """A burst is over when nothing has come for the pause, and after so many seconds at the latest. A
 step takes some milliseconds, whatever starts in it: what comes just after it began waits for all of

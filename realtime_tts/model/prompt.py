@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from realtime_tts.errors import CheckpointError, RequestError
+from realtime_tts.languages import AUTO, known_as
 from realtime_tts.model.code_predictor import CodePredictor
 from realtime_tts.model.config import ModelConfig, Variant
 from realtime_tts.model.reference import Reference
@@ -29,7 +30,6 @@ from realtime_tts.model.talker import Talker
 
 STREAMING = "streaming"
 FULL_TEXT = "full_text"
-AUTO = "auto"
 
 _PREFIXES, _REFERENCES = 64, 16
 """How many prefixes and references are cached: some kilobytes and some megabytes each."""
@@ -209,8 +209,8 @@ class PromptBuilder:
     def prefix(self, spec: PromptSpec) -> Tensor:
         """Return everything before the text [L, H], which is equal for all utterances of a `spec`
         and is cached. Callers must not write to it."""
-        names = [name and name.lower() for name in (spec.speaker, spec.language)]
-        return self._prefix(spec._replace(speaker=names[0], language=names[1]))
+        speaker, language = spec.speaker and spec.speaker.lower(), known_as(spec.language)
+        return self._prefix(spec._replace(speaker=speaker, language=language))
 
     def _make_prefix(self, spec: PromptSpec) -> Tensor:
         opening = self.text(self.instruction_ids(spec) + self._template)
@@ -274,7 +274,7 @@ class PromptBuilder:
         """Return the language's id. A dialect speaker speaks the dialect, unless a language other
         than Chinese is named."""
         talker = self._config.talker
-        language = (spec.language or AUTO).lower()
+        language = known_as(spec.language)
         if language != AUTO and language not in self._config.languages:
             known = ", ".join((AUTO, *self._config.languages))
             message = f"unknown language {spec.language!r}; this checkpoint has: {known}"

@@ -10,7 +10,7 @@ from realtime_tts.audio.speed import FASTEST, SLOWEST, nearest
 from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.errors import RequestError
 from realtime_tts.instructions import manner
-from realtime_tts.languages import language_name
+from realtime_tts.languages import AUTO, known_as
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.session_settings import number_language
@@ -97,13 +97,13 @@ class Director:
         if code is None:
             return None
         info = self._engine.info_for(self._settings.model, voice or self._settings.voice)
-        name = language_name(code) or code.lower()
-        spoken = [language for language in info.languages if language != "auto"]
+        name = known_as(code)
+        spoken = [language for language in info.languages if language != AUTO]
         if name not in info.languages:
             self._warn(f"language {code!r}: this checkpoint speaks {', '.join(spoken)}")
             return None
-        named = (self._settings.language or "auto").lower()
-        own = spoken[0] if named == "auto" and len(spoken) == 1 else named
+        named = known_as(self._settings.language)
+        own = spoken[0] if named == AUTO and len(spoken) == 1 else named
         return None if name == own else name
 
     def _emotion(self, asked: Voicing) -> str | None:

@@ -10,6 +10,7 @@ from operator import attrgetter
 from realtime_tts.audio.stages import Chain
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
+from realtime_tts.languages import AUTO, known_as
 from realtime_tts.protocol.parsing import valid_unicode
 from realtime_tts.protocol.settings import Limits, SessionSettings
 from realtime_tts.server.engine_host import EngineHost
@@ -42,9 +43,9 @@ def number_language(settings: SessionSettings, info: EngineInfo) -> Language | N
         return None
     if settings.text_normalization == "auto" and not info.text_normalization:
         return None
-    names = [name for name in info.languages if name != "auto"]
-    named = (settings.language or "auto").lower() != "auto"
-    return language_for(settings.language if named or len(names) != 1 else names[0])
+    names = [name for name in info.languages if name != AUTO]
+    named = known_as(settings.language)
+    return language_for(names[0] if named == AUTO and len(names) == 1 else named)
 
 
 _OF_SPEC = tuple(name for name in UtteranceSpec.__struct_fields__ if name != "begun")
@@ -71,7 +72,7 @@ def voice_of(settings: SessionSettings, registered: VoiceRecord | None) -> Hasha
     """Return what determines pace and loudness: turns with equal values speak alike. A voice that
     was deleted and made again under its name is another one."""
     voice = registered or (settings.voice or "").lower()
-    return settings.model, voice, settings.language, settings.instructions
+    return settings.model, voice, known_as(settings.language), settings.instructions
 
 
 def chain_for(settings: SessionSettings, engine: EngineHost) -> Chain:

@@ -22,6 +22,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from itertools import accumulate, takewhile
 from typing import NamedTuple
 
+from realtime_tts.languages import known_as
 from realtime_tts.recent import Recent
 from realtime_tts.text.characters import (
     JOINED,
@@ -176,7 +177,7 @@ def source_cut(pipeline: TextPipeline, count: int) -> int:
 
 def expected_durations(text: str, language: str | None) -> Iterable[float]:
     """Return the expected seconds of each character, computed as they are taken."""
-    japanese = (language or "").lower() in ("japanese", "ja")
+    japanese = known_as(language) == "japanese"
     japanese = japanese or not text.isascii() and _KANA.search(text) is not None
     return map(_DURATIONS[japanese].__getitem__, text)
 

@@ -38,3 +38,10 @@ def test_a_speaker_of_the_checkpoint_is_not_looked_for_among_registered_voices()
         raise AssertionError(f"{name} is a speaker")
 
     check_spec(CUSTOM, UtteranceSpec(voice="Alto"), look_up)
+
+
+def test_a_language_may_be_named_by_its_code() -> None:
+    for language in ("english", "en", "en-US", "EN_gb", None):
+        check_spec(CUSTOM, UtteranceSpec(voice="Alto", language=language), registered)
+    with pytest.raises(RequestError, match="unknown language 'fr'; this checkpoint has: auto"):
+        check_spec(CUSTOM, UtteranceSpec(voice="Alto", language="fr"), registered)

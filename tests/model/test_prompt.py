@@ -66,6 +66,12 @@ def test_a_dialect_speaker_speaks_other_languages_plainly(
     torch.testing.assert_close(found, wanted)
 
 
+@pytest.mark.parametrize("code", ["ko", "ko-KR", "KOREAN"])
+def test_a_language_may_be_named_by_its_code(custom: PromptBuilder, code: str) -> None:
+    found, wanted = (inputs(custom, speaker="ryan", language=name) for name in (code, "korean"))
+    torch.testing.assert_close(found, wanted, rtol=0, atol=0)
+
+
 @pytest.mark.parametrize(
     ("spec", "message"),
     [

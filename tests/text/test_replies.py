@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import pytest
 
-from realtime_tts.languages import language_name
 from realtime_tts.text.directions import Voicing
 from realtime_tts.text.languages import Language, language_for
 from realtime_tts.text.pipeline import TextPipeline
@@ -56,7 +55,7 @@ def spoken(language: str, parts: list[str]) -> str:
     """What is said by a checkpoint that can do all that is asked."""
 
     def language_of(voicing: Voicing) -> Language | None:
-        return language_for(language_name(voicing.language) if voicing.language else language)
+        return language_for(voicing.language or language)
 
     text = TextPipeline(
         TOKENIZER,

@@ -96,8 +96,7 @@ export class RealtimeTTS {
     if (!/^[!-~]{1,64}$/.test(turnId)) {
       throw new ClientError(`turnId must be 1 to 64 printable ASCII characters, found ${turnId}`);
     }
-    const { giveUpAfterMs } = this.#options;
-    const turn = new Turn(turnId, (waits) => giveUpAfterMs > 0 && this.#wait(waits));
+    const turn = new Turn(turnId, (one) => this.#options.giveUpAfterMs > 0 && this.#wait(one));
     this.#join(turn);
     return turn;
   }

@@ -56,6 +56,10 @@ export class Connection {
     socket.addEventListener("error", (event) => this.#closed(1006, event.message));
   }
 
+  get resumes() {
+    return this.ready?.settings.resume === "on";
+  }
+
   /** @param {object | null} settings null: as it is @param {number} [timeoutMs] */
   async configure(settings, timeoutMs) {
     if (this.lost) throw this.lost;
@@ -124,7 +128,7 @@ export class Connection {
         turn?.interrupted(message);
         break;
       case "turn.done":
-        if (message.reason === "closed" && this.ready?.settings.resume === "on") break; // goes on
+        if (message.reason === "closed" && this.resumes) break; // goes on
         if (this.#onAir === turn) this.#onAir = undefined;
         if (!turn?.interrupting) this.turns.delete(message.turn_id); // its report follows
         turn?.finished(message);
@@ -170,8 +174,7 @@ export class Connection {
     this.lost = new ConnectionLost(why, { code: "connection_lost", retryable });
     this.outbox?.close();
     for (const waiter of this.#waiters) waiter?.reject(this.lost);
-    const resumes = this.ready?.settings.resume === "on";
-    for (const turn of this.turns.values()) turn.lost(this.lost, resumes);
+    for (const turn of this.turns.values()) turn.lost(this.lost);
     this.turns.clear();
     this.onLost();
   }

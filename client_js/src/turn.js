@@ -47,6 +47,8 @@ export class Turn {
   #failure = null;
   /** @type {RealtimeTTSError | null} */
   #refused = null;
+  /** Sockets lost since the last packet, perhaps for it. */
+  #inVain = 0;
   #wake = () => {};
   #wait;
 
@@ -211,9 +213,10 @@ export class Turn {
     if (differs) connection.start(settings);
   }
 
-  /** @param {RealtimeTTSError} error @param {boolean} resumes */
-  lost(error, resumes) {
-    const again = !this.text || (resumes && (this.#progress.known || !this.samplesReceived));
+  /** @param {RealtimeTTSError} error */
+  lost(error) {
+    const known = this.#progress.last || !this.samplesReceived;
+    const again = !this.text || (this.#connection?.resumes && known && this.#inVain++ < 8);
     if (this.interrupting) this.#finishHere("interrupted");
     else if (!again || !this.#wait(this)) this.fail(new ConnectionLost(error.message, error));
     this.#report.resolve(null);
@@ -239,6 +242,7 @@ export class Turn {
   /** @param {ArrayBuffer} data */
   packet(data) {
     this.samplesReceived += data.byteLength / 2;
+    this.#inVain = 0;
     this.#progress.packet();
     if (!this.interrupting) this.#packets.push(new Uint8Array(data));
     this.#wake();

@@ -131,6 +131,36 @@ test("a turn that a server cuts off as it stops goes on elsewhere", async (t) =>
   assert.equal(turn.resumes, 1);
 });
 
+test("a turn for which every server stops fails in the end, one without text does not", async (t) => {
+  const { tts, socket: first } = await timed(t, { ready: RESUMING });
+  const [bad, good] = [tts.speak("This stops a server."), tts.turn()];
+  const failure = assert.rejects(bad.done, { name: "ConnectionLost", message: /internal/ });
+  const stop = failed("internal", { fatal: true, retryable: true });
+  let lost = 0;
+  for (let socket = first; !bad.over; socket = await nextSocket(t, 300)) {
+    if (lost) await accept(socket, RESUMING);
+    socket.say(stop, done("turn-1", "closed"));
+    socket.drop(1011);
+    assert.ok(++lost < 100, "it tries for ever");
+    await settle();
+  }
+  await failure;
+  assert.equal(lost, 9, "one and, as with the Python client, 8 in vain");
+  assert.equal(good.over, false, "it has no text that a server could stop for");
+});
+
+test("a turn that gets on goes on however often a server stops", async (t) => {
+  const made = await makeResuming(t);
+  for (let { socket } = made, at = 3; at < 30; at++) {
+    socket.drop(1011);
+    socket = await nextSocket(t, 300);
+    await accept(socket, RESUMING);
+    socket.say(started("turn-1"), state(1000 * at));
+    socket.sayAudio(2000, at);
+  }
+  assert.deepEqual([made.turn.over, made.turn.resumes], [false, 27]);
+});
+
 test("a turn goes on in the next session, behind the last packet", async (t) => {
   const { socket, turn } = await makeResuming(t);
   socket.say(state(3000, { codes: "CCCC" })); // its packet is lost

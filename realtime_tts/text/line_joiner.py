@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from realtime_tts.text.characters import CLOSERS, MARKS, OPENERS, writes_without_spaces
 from realtime_tts.text.spans import Piece, part_of
 
+_QUOTES = "\"'“”‘’„‚«»"  # German closes with those that English and French open with
 _PARTS = re.compile(r"\n+|[^\n]+")
-_FINISHED = re.compile(rf"[{MARKS}][\"'{re.escape(CLOSERS)}]*\s*\Z")
-_BEHIND = re.compile(rf"[\s\"'{re.escape(CLOSERS)}]*\Z")  # a line's last word
+_FINISHED = re.compile(rf"[{MARKS}][{_QUOTES}{re.escape(CLOSERS)}]*\s*\Z")
+_BEHIND = re.compile(rf"[\s{_QUOTES}{re.escape(CLOSERS)}]*\Z")  # a line's last word
+_BEFORE = f"{OPENERS}{_QUOTES}¿¡"  # a line's first word
 _TAIL = 8  # characters
 _PARAGRAPH = 2  # newlines
 _NOTHING = Piece("", 0, 0)
@@ -56,7 +58,7 @@ class LineJoiner:
             return "" if spaced or writes_without_spaces(last) else " "
         # A space may be with the model already, which reads a stop behind it as any other.
         word = _BEHIND.sub("", self._tail)[-1:]
-        begins = following.isalnum() or following in f"{OPENERS}\"'"
+        begins = following.isalnum() or following in _BEFORE
         if len(newlines) < _PARAGRAPH or not (begins and word.isalnum()):
             return newlines
         return "。" if writes_without_spaces(word) else ". "

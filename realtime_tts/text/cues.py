@@ -152,11 +152,12 @@ def _is_cue(content: str, mark: str) -> bool:
 
 
 def _is_gloss(content: str, mark: str, before: str) -> bool:
-    """Return whether a word in parentheses explains the one before it: take a lift (ride)."""
+    """Return whether a word in parentheses explains the one before it in its line: take a lift
+    (ride)."""
     return (
         mark in "(（"
         and content.lower() in words.GLOSSES
-        and is_word_character(before.rstrip()[-1:])
+        and is_word_character(before.rstrip(" ")[-1:])
     )
 
 

@@ -150,7 +150,7 @@ async def test_deltas_that_cut_words_are_spoken_as_they_come(way: Way) -> None:
 
 
 @every_way
-@pytest.mark.parametrize("text", ["… ", "🙂", "**  **", "- "])
+@pytest.mark.parametrize("text", ["…", "… ", "🙂", "**  **", "-", "- "])
 async def test_nothing_to_speak_is_a_little_silence(way: Way, text: str) -> None:
     async with speaking() as server, way.connect(server) as client:
         await way.say(client, text)
@@ -225,6 +225,28 @@ async def test_hanging_up_in_the_middle_frees_all(way: Way, politely: bool) -> N
                 client.socket.transport.abort()
         await server.settled()
         assert server.value("tts_turns_total", reason="closed") == 1
+
+
+@pytest.mark.parametrize(
+    ("connect", "say", "sound"),
+    [
+        (plain.plain, lambda client, id: client.send(id=id, text=LONG), "sound"),
+        (cartesian.cartesian, lambda client, id: client.say(LONG, id, continue_=False), "chunk"),
+        (elevens.eleven, lambda client, id: client.send(text=LONG, context_id=id), "audio"),
+    ],
+    ids=["plain", "cartesia", "elevenlabs-contexts"],
+)
+async def test_hanging_up_frees_all_contexts_of_a_socket(
+    connect: Callable[[Any], Any], say: Callable[[Any, str], Awaitable[Any]], sound: str
+) -> None:
+    async with speaking(engine=SLOW) as server:
+        async with connect(server) as client:
+            for id in "abcdef":
+                await say(client, id)
+            await client.until(sound, "f")
+            client.socket.transport.abort()
+        await server.settled()
+        assert server.value("tts_turns_total", reason="closed") == 6
 
 
 @every_way

@@ -9,6 +9,8 @@ from realtime_tts.client.inbox import Inbox
 from realtime_tts.errors import ClientError
 from realtime_tts.protocol import messages as m
 
+_ROUNDING_MS = 0.01  # less than a sample: 16.08 s are a little less than 16080 ms
+
 
 class TurnView:
     """The properties of a turn and a blocking turn. `sent`: the deltas of its text."""
@@ -99,7 +101,7 @@ class TurnView:
         settings, words = self._inbox.settings, self._inbox.words
         if settings is not None and not words and settings.word_times == "off":
             raise ClientError('heard() needs the session option word_times="on"')
-        return "".join(word.text for word in words if word.end_ms <= played_ms)
+        return "".join(word.text for word in words if word.end_ms <= played_ms + _ROUNDING_MS)
 
 
 def check_position(played_ms: float | None) -> None:

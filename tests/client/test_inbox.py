@@ -4,8 +4,9 @@ import pytest
 
 from realtime_tts.client import Interrupted, TurnResult
 from realtime_tts.client.inbox import Inbox
+from realtime_tts.client.turn_view import TurnView
 from realtime_tts.errors import ConnectionLost, OverloadedError, TurnError
-from realtime_tts.protocol.messages import WarningMessage
+from realtime_tts.protocol.messages import WarningMessage, Word
 
 
 def result(reason: str = "complete") -> TurnResult:
@@ -150,3 +151,13 @@ async def test_waiting_for_an_answer_ends_when_the_connection_does() -> None:
     inbox.fail(ConnectionLost("gone"))
     with pytest.raises(ConnectionLost):
         await inbox.wait_interrupted()
+
+
+@pytest.mark.parametrize("samples", [1_920, 12_132, 385_920, 389_760])
+def test_the_last_word_is_heard_where_all_was_played_however_that_is_computed(samples: int) -> None:
+    inbox = Inbox("t")
+    inbox.words.append(Word(text="Hello.", start_ms=0.0, end_ms=samples / 24))
+    turn = TurnView(inbox, ["Hello."])
+    seconds = samples / 24_000
+    assert turn.heard(samples / 24) == turn.heard(seconds * 1000) == "Hello."
+    assert turn.heard((samples - 1) / 24) == ""

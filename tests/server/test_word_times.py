@@ -52,7 +52,7 @@ def assert_in_time(messages: list[Any]) -> None:
         elif message["type"] == "turn.words":
             assert message["words"]
             for word in message["words"]:
-                assert at <= word["start_ms"] <= word["end_ms"] <= samples / RATE * 1000
+                assert at <= word["start_ms"] <= word["end_ms"] <= samples * 1000 / RATE
                 at = word["end_ms"]
 
 

@@ -34,7 +34,7 @@ _RATIOS = (0.2, 10.0)
 gains nor loses: one that was hardly probable can become a million times as probable, and a loss
 by that would be all that is learnt."""
 _WARM_UP = 20
-_POINTER = 0.2
+_POINTER = 0.5
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,7 +190,9 @@ export function websocketUrl(server, resume = false) {
     const path = url.pathname === "/" ? "/v1/tts" : url.pathname;
     if (resume && !url.searchParams.has("resume")) url.searchParams.set("resume", "on");
     if (/^wss?:$/.test(scheme)) return `${scheme}//${url.host}${path}${url.search}`;
-  } catch {}
+  } catch {
+    // said below
+  }
   throw new ClientError(`the server is a ws(s) or http(s) URL or host:port, found "${text}"`);
 }
 

@@ -21,6 +21,7 @@ export function within(answer, ms, late) {
   return answer.finally(() => clearTimeout(timer));
 }
 
+/** One socket, with its session. */
 export class Connection {
   /** @type {ConnectionLost | null} */
   lost = null;

@@ -266,7 +266,7 @@ export class Turn {
     if (message.code === "turn_already_done") this.#report.resolve(null);
   }
 
-  /** @param {RealtimeTTSError} error */
+  /** The turn goes on until `turn.done`. @param {RealtimeTTSError} error */
   refuse(error) {
     if (error.code === "unknown_turn") this.#report.resolve(null);
     else this.#refused ??= error;

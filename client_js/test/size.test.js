@@ -5,7 +5,7 @@ import { gzipSync } from "node:zlib";
 
 const SOURCES = new URL("../src/", import.meta.url);
 const README = readFileSync(new URL("../README.md", import.meta.url), "utf8");
-const LIMIT = 14_400;
+const LIMIT = 14_600;
 
 const files = readdirSync(SOURCES)
   .filter((name) => name !== "react.js") // only apps that ask for it load it, from their bundler
@@ -16,7 +16,7 @@ const gzipped = (text) => gzipSync(text, { level: 9 }).length;
 /** Bytes that the README states. */
 const said = (pattern) => Number(README.match(pattern)[1].replace(",", ""));
 
-test("all of the source is at most 14,400 bytes as one gzip stream, and as the README says", (t) => {
+test("all of the source is at most 14,600 bytes as one gzip stream, and as the README says", (t) => {
   const stream = gzipped(files.join(""));
   t.diagnostic(`${stream} bytes as one gzip stream`);
   assert.ok(stream <= LIMIT, `${stream} bytes; find what is said twice`);

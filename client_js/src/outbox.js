@@ -51,9 +51,13 @@ export class Outbox {
 
   /** Returns the text that waited. @param {string} turnId */
   drop(turnId) {
-    const its = this.#queue.filter((message) => message.turn_id === turnId);
-    this.#queue = this.#queue.filter((message) => message.turn_id !== turnId);
-    return its.map((message) => message.text).join("");
+    let text = "";
+    this.#queue = this.#queue.filter((message) => {
+      if (message.turn_id !== turnId) return true;
+      text += message.text ?? "";
+      return false;
+    });
+    return text;
   }
 
   close() {

@@ -106,12 +106,8 @@ export class Player extends EventTarget {
   }
 
   get analyser() {
-    if (!this.#analyser) {
-      this.#analyser = this.context.createAnalyser();
-      this.#analyser.connect(this.context.destination);
-      this.#load().catch(() => {}); // play() rejects
-    }
-    return this.#analyser;
+    if (!this.#analyser) this.#load().catch(() => {}); // play() rejects
+    return this.#output();
   }
 
   async unlock() {
@@ -169,9 +165,9 @@ export class Player extends EventTarget {
 
   async #make() {
     const { context } = this;
-    const node = await (context.audioWorklet ? this.#worklet() : new Scheduled(context));
+    const node = context.audioWorklet ? await this.#worklet() : new Scheduled(context);
     node.port.onmessage = (/** @type {any} */ { data }) => this.#reported(data);
-    node.connect(this.analyser);
+    node.connect(this.#output());
     const { signal } = this.#closing;
     context.addEventListener("statechange", () => this.#wake(), { signal });
     const failed = () => {
@@ -180,6 +176,15 @@ export class Player extends EventTarget {
     };
     context.addEventListener("error", failed, { signal });
     return node;
+  }
+
+  /** All sound passes it on its way to the loudspeaker. */
+  #output() {
+    if (!this.#analyser) {
+      this.#analyser = this.context.createAnalyser();
+      this.#analyser.connect(this.context.destination);
+    }
+    return this.#analyser;
   }
 
   async #worklet() {

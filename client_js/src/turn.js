@@ -15,6 +15,8 @@ import {
 /** @import * as wire from "../types/messages.js" */
 /** @import { Connection } from "./connection.js" */
 
+const MOST_IN_VAIN = 8;
+
 export class Turn {
   text = "";
   over = false;
@@ -47,7 +49,7 @@ export class Turn {
   #failure = null;
   /** @type {RealtimeTTSError | null} */
   #refused = null;
-  /** Sockets lost since the last packet, perhaps for it. */
+  /** Sockets that were lost since the last packet, perhaps for this turn. */
   #inVain = 0;
   #wake = () => {};
   #wait;
@@ -215,8 +217,8 @@ export class Turn {
 
   /** @param {RealtimeTTSError} error */
   lost(error) {
-    const known = this.#progress.last || !this.samplesReceived;
-    const again = !this.text || (this.#connection?.resumes && known && this.#inVain++ < 8);
+    const resumes = this.#connection?.resumes && (this.#progress.known || !this.samplesReceived);
+    const again = !this.text || (resumes && ++this.#inVain <= MOST_IN_VAIN);
     if (this.interrupting) this.#finishHere("interrupted");
     else if (!again || !this.#wait(this)) this.fail(new ConnectionLost(error.message, error));
     this.#report.resolve(null);

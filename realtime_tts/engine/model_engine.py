@@ -16,6 +16,7 @@ from realtime_tts.engine.made_codes import Codes
 from realtime_tts.engine.spoken_as import SpokenAs, no_voices
 from realtime_tts.engine.torch_setup import name_of
 from realtime_tts.errors import CheckpointError, RequestError
+from realtime_tts.languages import AUTO
 from realtime_tts.model import PromptBuilder, PromptSpec, SpeechModel, VoiceLookup
 from realtime_tts.model.alignment import TextView
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
@@ -121,7 +122,7 @@ class ModelEngine(Engine):
             model=self._name,
             variant=config.variant.value,
             voices=config.speakers,
-            languages=("auto", *config.languages),
+            languages=(AUTO, *config.languages),
             default_voice=self._spoken_as.default_voice,
             default_sampling=self.model.default_sampling,
             slots=self._slots,

@@ -13,7 +13,7 @@ from realtime_tts.instructions import manner
 from realtime_tts.languages import AUTO, known_as
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.engine_host import EngineHost
-from realtime_tts.server.session_settings import number_language
+from realtime_tts.server.session_settings import number_language, spoken_language
 from realtime_tts.text.directions import AS_THE_SESSION, Voicing
 from realtime_tts.text.languages import Language
 
@@ -98,13 +98,11 @@ class Director:
             return None
         info = self._engine.info_for(self._settings.model, voice or self._settings.voice)
         name = known_as(code)
-        spoken = [language for language in info.languages if language != AUTO]
         if name not in info.languages:
+            spoken = [language for language in info.languages if language != AUTO]
             self._warn(f"language {code!r}: this checkpoint speaks {', '.join(spoken)}")
             return None
-        named = known_as(self._settings.language)
-        own = spoken[0] if named == AUTO and len(spoken) == 1 else named
-        return None if name == own else name
+        return None if name == spoken_language(self._settings, info) else name
 
     def _emotion(self, asked: Voicing) -> str | None:
         info = self._engine.info_for(self._settings.model, self._settings.voice)

@@ -35,17 +35,19 @@ def session_defaults(info: EngineInfo, lead_seconds: float) -> SessionSettings:
 
 
 def number_language(settings: SessionSettings, info: EngineInfo) -> Language | None:
-    """Return the language to say numbers in; None leaves them to the checkpoint.
-
-    If a checkpoint speaks only one language, a session need not name it.
-    """
+    """Return the language to say numbers in; None leaves them to the checkpoint."""
     if settings.text_normalization == "off":
         return None
     if settings.text_normalization == "auto" and not info.text_normalization:
         return None
-    names = [name for name in info.languages if name != AUTO]
+    return language_for(spoken_language(settings, info))
+
+
+def spoken_language(settings: SessionSettings, info: EngineInfo) -> str:
+    """Return the language of a session. It need not name the only one of a checkpoint."""
     named = known_as(settings.language)
-    return language_for(names[0] if named == AUTO and len(names) == 1 else named)
+    names = [name for name in info.languages if name != AUTO]
+    return names[0] if named == AUTO and len(names) == 1 else named
 
 
 _OF_SPEC = tuple(name for name in UtteranceSpec.__struct_fields__ if name != "begun")

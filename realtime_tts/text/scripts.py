@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
+from realtime_tts.languages import AUTO
 from realtime_tts.text.characters import character_class
 from realtime_tts.text.directions import Seam
 from realtime_tts.text.spans import Piece
@@ -165,7 +166,7 @@ def _part(piece: Piece, begin: int, end: int) -> Piece:
 def _foreign_to(languages: frozenset[str]) -> re.Pattern[str] | None:
     """Return a pattern for runs of one script that none of the languages is written in. None: there
     are no languages, or one is unknown, so nothing is known to be foreign."""
-    known = {"chinese" if name.endswith("_dialect") else name for name in languages} - {"auto"}
+    known = {"chinese" if name.endswith("_dialect") else name for name in languages} - {AUTO}
     if not known or not known.issubset(_OF_LANGUAGE):
         return None
     own = {script for name in known for script in _OF_LANGUAGE[name].split()}

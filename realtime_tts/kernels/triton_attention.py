@@ -13,8 +13,10 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-_PROGRAMS = 256  # wanted at least: about two for each multiprocessor of a large GPU
+_PROGRAMS = 256  # wanted where a sequence is split: two for each multiprocessor of a large GPU
+_ENOUGH_PROGRAMS = 128  # with which splitting gains nothing
 _MOST_SPLITS = 16
+_FEW_POSITIONS = 128
 _TILE = 16  # the fewest rows of a tensor core's product; a smaller group of heads is padded
 
 
@@ -35,6 +37,7 @@ def decode_attention(
     if not rows:
         return out
     splits = split_count(rows * kv_heads)
+    steps, stages, warps = _loads(rows * kv_heads, splits, dim * pages.element_size())
     sums, peaks = out, out
     if splits > 1:
         sums = query.new_empty(rows, heads, splits, dim, dtype=torch.float32)
@@ -60,9 +63,9 @@ def decode_attention(
         SPLITS=splits,
         ROWS=max(_TILE, triton.next_power_of_2(heads // kv_heads)),
         BLOCK=max(_TILE, triton.next_power_of_2(dim)),
-        STEPS=64 if splits == 1 else 32,
-        num_warps=4,
-        num_stages=3,
+        STEPS=steps,
+        num_warps=warps,
+        num_stages=stages,
     )
     if splits > 1:
         _write_mean(sums, peaks, out)
@@ -99,10 +102,12 @@ def prompt_attention(
     kv_heads, page_size = pages.shape[2:4]
     _check(query, pages, heads, kv_heads)
     assert slots.is_contiguous() and starts.is_contiguous() and begins.is_contiguous()
-    out = query.new_zeros(count, heads * dim)  # no program writes padding
-    queries = min(64, max(_TILE, triton.next_power_of_2(most)))
-    if count and len(slots):
-        _prompt[(triton.cdiv(most, queries), heads, len(slots))](
+    out = query.new_empty(count, heads * dim)
+    # Few positions leave multiprocessors free: then programs are small, and their loads large.
+    few = count <= _FEW_POSITIONS
+    queries = _TILE if few else min(64, max(_TILE, triton.next_power_of_2(most)))
+    if count:
+        _prompt[(triton.cdiv(most, queries), heads, len(slots) + 1)](
             query,
             pages,
             tables,
@@ -110,6 +115,7 @@ def prompt_attention(
             starts,
             begins,
             out,
+            count,
             _scale(dim),
             query.stride(0),
             query.stride(1),
@@ -121,7 +127,7 @@ def prompt_attention(
             DIM=dim,
             QUERIES=queries,
             BLOCK=max(_TILE, triton.next_power_of_2(dim)),
-            STEPS=32,
+            STEPS=64 if few else 32,
             num_warps=4,
             num_stages=2,
         )
@@ -134,8 +140,24 @@ def split_count(programs: int) -> int:
     It depends on shapes alone, since a captured graph keeps it. Parts that a short sequence does
     not need end at once.
     """
+    if programs >= _ENOUGH_PROGRAMS:
+        return 1
     wanted = triton.cdiv(_PROGRAMS, programs)
     return min(_MOST_SPLITS, triton.next_power_of_2(wanted))
+
+
+def _loads(programs: int, splits: int, key_bytes: int) -> tuple[int, int, int]:
+    """Return how many positions a program loads at once, how many loads ahead, and its warps.
+
+    This was fastest on an H200 with 60 to 1,000 positions a row. With few programs on a
+    multiprocessor, each must have much under way, as far as shared memory has room for it; with
+    many, small ones fit beside each other.
+    """
+    if splits > 1:
+        return 32, 3, 4
+    if programs < 512:
+        return (128, 2, 4) if key_bytes <= 256 else (64, 3, 4)
+    return (32, 2, 2) if programs < 1024 else (16, 2, 1)
 
 
 def _scale(dim: int) -> float:
@@ -270,7 +292,7 @@ def _combine(
     tl.store(out + head * DIM + at, mean.to(out.dtype.element_ty), mask=at < DIM)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["count"])  # so that no new length compiles during a turn
 def _prompt(
     queries,
     pages,
@@ -279,6 +301,7 @@ def _prompt(
     starts,
     begins,
     out,
+    count,
     scale,
     query_stride,
     head_stride,
@@ -292,17 +315,24 @@ def _prompt(
     BLOCK: tl.constexpr,
     STEPS: tl.constexpr,
 ):
-    """Attend with QUERIES positions of one query head."""
+    """Attend with QUERIES positions of one query head; behind the last row, write zeros."""
     head = tl.program_id(1)
     row = tl.program_id(2).to(tl.int64)
     begin = tl.load(begins + row).to(tl.int64)
-    length = (tl.load(begins + row + 1) - begin).to(tl.int32)
     first_step = tl.program_id(0) * QUERIES
+    at = tl.arange(0, BLOCK)[None, :]
+    if row == tl.num_programs(2) - 1:
+        for first in range(begin + first_step, count, tl.num_programs(0) * QUERIES):
+            place = (first + tl.arange(0, QUERIES))[:, None]
+            target = out + (place * (KEYS * GROUP) + head) * DIM + at
+            zeros = tl.zeros([QUERIES, BLOCK], out.dtype.element_ty)
+            tl.store(target, zeros, mask=(place < count) & (at < DIM))
+        return
+    length = (tl.load(begins + row + 1) - begin).to(tl.int32)
     if first_step < length:
         step = first_step + tl.arange(0, QUERIES)
         start = tl.load(starts + row).to(tl.int32)
         table = tables + tl.load(slots + row).to(tl.int64) * table_stride
-        at = tl.arange(0, BLOCK)[None, :]
         mask = (step < length)[:, None] & (at < DIM)
         place = (begin + step)[:, None]
         source = queries + place * query_stride + head * head_stride + at

@@ -33,7 +33,8 @@ from realtime_tts.engine.interface import (
 )
 from realtime_tts.engine.made_codes import packed, packed_number
 from realtime_tts.engine.model_engine import ModelEngine
-from realtime_tts.engine.opening import Opening, PrefixCache
+from realtime_tts.engine.opening import Opening
+from realtime_tts.engine.prefix_cache import PrefixCache
 from realtime_tts.engine.spoken_as import no_voices
 from realtime_tts.engine.warm_up import warm_up
 from realtime_tts.errors import ConfigError, NumericsError, RequestError
@@ -41,13 +42,19 @@ from realtime_tts.kernels import triton_available
 from realtime_tts.model import PromptSpec, ReferenceSound, SpeechModel, VoiceLookup
 from realtime_tts.model.alignment import TextView
 from realtime_tts.model.frame_step import RING, decoded
-from realtime_tts.model.paged_cache import PAGE_SIZE, PagedKVCache, position_bytes
+from realtime_tts.model.paged_cache import (
+    PAGE_SIZE,
+    PagedKVCache,
+    TableEntries,
+    position_bytes,
+)
 from realtime_tts.model.slot_sampling import is_wide
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import CodecRun, KVCacheSize, Prefill, StepPlan
 
-_PREFIX_POSITIONS = 2048
-"""Positions of all cached prompt prefixes: two hundred voices, or a few long instructions."""
+_PREFIX_POSITIONS, _FEWEST_PREFIX_POSITIONS, _PREFIX_SHARE = 2048, 256, 32
+"""Positions of all cached prompt prefixes: two hundred voices, or a few long instructions. Fewer
+where memory is small: a share of what turns have, but two dozen voices at least."""
 
 LONGEST_PROMPT = 64
 """Positions that are reserved for a prompt beside the frames of the longest turn."""
@@ -107,7 +114,9 @@ class CapturedEngine(ModelEngine):
         with self._on_device():
             dtype = model.talker.dtype
             pages = kv_positions // PAGE_SIZE
-            store = PagedKVCache(shape, slots, pages, self._device, dtype)
+            kept = max(_FEWEST_PREFIX_POSITIONS, kv_positions // _PREFIX_SHARE)
+            kept = min(_PREFIX_POSITIONS, kept)
+            store = PagedKVCache(shape, slots, pages, self._device, dtype, prefix_positions=kept)
             self.steps = CapturedSteps(model, self._prompts, slots, store, capture=self._captured)
         self._references = ReferenceSound(model.slot_codec, self.steps.codec_step.state)
         self._row_buckets = self.steps.row_buckets
@@ -115,7 +124,7 @@ class CapturedEngine(ModelEngine):
         self._position_bytes = position_bytes(shape, dtype)
         self.swapped: dict[str, Tensor] = {}
         """Keys and values of rows that are swapped out, in host memory, by utterance id."""
-        self.prefixes = PrefixCache(_PREFIX_POSITIONS)
+        self.prefixes = PrefixCache(store.prefixes)
         self._wide: set[str] = set()
 
     @property
@@ -165,10 +174,9 @@ class CapturedEngine(ModelEngine):
         queued = _QueuedStep(StepOutput(), StepSound(self.steps, self._rows))
         for prefill in plan.prefills:  # at once: `close` clears them, even if the step fails
             self._rows[prefill.id].slot = prefill.slot
-        self._move_pages(plan)
         openings = [o for prefill in plan.prefills if (o := self._opening(prefill, queued.output))]
         openings.sort(key=lambda opening: opening.talks)
-        self._open_all(openings)
+        self._open_all(openings, self._move_pages(plan, openings))
         queued.ids = [opening.id for opening in openings] + [decode.id for decode in plan.decodes]
         if queued.ids:
             talking = sum(opening.talks for opening in openings) + len(plan.decodes)
@@ -185,15 +193,21 @@ class CapturedEngine(ModelEngine):
         self._launch_codec(plan.codec, queued)
         return queued
 
-    def _move_pages(self, plan: StepPlan) -> None:
-        """Swap rows and change block tables as the plan says."""
+    def _move_pages(self, plan: StepPlan, openings: Sequence[Opening]) -> Sequence[TableEntries]:
+        """Swap rows and change block tables as the plan says. Returns the changes that the program
+        which begins the openings can make itself."""
         store = self.store
         for out in plan.swap_outs:
             self.swapped[out.id] = store.read(out.slot, self._rows[out.id].positions).cpu()
             store.clear(out.slot)
-        store.upload([(each.slot, each.first, each.pages) for each in plan.reservations])
+        entries = [(each.slot, each.first, each.pages) for each in plan.reservations]
+        pages = sum(len(each.pages) for each in plan.reservations)
+        if not plan.swap_ins and 0 < pages <= self.steps.entries_with(len(openings)):
+            return entries
+        store.upload(entries)
         for back in plan.swap_ins:
             store.copy_prefix([back.slot], self.swapped.pop(back.id))
+        return []
 
     def _opening(self, plan: Prefill, output: StepOutput) -> Opening | None:
         """Return how a row begins, or None, with the reason in `output`, if it does not."""
@@ -206,7 +220,6 @@ class CapturedEngine(ModelEngine):
             self._check_length(row, opening.positions)
         except RequestError as error:
             output.failed[plan.id] = RowError(error.code, str(error))
-            self.store.clear(plan.slot)
             return None
         opening.begin(self._prompts)
         if is_wide(opening.row.spec.sampling):
@@ -221,31 +234,44 @@ class CapturedEngine(ModelEngine):
         self.prefixes.put(prefix, kv)
         self.store.clear(0)
 
-    def _open_all(self, openings: Sequence[Opening]) -> None:
-        """Write prompts into the KV cache; one that is known whole runs through the talker here."""
+    def _open_all(self, openings: Sequence[Opening], entries: Sequence[TableEntries]) -> None:
+        """Begin utterances, after these changes of block tables. A prompt that is known whole runs
+        through the talker here."""
         if not openings:
             return
-        by_prefix: dict[PromptSpec, list[int]] = {}
-        for opening in openings:
-            by_prefix.setdefault(opening.prefix, []).append(opening.row.slot)
-        for prefix, slots in by_prefix.items():
-            kv = self.prefixes.get(prefix)
-            if kv is None:
-                kv = self.steps.prompt_step.fill_prefix(self._prompts.prefix(prefix), slots.pop())
-                self.prefixes.put(prefix, kv)
-            if slots:
-                self.store.copy_prefix(slots, kv)
+        kept = [self.prefixes.get(opening.prefix) for opening in openings]
+        missing = [o for o, span in zip(openings, kept, strict=True) if span is None]
+        computed: dict[PromptSpec, Tensor] = {}
+        if missing:
+            self.store.upload(entries)
+            entries, computed = (), self._compute_prefixes(missing)
+        starts = [o.start(span or range(0)) for o, span in zip(openings, kept, strict=True)]
+        self.steps.begin(starts, self.store.added(entries))
+        for prefix, keys_values in computed.items():  # they may take the place of one used above
+            self.prefixes.put(prefix, keys_values)
         self.steps.fill(
             [Filling(o.row.slot, o.prefix_length, o.ids) for o in openings if o.ids],
         )
         for o in openings:
             if o.vectors is not None:
                 self.steps.prompt_step.fill_vectors(o.vectors, o.row.slot, o.prefix_length)
-        self.steps.begin([opening.start for opening in openings])
         for o in openings:
             self._references.begin(o.row.slot, o.prefix.reference, o.row.spoken)
             if o.row.spoken is not None:
                 self._replay(o, o.row.spoken)
+
+    def _compute_prefixes(self, openings: Sequence[Opening]) -> dict[PromptSpec, Tensor]:
+        """Compute prefixes that are not kept, each once, in the slots of all that begin with it."""
+        by_prefix: dict[PromptSpec, list[int]] = {}
+        for opening in openings:
+            by_prefix.setdefault(opening.prefix, []).append(opening.row.slot)
+        computed = {}
+        for prefix, (first, *others) in by_prefix.items():
+            vectors = self._prompts.prefix(prefix)
+            computed[prefix] = self.steps.prompt_step.fill_prefix(vectors, first)
+            if others:
+                self.store.copy_prefix(others, computed[prefix])
+        return computed
 
     def _replay(self, opening: Opening, spoken: Tensor) -> None:
         """Append frames that another engine made [k, 16] to the prompt; the talker continues with

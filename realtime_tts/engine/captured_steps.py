@@ -24,6 +24,7 @@ from realtime_tts.model import PromptBuilder, SpeechModel
 from realtime_tts.model.alignment import TextView
 from realtime_tts.model.codec_step import CodecStep
 from realtime_tts.model.frame_step import (
+    START_ENTRIES,
     START_NUMBERS,
     TALK_NUMBERS,
     FrameStep,
@@ -144,15 +145,23 @@ class CapturedSteps:
             if len(filling.ids) > MOST_PROMPT:
                 self._fill_long(filling)
 
-    def begin(self, starts: Sequence[Start]) -> None:
-        """Prepare the slots of new utterances for their first frame."""
+    def entries_with(self, starts: int) -> int:
+        """Return how many entries of block tables the first program that begins so many utterances
+        can write."""
+        most = min(starts, self._start_rows.sizes[-1])
+        return START_ENTRIES * self._start_rows.fit(most) if most else 0
+
+    def begin(self, starts: Sequence[Start], entries: tuple[Sequence[int], Sequence[int]]) -> None:
+        """Prepare the slots of new utterances for their first frame, after these entries of block
+        tables, of which there are `entries_with` them at most."""
         for part in _parts(starts, self._start_rows.sizes[-1]):
             rows = self._start_rows.fit(len(part))
             self._ready_begin(rows, late=True)
             padding = [self.frame_step.no_start] * (rows - len(part))
-            numbers = self.frame_step.numbers([*part, *padding])
+            numbers = self.frame_step.numbers([*part, *padding], entries)
             self._input_buffer.send(numbers, self.frame_step.starts(rows))
             self.graphs.run(("begin", rows), partial(self._begin, rows))
+            entries = ((), ())
 
     def make_frames(
         self,

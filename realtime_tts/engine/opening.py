@@ -8,8 +8,7 @@ text id.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -71,10 +70,10 @@ class Opening:
         frame 0, or frames of another engine follow it."""
         return not self.whole or self.row.frames > 0
 
-    @property
-    def start(self) -> Start:
+    def start(self, kept: range) -> Start:
+        """Return how its slot begins; `kept`: the positions of its prefix among those kept."""
         row = self.row
-        return Start(row.slot, row.prompt, row.spec.sampling, row.spec.seed)
+        return Start(row.slot, row.prompt, row.spec.sampling, row.spec.seed, kept)
 
     def begin(self, prompts: PromptBuilder) -> None:
         """Move the row to the position after its prompt, once it has a slot and pages."""
@@ -98,33 +97,3 @@ def _codes(prefix: PromptSpec) -> Tensor | None:
 
 def _transcript(prefix: PromptSpec) -> tuple[int, ...]:
     return () if prefix.reference is None else prefix.reference.text_ids
-
-
-class PrefixCache:
-    """Keys and values of prompt prefixes: all utterances of a voice begin with the same ones.
-
-    The most recently used are kept, up to `positions` in all: [layers, 2, kv_heads, n, D] by key.
-    """
-
-    def __init__(self, positions: int) -> None:
-        self._positions, self._used = positions, 0
-        self._kept: OrderedDict[Hashable, Tensor] = OrderedDict()
-
-    def get(self, key: Hashable) -> Tensor | None:
-        """Return the prefix stored for `key`, or None; it counts as used now."""
-        kv = self._kept.get(key)
-        if kv is not None:
-            self._kept.move_to_end(key)
-        return kv
-
-    def put(self, key: Hashable, kv: Tensor) -> None:
-        """Store `kv`, and drop the least recently used ones that have no room. A prefix that is
-        longer than the whole cache is not stored."""
-        length = kv.shape[3]
-        if key in self._kept or length > self._positions:
-            return
-        self._kept[key] = kv
-        self._used += length
-        while self._used > self._positions:
-            _, oldest = self._kept.popitem(last=False)
-            self._used -= oldest.shape[3]

@@ -46,17 +46,29 @@ def rope_and_store(
 
 
 @Kernel
-def store_prefix(keys_values: Tensor, pages: Tensor, tables: Tensor, slots: Tensor) -> None:
-    """Copy keys and values to the first n positions of each slot.
+def store_prefix(
+    keys_values: Tensor,
+    firsts: Tensor,
+    counts: Tensor,
+    pages: Tensor,
+    tables: Tensor,
+    slots: Tensor,
+) -> None:
+    """Copy positions firsts[b] and following, counts[b] of them, of `keys_values` to the first
+    positions of slot b.
 
-    keys_values [layers, 2, kv_heads, n, D] float; pages [layers, pages, 2, kv_heads, page_size, D]
-    float, those of all layers; tables [slots + 1, max_pages] int32; slots [B] int64. Every slot has
-    pages for n positions.
+    keys_values [layers, 2, kv_heads, n, D] float; firsts, counts, slots [B] int64; pages [layers,
+    pages, 2, kv_heads, page_size, D] float, those of all layers; tables [slots + 1, max_pages]
+    int32. Every slot has pages for these positions.
     """
-    places = torch.arange(keys_values.shape[3], device=slots.device)
+    most = min(keys_values.shape[3], tables.shape[1] * pages.shape[4])
+    places = torch.arange(most, device=slots.device)
+    exists = places < counts.unsqueeze(1)
+    sources = (firsts.unsqueeze(1) + places).clamp(max=keys_values.shape[3] - 1)
     for kept, into in zip(keys_values, pages, strict=True):
         numbers, offsets = _places(into, tables, slots.unsqueeze(1), places)
-        into[numbers, :, :, offsets] = kept.permute(2, 0, 1, 3)
+        numbers = numbers.where(exists, 0)  # the scratch page takes what is no position
+        into[numbers, :, :, offsets] = kept[:, :, sources].permute(2, 3, 0, 1, 4)
 
 
 def _places(

@@ -56,14 +56,23 @@ def rope_and_store(
     return query
 
 
-def store_prefix(keys_values: Tensor, pages: Tensor, tables: Tensor, slots: Tensor) -> None:
+def store_prefix(
+    keys_values: Tensor,
+    firsts: Tensor,
+    counts: Tensor,
+    pages: Tensor,
+    tables: Tensor,
+    slots: Tensor,
+) -> None:
     """Run `storing.store_prefix`: keys_values [layers, 2, kv_heads, n, D] float."""
     layers, _, kv_heads, count, dim = keys_values.shape
     assert keys_values.is_contiguous() and pages[0].is_contiguous() and slots.is_contiguous()
-    assert keys_values.dtype == pages.dtype
+    assert firsts.is_contiguous() and counts.is_contiguous() and keys_values.dtype == pages.dtype
     if count and len(slots):
-        _store_prefix[(layers * 2 * kv_heads, triton.cdiv(count, _POSITIONS), len(slots))](
+        _store_prefix[(layers * 2 * kv_heads, len(slots))](
             keys_values,
+            firsts,
+            counts,
             pages,
             tables,
             slots,
@@ -83,6 +92,8 @@ def store_prefix(keys_values: Tensor, pages: Tensor, tables: Tensor, slots: Tens
 @triton.jit(do_not_specialize=["count"])  # so that no new length compiles during a turn
 def _store_prefix(
     source,
+    firsts,
+    counts,
     pages,
     tables,
     slots,
@@ -96,19 +107,22 @@ def _store_prefix(
     BLOCK: tl.constexpr,
     POSITIONS: tl.constexpr,
 ):
-    """Copy POSITIONS positions of one slot, of the keys or the values of one head."""
+    """Copy the positions of one slot, of the keys or the values of one head."""
     plane = tl.program_id(0).to(tl.int64)
-    position = tl.program_id(1) * POSITIONS + tl.arange(0, POSITIONS)
-    exists = position < count
-    slot = tl.load(slots + tl.program_id(2)).to(tl.int64)
+    row = tl.program_id(1)
+    first = tl.load(firsts + row).to(tl.int64)
+    last = tl.load(counts + row).to(tl.int32)
+    table = tables + tl.load(slots + row).to(tl.int64) * table_stride
     at = tl.arange(0, BLOCK)[None, :]
-    mask = exists[:, None] & (at < DIM)
-    kept = tl.load(source + ((plane * count + position) * DIM)[:, None] + at, mask=mask)
-    table = tables + slot * table_stride
-    page = tl.load(table + position // page_size, mask=exists, other=0).to(tl.int64)
-    place = (plane % PLANES) * page_size + position % page_size
-    target = plane // PLANES * layer_stride + page * page_stride + place * DIM
-    tl.store(pages + target[:, None] + at, kept, mask=mask)
+    for begin in range(0, last, POSITIONS):
+        position = begin + tl.arange(0, POSITIONS)
+        exists = position < last
+        mask = exists[:, None] & (at < DIM)
+        kept = tl.load(source + ((plane * count + first + position) * DIM)[:, None] + at, mask=mask)
+        page = tl.load(table + position // page_size, mask=exists, other=0).to(tl.int64)
+        place = (plane % PLANES) * page_size + position % page_size
+        target = plane // PLANES * layer_stride + page * page_stride + place * DIM
+        tl.store(pages + target[:, None] + at, kept, mask=mask)
 
 
 @triton.jit

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from realtime_tts.model.alignment import AlignmentHeads, PagedAlignment
 from realtime_tts.model.fused import FusedPredictor
-from realtime_tts.model.paged_cache import PagedKVCache, PromptRows
+from realtime_tts.model.paged_cache import SCRATCH_PAGE, PagedKVCache, PromptRows
 from realtime_tts.model.slot_sampling import SETTINGS, DrawnRows, SlotSampling
 from realtime_tts.model.speech_model import Frame, SpeechModel
 from realtime_tts.sampling import Sampling
@@ -37,16 +37,23 @@ _ENDED, _FAILED = 1 << 24, 1 << 25
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """An utterance about to begin in `slot`; its first frame is made from position `position`."""
+    """An utterance about to begin in `slot`; its first frame is made from position `position`.
+    `prefix`: which of the kept prefixes' positions are its first ones; none if these are in its
+    pages already."""
 
     slot: int
     position: int
     sampling: Sampling
     seed: int
+    prefix: range = range(0)
 
 
-START_NUMBERS = 2 + SETTINGS
-"""Number of int64 that describe a `Start` on the device."""
+START_ENTRIES = 8
+"""Number of pages that block tables can get with each start: what a usual prompt takes, and some
+more for other rows of the step."""
+
+START_NUMBERS = 4 + SETTINGS + 2 * START_ENTRIES
+"""Number of int64 that describe a `Start` and its share of new pages on the device."""
 
 TALK_NUMBERS = 4
 """Number of int64 that a `talk` reads for a row: its slot, its text id, and the first position and
@@ -91,11 +98,23 @@ class FrameStep:
         self.persistent_talker = talker.prepare_steps(tuple(self._heads.by_layer))
         """Whether one kernel computes a whole position of few rows."""
 
-    def numbers(self, starts: Sequence[Start]) -> list[int]:
-        """Return the numbers that `begin` reads of these starts."""
-        settings = self.sampling.settings([(start.sampling, start.seed) for start in starts])
-        given = zip(starts, settings, strict=True)
-        return [n for start, each in given for n in (start.slot, start.position, *each)]
+    def numbers(
+        self, starts: Sequence[Start], entries: tuple[Sequence[int], Sequence[int]] = ((), ())
+    ) -> list[int]:
+        """Return the numbers that `begin` reads of these starts, and of as many entries of block
+        tables as START_ENTRIES allows (`PagedKVCache.added`)."""
+        where, pages = entries
+        padding = START_ENTRIES * len(starts) - len(where)
+        assert padding >= 0, "more pages than a begin can add"
+        numbers = [*where, *[self.store.scratch_entry] * padding]
+        numbers += [*pages, *[SCRATCH_PAGE] * padding]
+        numbers += [start.slot for start in starts]
+        numbers += [start.prefix.start for start in starts]
+        numbers += [len(start.prefix) for start in starts]
+        numbers += [start.position for start in starts]
+        for each in self.sampling.settings([(start.sampling, start.seed) for start in starts]):
+            numbers += each
+        return numbers
 
     def starts(self, count: int) -> Tensor:
         """Return where the `numbers` of `count` starts go: int64 [count * START_NUMBERS]."""
@@ -107,14 +126,18 @@ class FrameStep:
         self.starts(count).copy_(numbers)
 
     def begin(self, count: int) -> Tensor:
-        """Begin `count` new utterances, from `starts`; the previous state of their slots is lost.
-        Returns the slots [n]."""
-        given = self.starts(count).view(count, START_NUMBERS)
-        slots = given[:, 0].contiguous()
-        self.positions.index_copy_(0, slots, given[:, 1])
+        """Begin `count` new utterances, from `starts`: with their pages, their prefixes, and all
+        other state new. Returns the slots [n]."""
+        entries, rows, places, settings = self.starts(count).split(
+            (2 * START_ENTRIES * count, 3 * count, count, SETTINGS * count)
+        )
+        self.store.write(entries)
+        self.store.copy_prefixes(self.store.prefixes, rows)
+        slots = rows[:count]
+        self.positions.index_copy_(0, slots, places)
         self.embeddings.index_copy_(0, slots, self._bos.expand(count, -1))
         self.tokens.index_fill_(0, slots, 0)
-        self.sampling.begin(slots, given[:, 2:])
+        self.sampling.begin(slots, settings.view(count, SETTINGS))
         return slots
 
     def resume(self, slot: int, spoken: Tensor, embedding: Tensor) -> None:

@@ -97,7 +97,7 @@ class PagedKVCache:
 
     `positions`: the most that one slot may hold; without it, what the talker can take or all pages
     hold, whichever is less. It sets the width of the tables, and on devices without Triton the work
-    of every step.
+    of every step. `prefix_positions`: positions of all kept prefixes together.
     """
 
     def __init__(
@@ -110,6 +110,7 @@ class PagedKVCache:
         *,
         page_size: int = PAGE_SIZE,
         positions: int | None = None,
+        prefix_positions: int = 0,
     ) -> None:
         positions = min(positions or config.max_positions, pages * page_size)
         self.config, self.device, self.slots = config, device, slots
@@ -121,6 +122,11 @@ class PagedKVCache:
             device=device,
             dtype=dtype,
         )
+        self.prefixes = self.pages.new_zeros(
+            (config.layers, 2, config.kv_heads, prefix_positions, config.head_dim)
+        )
+        """Keys and values that many slots begin with [layers, 2, kv_heads, positions, D]; who owns
+        the cache knows what is where."""
         self.layers: list[Tensor] = list(self.pages.unbind(0))
         """Each layer's `pages` as kernels take it: [pages + 1, 2, kv_heads, page_size, D]."""
         self.tables = torch.zeros(
@@ -142,8 +148,13 @@ class PagedKVCache:
 
         Call it on the stream that runs the steps, outside of a capture.
         """
-        if not entries:
-            return
+        if entries:
+            where, given = self.added(entries)
+            self.write(self.to_device(where + given))
+
+    def added(self, entries: Sequence[TableEntries]) -> tuple[list[int], list[int]]:
+        """Count pages as added to block tables, and return what `write` needs to add them: where
+        they go in the tables' memory, and the pages."""
         where: list[int] = []
         given: list[int] = []
         width = self.tables.shape[1]
@@ -152,10 +163,7 @@ class PagedKVCache:
             self._held[slot] += len(pages)
             where += range(slot * width + first, slot * width + first + len(pages))
             given += pages
-        numbers = self.to_device(where + given)
-        # A view of the numbers' low halves, which saves a kernel that would convert them.
-        low = numbers[len(where) :].view(torch.int32)[::2]
-        self.tables.view(-1).index_copy_(0, numbers[: len(where)], low)
+        return where, given
 
     @torch.inference_mode()
     def clear(self, slot: int) -> None:
@@ -173,7 +181,8 @@ class PagedKVCache:
         count = keys_values.shape[3]
         assert all(count <= self.capacity(slot) for slot in slots), "too few pages for a prefix"
         keys_values = keys_values.to(self.device, non_blocking=True)
-        store_prefix(keys_values, self.pages, self.tables, self.to_device(slots))
+        rows = len(slots)
+        self.copy_prefixes(keys_values, self.to_device([*slots, *[0] * rows, *[count] * rows]))
 
     @torch.inference_mode()
     def read(self, slot: int, count: int) -> Tensor:
@@ -189,6 +198,23 @@ class PagedKVCache:
         return held.to(self.device, non_blocking=True)
 
     # Device ----------------------------------------------------------------------------------
+
+    @property
+    def scratch_entry(self) -> int:
+        """Where an entry of a block table goes that is only padding; its page is SCRATCH_PAGE."""
+        return self.slots * self.tables.shape[1]
+
+    def write(self, entries: Tensor) -> None:
+        """Write entries of block tables: int64 [2 * n], where they go and then the pages."""
+        where, given = entries.tensor_split(2)
+        # A view of the numbers' low halves, which saves a kernel that would convert them.
+        self.tables.view(-1).index_copy_(0, where, given.view(torch.int32)[::2])
+
+    def copy_prefixes(self, keys_values: Tensor, rows: Tensor) -> None:
+        """Fill the beginnings of slots: `rows` int64 [3 * B] are B slots, the position in
+        `keys_values` [layers, 2, kv_heads, n, D] where each one's prefix begins, and its length."""
+        slots, firsts, counts = rows.tensor_split(3)
+        store_prefix(keys_values, firsts, counts, self.pages, self.tables, slots)
 
     def attend_fused(
         self,

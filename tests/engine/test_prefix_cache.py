@@ -6,27 +6,42 @@ import pytest
 import torch
 from torch import Tensor
 
-from realtime_tts.engine.opening import PrefixCache
+from realtime_tts.engine.prefix_cache import PrefixCache
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import ConfigError
 
 
-def kv(length: int) -> Tensor:
-    return torch.zeros(1, 2, 1, length, 4)
+def kv(length: int, value: float = 0) -> Tensor:
+    return torch.full((1, 2, 1, length, 4), value)
 
 
 def test_the_heads_used_last_are_kept() -> None:
-    cache = PrefixCache(10)
-    cache.put("a", kv(4))
-    cache.put("b", kv(4))
-    assert cache.get("a") is not None
-    cache.put("c", kv(3))  # no room for all three: b was not used for longest
+    kept = kv(10)
+    cache = PrefixCache(kept)
+    cache.put("a", kv(4, 1))
+    cache.put("b", kv(4, 2))
+    assert cache.get("a") == range(4)
+    cache.put("c", kv(3, 3))  # no room for all three: b was not used for longest
     assert cache.get("b") is None
-    assert cache.get("a") is not None and cache.get("c") is not None
+    assert cache.get("a") == range(4) and cache.get("c") == range(4, 7)
+    assert torch.equal(kept[:, :, :, :7], torch.cat((kv(4, 1), kv(3, 3)), 3))
+
+
+def test_there_is_room_only_where_it_is_in_one_piece() -> None:
+    kept = kv(10)
+    cache = PrefixCache(kept)
+    for number, name in enumerate("abc"):
+        cache.put(name, kv(3, number))
+    cache.get("b")  # the others go, one after the other, until four are free side by side
+    cache.put("d", kv(4, 4))
+    assert [cache.get(name) for name in "abcd"] == [None, range(3, 6), None, range(6, 10)]
+    cache.put("e", kv(3, 5))
+    assert cache.get("e") == range(3)
+    assert torch.equal(kept, torch.cat((kv(3, 5), kv(3, 1), kv(4, 4)), 3))
 
 
 def test_a_head_beyond_all_room_is_not_kept_and_displaces_nobody() -> None:
-    cache = PrefixCache(10)
+    cache = PrefixCache(kv(10))
     cache.put("a", kv(10))
     cache.put("huge", kv(11))
     cache.put("a", kv(10))  # again

@@ -62,7 +62,7 @@ def attention(rows: int, length: int) -> None:
     query = kernels.rope_and_store.triton(qkv, norm, turns, turns, *where, zeros, 1e-6)
     kernels.decode_attention.triton(query, *where, zeros, 1)
     kept = torch.zeros(3, 2, kv_heads, length, dim, dtype=BF16)
-    kernels.store_prefix.triton(kept, pages.expand(3, *pages.shape), tables, zeros)
+    kernels.store_prefix.triton(kept, zeros, zeros, pages.expand(3, *pages.shape), tables, zeros)
     query = torch.zeros(rows * length, heads, dim, dtype=BF16)
     begins = torch.zeros(rows + 1).long()
     kernels.prompt_attention.triton(query, *where, zeros, begins, length)

@@ -113,11 +113,12 @@ def test_a_kept_prefix_is_stored_in_every_slot_and_nowhere_else(
 ) -> None:
     layer = make_layer([12, 9, 20], kv_heads=3, dim=24)
     pages = torch.stack((layer.pages, layer.pages + 1))
-    before, kept = pages.clone(), random(2, 2, 3, count, 24)
-    kernel(kept, pages, layer.tables, layer.ints(2, 0))
-    for slot in (2, 0):
-        for position in range(count):
+    before, kept = pages.clone(), random(2, 2, 3, count + 5, 24)
+    given = layer.ints(5, 2, 0), layer.ints(count, count - 1, 0)
+    kernel(kept, *given, pages, layer.tables, layer.ints(2, 0, 1))
+    for slot, first, length in ((2, 5, count), (0, 2, count - 1)):
+        for position in range(length):
             page, place = layer.tables[slot, position // 4], position % 4
-            assert torch.equal(pages[:, page, :, :, place], kept[:, :, :, position])
-            before[:, page, :, :, place] = kept[:, :, :, position]
-    assert torch.equal(pages, before)
+            assert torch.equal(pages[:, page, :, :, place], kept[:, :, :, first + position])
+            before[:, page, :, :, place] = kept[:, :, :, first + position]
+    assert torch.equal(pages[:, 1:], before[:, 1:])  # beside the scratch page

@@ -78,13 +78,13 @@ def plain_layers(
     eps, dim = model.eps, model.cos.shape[1]
     for layer, store in zip(model.layers, pages, strict=True):
         normed = rms_norm.plain(x, layer.input_norm, eps)
-        qkv = F.linear(normed, layer.qkv).view(len(x), -1, dim)
+        qkv = F.linear(normed, layer.qkv).view(1, len(x), -1, dim)
         query = rope_and_store.plain(
             qkv, layer.head_norm, model.cos, model.sin, store, tables, slots, positions, eps
         )
         on_queries(query)
         attended = decode_attention.plain(query, store, tables, slots, positions, 1)
         attended = F.linear(attended, layer.attention_output)
-        x, normed = add_rms_norm.plain(attended, x, layer.output_norm, eps)
+        x, normed = add_rms_norm.plain(attended.unsqueeze(0), x, layer.output_norm, eps)
         x = x + F.linear(swiglu.plain(F.linear(normed, layer.gate_up)), layer.down)
     return rms_norm.plain(x, model.norm, eps)

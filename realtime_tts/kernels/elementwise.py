@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -21,14 +22,16 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
 
 
 @Kernel
-def add_rms_norm(x: Tensor, residual: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-    """Return x + residual, and the RMSNorm of that sum: x, residual [..., H], weight [H] float ->
-    twice [..., H] float.
+def add_rms_norm(
+    parts: Tensor, residual: Tensor, weight: Tensor, eps: float
+) -> tuple[Tensor, Tensor]:
+    """Return x + residual, and the RMSNorm of that sum: parts of x [S, ..., H] float or float32
+    (`sum_of_parts`), residual [..., H], weight [H] float -> twice [..., H] float.
 
-    The norm is that of the sum as returned, rounded to x's type, because the next layer adds to
+    The norm is that of the sum as returned, rounded to its type, because the next layer adds to
     that.
     """
-    total = x + residual
+    total = sum_of_parts(parts, residual.dtype) + residual
     return total, rms_norm.plain(total, weight, eps)
 
 
@@ -40,3 +43,12 @@ def swiglu(gate_up: Tensor) -> Tensor:
     """
     gate, up = gate_up.float().chunk(2, -1)
     return F.silu(gate).mul_(up).to(gate_up.dtype)
+
+
+def sum_of_parts(parts: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return the sum over the first axis [S, ...] -> [...] of a type: float32 sums in the order of
+    the parts, rounded once. A single part of that type is returned as it is, not copied."""
+    total = parts[0]
+    for part in range(1, len(parts)):
+        total = total.float() + parts[part].float()
+    return total.to(dtype)

@@ -6,11 +6,12 @@ import torch
 from torch import Tensor
 
 from realtime_tts.kernels.dispatch import Kernel
+from realtime_tts.kernels.elementwise import sum_of_parts
 
 
 @Kernel
 def rope_and_store(
-    qkv: Tensor,
+    parts: Tensor,
     norm: Tensor,
     cos: Tensor,
     sin: Tensor,
@@ -22,15 +23,16 @@ def rope_and_store(
 ) -> Tensor:
     """Return rotated queries [B, heads, D] float, and store the keys and values in the pages.
 
-    qkv [B, heads + 2 * kv_heads, D] float is the fused product: queries, keys, values. Queries and
-    keys pass an RMSNorm of each head with the weights norm [heads + kv_heads, D] float, and are
-    rotated by the tables cos, sin [max_positions, D] float32 (`model.layers.Rope`; half-split, sin
-    carries its sign) at the row's position. pages [pages, 2, kv_heads, page_size, D] float; tables
-    [slots + 1, max_pages] int32; slots, positions [B] int32 or int64. Keys and values are stored at
-    that position of the row's slot, which must have a page for it. A position of -1 counts as 0;
-    with the scratch slot, it marks a padding row.
+    parts [S, B, heads + 2 * kv_heads, D] float or float32 is the fused product in parts
+    (`sum_of_parts`): queries, keys, values. Queries and keys pass an RMSNorm of each head with the
+    weights norm [heads + kv_heads, D] float, and are rotated by the tables cos, sin [max_positions,
+    D] float32 (`model.layers.Rope`; half-split, sin carries its sign) at the row's position. pages
+    [pages, 2, kv_heads, page_size, D] float; tables [slots + 1, max_pages] int32; slots, positions
+    [B] int32 or int64. Keys and values are stored at that position of the row's slot, which must
+    have a page for it. A position of -1 counts as 0; with the scratch slot, it marks a padding row.
     """
     kv_heads, dim = pages.shape[2], pages.shape[4]
+    qkv = sum_of_parts(parts, norm.dtype)
     heads = qkv.shape[1] - 2 * kv_heads
     places = positions.long().clamp(min=0)
     turning = qkv[:, : heads + kv_heads].float()

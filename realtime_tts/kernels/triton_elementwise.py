@@ -22,28 +22,34 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     return out.view(x.shape)
 
 
-def add_rms_norm(x: Tensor, residual: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-    """Run `elementwise.add_rms_norm`: x, residual [..., H], weight [H] float -> twice [..., H]
-    float."""
-    rows, others = _as_rows(x), _as_rows(residual)
-    width = rows.shape[1]
+def add_rms_norm(
+    parts: Tensor, residual: Tensor, weight: Tensor, eps: float
+) -> tuple[Tensor, Tensor]:
+    """Run `elementwise.add_rms_norm`: parts [S, ..., H] float or float32, residual [..., H], weight
+    [H] float -> twice [..., H] float."""
+    rows = _as_rows(residual)
+    count, width = rows.shape
+    given = parts.reshape(len(parts), -1, width)
+    assert given.shape[1] == count and given.stride(2) == 1
     total, out = rows.new_empty(rows.shape), rows.new_empty(rows.shape)
-    if len(rows):
+    if count:
         block = triton.next_power_of_2(width)
-        _add_rms_norm[(len(rows),)](
+        _add_rms_norm[(count,)](
+            given,
             rows,
-            others,
             weight,
             total,
             out,
             width,
+            given.stride(0),
+            given.stride(1),
             rows.stride(0),
-            others.stride(0),
             eps,
+            PARTS=len(parts),
             BLOCK=block,
             num_warps=_warps(block),
         )
-    return total.view(x.shape), out.view(x.shape)
+    return total.view(residual.shape), out.view(residual.shape)
 
 
 def swiglu(gate_up: Tensor) -> Tensor:
@@ -89,13 +95,34 @@ def _rms_norm(x, weight, out, width, stride, eps, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def load_sum(parts, stride, mask, model, PARTS: tl.constexpr):
+    """Return the sum of what PARTS parts have at pointers [...], each `stride` behind the one
+    before, as `sum_of_parts` does: rounded to the type of pointer `model`, and widened again."""
+    total = tl.load(parts, mask=mask, other=0.0).to(tl.float32)
+    for part in tl.static_range(1, PARTS):
+        total += tl.load(parts + part * stride, mask=mask, other=0.0).to(tl.float32)
+    return total.to(model.dtype.element_ty).to(tl.float32)
+
+
+@triton.jit
 def _add_rms_norm(
-    x, residual, weight, total, out, width, stride, other_stride, eps, BLOCK: tl.constexpr
+    parts,
+    residual,
+    weight,
+    total,
+    out,
+    width,
+    part_stride,
+    stride,
+    other_stride,
+    eps,
+    PARTS: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     row = tl.program_id(0).to(tl.int64)
     at = tl.arange(0, BLOCK)
     mask = at < width
-    values = tl.load(x + row * stride + at, mask=mask, other=0.0).to(tl.float32)
+    values = load_sum(parts + row * stride + at, part_stride, mask, total, PARTS)
     values += tl.load(residual + row * other_stride + at, mask=mask, other=0.0).to(tl.float32)
     rounded = values.to(total.dtype.element_ty)
     tl.store(total + row * width + at, rounded, mask=mask)

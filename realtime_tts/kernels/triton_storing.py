@@ -6,12 +6,14 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from realtime_tts.kernels.triton_elementwise import load_sum
+
 _HEADS = 8  # of a program: enough work for four warps, and enough programs for one row
 _POSITIONS = 16
 
 
 def rope_and_store(
-    qkv: Tensor,
+    parts: Tensor,
     norm: Tensor,
     cos: Tensor,
     sin: Tensor,
@@ -21,17 +23,18 @@ def rope_and_store(
     positions: Tensor,
     eps: float,
 ) -> Tensor:
-    """Run `storing.rope_and_store`: qkv [B, heads + 2 * kv_heads, D] -> [B, heads, D] float."""
-    rows, total, dim = qkv.shape
+    """Run `storing.rope_and_store`: parts [S, B, heads + 2 * kv_heads, D] -> [B, heads, D]
+    float."""
+    count, rows, total, dim = parts.shape
     kv_heads, page_size = pages.shape[2:4]
     heads = total - 2 * kv_heads
-    assert qkv.stride(2) == 1 and norm.is_contiguous() and dim % 2 == 0
+    assert parts.stride(3) == 1 and norm.is_contiguous() and dim % 2 == 0
     assert cos.is_contiguous() and sin.is_contiguous() and pages[0].is_contiguous()
     assert slots.is_contiguous() and positions.is_contiguous()
-    query = qkv.new_empty(rows, heads, dim)
+    query = norm.new_empty(rows, heads, dim)
     if rows:
         _rope_and_store[(rows, triton.cdiv(total, _HEADS))](
-            qkv,
+            parts,
             norm,
             cos,
             sin,
@@ -41,11 +44,13 @@ def rope_and_store(
             positions,
             query,
             eps,
-            qkv.stride(0),
-            qkv.stride(1),
+            parts.stride(0),
+            parts.stride(1),
+            parts.stride(2),
             pages.stride(0),
             tables.stride(0),
             page_size,
+            PARTS=count,
             QUERIES=heads,
             KEYS=kv_heads,
             HALF=dim // 2,
@@ -127,7 +132,7 @@ def _store_prefix(
 
 @triton.jit
 def _rope_and_store(
-    qkv,
+    parts,
     norm,
     cos,
     sin,
@@ -137,11 +142,13 @@ def _rope_and_store(
     positions,
     query,
     eps,
+    part_stride,
     row_stride,
     head_stride,
     page_stride,
     table_stride,
     page_size,
+    PARTS: tl.constexpr,
     QUERIES: tl.constexpr,
     KEYS: tl.constexpr,
     HALF: tl.constexpr,
@@ -157,9 +164,9 @@ def _rope_and_store(
     position = tl.maximum(tl.load(positions + row).to(tl.int64), 0)
     slot = tl.load(slots + row).to(tl.int64)
 
-    source = qkv + row * row_stride + head * head_stride + at
-    first = tl.load(source, mask=exists, other=0.0).to(tl.float32)
-    second = tl.load(source + HALF, mask=exists, other=0.0).to(tl.float32)
+    source = parts + row * row_stride + head * head_stride + at
+    first = load_sum(source, part_stride, exists, query, PARTS)
+    second = load_sum(source + HALF, part_stride, exists, query, PARTS)
     weights = norm + head * (2 * HALF) + at
     scale = tl.rsqrt(tl.sum(first * first + second * second, 1) / (2 * HALF) + eps)[:, None]
     x = first * scale * tl.load(weights, mask=turning, other=0.0).to(tl.float32)

@@ -29,8 +29,9 @@ from realtime_tts.model.layers import DecoderLayer, RMSNorm
 from realtime_tts.model.linear import Linear
 
 Attend = Callable[[int, Tensor, Tensor], Tensor]
-"""Stores keys and values, and returns what queries attend to: from a layer's number, its fused
-product [M, heads + 2 * kv_heads, D] and the weights of its head norm to [M, heads * D]."""
+"""Stores keys and values, and returns what queries attend to: from a layer's number, the parts of
+its fused product [S, M, heads + 2 * kv_heads, D] and the weights of its head norm to [M, heads *
+D]."""
 
 
 def fused_layers(
@@ -40,13 +41,13 @@ def fused_layers(
     norm = layers[0].input_norm
     normed = rms_norm(x, norm.weight, norm.eps)
     for index, layer in enumerate(layers):
-        qkv = layer.qkv(normed).view(len(x), -1, layer.config.head_dim)
+        qkv = layer.qkv(normed).view(1, len(x), -1, layer.config.head_dim)
         attended = layer.attention_output(attend(index, qkv, layer.head_norm.weight))
         norm = layer.output_norm
-        x, normed = add_rms_norm(attended, x, norm.weight, norm.eps)
+        x, normed = add_rms_norm(attended.unsqueeze(0), x, norm.weight, norm.eps)
         wide = layer.mlp.down(swiglu(layer.mlp.gate_up(normed)))
         norm = layers[index + 1].input_norm if index + 1 < len(layers) else last
-        x, normed = add_rms_norm(wide, x, norm.weight, norm.eps)
+        x, normed = add_rms_norm(wide.unsqueeze(0), x, norm.weight, norm.eps)
     return normed
 
 
@@ -158,9 +159,9 @@ class FusedPredictor:
         cos, sin = predictor.turns
         eps = predictor.config.transformer.norm_eps
 
-        def attend(index: int, qkv: Tensor, norm: Tensor) -> Tensor:
+        def attend(index: int, parts: Tensor, norm: Tensor) -> Tensor:
             pages, tables = self._layers[index], self._tables
-            query = rope_and_store(qkv, norm, cos, sin, pages, tables, slots, positions, eps)
+            query = rope_and_store(parts, norm, cos, sin, pages, tables, slots, positions, eps)
             return decode_attention(query, pages, tables, slots, positions, 1)
 
         return fused_layers(predictor.layers, predictor.norm, x, attend)

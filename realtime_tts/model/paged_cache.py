@@ -219,7 +219,7 @@ class PagedKVCache:
     def attend_fused(
         self,
         layer: int,
-        qkv: Tensor,
+        parts: Tensor,
         slots: Tensor,
         positions: Tensor,
         norm: Tensor,
@@ -229,30 +229,30 @@ class PagedKVCache:
     ) -> Tensor:
         """Store one position for each row, whose query attends to its slot's positions up to there.
 
-        qkv [B, heads + 2 * kv_heads, D] is the fused product as it is: norm, rotation and storing
-        happen here, see `kernels.rope_and_store` for norm, cos and sin. slots, positions [B];
-        padding rows are in the scratch slot at position 0. `on_queries` is called with the rotated
-        queries. -> [B, heads * D].
+        parts [S, B, heads + 2 * kv_heads, D] is the fused product in parts: sum, norm, rotation
+        and storing happen here, see `kernels.rope_and_store` for norm, cos and sin. slots,
+        positions [B]; padding rows are in the scratch slot at position 0. `on_queries` is called
+        with the rotated queries. -> [B, heads * D].
         """
         pages, tables = self.layers[layer], self.tables
         query = rope_and_store(
-            qkv, norm, cos, sin, pages, tables, slots, positions, self.config.norm_eps
+            parts, norm, cos, sin, pages, tables, slots, positions, self.config.norm_eps
         )
         if on_queries is not None:
             on_queries(layer, query)
         return decode_attention(query, pages, tables, slots, positions, 1)
 
     def attend_prompt(
-        self, layer: int, qkv: Tensor, rows: PromptRows, norm: Tensor, cos: Tensor, sin: Tensor
+        self, layer: int, parts: Tensor, rows: PromptRows, norm: Tensor, cos: Tensor, sin: Tensor
     ) -> Tensor:
         """Store prompts, and attend causally to them and to what their slots hold already.
 
-        qkv [N, heads + 2 * kv_heads, D] is the fused product as it is; `norm`, `cos` and `sin` as
-        in `attend_fused`. -> [N, heads * D], zeros where padding is.
+        parts [S, N, heads + 2 * kv_heads, D] is the fused product in parts; `norm`, `cos` and `sin`
+        as in `attend_fused`. -> [N, heads * D], zeros where padding is.
         """
         pages, tables = self.layers[layer], self.tables
         query = rope_and_store(
-            qkv, norm, cos, sin, pages, tables, rows.owners, rows.places, self.config.norm_eps
+            parts, norm, cos, sin, pages, tables, rows.owners, rows.places, self.config.norm_eps
         )
         return prompt_attention(
             query, pages, tables, rows.slots, rows.starts, rows.begins, rows.most

@@ -143,8 +143,8 @@ class Talker:
             return said
         cos, sin = self._rope.cos, self._rope.sin
 
-        def attend(index: int, qkv: Tensor, norm: Tensor) -> Tensor:
-            return cache.attend_fused(index, qkv, slots, positions, norm, cos, sin, on_queries)
+        def attend(index: int, parts: Tensor, norm: Tensor) -> Tensor:
+            return cache.attend_fused(index, parts, slots, positions, norm, cos, sin, on_queries)
 
         return fused_layers(self.layers, self.norm, inputs, attend)
 
@@ -153,8 +153,8 @@ class Talker:
         """Run the positions of several prompts, described by `rows`: [N, H] -> outputs [N, H]."""
         cos, sin = self._rope.cos, self._rope.sin
 
-        def attend(index: int, qkv: Tensor, norm: Tensor) -> Tensor:
-            return cache.attend_prompt(index, qkv, rows, norm, cos, sin)
+        def attend(index: int, parts: Tensor, norm: Tensor) -> Tensor:
+            return cache.attend_prompt(index, parts, rows, norm, cos, sin)
 
         return fused_layers(self.layers, self.norm, inputs, attend)
 

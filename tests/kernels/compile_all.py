@@ -46,7 +46,8 @@ def compile_instead_of_launching() -> None:
 def elementwise() -> None:
     x = torch.zeros(2, 2048, dtype=BF16)
     kernels.rms_norm.triton(x, x[0], 1e-6)
-    kernels.add_rms_norm.triton(x, x, x[0], 1e-6)
+    kernels.add_rms_norm.triton(x[None], x, x[0], 1e-6)
+    kernels.add_rms_norm.triton(x.expand(4, 2, 2048).float(), x, x[0], 1e-6)
     kernels.swiglu.triton(x)
 
 
@@ -57,7 +58,7 @@ def attention(rows: int, length: int) -> None:
     tables, zeros = torch.zeros(rows + 1, 4, dtype=torch.int32), torch.zeros(rows).long()
     where = (pages, tables, zeros)
     turns = torch.zeros(32, dim)
-    qkv = torch.zeros(rows, heads + 2 * kv_heads, dim, dtype=BF16)
+    qkv = torch.zeros(1, rows, heads + 2 * kv_heads, dim, dtype=BF16)
     norm = torch.zeros(heads + kv_heads, dim, dtype=BF16)
     query = kernels.rope_and_store.triton(qkv, norm, turns, turns, *where, zeros, 1e-6)
     kernels.decode_attention.triton(query, *where, zeros, 1)

@@ -52,10 +52,11 @@ def crossed(cases: Sequence[Any], dtypes: Sequence[torch.dtype]) -> list[tuple[A
 
 
 def _mend_interpreter() -> None:
-    """Two things the interpreter of Triton 3.6 does wrong, and three that it does again and again.
+    """Three things Triton 3.6's interpreter does wrong, and three that it does again and again.
 
-    It makes the bounds of a loop by int() of arrays [1], which numpy 2.4 refuses; and it keeps
-    bfloat16 as uint16, which a matrix product then takes for integers. It looks through all of
+    It makes the bounds of a loop by int() of arrays [1], which numpy 2.4 refuses; it keeps bfloat16
+    as uint16, which a matrix product then takes for integers; and it cuts float32 off where a GPU
+    rounds it to bfloat16. It looks through all of
     Triton's language for what it has to replace at every call of a function in a kernel, although
     the launch has replaced it; it makes a table of all numpy types to look one up; and it checks,
     counts and names the shape of every value.
@@ -78,6 +79,14 @@ def _mend_interpreter() -> None:
 
     def mended_product(self: Any, a: Any, b: Any, *rest: Any) -> Any:
         return dot(self, widened(a), widened(b), *rest)
+
+    convert = interpreter._convert_float
+
+    def rounded(data: Any, source: Any, target: Any, mode: Any) -> Any:
+        if (source, target) != (tl.float32, tl.bfloat16):
+            return convert(data, source, target, mode)
+        bits = data.view(np.uint32)
+        return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
 
     replace_language, find_dtype = interpreter._patch_lang, interpreter._get_np_dtype
     by_name: dict[str, np.dtype[Any]] = {}
@@ -109,6 +118,7 @@ def _mend_interpreter() -> None:
     interpreter._patch_lang_tensor = mended_patch
     interpreter._patch_lang = replaced_once
     interpreter._get_np_dtype = remembered_dtype
+    interpreter._convert_float = rounded
     builder.create_dot = mended_product
 
 

@@ -32,13 +32,31 @@ def test_a_norm_equals_its_plain_twin(
 def test_a_norm_after_a_sum_equals_its_plain_twin(
     shape: tuple[int, ...], dtype: torch.dtype, random: Random, close: Check
 ) -> None:
-    x, residual, weight = (random(*size, dtype=dtype) for size in (shape, shape, shape[-1:]))
+    sizes = (1, *shape), shape, shape[-1:]
+    x, residual, weight = (random(*size, dtype=dtype) for size in sizes)
     before = x.clone(), residual.clone()
     total, normed = add_rms_norm(x, residual, weight, 1e-5)
     wanted, _ = add_rms_norm.plain(x, residual, weight, 1e-5)
     close(total, wanted)
-    close(normed, add_rms_norm.plain(total, torch.zeros_like(total), weight, 1e-5)[1])
+    assert torch.equal(wanted, x[0] + residual)
+    close(normed, add_rms_norm.plain(total[None], torch.zeros_like(total), weight, 1e-5)[1])
     assert torch.equal(x, before[0]) and torch.equal(residual, before[1])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("count", [2, 4, 8])
+def test_parts_are_added_up_and_rounded_before_the_residual(
+    count: int, dtype: torch.dtype, random: Random
+) -> None:
+    parts, residual, weight = random(count, 2, 3, 96), random(2, 3, 96, dtype=dtype), random(96)
+    summed = parts[0]
+    for part in parts[1:]:
+        summed = summed + part
+    weight, summed = weight.to(dtype), summed.to(dtype)
+    for kernel in (add_rms_norm, add_rms_norm.plain):
+        found = kernel(parts, residual, weight, 1e-5)
+        wanted = kernel(summed[None], residual, weight, 1e-5)
+        assert all(map(torch.equal, found, wanted))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -54,7 +72,9 @@ def test_rows_of_a_wider_tensor_are_read_where_they_lie(random: Random, close: C
     wide, weight = random(4, 200), random(64)
     x, residual = wide[:, :64], wide[:, 64:128]
     close(rms_norm(x, weight, 1e-6), rms_norm.plain(x, weight, 1e-6))
-    close(add_rms_norm(x, residual, weight, 1e-6)[1], rms_norm.plain(x + residual, weight, 1e-6))
+    close(
+        add_rms_norm(x[None], residual, weight, 1e-6)[1], rms_norm.plain(x + residual, weight, 1e-6)
+    )
     close(swiglu(wide[:, :100]), swiglu.plain(wide[:, :100]))
 
 
@@ -72,5 +92,5 @@ def test_the_norm_is_the_layers_norm(random: Random, close: Check) -> None:
 def test_no_rows_are_no_error(random: Random) -> None:
     x, weight = random(0, 64), random(64)
     assert rms_norm(x, weight, 1e-6).shape == (0, 64)
-    assert add_rms_norm(x, x, weight, 1e-6)[0].shape == (0, 64)
+    assert add_rms_norm(x[None], x, weight, 1e-6)[0].shape == (0, 64)
     assert swiglu(x).shape == (0, 32)

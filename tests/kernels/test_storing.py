@@ -48,11 +48,30 @@ def test_rope_and_store_equals_its_plain_twin(
     pages = [layer.pages.clone(), layer.pages.clone()]
     runs: list[Callable[..., Tensor]] = [rope_and_store, rope_and_store.plain]
     queries = [
-        run(qkv, norm, tables.cos, tables.sin, into, layer.tables, slots, positions, EPS)
+        run(qkv[None], norm, tables.cos, tables.sin, into, layer.tables, slots, positions, EPS)
         for run, into in zip(runs, pages, strict=True)
     ]
     close(*queries)
     close(*pages)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kernel", [rope_and_store, rope_and_store.plain])
+def test_parts_are_added_up_and_rounded_before_the_norm(
+    kernel: Callable[..., Tensor], dtype: torch.dtype, random: Random, make_layer: Make
+) -> None:
+    layer = make_layer([9, 4], dtype=dtype)
+    parts, norm = random(4, 2, 8, 16), random(6, 16, dtype=dtype)
+    summed = (parts[0] + parts[1] + parts[2] + parts[3]).to(dtype)
+    tables, rows = rope(16, parts.device), (layer.ints(0, 1), layer.ints(7, 2))
+    pages = [layer.pages.clone(), layer.pages.clone()]
+    queries = [
+        kernel(given, norm, tables.cos, tables.sin, into, layer.tables, *rows, EPS)
+        for given, into in zip((parts, summed[None]), pages, strict=True)
+    ]
+    assert queries[0].dtype == dtype
+    assert torch.equal(*queries) and torch.equal(*pages)
+    assert not torch.equal(pages[0], layer.pages)
 
 
 @pytest.mark.parametrize("kernel", [rope_and_store, rope_and_store.plain])
@@ -67,7 +86,7 @@ def test_it_does_what_a_decoder_layer_does(
     cos, sin = tables.cos[positions].unsqueeze(1), tables.sin[positions].unsqueeze(1)
     rotate(RMSNorm(norm, EPS)(turning), cos, sin, out=turning)
     query = kernel(
-        qkv,
+        qkv[None],
         norm,
         tables.cos,
         tables.sin,
@@ -92,7 +111,7 @@ def test_a_padding_row_writes_to_the_scratch_page_only(
     before, tables = layer.pages.clone(), rope(16, layer.pages.device)
     rows = (layer.ints(*[layer.scratch] * 3), layer.ints(*[position] * 3))
     query = kernel(
-        random(3, 8, 16),
+        random(1, 3, 8, 16),
         random(6, 16),
         tables.cos,
         tables.sin,

@@ -93,7 +93,7 @@ def step(
     """inputs [B, H] -> outputs [B, H]; tensors only."""
     x, rope = inputs, talker._rope
     for index, layer in enumerate(talker.layers):
-        qkv = layer.qkv(layer.input_norm(x)).view(len(x), -1, layer.config.head_dim)
+        qkv = layer.qkv(layer.input_norm(x)).view(1, len(x), -1, layer.config.head_dim)
         norm = layer.head_norm.weight
         attended = cache.attend_fused(index, qkv, slots, positions, norm, rope.cos, rope.sin)
         x = layer.output(x, attended)
@@ -105,7 +105,7 @@ def prompt(talker: Talker, inputs: Tensor, rows: PromptRows, cache: PagedKVCache
     """inputs [N, H] -> outputs [N, H]; tensors only."""
     x, rope = inputs, talker._rope
     for index, layer in enumerate(talker.layers):
-        qkv = layer.qkv(layer.input_norm(x)).view(len(x), -1, layer.config.head_dim)
+        qkv = layer.qkv(layer.input_norm(x)).view(1, len(x), -1, layer.config.head_dim)
         norm = layer.head_norm.weight
         x = layer.output(x, cache.attend_prompt(index, qkv, rows, norm, rope.cos, rope.sin))
     return talker.norm(x)
@@ -281,7 +281,7 @@ def test_nothing_is_read_on_the_host(model: SpeechModel, monkeypatch: pytest.Mon
         heads, keys, dim = shape.heads, shape.kv_heads, shape.head_dim
         rows = torch.zeros(3, dtype=torch.long)
         turns, norm = torch.zeros(48, dim), torch.zeros(heads + keys, dim)
-        qkv = torch.zeros(3, heads + 2 * keys, dim)
+        qkv = torch.zeros(1, 3, heads + 2 * keys, dim)
         found = cache.attend_fused(0, qkv, rows, rows, norm, turns, turns)
         assert found.shape == (3, heads * dim)
         where = PromptRows(rows, rows, torch.zeros(4).long(), rows, rows, 7)

@@ -13,6 +13,9 @@ A whole frame of the code predictor (`frame_program`) and a whole position of th
 (`step_program`) are kernels in CUDA C++, whose thread blocks stay resident and pass from phase to
 phase together.
 
+Products (`split_k_product`, `swiglu_product`) run on Triton where `few_rows` says so; elsewhere the
+caller multiplies.
+
 Triton need not be installed. Arguments named alike mean the same everywhere:
 
     pages    [pages, 2, kv_heads, page_size, D]: one layer's keys (0) and values (1). Page 0 is
@@ -33,6 +36,7 @@ from realtime_tts.kernels.decoder import DecoderModel, LayerWeights
 from realtime_tts.kernels.dispatch import Kernel, triton_available
 from realtime_tts.kernels.elementwise import add_rms_norm, rms_norm, swiglu
 from realtime_tts.kernels.predictor_frame import FrameDraws, FrameModel
+from realtime_tts.kernels.products import few_rows, split_k_product, swiglu_product
 from realtime_tts.kernels.sampling import sample
 from realtime_tts.kernels.storing import rope_and_store, store_prefix
 
@@ -49,14 +53,17 @@ __all__ = [
     "StepProgram",
     "add_rms_norm",
     "decode_attention",
+    "few_rows",
     "frame_program",
     "most_seen",
     "prompt_attention",
     "rms_norm",
     "rope_and_store",
     "sample",
+    "split_k_product",
     "step_program",
     "store_prefix",
     "swiglu",
+    "swiglu_product",
     "triton_available",
 ]

@@ -27,6 +27,11 @@ def _interpreted() -> bool:
     return os.environ.get("TRITON_INTERPRET") == "1"
 
 
+def runs_triton(first: Tensor) -> bool:
+    """Return whether kernels whose first argument this is run Triton, rather than plain torch."""
+    return triton_available() and (first.is_cuda or _interpreted())
+
+
 class Kernel(Generic[P, R]):
     """A plain function that calls its Triton kernel instead where its first argument is on a GPU.
 
@@ -54,10 +59,10 @@ class Kernel(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         first = args[0]
         assert isinstance(first, Tensor), "the first argument is a tensor, given by position"
-        if not triton_available():
+        if not runs_triton(first):
             return self.plain(*args, **kwargs)
         if first.is_cuda:
             # Triton launches on the current device, which need not be the tensor's.
             with torch.cuda.device(first.device):
                 return self.triton(*args, **kwargs)
-        return (self.triton if _interpreted() else self.plain)(*args, **kwargs)
+        return self.triton(*args, **kwargs)

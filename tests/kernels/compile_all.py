@@ -51,6 +51,15 @@ def elementwise() -> None:
     kernels.swiglu.triton(x)
 
 
+def products(rows: int, dtype: torch.dtype) -> None:
+    """Of a layer of the larger released checkpoint."""
+    for outputs, inputs in ((4096, 2048), (2048, 2048), (2048, 6144)):
+        x = torch.zeros(rows, inputs, dtype=dtype)
+        kernels.split_k_product.triton(x, torch.zeros(outputs, inputs, dtype=dtype))
+    x = torch.zeros(rows, 2048, dtype=dtype)
+    kernels.swiglu_product.triton(x, torch.zeros(2 * 6144, 2048, dtype=dtype))
+
+
 def attention(rows: int, length: int) -> None:
     """With the heads of the released checkpoints."""
     heads, kv_heads, dim = 16, 8, 128
@@ -81,6 +90,9 @@ def main(*architectures: int) -> None:
     for architecture in architectures:
         driver.set_active(NoDriver(architecture))
         elementwise()
+        for rows in (9, 17, 64):
+            products(rows, BF16)
+        products(64, torch.float16)
         attention(rows=1, length=16)  # split
         attention(rows=64, length=256)
         sampling(2048)

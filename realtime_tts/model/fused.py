@@ -1,7 +1,8 @@
 """Decoder layers by the fused kernels, with keys and values in pages, as a GPU runs them.
 
 They compute what `DecoderLayer.project` and `output` do, in ten kernels a layer instead of thirty:
-each sum with the residual, and the norm that follows it, are one. All passes of the code predictor
+each sum with the residual, and the norm that follows it, are one. Products of few rows may come in
+parts, which the next kernel adds up, or with SwiGLU in them. All passes of the code predictor
 over few rows, and the draws between them, are a single kernel.
 """
 
@@ -19,10 +20,13 @@ from realtime_tts.kernels import (
     LayerWeights,
     add_rms_norm,
     decode_attention,
+    few_rows,
     frame_program,
     rms_norm,
     rope_and_store,
+    split_k_product,
     swiglu,
+    swiglu_product,
 )
 from realtime_tts.model.code_predictor import Choices, Choose, CodePredictor
 from realtime_tts.model.layers import DecoderLayer, RMSNorm
@@ -41,14 +45,34 @@ def fused_layers(
     norm = layers[0].input_norm
     normed = rms_norm(x, norm.weight, norm.eps)
     for index, layer in enumerate(layers):
-        qkv = layer.qkv(normed).view(1, len(x), -1, layer.config.head_dim)
-        attended = layer.attention_output(attend(index, qkv, layer.head_norm.weight))
+        qkv = _parts(layer.qkv, normed).unflatten(2, (-1, layer.config.head_dim))
+        attended = _parts(layer.attention_output, attend(index, qkv, layer.head_norm.weight))
         norm = layer.output_norm
-        x, normed = add_rms_norm(attended.unsqueeze(0), x, norm.weight, norm.eps)
-        wide = layer.mlp.down(swiglu(layer.mlp.gate_up(normed)))
+        x, normed = add_rms_norm(attended, x, norm.weight, norm.eps)
+        wide = _parts(layer.mlp.down, _gated(layer.mlp.gate_up, normed))
         norm = layers[index + 1].input_norm if index + 1 < len(layers) else last
-        x, normed = add_rms_norm(wide.unsqueeze(0), x, norm.weight, norm.eps)
+        x, normed = add_rms_norm(wide, x, norm.weight, norm.eps)
     return normed
+
+
+def _parts(linear: Linear, x: Tensor) -> Tensor:
+    """Return a product of x [M, K] in parts whose sum it is: [S, M, N]."""
+    weight = _few_rows_weight(linear, x)
+    return linear(x).unsqueeze(0) if weight is None else split_k_product(x, weight)
+
+
+def _gated(gate_up: Linear, x: Tensor) -> Tensor:
+    """Return SwiGLU of the product of x [M, K] with gate and up: [M, I]."""
+    weight = _few_rows_weight(gate_up, x)
+    return swiglu(gate_up(x)) if weight is None else swiglu_product(x, weight)
+
+
+def _few_rows_weight(linear: Linear, x: Tensor) -> Tensor | None:
+    """Return the weight for which kernels for few rows serve x [M, K]; None if `linear` does."""
+    weight = linear.weight
+    if weight is None or linear.bias is not None or not few_rows(x, weight):
+        return None
+    return weight
 
 
 def layer_weights(layers: Sequence[DecoderLayer]) -> list[LayerWeights] | None:

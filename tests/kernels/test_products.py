@@ -1,16 +1,28 @@
-"""Products of few rows: Triton's against plain torch and where they serve."""
+"""Products of few rows: Triton's against plain torch, and layers with and without them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from realtime_tts.kernels import few_rows, products, split_k_product, swiglu, swiglu_product
+from realtime_tts.kernels import (
+    few_rows,
+    products,
+    rope_and_store,
+    split_k_product,
+    swiglu,
+    swiglu_product,
+)
 from realtime_tts.kernels.elementwise import sum_of_parts
+from realtime_tts.model import fused
+from realtime_tts.model.config import TransformerConfig
+from realtime_tts.model.layers import DecoderLayer, RMSNorm, Rope
+from realtime_tts.model.random_weights import RandomWeights
 from tests.kernels.conftest import crossed
 
 Random = Callable[..., Tensor]
@@ -144,3 +156,53 @@ def test_they_serve_on_the_gpus_they_were_written_for(
     with FakeTensorMode():
         x = torch.zeros(1, 128, dtype=torch.bfloat16, device="cuda")
         assert few_rows(x, x.expand(128, 128)) == served
+
+
+# In layers --------------------------------------------------------------------------------------
+
+SHAPE = TransformerConfig(2, 256, 4, 2, 32, 384, 1e4, 1e-6, 64)
+
+
+def outputs_of_layers(layers: list[DecoderLayer], x: Tensor) -> Tensor:
+    """Of one position of each row, by the layers and their norm, with queries in place of what they
+    attend to."""
+    rope, slots = Rope(SHAPE, 64, x.device), torch.arange(len(x), device=x.device)
+    tables = slots.int().unsqueeze(1)
+
+    def attend(index: int, parts: Tensor, norm: Tensor) -> Tensor:
+        pages = x.new_zeros(len(x), 2, SHAPE.kv_heads, 16, SHAPE.head_dim)
+        where = pages, tables, slots, slots % 16
+        return rope_and_store(parts, norm, rope.cos, rope.sin, *where, SHAPE.norm_eps).flatten(1)
+
+    last = RMSNorm(x.new_ones(SHAPE.hidden), SHAPE.norm_eps)
+    return fused.fused_layers(layers, last, x, attend)
+
+
+@pytest.mark.parametrize(("rows", "dtype"), [(9, torch.bfloat16), (17, torch.float16)])
+def test_layers_with_them_are_layers_without(
+    rows: int,
+    dtype: torch.dtype,
+    device: torch.device,
+    random: Random,
+    close: Check,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    weights = RandomWeights(device=device, dtype=dtype, stored=torch.bfloat16)
+    layers = [DecoderLayer(SHAPE, weights, f"layers.{index}") for index in range(SHAPE.layers)]
+    x, shapes = random(rows, SHAPE.hidden, dtype=dtype), list[torch.Size]()
+
+    def seen(product: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        def run(*given: Any) -> Tensor:
+            shapes.append((out := product(*given)).shape)
+            return out
+
+        return run
+
+    monkeypatch.setattr(fused, "split_k_product", seen(split_k_product))
+    monkeypatch.setattr(fused, "swiglu_product", seen(swiglu_product))
+    found = outputs_of_layers(layers, x)
+    each = [(2, rows, 256), (1, rows, 256), (rows, 384), (1, rows, 256)]
+    assert shapes == each * SHAPE.layers
+    monkeypatch.setattr(fused, "few_rows", lambda *_: False)
+    close(found, outputs_of_layers(layers, x))
+    assert len(shapes) == 4 * SHAPE.layers

@@ -13,8 +13,8 @@ A whole frame of the code predictor (`frame_program`) and a whole position of th
 (`step_program`) are kernels in CUDA C++, whose thread blocks stay resident and pass from phase to
 phase together.
 
-Products (`split_k_product`, `swiglu_product`) run on Triton where `few_rows` says so; elsewhere the
-caller multiplies.
+Products (`split_k_product`, `swiglu_product`) run on Triton where `few_rows` says so, and SwiGLU's
+where `gates_suffice` does, too; elsewhere the caller multiplies.
 
 Triton need not be installed. Arguments named alike mean the same everywhere:
 
@@ -36,7 +36,12 @@ from realtime_tts.kernels.decoder import DecoderModel, LayerWeights
 from realtime_tts.kernels.dispatch import Kernel, triton_available
 from realtime_tts.kernels.elementwise import add_rms_norm, rms_norm, swiglu
 from realtime_tts.kernels.predictor_frame import FrameDraws, FrameModel
-from realtime_tts.kernels.products import few_rows, split_k_product, swiglu_product
+from realtime_tts.kernels.products import (
+    few_rows,
+    gates_suffice,
+    split_k_product,
+    swiglu_product,
+)
 from realtime_tts.kernels.sampling import sample
 from realtime_tts.kernels.storing import rope_and_store, store_prefix
 
@@ -55,6 +60,7 @@ __all__ = [
     "decode_attention",
     "few_rows",
     "frame_program",
+    "gates_suffice",
     "most_seen",
     "prompt_attention",
     "rms_norm",

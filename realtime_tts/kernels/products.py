@@ -19,6 +19,9 @@ MOST_ROWS = 64
 OUTPUTS, INPUTS = 64, 128
 """Outputs and inputs of the weights that a program multiplies at once."""
 
+FEWEST_PROGRAMS = 64
+"""With fewer programs, which SwiGLU's product does not split further, too little of a GPU reads."""
+
 _PROGRAMS = 128  # about as many as an H100 or H200 has multiprocessors
 _MOST_PARTS = 8
 _TYPES = torch.bfloat16, torch.float16
@@ -57,6 +60,11 @@ def few_rows(x: Tensor, weight: Tensor) -> bool:
         and runs_triton(x)
         and (not x.is_cuda or torch.cuda.get_device_capability(x.device) == (9, 0))
     )
+
+
+def gates_suffice(weight: Tensor) -> bool:
+    """Return whether `swiglu_product` has enough programs for weight [2 * I, K]."""
+    return len(weight) // (2 * OUTPUTS) >= FEWEST_PROGRAMS
 
 
 def parts_of(outputs: int, inputs: int) -> int:

@@ -22,6 +22,7 @@ from realtime_tts.kernels import (
     decode_attention,
     few_rows,
     frame_program,
+    gates_suffice,
     rms_norm,
     rope_and_store,
     split_k_product,
@@ -64,7 +65,9 @@ def _parts(linear: Linear, x: Tensor) -> Tensor:
 def _gated(gate_up: Linear, x: Tensor) -> Tensor:
     """Return SwiGLU of the product of x [M, K] with gate and up: [M, I]."""
     weight = _few_rows_weight(gate_up, x)
-    return swiglu(gate_up(x)) if weight is None else swiglu_product(x, weight)
+    if weight is None or not gates_suffice(weight):
+        return swiglu(gate_up(x))
+    return swiglu_product(x, weight)
 
 
 def _few_rows_weight(linear: Linear, x: Tensor) -> Tensor | None:

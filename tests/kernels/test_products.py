@@ -12,6 +12,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from realtime_tts.kernels import (
     few_rows,
+    gates_suffice,
     products,
     rope_and_store,
     split_k_product,
@@ -119,6 +120,11 @@ def test_products_of_the_released_talkers_fill_a_gpu(outputs: int, inputs: int, 
     assert inputs % (count * products.INPUTS) == 0
 
 
+def test_swiglu_is_in_the_product_where_that_has_enough_programs() -> None:
+    assert gates_suffice(torch.zeros(2 * 6144, 1))  # 1.7B
+    assert not gates_suffice(torch.zeros(2 * 3072, 1))  # 0.6B
+
+
 # Where they serve -------------------------------------------------------------------------------
 
 
@@ -198,6 +204,7 @@ def test_layers_with_them_are_layers_without(
 
         return run
 
+    monkeypatch.setattr(products, "FEWEST_PROGRAMS", 1)
     monkeypatch.setattr(fused, "split_k_product", seen(split_k_product))
     monkeypatch.setattr(fused, "swiglu_product", seen(swiglu_product))
     found = outputs_of_layers(layers, x)

@@ -46,6 +46,41 @@ def _fold(
 
 
 @triton.jit
+def _fold_new(
+    query,
+    tokens,
+    frame,
+    cos,
+    sin,
+    running,
+    HEADS: tl.constexpr,
+    WINDOW: tl.constexpr,
+    HALF: tl.constexpr,
+    HALF_BLOCK: tl.constexpr,
+    DIM_BLOCK: tl.constexpr,
+    NEW: tl.constexpr,
+):
+    """Add the keys of the new frames that frame number `frame` of them sees."""
+    WIDTH: tl.constexpr = HEADS * 2 * HALF
+    j = tl.arange(0, NEW)
+    keys = tokens + j * (3 * WIDTH) + WIDTH
+    age = frame - j
+    seen = (age >= 0) & (age < WINDOW)
+    return _fold(
+        query, keys, keys + WIDTH, age, seen, cos, sin, running, HALF, HALF_BLOCK, DIM_BLOCK
+    )
+
+
+@triton.jit
+def _ages(place, had, frame, WINDOW: tl.constexpr, RING: tl.constexpr):
+    """Return how many frames before new frame number `frame` the old ones in these places of a ring
+    are, and which of them it sees. The slot had `had` frames."""
+    behind = (had + (RING - 1) - place) % RING  # the last old frame
+    age = behind + 1 + frame
+    return age, (place < RING) & (behind < had) & (age < WINDOW)
+
+
+@triton.jit
 def _halves(token, scale, HALF: tl.constexpr, HALF_BLOCK: tl.constexpr):
     """Return the halves of a query, scaled, each [1, HALF_BLOCK] float32."""
     i = tl.arange(0, HALF_BLOCK)
@@ -104,21 +139,14 @@ def _attend(
     query = _halves(token, scale, HALF, HALF_BLOCK)
 
     # The new frames first: a frame sees itself, so that the largest score is finite from here on.
-    j = tl.arange(0, NEW)
-    fresh = tokens + j * (3 * HEADS * DIM) + HEADS * DIM
-    ahead = frame - j
-    fresh_values = fresh + HEADS * DIM
-    visible = (ahead >= 0) & (ahead < WINDOW)
     running = float("-inf"), 0.0, tl.zeros((DIM_BLOCK,), tl.float32)
-    running = _fold(
-        query, fresh, fresh_values, ahead, visible, cos, sin, running, HALF, HALF_BLOCK, DIM_BLOCK
+    running = _fold_new(
+        query, tokens, frame, cos, sin, running, HEADS, WINDOW, HALF, HALF_BLOCK, DIM_BLOCK, NEW
     )
     old = ring + slot * slot_stride + head * (RING * DIM)
     for first in range(0, RING, BLOCK):
         place = first + tl.arange(0, BLOCK)
-        behind = (had + (RING - 1) - place) % RING  # the last old frame
-        age = behind + 1 + frame
-        seen = (place < RING) & (behind < had) & (age < WINDOW)
+        age, seen = _ages(place, had, frame, WINDOW, RING)
         keys = old + place * DIM
         values = keys + HEADS * RING * DIM
         running = _fold(

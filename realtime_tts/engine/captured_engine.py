@@ -34,7 +34,7 @@ from realtime_tts.engine.interface import (
 from realtime_tts.engine.made_codes import packed, packed_number
 from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.opening import Opening
-from realtime_tts.engine.prefix_cache import PrefixCache
+from realtime_tts.engine.prefix_cache import PrefixCache, prefix_positions
 from realtime_tts.engine.spoken_as import no_voices
 from realtime_tts.engine.warm_up import warm_up
 from realtime_tts.errors import ConfigError, NumericsError, RequestError
@@ -51,10 +51,6 @@ from realtime_tts.model.paged_cache import (
 from realtime_tts.model.slot_sampling import is_wide
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import CodecRun, KVCacheSize, Prefill, StepPlan
-
-_PREFIX_POSITIONS, _FEWEST_PREFIX_POSITIONS, _PREFIX_SHARE = 2048, 256, 32
-"""Positions of all cached prompt prefixes: two hundred voices, or a few long instructions. Fewer
-where memory is small: a share of what turns have, but two dozen voices at least."""
 
 LONGEST_PROMPT = 64
 """Positions that are reserved for a prompt beside the frames of the longest turn."""
@@ -114,9 +110,14 @@ class CapturedEngine(ModelEngine):
         with self._on_device():
             dtype = model.talker.dtype
             pages = kv_positions // PAGE_SIZE
-            kept = max(_FEWEST_PREFIX_POSITIONS, kv_positions // _PREFIX_SHARE)
-            kept = min(_PREFIX_POSITIONS, kept)
-            store = PagedKVCache(shape, slots, pages, self._device, dtype, prefix_positions=kept)
+            store = PagedKVCache(
+                shape,
+                slots,
+                pages,
+                self._device,
+                dtype,
+                prefix_positions=prefix_positions(kv_positions),
+            )
             self.steps = CapturedSteps(model, self._prompts, slots, store, capture=self._captured)
         self._references = ReferenceSound(model.slot_codec, self.steps.codec_step.state)
         self._row_buckets = self.steps.row_buckets
@@ -176,7 +177,7 @@ class CapturedEngine(ModelEngine):
             self._rows[prefill.id].slot = prefill.slot
         openings = [o for prefill in plan.prefills if (o := self._opening(prefill, queued.output))]
         openings.sort(key=lambda opening: opening.talks)
-        self._open_all(openings, self._move_pages(plan, openings))
+        self._open_all(openings, self._swap(plan))
         queued.ids = [opening.id for opening in openings] + [decode.id for decode in plan.decodes]
         if queued.ids:
             talking = sum(opening.talks for opening in openings) + len(plan.decodes)
@@ -193,16 +194,15 @@ class CapturedEngine(ModelEngine):
         self._launch_codec(plan.codec, queued)
         return queued
 
-    def _move_pages(self, plan: StepPlan, openings: Sequence[Opening]) -> Sequence[TableEntries]:
-        """Swap rows and change block tables as the plan says. Returns the changes that the program
-        which begins the openings can make itself."""
+    def _swap(self, plan: StepPlan) -> Sequence[TableEntries]:
+        """Swap rows as the plan says. Returns the changes of block tables that are still to make:
+        all, unless a row came back, which needed them."""
         store = self.store
         for out in plan.swap_outs:
             self.swapped[out.id] = store.read(out.slot, self._rows[out.id].positions).cpu()
             store.clear(out.slot)
         entries = [(each.slot, each.first, each.pages) for each in plan.reservations]
-        pages = sum(len(each.pages) for each in plan.reservations)
-        if not plan.swap_ins and 0 < pages <= self.steps.entries_with(len(openings)):
+        if not plan.swap_ins:
             return entries
         store.upload(entries)
         for back in plan.swap_ins:
@@ -230,22 +230,23 @@ class CapturedEngine(ModelEngine):
         """Cache a voice's prefix before the first turn, while slot 0 and all pages are free."""
         pages = -(-self._prompts.prefix_length(prefix) // PAGE_SIZE)
         self.store.upload([(0, 0, range(1, pages + 1))])
-        kv = self.steps.prompt_step.fill_prefix(self._prompts.prefix(prefix), 0)
-        self.prefixes.put(prefix, kv)
+        keys_values = self.steps.prompt_step.fill_prefix(self._prompts.prefix(prefix), 0)
+        self.prefixes.put(prefix, keys_values)
         self.store.clear(0)
 
     def _open_all(self, openings: Sequence[Opening], entries: Sequence[TableEntries]) -> None:
-        """Begin utterances, after these changes of block tables. A prompt that is known whole runs
-        through the talker here."""
+        """Make changes of block tables, and begin utterances. The program that begins them makes
+        the changes, too, if it can. A prompt that is known whole runs through the talker here."""
+        spans = [self.prefixes.get(opening.prefix) for opening in openings]
+        missing = [o for o, span in zip(openings, spans, strict=True) if span is None]
+        pages = sum(len(each) for _, _, each in entries)
+        if missing or pages > self.steps.entries_with(len(openings)):
+            self.store.upload(entries)
+            entries = ()
         if not openings:
             return
-        kept = [self.prefixes.get(opening.prefix) for opening in openings]
-        missing = [o for o, span in zip(openings, kept, strict=True) if span is None]
-        computed: dict[PromptSpec, Tensor] = {}
-        if missing:
-            self.store.upload(entries)
-            entries, computed = (), self._compute_prefixes(missing)
-        starts = [o.start(span or range(0)) for o, span in zip(openings, kept, strict=True)]
+        computed = self._compute_prefixes(missing)
+        starts = [o.start(span or range(0)) for o, span in zip(openings, spans, strict=True)]
         self.steps.begin(starts, self.store.added(entries))
         for prefix, keys_values in computed.items():  # they may take the place of one used above
             self.prefixes.put(prefix, keys_values)

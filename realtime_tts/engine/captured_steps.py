@@ -31,7 +31,7 @@ from realtime_tts.model.frame_step import (
     PromptStep,
     Start,
 )
-from realtime_tts.model.paged_cache import PagedKVCache
+from realtime_tts.model.paged_cache import NewPages, PagedKVCache
 
 log = logging.getLogger(__name__)
 
@@ -136,6 +136,24 @@ class CapturedSteps:
 
     # The parts of a step, in this order.
 
+    def entries_with(self, starts: int) -> int:
+        """Return how many entries of block tables the first program that begins so many utterances
+        can write."""
+        most = min(starts, self._start_rows.sizes[-1])
+        return START_ENTRIES * self._start_rows.fit(most) if most else 0
+
+    def begin(self, starts: Sequence[Start], added: NewPages) -> None:
+        """Add pages to block tables, `entries_with` these starts at most, and prepare the slots of
+        new utterances."""
+        for part in _parts(starts, self._start_rows.sizes[-1]):
+            rows = self._start_rows.fit(len(part))
+            self._ready_begin(rows, late=True)
+            padding = [self.frame_step.no_start] * (rows - len(part))
+            numbers = self.frame_step.numbers([*part, *padding], added)
+            self._input_buffer.send(numbers, self.frame_step.starts(rows))
+            self.graphs.run(("begin", rows), partial(self._begin, rows))
+            added = NewPages([], [])
+
     def fill(self, fillings: Sequence[Filling]) -> None:
         """Write the text of full-text prompts into the KV cache, in as few runs as possible."""
         usual = [filling for filling in fillings if len(filling.ids) <= MOST_PROMPT]
@@ -144,24 +162,6 @@ class CapturedSteps:
         for filling in fillings:
             if len(filling.ids) > MOST_PROMPT:
                 self._fill_long(filling)
-
-    def entries_with(self, starts: int) -> int:
-        """Return how many entries of block tables the first program that begins so many utterances
-        can write."""
-        most = min(starts, self._start_rows.sizes[-1])
-        return START_ENTRIES * self._start_rows.fit(most) if most else 0
-
-    def begin(self, starts: Sequence[Start], entries: tuple[Sequence[int], Sequence[int]]) -> None:
-        """Prepare the slots of new utterances for their first frame, after these entries of block
-        tables, of which there are `entries_with` them at most."""
-        for part in _parts(starts, self._start_rows.sizes[-1]):
-            rows = self._start_rows.fit(len(part))
-            self._ready_begin(rows, late=True)
-            padding = [self.frame_step.no_start] * (rows - len(part))
-            numbers = self.frame_step.numbers([*part, *padding], entries)
-            self._input_buffer.send(numbers, self.frame_step.starts(rows))
-            self.graphs.run(("begin", rows), partial(self._begin, rows))
-            entries = ((), ())
 
     def make_frames(
         self,

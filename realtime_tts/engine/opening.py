@@ -70,10 +70,10 @@ class Opening:
         frame 0, or frames of another engine follow it."""
         return not self.whole or self.row.frames > 0
 
-    def start(self, kept: range) -> Start:
-        """Return how its slot begins; `kept`: the positions of its prefix among those kept."""
+    def start(self, prefix: range) -> Start:
+        """Return how its slot begins; `prefix` as in `Start`."""
         row = self.row
-        return Start(row.slot, row.prompt, row.spec.sampling, row.spec.seed, kept)
+        return Start(row.slot, row.prompt, row.spec.sampling, row.spec.seed, prefix)
 
     def begin(self, prompts: PromptBuilder) -> None:
         """Move the row to the position after its prompt, once it has a slot and pages."""

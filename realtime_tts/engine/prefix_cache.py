@@ -7,6 +7,21 @@ from collections.abc import Hashable
 
 from torch import Tensor
 
+from realtime_tts.kernels import triton_available
+
+PREFIX_POSITIONS = 256, 2048
+"""The fewest and the most positions of all kept prefixes: two dozen voices, and two hundred, or a
+few long instructions."""
+
+_SHARE = 32  # positions for turns, for each that is kept
+
+
+def prefix_positions(kv_positions: int) -> int:
+    """Return the positions that are kept for prompt prefixes beside `kv_positions` for turns.
+    Without Triton they are few, because each start then looks at all of them."""
+    fewest, most = PREFIX_POSITIONS
+    return max(fewest, min(most, kv_positions // _SHARE)) if triton_available() else fewest
+
 
 class PrefixCache:
     """Keys and values of prompt prefixes: all utterances of a voice begin with the same ones.

@@ -61,7 +61,7 @@ def store_prefix(
 
     keys_values [layers, 2, kv_heads, n, D] float; firsts, counts, slots [B] int64; pages [layers,
     pages, 2, kv_heads, page_size, D] float, those of all layers; tables [slots + 1, max_pages]
-    int32. Every slot has pages for these positions.
+    int32. Every slot has pages for these positions. The scratch page may be written to.
     """
     most = min(keys_values.shape[3], tables.shape[1] * pages.shape[4])
     places = torch.arange(most, device=slots.device)

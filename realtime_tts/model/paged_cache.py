@@ -1,7 +1,7 @@
 """The talker's keys and values in pages, for captured graphs.
 
     cache = PagedKVCache(config, slots=64, pages=4096, device=device, dtype=dtype)
-    cache.upload([(slot, 0, (17, 4))])            # once before a step: new entries of block tables
+    cache.upload([(slot, 0, (17, 4))])            # before a step; or its program calls `write`
     cache.attend_prompt(layer, ...)               # device only: may be captured, and replayed
     cache.attend_fused(layer, ...)
 
@@ -9,7 +9,8 @@ A page holds a fixed number of positions; a slot's block table lists its pages i
 positions. Which page belongs to which slot is decided elsewhere. Page 0 is the scratch page:
 padding rows write to it, and tables contain it wherever a slot has no page.
 
-Host and device meet only in `upload` and `clear`. Device methods take tensors, read nothing on the
+Host and device meet only in `upload` and `clear`, and in `added`, whose
+numbers a captured program takes to `write`. Device methods take tensors, read nothing on the
 host and find pages and tables at fixed addresses. Rows that pad a captured batch are in the scratch
 slot, number `slots`, at position 0: what they write goes to a page that is never read.
 """
@@ -19,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -92,6 +94,13 @@ def position_bytes(config: TransformerConfig, dtype: torch.dtype) -> int:
     return 2 * config.layers * config.kv_heads * config.head_dim * dtype.itemsize
 
 
+class NewPages(NamedTuple):
+    """Pages that were added to block tables: where in the tables' memory, and their numbers."""
+
+    where: list[int]
+    pages: list[int]
+
+
 class PagedKVCache:
     """Keys and values of `slots` slots in `pages` pages and a scratch page.
 
@@ -149,12 +158,11 @@ class PagedKVCache:
         Call it on the stream that runs the steps, outside of a capture.
         """
         if entries:
-            where, given = self.added(entries)
-            self.write(self.to_device(where + given))
+            where, pages = self.added(entries)
+            self.write(self.to_device(where + pages))
 
-    def added(self, entries: Sequence[TableEntries]) -> tuple[list[int], list[int]]:
-        """Count pages as added to block tables, and return what `write` needs to add them: where
-        they go in the tables' memory, and the pages."""
+    def added(self, entries: Sequence[TableEntries]) -> NewPages:
+        """Count pages as added to block tables; `write` adds them."""
         where: list[int] = []
         given: list[int] = []
         width = self.tables.shape[1]
@@ -163,7 +171,7 @@ class PagedKVCache:
             self._held[slot] += len(pages)
             where += range(slot * width + first, slot * width + first + len(pages))
             given += pages
-        return where, given
+        return NewPages(where, given)
 
     @torch.inference_mode()
     def clear(self, slot: int) -> None:

@@ -244,9 +244,9 @@ def lookups(prefixes: Any) -> list[bool]:
     get = prefixes.get
 
     def told(key: Hashable) -> Any:
-        kv = get(key)
-        found.append(kv is not None)
-        return kv
+        span = get(key)
+        found.append(span is not None)
+        return span
 
     prefixes.get = told
     return found

@@ -14,6 +14,7 @@ from realtime_tts.engine.memory import (
     MemoryPlan,
     plan_memory,
 )
+from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import ConfigError
 from realtime_tts.model.config import ModelConfig
 from realtime_tts.model.config_files import read_config
@@ -136,3 +137,10 @@ def test_a_card_too_small_for_the_longest_turn_is_left_to_the_engine_to_refuse()
     """It knows what to say of frames and memory; one slot is the least there is."""
     needs = Footprint(position=GIB // 100, slot=1, longest=10_000)
     assert plan_memory(needs, 10 * GIB, 16 * GIB, 64, fit=True).slots == 1
+
+
+def test_the_setting_is_checked_before_anything_is_loaded() -> None:
+    assert EngineConfig(device="cuda:1", gpu_memory="50%").gpu_memory == "50%"
+    for wrong in ({"gpu_memory": "50%"}, {"gpu_memory": "x", "device": "cuda"}):
+        with pytest.raises(ConfigError):
+            EngineConfig(**wrong)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Heads of prompts that are kept, and memory as people write it."""
+"""Heads of prompts that are kept."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from realtime_tts.engine.prefix_cache import PrefixCache
-from realtime_tts.engine.settings import EngineConfig
-from realtime_tts.errors import ConfigError
+from realtime_tts.engine import prefix_cache
+from realtime_tts.engine.prefix_cache import PrefixCache, prefix_positions
 
 
 def kv(length: int, value: float = 0) -> Tensor:
@@ -48,8 +47,8 @@ def test_a_head_beyond_all_room_is_not_kept_and_displaces_nobody() -> None:
     assert cache.get("huge") is None and cache.get("a") is not None
 
 
-def test_the_setting_is_checked_before_anything_is_loaded() -> None:
-    assert EngineConfig(device="cuda:1", gpu_memory="50%").gpu_memory == "50%"
-    for wrong in ({"gpu_memory": "50%"}, {"gpu_memory": "x", "device": "cuda"}):
-        with pytest.raises(ConfigError):
-            EngineConfig(**wrong)  # type: ignore[arg-type]
+def test_memory_decides_how_many_prefixes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prefix_cache, "triton_available", lambda: True)
+    assert [prefix_positions(many) for many in (100, 16_384, 10**6)] == [256, 512, 2048]
+    monkeypatch.setattr(prefix_cache, "triton_available", lambda: False)
+    assert prefix_positions(10**6) == 256

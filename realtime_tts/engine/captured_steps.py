@@ -31,7 +31,7 @@ from realtime_tts.model.frame_step import (
     PromptStep,
     Start,
 )
-from realtime_tts.model.paged_cache import NewPages, PagedKVCache
+from realtime_tts.model.paged_cache import NO_PAGES, NewPages, PagedKVCache
 
 log = logging.getLogger(__name__)
 
@@ -152,7 +152,7 @@ class CapturedSteps:
             numbers = self.frame_step.numbers([*part, *padding], added)
             self._input_buffer.send(numbers, self.frame_step.starts(rows))
             self.graphs.run(("begin", rows), partial(self._begin, rows))
-            added = NewPages([], [])
+            added = NO_PAGES
 
     def fill(self, fillings: Sequence[Filling]) -> None:
         """Write the text of full-text prompts into the KV cache, in as few runs as possible."""

@@ -90,8 +90,8 @@ def plan_memory(
     weights.
 
     Keys and values get what is free minus a margin for captured programs, the codec and kept prompt
-    prefixes: a tenth of
-    the total, and at least what the programs of this many slots take, 4.5 GiB from 64 slots on.
+    prefixes: a tenth of the total, and at least what the programs of this many slots take, 4.5 GiB
+    from 64 slots on.
     `fit`: use fewer slots if they would not find their usual number of positions, one at least.
     Raises ConfigError if nothing is left.
     """

@@ -61,16 +61,20 @@ def store_prefix(
 
     keys_values [layers, 2, kv_heads, n, D] float; firsts, counts, slots [B] int64; pages [layers,
     pages, 2, kv_heads, page_size, D] float, those of all layers; tables [slots + 1, max_pages]
-    int32. Every slot has pages for these positions. The scratch page may be written to.
+    int32. Every slot has pages for these positions.
     """
     most = min(keys_values.shape[3], tables.shape[1] * pages.shape[4])
     places = torch.arange(most, device=slots.device)
     exists = places < counts.unsqueeze(1)
+    taken = exists[:, :, None, None, None]
     sources = (firsts.unsqueeze(1) + places).clamp(max=keys_values.shape[3] - 1)
     for kept, into in zip(keys_values, pages, strict=True):
         numbers, offsets = _places(into, tables, slots.unsqueeze(1), places)
-        numbers = numbers.where(exists, 0)  # the scratch page takes what is no position
-        into[numbers, :, :, offsets] = kept[:, :, sources].permute(2, 3, 0, 1, 4)
+        # What is no position goes to the scratch page, which keeps what it has.
+        numbers = numbers.where(exists, 0)
+        scratch = into[0][:, :, offsets].permute(2, 0, 1, 3)
+        values = kept[:, :, sources].permute(2, 3, 0, 1, 4)
+        into[numbers, :, :, offsets] = values.where(taken, scratch)
 
 
 def _places(

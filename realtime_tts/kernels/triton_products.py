@@ -6,6 +6,8 @@ but as few as eight on the other side. They are read once, so they need not stay
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 import torch
 import triton
 import triton.language as tl
@@ -13,7 +15,8 @@ from torch import Tensor
 
 from realtime_tts.kernels.products import INPUTS, MOST_ROWS, OUTPUTS, parts_of
 
-_STAGES = 4  # weights on their way: up to 48 KiB each
+_TILES = MappingProxyType({"OUTPUTS": OUTPUTS, "INPUTS": INPUTS, "STAGES": 4, "num_warps": 4})
+"""How both kernels are launched. Weights on their way take up to 48 KiB a stage."""
 
 
 def split_k_product(x: Tensor, weight: Tensor) -> Tensor:
@@ -30,10 +33,7 @@ def split_k_product(x: Tensor, weight: Tensor) -> Tensor:
         K=weight.shape[1],
         SHARE=weight.shape[1] // count,
         ROWS=_block(rows),
-        OUTPUTS=OUTPUTS,
-        INPUTS=INPUTS,
-        STAGES=_STAGES,
-        num_warps=4,
+        **_TILES,
     )
     return parts
 
@@ -50,10 +50,7 @@ def swiglu_product(x: Tensor, weight: Tensor) -> Tensor:
         N=outputs,
         K=weight.shape[1],
         ROWS=_block(rows),
-        OUTPUTS=OUTPUTS,
-        INPUTS=INPUTS,
-        STAGES=_STAGES,
-        num_warps=4,
+        **_TILES,
     )
     return out
 

@@ -131,6 +131,19 @@ def _store_prefix(
 
 
 @triton.jit
+def _turned(first, second, weights, cos, sin, position, at, turning, eps, HALF: tl.constexpr):
+    """Return the halves of heads after norm and rotation; only those that are `turning` change."""
+    scale = tl.rsqrt(tl.sum(first * first + second * second, 1) / (2 * HALF) + eps)[:, None]
+    x = first * scale * tl.load(weights, mask=turning, other=0.0).to(tl.float32)
+    y = second * scale * tl.load(weights + HALF, mask=turning, other=0.0).to(tl.float32)
+    # The second half of the signed sine is the sine itself.
+    angle = position * (2 * HALF) + at
+    c = tl.load(cos + angle, mask=at < HALF, other=0.0).to(tl.float32)
+    s = tl.load(sin + angle + HALF, mask=at < HALF, other=0.0).to(tl.float32)
+    return tl.where(turning, x * c - y * s, first), tl.where(turning, y * c + x * s, second)
+
+
+@triton.jit
 def _rope_and_store(
     parts,
     norm,
@@ -168,15 +181,7 @@ def _rope_and_store(
     first = load_sum(source, part_stride, exists, query, PARTS)
     second = load_sum(source + HALF, part_stride, exists, query, PARTS)
     weights = norm + head * (2 * HALF) + at
-    scale = tl.rsqrt(tl.sum(first * first + second * second, 1) / (2 * HALF) + eps)[:, None]
-    x = first * scale * tl.load(weights, mask=turning, other=0.0).to(tl.float32)
-    y = second * scale * tl.load(weights + HALF, mask=turning, other=0.0).to(tl.float32)
-    # The second half of the signed sine is the sine itself.
-    angle = position * (2 * HALF) + at
-    c = tl.load(cos + angle, mask=at < HALF, other=0.0).to(tl.float32)
-    s = tl.load(sin + angle + HALF, mask=at < HALF, other=0.0).to(tl.float32)
-    first = tl.where(turning, x * c - y * s, first)
-    second = tl.where(turning, y * c + x * s, second)
+    first, second = _turned(first, second, weights, cos, sin, position, at, turning, eps, HALF)
 
     target = query + (row * QUERIES + head) * (2 * HALF) + at
     tl.store(target, first.to(query.dtype.element_ty), mask=exists & (head < QUERIES))

@@ -24,7 +24,13 @@ from torch import Tensor
 
 from realtime_tts.model.alignment import AlignmentHeads, PagedAlignment
 from realtime_tts.model.fused import FusedPredictor
-from realtime_tts.model.paged_cache import SCRATCH_PAGE, NewPages, PagedKVCache, PromptRows
+from realtime_tts.model.paged_cache import (
+    NO_PAGES,
+    SCRATCH_PAGE,
+    NewPages,
+    PagedKVCache,
+    PromptRows,
+)
 from realtime_tts.model.slot_sampling import SETTINGS, DrawnRows, SlotSampling
 from realtime_tts.model.speech_model import Frame, SpeechModel
 from realtime_tts.sampling import Sampling
@@ -51,8 +57,6 @@ class Start:
 START_ENTRIES = 8
 """Number of pages that block tables can get with each start: what a usual prompt takes, and some
 more for other rows of the step."""
-
-_NO_PAGES = NewPages([], [])
 
 START_NUMBERS = 4 + SETTINGS + 2 * START_ENTRIES
 """Number of int64 that describe a `Start` and its share of new pages on the device."""
@@ -100,7 +104,7 @@ class FrameStep:
         self.persistent_talker = talker.prepare_steps(tuple(self._heads.by_layer))
         """Whether one kernel computes a whole position of few rows."""
 
-    def numbers(self, starts: Sequence[Start], added: NewPages = _NO_PAGES) -> list[int]:
+    def numbers(self, starts: Sequence[Start], added: NewPages = NO_PAGES) -> list[int]:
         """Return the numbers that `begin` reads of these starts, and of new pages, START_ENTRIES
         for each start at most."""
         where, pages = added

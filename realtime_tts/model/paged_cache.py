@@ -9,10 +9,10 @@ A page holds a fixed number of positions; a slot's block table lists its pages i
 positions. Which page belongs to which slot is decided elsewhere. Page 0 is the scratch page:
 padding rows write to it, and tables contain it wherever a slot has no page.
 
-Host and device meet only in `upload` and `clear`, and in `added`, whose
-numbers a captured program takes to `write`. Device methods take tensors, read nothing on the
-host and find pages and tables at fixed addresses. Rows that pad a captured batch are in the scratch
-slot, number `slots`, at position 0: what they write goes to a page that is never read.
+Host and device meet only in `upload` and `clear`, and in `added`, whose numbers a captured program
+takes to `write`. Device methods take tensors, read nothing on the host and find pages and tables at
+fixed addresses. Rows that pad a captured batch are in the scratch slot, number `slots`, at position
+0: what they write goes to a page that is never read.
 """
 
 from __future__ import annotations
@@ -101,6 +101,9 @@ class NewPages(NamedTuple):
     pages: list[int]
 
 
+NO_PAGES = NewPages([], [])
+
+
 class PagedKVCache:
     """Keys and values of `slots` slots in `pages` pages and a scratch page.
 
@@ -145,6 +148,11 @@ class PagedKVCache:
         """Copies numbers to the device, as int64. Whoever runs steps may set a cheaper way."""
 
     # Host ------------------------------------------------------------------------------------
+
+    @property
+    def scratch_entry(self) -> int:
+        """Where an entry of a block table goes that is only padding; its page is SCRATCH_PAGE."""
+        return self.slots * self.tables.shape[1]
 
     def capacity(self, slot: int) -> int:
         """Return how many positions the slot's pages hold."""
@@ -206,11 +214,6 @@ class PagedKVCache:
         return held.to(self.device, non_blocking=True)
 
     # Device ----------------------------------------------------------------------------------
-
-    @property
-    def scratch_entry(self) -> int:
-        """Where an entry of a block table goes that is only padding; its page is SCRATCH_PAGE."""
-        return self.slots * self.tables.shape[1]
 
     def write(self, entries: Tensor) -> None:
         """Write entries of block tables: int64 [2 * n], where they go and then the pages."""

@@ -56,10 +56,9 @@ def _mend_interpreter() -> None:
 
     It makes the bounds of a loop by int() of arrays [1], which numpy 2.4 refuses; it keeps bfloat16
     as uint16, which a matrix product then takes for integers; and it cuts float32 off where a GPU
-    rounds it to bfloat16. It looks through all of
-    Triton's language for what it has to replace at every call of a function in a kernel, although
-    the launch has replaced it; it makes a table of all numpy types to look one up; and it checks,
-    counts and names the shape of every value.
+    rounds it to bfloat16. It looks through all of Triton's language for what it has to replace at
+    every call of a function in a kernel, although the launch has replaced it; it makes a table of
+    all numpy types to look one up; and it checks, counts and names the shape of every value.
     """
     import triton.language as tl
     from triton.runtime import interpreter

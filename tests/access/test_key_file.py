@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,9 +18,15 @@ from realtime_tts.access.key_file import KeyFile
 from realtime_tts.config import AccessConfig
 from realtime_tts.errors import ConfigError
 from tests.access.conftest import Keys
-from tests.waiting import SECONDS, until
+from tests.waiting import until
 
 GOOD = {"id": "a1", "name": "acme", "digest": "0" * 64, "created": 1.0}
+
+
+@pytest.fixture
+def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is looked at twenty times a second."""
+    monkeypatch.setattr("realtime_tts.access.access._LOOK_SECONDS", 0.05)
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -34,6 +39,7 @@ async def test_a_file_that_is_not_there_is_told_at_the_start(
         assert ("keys.no_file" in caplog.text) != there
 
 
+@pytest.mark.usefixtures("quick_looks")
 async def test_a_file_that_is_taken_away_is_told(
     keys: Keys, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -43,60 +49,68 @@ async def test_a_file_that_is_taken_away_is_told(
         await until(lambda: "keys.no_file" in caplog.text)
 
 
-def rename_over(path: Path, data: bytes) -> None:
+def rename_over(path: Path, data: bytes) -> Iterator[None]:
     new = path.with_suffix(".new")
     new.write_bytes(data)
+    yield
     new.replace(path)
 
 
-def truncate_and_write(path: Path, data: bytes) -> None:
+def truncate_and_write(path: Path, data: bytes) -> Iterator[None]:
     with path.open("wb", buffering=0) as file:
-        time.sleep(0.7)
+        yield
         file.write(data[: len(data) // 2])
-        time.sleep(0.7)
+        yield
         file.write(data[len(data) // 2 :])
 
 
-def delete_and_write(path: Path, data: bytes) -> None:
+def delete_and_write(path: Path, data: bytes) -> Iterator[None]:
     path.unlink()
-    time.sleep(0.7)
+    yield
     path.write_bytes(data)
 
 
-def swap_link(path: Path, data: bytes) -> None:
+def swap_link(path: Path, data: bytes) -> Iterator[None]:
     """As Kubernetes does it: the file is a link into a folder that is a link."""
     folder, link = path.parent / f"of-{time.time_ns()}", path.parent / "..data"
     folder.mkdir()
     (folder / path.name).write_bytes(data)
     new = link.with_name("..data_tmp")
     new.symlink_to(folder.name)
+    yield
     new.replace(link)
     if not path.is_symlink():
         path.unlink()
+        yield
         path.symlink_to(f"..data/{path.name}")
 
 
 @pytest.mark.parametrize("replace", [rename_over, truncate_and_write, delete_and_write, swap_link])
 async def test_however_the_file_is_replaced_the_keys_in_it_stay_valid(
-    keys: Keys, replace: Callable[[Path, bytes], None]
+    keys: Keys, replace: Callable[[Path, bytes], Iterator[None]]
 ) -> None:
+    """`replace` stops at every state of the file that a look may find."""
     stays, goes = keys.create("stays").encode(), keys.create("goes").encode()
     both = keys.path.read_bytes()
     keys.revoke("goes")
     one = keys.path.read_bytes()
-    replace(keys.path, both)
     access = Access(AccessConfig(str(keys.path)))
     ended: list[str] = []
     access.on_revoked = lambda account: ended.append(account.key.name)
-    async with asyncio.timeout(SECONDS), access.running():
-        for data, valid in ((one, False), (both, True), (one, False)):
-            replacing = asyncio.create_task(asyncio.to_thread(replace, keys.path, data))
-            while not replacing.done() or (access.account_of(goes) is not None) is not valid:
-                assert access.account_of(stays) is not None
-                await asyncio.sleep(0.005)
+    valid = False
+    for data in (both, one, both, one):
+        for _ in replace(keys.path, data):
+            await access._look()
+            assert access.account_of(stays) is not None
+            assert (access.account_of(goes) is not None) is valid
+        await access._look()
+        valid = data == both
+        assert access.account_of(stays) is not None
+        assert (access.account_of(goes) is not None) is valid
     assert ended == ["goes", "goes"]
 
 
+@pytest.mark.usefixtures("quick_looks")
 async def test_keys_end_when_their_file_stays_away(keys: Keys) -> None:
     secret = keys.create("acme").encode()
     access = Access(AccessConfig(str(keys.path)))
@@ -105,6 +119,7 @@ async def test_keys_end_when_their_file_stays_away(keys: Keys) -> None:
         await until(lambda: access.account_of(secret) is None)
 
 
+@pytest.mark.usefixtures("quick_looks")
 @pytest.mark.parametrize("there", [True, False])
 async def test_a_file_that_is_put_back_as_it_was_is_no_fault_any_more(
     keys: Keys, there: bool

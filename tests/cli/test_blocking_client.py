@@ -50,7 +50,7 @@ def test_it_has_all_that_the_asyncio_client_has(blocking: type, original: type) 
 
 
 def test_a_text_is_spoken(server: Any) -> None:
-    with server(voice="alto") as tts:
+    with server(voice="alto", lead_ms=30_000) as tts:
         assert tts.connected and tts.ready.settings.voice == "alto"
         speech = tts.speak(TEXT)
         made = b"".join(speech)

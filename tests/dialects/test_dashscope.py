@@ -582,7 +582,7 @@ async def test_text_after_a_response_that_was_refused_in_the_middle_waits_for_it
     """Where the response waits behind another, its text may pause for longer."""
     monkeypatch.setattr(dashscope, "HOLD_SECONDS", 0.1)
     async with speaking(engine=SLOW) as server, qwen_realtime(server) as client:
-        await client.say("A text that takes its time. " * 3)
+        await client.say("A text that takes its time. " * 2)
         await client.append("The beginning ")
         with used_up():
             await client.append("and the middle ")

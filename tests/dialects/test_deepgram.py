@@ -263,13 +263,14 @@ async def test_floods_end_the_socket() -> None:
 
 async def test_a_flush_too_many_is_left_out_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("realtime_tts.dialects.context._MAX_SEGMENTS", 1)
+    text = "That answer takes its time. " * 2  # 4.5 s, of which 3 s are sent ahead
     async with speaking(engine=SLOW) as server, aura(server) as client:
-        await client.say(LONG)
+        await client.say(text)
         await client.send("Flush")
         warning = (seen := await client.until("Warning"))[-1]
         assert warning["code"] == "EXCESSIVE_FLUSH" and "1 flushes" in warning["description"]
         seen += await client.until("Flushed")
-        assert len(sound_of(seen)) == len(LONG) * FRAME
+        assert len(sound_of(seen)) == len(text) * FRAME
         await client.say("Next.")
         seen = await client.until("Flushed")
         assert seen[-1]["sequence_id"] == 1 and len(sound_of(seen)) == len("Next.") * FRAME

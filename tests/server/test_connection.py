@@ -221,7 +221,7 @@ async def test_without_a_seed_every_turn_draws_another() -> None:
 async def test_an_engine_too_slow_for_speech_makes_underruns_and_says_so() -> None:
     async with speaking(engine=FakeEngineConfig(step_seconds=0.2, frames_per_token=1)) as server:
         async with server.talk() as talker:
-            await talker.send("text", text="Slow and steady wins the race.", end=True)
+            await talker.send("text", text="Slow and steady.", end=True)
             done = (await talker.until("turn.done"))[-1]
             assert done["underruns"] > 0
             assert server.value("tts_underruns_total") == done["underruns"]

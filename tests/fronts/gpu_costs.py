@@ -16,18 +16,31 @@ from tts_scheduler import StepPlan
 
 SLOTS = 512
 DECODE_MS = (
-    (1, 1.8),
-    (2, 2.3),
-    (4, 2.9),
-    (8, 3.3),
-    (16, 3.8),
-    (32, 4.2),
-    (64, 4.7),
-    (128, 6.6),
-    (256, 8.6),
-    (512, 12.0),
+    (1, 2.33),
+    (2, 2.52),
+    (4, 3.07),
+    (8, 3.41),
+    (16, 3.74),
+    (32, 4.18),
+    (64, 4.93),
+    (128, 5.93),
+    (256, 6.85),
+    (512, 9.55),
 )
-"""By rows; measured with the 1.7B talker at commit b3d1aa2, as steps less codec and host."""
+"""By rows, without the codec. What follows is beside it: measured with the 1.7B talker, in process
+(`f5c400f`, medians of four)."""
+START_MS = (
+    (1, 0.43),
+    (24, 0.83),
+    (192, 1.19),
+    (384, 2.14),
+    (768, 4.27),
+    (1536, 8.14),
+    (3072, 16.9),
+    (6144, 35.0),
+    (12288, 72.8),
+)
+"""By text tokens of all prompts, to which each start adds a little."""
 CODEC_MS = ((1, 0.62), (8, 0.68), (16, 0.74), (32, 0.93), (64, 1.19), (256, 3.4), (512, 6.54))
 """By frames that go through the codec at once (docs/performance.md)."""
 
@@ -60,11 +73,10 @@ def age(pcm: bytes, now: float) -> float | None:
 def step_seconds(plan: StepPlan) -> float:
     """How long an H200 takes for a step."""
     rows = len(plan.decodes) + len(plan.prefills)
-    milliseconds = 0.25 + 0.004 * rows
-    milliseconds += _between(DECODE_MS, rows) if rows else 0.0
+    milliseconds = _between(DECODE_MS, rows) if rows else 0.0
     if plan.prefills:
-        tokens = sum(one.prompt_tokens + one.text_tokens for one in plan.prefills)
-        milliseconds += 1.4 + 0.0033 * tokens + 0.02 * len(plan.prefills)
+        tokens = sum(one.text_tokens for one in plan.prefills)
+        milliseconds += _between(START_MS, tokens) + 0.004 * len(plan.prefills)
     for frames, runs in Counter(run.frames for run in plan.codec).items():
         milliseconds += _between(CODEC_MS, frames * runs)
     return milliseconds / 1_000

@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 _Item = TypeVar("_Item")
 
-PROMPT_POSITIONS = Buckets((32, 64, 128, *range(256, 2561, 256)))
+PROMPT_POSITIONS = Buckets((32, 48, 64, 96, 128, 192, *range(256, 2561, 256)))
 """Text positions of all full-text prompts that are filled together: 64 of usual length fit."""
 
 MOST_PROMPT = 256

@@ -16,9 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from realtime_tts.engine.captured_sound import StepSound
@@ -31,7 +29,7 @@ from realtime_tts.engine.interface import (
     RowError,
     StepOutput,
 )
-from realtime_tts.engine.made_codes import packed, packed_number
+from realtime_tts.engine.made_codes import packed_number, packed_rows
 from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.opening import Opening
 from realtime_tts.engine.prefix_cache import PrefixCache, prefix_positions
@@ -182,9 +180,10 @@ class CapturedEngine(ModelEngine):
         if queued.ids:
             talking = sum(opening.talks for opening in openings) + len(plan.decodes)
             rows = [self._rows[id] for id in queued.ids]
-            assert all(row.pending < RING for row in rows), "too many frames wait for the codec"
             capacity = self.store.capacity
-            assert all(row.positions < capacity(row.slot) for row in rows), "a row without a page"
+            for row in rows:
+                assert row.pending < RING, "too many frames wait for the codec"
+                assert row.positions < capacity(row.slot), "a row without a page"
             talkers = rows[len(rows) - talking :]
             text = [self._next_text_id(row) for row in talkers]
             views = [row.view for row in talkers] if self._aligned else [_NO_VIEW] * talking
@@ -308,16 +307,17 @@ class CapturedEngine(ModelEngine):
         if queued.ids:
             steps.wait_for_frames()
         codes, tokens, ended, failed = decoded(steps.outputs(len(queued.ids)))
+        firsts, made = codes[:, 0].tolist(), packed_rows(codes)
         tokens = [skipped + token for skipped, token in zip(queued.skipped, tokens, strict=True)]
-        for id, made, token, over, bad in zip(
-            queued.ids, codes, tokens, ended, failed, strict=True
+        for id, first, frame, token, over, bad in zip(
+            queued.ids, firsts, made, tokens, ended, failed, strict=True
         ):
             if bad:
                 output.failed[id] = RowError(NumericsError.code, "the model made NaN or Inf logits")
             elif over:
                 output.ended[id] = "complete"
             else:
-                self._note_frame(id, made, token, output)
+                self._note_frame(id, first, frame, token, output)
         rest = {id: self._rows[id].pending for id in output.ended if self._rows[id].pending > 0}
         queued.sound.queue(rest)
         steps.wait()
@@ -326,13 +326,13 @@ class CapturedEngine(ModelEngine):
         return output
 
     def _note_frame(
-        self, id: str, codes: NDArray[np.int16], token: int, output: StepOutput
+        self, id: str, first: int, codes: bytes, token: int, output: StepOutput
     ) -> None:
         row = self._rows[id]
         row.frames += 1
         if self._aligned:
             row.token, output.tokens[id] = token, packed_number(token)
-        output.frames[id], output.codes[id] = int(codes[0]), packed(codes)
+        output.frames[id], output.codes[id] = first, codes
         if row.frames >= self._max_frames:
             output.ended[id] = "max_length"
 

@@ -36,6 +36,8 @@ class TextView(NamedTuple):
     def of(cls, first: int, known: int, last: int) -> TextView:
         """Return the view of `known` tokens from position `first` on, if token `last` was spoken
         last: all of them, or an equal number before and after `last`."""
+        if known <= MOST_TEXT:
+            return cls(first, known)
         skipped = max(0, min(last - MOST_TEXT // 2, known - MOST_TEXT))
         return cls(first + skipped, min(known - skipped, MOST_TEXT), skipped)
 

@@ -16,6 +16,8 @@ def websocket_url(server: str) -> str:
 
     A URL without a path gets `/v1/tts`. Raises ConfigError if `server` names no host.
     """
+    if not isinstance(server, str):
+        raise _refused(server)
     text = server.strip()
     if "://" not in text:
         text = f"ws://{text}"
@@ -53,7 +55,7 @@ def is_local(url: str) -> bool:
     return is_loopback(urlsplit(url).hostname or "")
 
 
-def _refused(server: str) -> ConfigError:
+def _refused(server: object) -> ConfigError:
     return ConfigError(
         f"cannot use {server!r} as the server's address; expected a ws://, wss://, http:// or "
         "https:// URL or host:port, such as ws://127.0.0.1:8000"

@@ -14,6 +14,7 @@ from concurrent.futures import CancelledError
 from functools import partial
 from typing import Any, Self, TypeVar, Unpack
 
+from realtime_tts.client.arguments import check_source
 from realtime_tts.client.client import CLOSED, Backoff, RealtimeTTS
 from realtime_tts.client.options import SessionOptions
 from realtime_tts.client.speech import Speech
@@ -170,6 +171,7 @@ class SyncRealtimeTTS:
         An iterable, such as the stream of a language model's answer, is read in a thread of its
         own: text goes out and packets come in at the same time.
         """
+        check_source(text, blocking=True)
         source = text if isinstance(text, str) else read_in_a_thread(text)
         return SyncSpeech(self._client.speak(source, traceparent=traceparent), self._loop)
 

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any, Self, Unpack
 
 from realtime_tts.client.address import websocket_url
+from realtime_tts.client.arguments import check_seconds, check_source, check_turn
 from realtime_tts.client.connection import Connection, Target, seen
 from realtime_tts.client.options import SessionOptions, merged, session_start
 from realtime_tts.client.speech import Speech, TextSource
@@ -32,10 +33,16 @@ class Backoff:
     give_up_after: float = 30.0
 
     def __post_init__(self) -> None:
-        if self.first <= 0 or self.factor < 1 or self.longest < self.first:
+        numbers = (self.first, self.factor, self.longest, self.give_up_after)
+        if not (
+            all(isinstance(number, int | float) for number in numbers)
+            and 0 < self.first <= self.longest
+            and self.factor >= 1
+            and self.give_up_after >= 0
+        ):
             raise ConfigError(
-                "a backoff needs first > 0, factor >= 1 and longest >= first; got "
-                f"first={self.first}, factor={self.factor}, longest={self.longest}"
+                "a backoff needs first > 0, factor >= 1, longest >= first and give_up_after >= 0; "
+                f"got {self}"
             )
 
     def delay(self, attempt: int, random: float) -> float:
@@ -86,6 +93,8 @@ class RealtimeTTS:
     ) -> None:
         self.url = websocket_url(server)
         trust = trust_for(self.url, tls_ca)
+        if not isinstance(backoff, Backoff):
+            raise ConfigError(f"backoff is a realtime_tts.Backoff, found {backoff!r}")
         self._backoff = backoff
         self._goes_on = backoff.give_up_after > 0
         self._target = Target(
@@ -131,6 +140,7 @@ class RealtimeTTS:
         Raises HandshakeRefused, CertificateRefused, OverloadedError, ConnectionLost, or
         RequestError for settings that the server cannot apply.
         """
+        check_seconds("retry_for", retry_for, zero=True)
         await self._connected(retry_for)
 
     async def close(self) -> None:
@@ -163,8 +173,9 @@ class RealtimeTTS:
 
         `turn_id`: 1 to 64 printable ASCII characters, new for this session; by default a number.
         `traceparent`: the parent of the turn's span, as in the W3C header. Raises what `connect`
-        raises.
+        raises, and ClientError for an id or parent that cannot be used.
         """
+        check_turn(turn_id, traceparent)
         await self._connected(self._backoff.give_up_after)
         self._turns += 1
         connect = partial(self._connected, self._backoff.give_up_after)
@@ -179,6 +190,8 @@ class RealtimeTTS:
         `text` is a string, an iterable or an async iterable of strings. Sending and receiving go on
         at the same time. See Speech. `traceparent`: as in `turn`.
         """
+        check_turn(None, traceparent)
+        check_source(text)
         return Speech(partial(self.turn, traceparent=traceparent), text)
 
     async def _change(self, start: SessionStart, options: SessionOptions) -> None:

@@ -18,12 +18,13 @@ from websockets.exceptions import ConnectionClosed
 
 from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.client.address import with_query
+from realtime_tts.client.arguments import check_seconds
 from realtime_tts.client.handshake import open_socket
 from realtime_tts.client.inbox import Inbox
 from realtime_tts.client.options import all_of
 from realtime_tts.client.refusals import session_error, turn_error
 from realtime_tts.client.trust import key_header
-from realtime_tts.errors import ConfigError, ConnectionLost, RequestError
+from realtime_tts.errors import ConnectionLost, RequestError
 from realtime_tts.protocol import messages as m
 from realtime_tts.protocol.parsing import ProtocolError, UnknownType, encode, parse_server_message
 from realtime_tts.protocol.settings import Limits, SessionSettings
@@ -64,8 +65,8 @@ class Target:
     """Whether to ask for what lets turns go on in another session, unless the settings say more."""
 
     def __post_init__(self) -> None:
-        if self.connect_timeout <= 0 or self.reply_timeout <= 0:
-            raise ConfigError("connect_timeout and reply_timeout must be above 0 seconds")
+        check_seconds("connect_timeout", self.connect_timeout)
+        check_seconds("reply_timeout", self.reply_timeout)
         key_header(self.api_key)  # refuse what cannot be sent
 
 

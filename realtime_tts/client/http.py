@@ -9,6 +9,7 @@ from urllib.parse import quote
 from urllib.request import OpenerDirector, Request
 
 from realtime_tts.client.address import http_url
+from realtime_tts.client.arguments import check_seconds
 from realtime_tts.client.refusals import http_error
 from realtime_tts.client.trust import http_opener, key_header, trust_for
 from realtime_tts.client.unanswered import misunderstood, no_answer, unanswered
@@ -46,6 +47,7 @@ class HttpClient:
         self._trust = trust_for(http_url(server, ""), tls_ca)
         self._key_header = key_header(api_key)
         self._timeout = self.patience if timeout is None else timeout
+        check_seconds("timeout", self._timeout)
 
     def _json(
         self, method: str, path: str, body: bytes | None = None, kind: str | None = None

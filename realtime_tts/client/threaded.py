@@ -10,6 +10,7 @@ from concurrent.futures import CancelledError
 from realtime_tts.errors import ClientError
 
 _WAITING = 64  # pieces read ahead at most
+_END = Exception("the end of the text")  # no source yields it; some language models yield None
 
 
 async def read_in_a_thread(pieces: Iterable[str]) -> AsyncGenerator[str, None]:
@@ -18,10 +19,10 @@ async def read_in_a_thread(pieces: Iterable[str]) -> AsyncGenerator[str, None]:
     The thread is a daemon, because nothing can end a read that blocks.
     """
     loop = asyncio.get_running_loop()
-    queue: asyncio.Queue[str | Exception | None] = asyncio.Queue(_WAITING)
+    queue: asyncio.Queue[str | Exception] = asyncio.Queue(_WAITING)
     given_up = threading.Event()
 
-    def put(item: str | Exception | None) -> bool:
+    def put(item: str | Exception) -> bool:
         """Queue the item. Return whether more is wanted."""
         putting = queue.put(item)
         try:
@@ -41,11 +42,11 @@ async def read_in_a_thread(pieces: Iterable[str]) -> AsyncGenerator[str, None]:
         except BaseException as error:  # it ends this thread, and must not end the event loop
             put(ClientError(f"the text source ended with {error!r}"))
         else:
-            put(None)
+            put(_END)
 
     threading.Thread(target=read, name="realtime-tts text", daemon=True).start()
     try:
-        while (item := await queue.get()) is not None:
+        while (item := await queue.get()) is not _END:
             if isinstance(item, Exception):
                 raise item
             yield item

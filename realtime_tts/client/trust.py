@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,6 +28,8 @@ def trust_for(url: str, tls_ca: str | None) -> ssl.SSLContext | None:
         if tls_ca is not None:
             raise ConfigError(f"tls_ca is for wss:// and https:// addresses, got {url}")
         return None
+    if not isinstance(tls_ca, str | os.PathLike | None):
+        raise ConfigError(f"tls_ca is the path of a PEM file, found {tls_ca!r}")
     try:
         return ssl.create_default_context(cafile=tls_ca)
     except ssl.SSLError as error:
@@ -63,6 +66,8 @@ def http_opener(url: str, trust: ssl.SSLContext | None) -> OpenerDirector:
 
 def key_header(api_key: str | None) -> dict[str, str]:
     """Return the header with the key, if there is one. Raises ConfigError for an impossible key."""
+    if not isinstance(api_key, str | None):
+        raise ConfigError(f"an API key is a string, found {type(api_key).__name__}")
     if not api_key:
         return {}
     if not api_key.isascii() or not api_key.isprintable() or " " in api_key:

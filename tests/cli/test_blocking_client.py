@@ -64,6 +64,13 @@ def test_a_text_is_spoken(server: Any) -> None:
     tts.close()
 
 
+def test_a_delta_without_content_does_not_end_the_text(server: Any) -> None:
+    """As a chunk of a language model's stream that brings only a role."""
+    with server() as tts:
+        speech = tts.speak([None, TEXT])
+        assert b"".join(speech) and speech.turn.text == TEXT
+
+
 def test_packets_come_while_the_text_is_still_being_written(server: Any) -> None:
     heard = threading.Event()
 

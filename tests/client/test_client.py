@@ -84,7 +84,7 @@ async def test_a_bad_option_is_refused_before_anything_is_sent() -> None:
         RealtimeTTS(seed=-1)
     with pytest.raises(ConfigError, match="such as ws://"):
         RealtimeTTS("ftp://nowhere")
-    with pytest.raises(ConfigError, match="above 0 seconds"):
+    with pytest.raises(ConfigError, match="seconds, above 0; found 0"):
         RealtimeTTS(connect_timeout=0)
 
 

@@ -24,6 +24,7 @@ from realtime_tts.bench.tables import headline, markdown_table, terminal_table
 from realtime_tts.bench.workload import Progress as Report
 from realtime_tts.bench.workload import Target
 from realtime_tts.cli.bench_arguments import add_arguments, bench_settings, feeds_at_once, levels_of
+from realtime_tts.cli.counted import counted
 from realtime_tts.cli.failures import ExitStatus, check_writable
 from realtime_tts.cli.progress import progress_bars
 from realtime_tts.cli.session_arguments import quoted_flags, shown_command
@@ -121,7 +122,8 @@ async def _run(arguments: argparse.Namespace, levels: list[Level]) -> BenchResul
         _write(arguments, result.as_dict(), markdown_table(result))
         level = result.levels[-1]
         console.print(
-            f"{level.mode} {level.level}: {level.turns} turns, {level.underruns} underruns"
+            f"{level.mode} {level.level}: {counted(level.turns, 'turn')}, "
+            f"{counted(level.underruns, 'underrun')}"
         )
 
     async with contextlib.AsyncExitStack() as stack:

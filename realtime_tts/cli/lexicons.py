@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from realtime_tts.cli.counted import counted
 from realtime_tts.cli.failures import ExitStatus
 from realtime_tts.cli.session_arguments import add_server_arguments
 from realtime_tts.client.lexicons import LexiconClient
@@ -49,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     match arguments.what:
         case "add":
             stored = _stored(client, arguments.name, arguments.file)
-            console.print(f"stored {stored['ref']}: {_counted(stored['count'])}")
+            console.print(f"stored {stored['ref']}: {counted(stored['count'], 'entry', 'entries')}")
         case "list":
             console.print(_table(client.lexicons()))
         case "show" if arguments.pls:
@@ -60,10 +61,6 @@ def run(arguments: argparse.Namespace) -> int:
             client.delete(arguments.ref)
             console.print(f"deleted {arguments.ref}")
     return ExitStatus.OK
-
-
-def _counted(entries: int) -> str:
-    return "1 entry" if entries == 1 else f"{entries} entries"
 
 
 def _stored(client: LexiconClient, name: str, path: Path) -> dict[str, Any]:

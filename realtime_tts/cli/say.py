@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from realtime_tts.audio.formats import ENGINE_FORMAT, AudioFormat
+from realtime_tts.cli.counted import counted
 from realtime_tts.cli.failures import ExitStatus, check_writable
 from realtime_tts.cli.files import format_for
 from realtime_tts.cli.output import FALLBACK_FILE, Output, sink_makers
@@ -208,8 +209,7 @@ class _Saying:
             f"first packet after {(self._first_packet_at - self._asked_at) * 1000:.0f} ms",
         ]
         if result.underruns:
-            gaps = "1 gap" if result.underruns == 1 else f"{result.underruns} gaps"
-            figures.append(f"{gaps} in the speech")
+            figures.append(f"{counted(result.underruns, 'gap')} in the speech")
         if result.held_ms >= 1:
             figures.append(f"waited {result.held_ms / 1000:.2f} s for text")
         if result.reason != "complete":

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from realtime_tts.cli.counted import counted
 from realtime_tts.cli.serve_arguments import SCHEDULING
 from realtime_tts.cores import usable_cores
 from realtime_tts.errors import ConfigError
@@ -182,12 +183,11 @@ def chosen_lines(
     kv_bytes = sum(one.kv_bytes for one in executions)
     kv = f", {kv_bytes / 2**30:.1f} GiB for keys and values" if kv_bytes else ""
     queue = sum(_queue_length(one, config) for one in info.all_models)
-    speak = "1 conversation" if capacity == 1 else f"{capacity} conversations"
     return (
         f"engine: {runs}",
-        f"memory: slots for {info.slots} turns{kv}",
-        f"speed:  {speak} can speak at once, {queue} more turns may wait; "
-        f"up to {sessions} sessions",
+        f"memory: slots for {counted(info.slots, 'turn')}{kv}",
+        f"speed:  {counted(capacity, 'conversation')} can speak at once, "
+        f"{counted(queue, 'more turn')} may wait; up to {counted(sessions, 'session')}",
     )
 
 

@@ -199,7 +199,7 @@ class Turns:
         if self.closed_to_new:
             return self.closed_to_new
         if len(self._table.queue) >= limit:
-            return TurnFailure("queue_full", f"{limit} turns wait already", retryable=True)
+            return TurnFailure("queue_full", f"as many turns wait as may ({limit})", retryable=True)
         return self._too_long(text, 0)
 
     def _too_long(self, text: str, before: int) -> TurnFailure | None:

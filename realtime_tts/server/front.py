@@ -198,9 +198,9 @@ class Front:
         most = self.max_sessions
         taken = self._taken - held
         if taken >= most:
-            return full(f"all {most} sessions are taken")
+            return full(f"all sessions are taken ({most})")
         if taken >= most - spared:
-            return full(f"the last {spared} of {most} sessions are for other sockets")
+            return full(f"the last sessions ({spared} of {most}) are for other sockets")
         comes = not held and not spared
         return self._too_few_turns(account) if comes else None
 
@@ -216,8 +216,8 @@ class Front:
         reserved = int(share * load.capacity)
         if load.free_turns > reserved:
             return None
-        busy = f"{load.active + load.queued} turns of {load.capacity} are live"
-        kept = f", and {reserved} are kept for open sessions" if reserved else ""
+        busy = f"live turns: {load.active + load.queued} of {load.capacity}"
+        kept = f"; kept for open sessions: {reserved}" if reserved else ""
         return full(busy + kept, TURN_RETRY_MS)
 
     def check_speech(self, settings: SessionSettings) -> SessionSettings:

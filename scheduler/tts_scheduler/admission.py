@@ -255,11 +255,11 @@ def admit(
         return Admitted()
     wait = turnover.wait(queued, live)
     retry_after = max(SHORTEST_RETRY, wait)
-    taken = f"{live} turns of {capacity} are live"
+    taken = f"live turns: {live} of {capacity}"
     if not has_memory:
-        taken = f"{live} turns are live and need the memory for keys and values"
+        taken = f"live turns: {live}, with the memory for keys and values taken"
     if queued >= config.queue_length:
-        return Refused(retry_after, f"{taken} and {queued} wait")
+        return Refused(retry_after, f"{taken}; waiting: {queued}")
     if wait > config.queue_timeout:
-        return Refused(retry_after, f"{taken} and none is expected to end in time")
+        return Refused(retry_after, f"{taken}; none is expected to end in time")
     return Queued()

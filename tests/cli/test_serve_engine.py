@@ -196,9 +196,12 @@ def test_the_start_says_what_was_chosen_and_for_how_many_conversations() -> None
 
 
 def test_a_slow_machine_speaks_one_conversation() -> None:
-    on_cpu = info(16, Execution("cpu", "float32"))
-    *_, speed = chosen_lines(on_cpu, 1, SchedulerConfig(), 512)
-    assert speed.startswith("speed:  1 conversation can speak at once, ")
+    on_cpu = info(1, Execution("cpu", "float32"))
+    _, *lines = chosen_lines(on_cpu, 1, SchedulerConfig(max_queue=1), 1)
+    assert lines == [
+        "memory: slots for 1 turn",
+        "speed:  1 conversation can speak at once, 1 more turn may wait; up to 1 session",
+    ]
 
 
 def test_the_lines_follow_the_welcome() -> None:

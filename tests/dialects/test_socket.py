@@ -304,7 +304,7 @@ async def test_the_last_eighth_of_the_places_is_not_for_sockets_that_have_one(
         await client.send(id="one too many")
         refused = await client.next()
         assert refused["error"] == "too_many_sessions"
-        assert f"the last {most - contexts} of {most} sessions" in refused["message"]
+        assert f"the last sessions ({most - contexts} of {most}) are" in refused["message"]
         async with contextlib.AsyncExitStack() as stack:
             for _ in range(most - contexts):
                 newcomer = await stack.enter_async_context(plain(server))

@@ -306,6 +306,7 @@ def test_a_full_queue_refuses_the_turn_and_says_so_once() -> None:
     assert sent(refused) == [("queue_full", "d"), ("error", "d")]
     assert isinstance(refused[0], Send) and isinstance(refused[0].message, m.ErrorMessage)
     assert refused[0].message.retryable
+    assert refused[0].message.message == "as many turns wait as may (2)"
     assert sent(tell(of, "text", text="d", turn_id="d")) == [("late_text", "d")]
     finish(of, "a")
     assert sent(tell(of, "text", text="e", turn_id="e")) == []

@@ -51,13 +51,14 @@ def test_a_long_wait_is_refused_at_once() -> None:
     answer = admit(4, 0, 4, turnover(8.0), CONFIG)
     assert isinstance(answer, Refused)
     assert answer.retry_after == pytest.approx(2.0)
+    assert answer.reason == "live turns: 4 of 4; none is expected to end in time"
 
 
 def test_a_full_queue_refuses_and_says_when_to_come_back() -> None:
     answer = admit(16, 2, 16, turnover(8.0), CONFIG)
     assert isinstance(answer, Refused)
     assert answer.retry_after == pytest.approx(1.5)
-    assert "16" in answer.reason
+    assert answer.reason == "live turns: 16 of 16; waiting: 2"
 
 
 def test_retry_after_is_never_silly() -> None:

@@ -155,7 +155,7 @@ async def test_without_a_free_turn_a_session_is_refused_before_the_upgrade() -> 
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
         error = json.loads(answer.body)
         assert (error["code"], error["retryable"]) == ("too_many_sessions", True)
-        assert "4 turns of 4 are live" in error["message"]
+        assert "live turns: 4 of 4; try again" in error["message"]
         speak = {"input": "One.", "voice": "alto", "model": "tts-1"}
         async with httpx2.AsyncClient(trust_env=False, verify=False) as http:
             spoken = await http.post(f"{server.running.url}/v1/audio/speech", json=speak)
@@ -166,15 +166,20 @@ async def test_without_a_free_turn_a_session_is_refused_before_the_upgrade() -> 
             pass
 
 
+async def test_a_full_server_of_one_session_says_so() -> None:
+    config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
+    async with speaking(config, engine=ENGINE, scheduler=SCHEDULER) as server, server.talk():
+        refused = json.loads((await denied(server.talk())).body)["message"]
+        assert refused == "all sessions are taken (1); try again later"
+
+
 async def test_what_is_kept_is_for_turns_of_open_sessions() -> None:
     async with busy(1, turn_reserve=0.5) as server:
         async with server.talk() as late:  # three turns are free, and two are kept
             await late.send("text", text=LONG, end=True)
             await until(lambda: server.running.front.load().active == 2)
-            assert (
-                "2 are kept for open sessions"
-                in json.loads((await denied(server.talk())).body)["message"]
-            )
+            refused = json.loads((await denied(server.talk())).body)["message"]
+            assert "live turns: 2 of 4; kept for open sessions: 2; try again" in refused
             await late.send("text", text="Once more.", end=True)
             await late.until("turn.started")
 

@@ -114,13 +114,13 @@ test("a full server says when it is tried again, and what was typed is spoken th
     hash: "#type",
     before: async (page) => {
       await page.addInitScript(endless);
-      await refusing(page, () => full, 3000, "all 1 sessions are taken; try again later");
+      await refusing(page, () => full, 3000, "all sessions are taken (1); try again later");
     },
   });
   await met(page);
   await page.click("#typed");
   await page.keyboard.type("What I have typed stays. And so does this");
-  await trouble(page, "The server is full: all 1 sessions are taken. Trying again in 2 s."); // it counts
+  await trouble(page, "The server is full: all sessions are taken (1). Trying again in 2 s."); // it counts
   const read = await page.locator("#state").ariaSnapshot();
   assert.match(read, /Trying again"?$/, "the seconds are not read aloud one by one");
   await page.keyboard.type(" word. ");

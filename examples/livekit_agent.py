@@ -11,11 +11,12 @@ is: docs/adapters.md.
 
 import argparse
 import asyncio
+import sys
 import time
 from typing import Any
 
 from livekit import rtc
-from livekit.agents import Agent, AgentSession, llm, stt
+from livekit.agents import Agent, AgentSession, APIError, llm, stt, tts
 from livekit.agents.types import DEFAULT_API_CONNECT_OPTIONS, APIConnectOptions
 from livekit.agents.voice.io import AudioInput, AudioOutput, AudioOutputCapabilities, TextOutput
 from livekit.agents.voice.transcription.synchronizer import TranscriptSynchronizer
@@ -170,18 +171,42 @@ async def talk(arguments: argparse.Namespace) -> None:
         session.output.transcription = synchronizer.text_output
         replies: asyncio.Queue[Any] = asyncio.Queue()
         session.on("conversation_item_added", lambda event: note(event.item, replies))
+        failed = asyncio.get_running_loop().create_future()
+        session.on("error", lambda event: fail(event.error, failed))
         await session.start(Agent(instructions="Answer visitors of the museum."))
-        for number, line in enumerate(arguments.said, start=1):
-            hearing.said.put_nowait(line)
-            await listener.begun.wait()
-            last = number == len(arguments.said)
-            if last or arguments.patience is None:
-                await replies.get()
-            else:
-                await asyncio.sleep(arguments.patience)
+        talking = asyncio.create_task(converse(arguments, hearing, listener, replies))
+        await asyncio.wait([talking, failed], return_when=asyncio.FIRST_COMPLETED)
+        talking.cancel()
+        if failed.done():
+            await failed  # raises it
     await synchronizer.aclose()
     with wav_writer(arguments.output) as wav:
         wav.writeframes(listener.heard)
+
+
+async def converse(
+    arguments: argparse.Namespace,
+    hearing: TypedSpeech,
+    listener: Listener,
+    replies: asyncio.Queue[Any],
+) -> None:
+    """Say the lines, each when the agent has answered the one before or the user loses patience."""
+    for number, line in enumerate(arguments.said, start=1):
+        hearing.said.put_nowait(line)
+        if number > 1 and arguments.patience is not None:
+            await replies.get()  # the one before, as far as it was heard
+        await listener.begun.wait()
+        last = number == len(arguments.said)
+        if last or arguments.patience is None:
+            await replies.get()
+        else:
+            await asyncio.sleep(arguments.patience)
+
+
+def fail(error: Any, failed: asyncio.Future[None]) -> None:
+    """End the conversation when speech has failed and is not tried again."""
+    if isinstance(error, tts.TTSError) and not error.recoverable and not failed.done():
+        failed.set_exception(error.error)
 
 
 def note(item: Any, replies: asyncio.Queue[Any]) -> None:
@@ -201,4 +226,7 @@ if __name__ == "__main__":
     parser.add_argument("--api-key")
     parser.add_argument("--patience", type=float, metavar="SECONDS")
     parser.add_argument("--output", default="heard.wav")
-    asyncio.run(talk(parser.parse_args()))
+    try:
+        asyncio.run(talk(parser.parse_args()))
+    except APIError as error:  # such as no server
+        sys.exit(error.message)

@@ -52,9 +52,6 @@ class Ears(FrameProcessor):
         await super().process_frame(frame, direction)
         if isinstance(frame, BotStoppedSpeakingFrame):
             self.silent.set()
-        elif isinstance(frame, ErrorFrame):
-            print(f"error:     {frame.error}")
-            self.silent.set()
         await self.push_frame(frame, direction)
 
     async def hear(self, line: str) -> None:
@@ -103,7 +100,8 @@ class Speaker(BaseOutputTransport):
         self._wav.close()
 
 
-async def main(arguments: argparse.Namespace) -> None:
+async def main(arguments: argparse.Namespace) -> str | None:
+    """Return what went wrong, such as that there is no server."""
     tts = RealtimeTTSService(
         server=arguments.server,
         api_key=arguments.api_key,
@@ -115,11 +113,14 @@ async def main(arguments: argparse.Namespace) -> None:
         print(f"heard:     {report.text_spoken!r}")
         print(f"not heard: {report.text_remaining!r}")
 
+    failures: list[str] = []
     ears, speaker = Ears(), Speaker(arguments.output)
     worker = PipelineWorker(Pipeline([ears, Mind(), tts, speaker]))
 
     async def converse() -> None:
         for line in arguments.lines:
+            if failures:
+                break
             ears.silent.clear()
             speaker.first.clear()
             await ears.hear(line)
@@ -132,6 +133,12 @@ async def main(arguments: argparse.Namespace) -> None:
                 await ears.silent.wait()
         await worker.queue_frame(EndFrame())
 
+    @worker.event_handler("on_pipeline_error")
+    async def on_pipeline_error(worker: PipelineWorker, frame: ErrorFrame) -> None:
+        failures.append(frame.error)
+        speaker.first.set()
+        ears.silent.set()
+
     @worker.event_handler("on_pipeline_started")
     async def on_pipeline_started(worker: PipelineWorker, frame: Frame) -> None:
         await converse()
@@ -139,6 +146,7 @@ async def main(arguments: argparse.Namespace) -> None:
     runner = WorkerRunner()
     await runner.add_workers(worker)
     await runner.run()
+    return failures[0] if failures else None
 
 
 if __name__ == "__main__":
@@ -153,4 +161,4 @@ if __name__ == "__main__":
     given = parser.parse_args()
     logger.remove()
     logger.add(sys.stderr, level="DEBUG" if given.verbose else "WARNING")
-    asyncio.run(main(given))
+    sys.exit(asyncio.run(main(given)))

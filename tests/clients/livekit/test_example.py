@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients.conversation import REPLY, SAID, run
+from tests.clients.conversation import REPLY, SAID, run, without_server
 from tests.clients.serving import ROOT, Server
 
 EXAMPLE = "livekit_agent.py"
@@ -34,6 +34,10 @@ async def test_a_user_who_talks_over_the_agent_silences_it(server: Server, tmp_p
     assert REPLY.format(long).startswith(heard) and len(heard) < len(long) / 2, lines
     assert lines[-1] == f"assistant: {REPLY.format(SAID[1])}"
     await asyncio.to_thread(server.until, "tts_open_turns", 0)
+
+
+async def test_without_a_server_it_ends_and_says_so(tmp_path: Path) -> None:
+    await without_server(EXAMPLE, tmp_path / "heard.wav")
 
 
 def test_the_document_s_agent_is_complete() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from ast import literal_eval
 from pathlib import Path
 
-from tests.clients.conversation import REPLY, SAID, run
+import pytest
+
+from tests.clients.conversation import REPLY, SAID, run, without_server
 
 EXAMPLE = "pipecat_agent.py"
 
@@ -30,3 +32,8 @@ async def test_an_interrupted_agent_knows_what_was_heard(server_url: str, tmp_pa
         # Interrupted before the language model was done, the text is not the whole reply.
         assert REPLY.format(said).startswith(literal_eval(spoken) + literal_eval(rest))
         assert rest
+
+
+@pytest.mark.parametrize("flags", [(), ("--interrupt-after", "0.5")])
+async def test_without_a_server_it_ends_and_says_so(flags: tuple[str, ...], tmp_path: Path) -> None:
+    await without_server(EXAMPLE, tmp_path / "heard.wav", *flags)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from realtime_tts.text.characters import is_word_character, writes_without_spaces
+from realtime_tts.text.characters import MARKS, is_word_character, writes_without_spaces
 from realtime_tts.text.directions import Item, SayAs, Seam
 from realtime_tts.text.spans import Piece
 
@@ -18,8 +18,8 @@ class Gap(IntEnum):
     CELL = 4  # a comma and a space, or a space after punctuation
 
 
+_ENDS_CELL = frozenset(MARKS) - {"—", "–"}  # a dash alone is an empty cell, and no minus
 _OPENING = "([{\"'“‘«„¿¡-/"
-_PAUSES = ".,;:!?…。，、；：！？"
 _TAIL = 64  # characters
 _HEAD = 8  # characters
 _MAX_NEWLINES = 2  # a paragraph's end; more are no longer pause
@@ -120,7 +120,7 @@ class SpeechWriter:
         self._gap = None
         if self._spaced:
             return
-        if kind is Gap.CELL and self._last not in _PAUSES:
+        if kind is Gap.CELL and self._last not in _ENDS_CELL:
             self._put(", ", start, end)
         elif kind >= Gap.SPACE or (
             is_word_character(following)

@@ -98,6 +98,8 @@ CASES = {
     "https://example.com:8080/path: hello": "example.com:8080: hello",
     # Tables.
     "| Name | Age |\n|---|:-:|\n| Bob | -5 |": "Name, Age\n\nBob, -5",
+    "|What?|Yes،|नहीं।|لا؟|ok|": "What? Yes، नहीं। لا؟ ok",
+    "| Mon | – | 12 % | — |": "Mon, –, 12 %, —",
     "|a|b|\n|a * b|c<br>d|": "a, b\n\na * b, c d",
     "yes | no": "yes | no",
     # Emoji and invisible characters.

@@ -32,6 +32,7 @@ from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.protocol.ticks import ticks
 from realtime_tts.server.front import Front
 from realtime_tts.text.speech_times import SpokenSpan
 
@@ -235,8 +236,8 @@ def timestamps(span: SpokenSpan) -> dict[str, Any]:
         "status_code": _PARTIAL,
         "word_timestamps": {
             "words": [word.text for word in words],
-            "start": [round(word.start, 4) for word in words],
-            "end": [round(word.end, 4) for word in words],
+            "start": [ticks(word.start, 10_000) / 10_000 for word in words],
+            "end": [ticks(word.end, 10_000) / 10_000 for word in words],
         },
     }
 

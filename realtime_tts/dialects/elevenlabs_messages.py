@@ -32,6 +32,7 @@ from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import CloseCode, close_reason
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.protocol.settings import Seed, SessionSettings
+from realtime_tts.protocol.ticks import ticks
 from realtime_tts.server.auth import Denial
 from realtime_tts.server.front import Front
 from realtime_tts.server.refusals import GOING_AWAY
@@ -203,7 +204,7 @@ def times(span: SpokenSpan, since_ms: int) -> dict[str, Any]:
     """Return the characters of a span, in milliseconds after `since_ms` of the context's sound."""
     starts, lengths = [], []
     for one in characters_of(span):
-        start, end = round(one.start * 1000), round(one.end * 1000)
+        start, end = ticks(one.start, 1000), ticks(one.end, 1000)
         starts.append(start - since_ms)
         lengths.append(end - start)
     alignment = {
@@ -248,8 +249,8 @@ def seconds(characters: list[Timed]) -> dict[str, Any]:
     """Return characters with their times in seconds, as the routes with timestamps have them."""
     return {
         "characters": [one.text for one in characters],
-        "character_start_times_seconds": [round(one.start, 3) for one in characters],
-        "character_end_times_seconds": [round(one.end, 3) for one in characters],
+        "character_start_times_seconds": [ticks(one.start, 1000) / 1000 for one in characters],
+        "character_end_times_seconds": [ticks(one.end, 1000) / 1000 for one in characters],
     }
 
 

@@ -19,6 +19,7 @@ from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import CloseCode
 from realtime_tts.protocol.parsing import ProtocolError
+from realtime_tts.protocol.ticks import ticks
 from realtime_tts.server.front import Front
 from realtime_tts.server.track import Segment
 from realtime_tts.server.writer import Messages
@@ -118,7 +119,7 @@ class ElevenLabsSocket(SpeechSocket):
         others add up those of the messages, as the API documents them."""
         state: ContextState = context.tag
         told = messages.times(span, 0 if self.wanted.sync_alignment else state.aligned_ms)
-        state.aligned_ms = round(span.end * 1000)
+        state.aligned_ms = ticks(span.end, 1000)
         return [encoded(told, context.id)]
 
     def refusal(self, failure: TurnFailure) -> Messages:

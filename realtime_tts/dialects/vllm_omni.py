@@ -27,6 +27,7 @@ from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.protocol.ticks import ticks
 from realtime_tts.server.front import Front
 from realtime_tts.server.track import Segment
 from realtime_tts.server.writer import Messages
@@ -251,8 +252,8 @@ class Sentence:
             self._words += [
                 {
                     "word": word.text,
-                    "start_ms": round((word.start - self._start) * 1000),
-                    "end_ms": round((word.end - self._start) * 1000),
+                    "start_ms": ticks(word.start - self._start, 1000),
+                    "end_ms": ticks(word.end - self._start, 1000),
                 }
                 for word in words_of(span)
             ]

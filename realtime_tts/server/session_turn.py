@@ -6,7 +6,6 @@ import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from functools import partial
-from math import floor
 
 from msgspec.structs import replace
 
@@ -14,6 +13,7 @@ from realtime_tts.protocol.effects import Begun, TurnFailure, TurnStats
 from realtime_tts.protocol.messages import TurnState, TurnWords, Word
 from realtime_tts.protocol.parsing import encode
 from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.protocol.ticks import ticks
 from realtime_tts.server.front import Front
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.resumption import Resumption
@@ -104,7 +104,7 @@ class SessionTurn:
             return
         while spoken := self.speech.take_words():
             words = [
-                Word(text=text, start_ms=_tenths_down(start), end_ms=_tenths_down(end))
+                Word(text=text, start_ms=ticks(start, 10_000) / 10, end_ms=ticks(end, 10_000) / 10)
                 for text, start, end in spoken
             ]
             words = self._unreported(words)
@@ -121,12 +121,6 @@ class SessionTurn:
             if rest:
                 words.insert(0, replace(word, text=rest))
         return words
-
-
-def _tenths_down(seconds: float) -> float:
-    """Return milliseconds, rounded down to a tenth: a word that ended behind the last sample would
-    not count as heard when all was played. What is added is for the error of a sum."""
-    return floor(seconds * 10_000 + 1e-3) / 10
 
 
 class TurnTraces:

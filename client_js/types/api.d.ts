@@ -86,7 +86,7 @@ export interface SessionOptions {
   language?: string | null | undefined;
   /** How to speak, in words, for models that can. */
   instructions?: string | null | undefined;
-  /** Same seed, text and settings: same audio. */
+  /** On a CPU, the same seed, text and settings give the same audio. */
   seed?: number | null | undefined;
   sampling?: SamplingOptions | null | undefined;
   /** Leave out markup, code, emoji, bare URLs (on). */

@@ -39,7 +39,7 @@ class TextView(NamedTuple):
         if known <= MOST_TEXT:
             return cls(first, known)
         skipped = max(0, min(last - MOST_TEXT // 2, known - MOST_TEXT))
-        return cls(first + skipped, min(known - skipped, MOST_TEXT), skipped)
+        return cls(first + skipped, MOST_TEXT, skipped)
 
 
 class AlignmentHeads:

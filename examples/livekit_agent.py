@@ -175,10 +175,10 @@ async def talk(arguments: argparse.Namespace) -> None:
         session.on("error", lambda event: fail(event.error, failed))
         await session.start(Agent(instructions="Answer visitors of the museum."))
         talking = asyncio.create_task(converse(arguments, hearing, listener, replies))
-        await asyncio.wait([talking, failed], return_when=asyncio.FIRST_COMPLETED)
+        ended, _ = await asyncio.wait([talking, failed], return_when=asyncio.FIRST_COMPLETED)
         talking.cancel()
-        if failed.done():
-            await failed  # raises it
+        for one in ended:
+            one.result()  # raises what went wrong
     await synchronizer.aclose()
     with wav_writer(arguments.output) as wav:
         wav.writeframes(listener.heard)

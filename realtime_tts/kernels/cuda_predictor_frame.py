@@ -40,7 +40,7 @@ def batch(rows: int, shares: int, residual_shares: int) -> Build:
     Thread blocks share the columns of a product: each has one of `shares` parts of the rows, or one
     of `residual_shares` where the residual is added.
     """
-    macros = {"ROWS": rows, "SHARES": shares, "RESIDUAL_SHARES": residual_shares}
+    macros = {"ROWS": rows, "SHARES": shares, "RESIDUAL_SHARES": residual_shares, "TOGETHER": 2}
     return Build(rows, "predictor_batch", MappingProxyType(_BATCH | macros))
 
 

@@ -40,8 +40,16 @@ from tests.kernels.predictor_frames import (
 PROGRAMS = 32
 FEW = {"FEW": 1, "WARPS": 4, "SPAN": 1, "RING": 4, "PACE": 2, "ASKER": 1, "TALL": 8}
 MANY = {"FEW": 0, "WARPS": 4, "SPAN": 1, "RING": 4, "PACE": 1, "ASKER": 0, "TALL": 8}
-BATCH = {**MANY, "BATCH": 1, "TALL": 16, "ROWS": 32, "SHARES": 1, "RESIDUAL_SHARES": 2}
-SHARED = {**BATCH, "SHARES": 2, "RESIDUAL_SHARES": 4}
+BATCH = {
+    **MANY,
+    "BATCH": 1,
+    "TALL": 16,
+    "ROWS": 32,
+    "TOGETHER": 2,
+    "SHARES": 1,
+    "RESIDUAL_SHARES": 2,
+}
+SHARED = {**BATCH, "SHARES": 2, "RESIDUAL_SHARES": 4, "TOGETHER": 3}
 
 
 def kernel_of(settings: Mapping[str, int]) -> str:
@@ -76,7 +84,7 @@ class Emulated:
         (SMALL, PROGRAMS, MANY, 3),
         (SMALL, PROGRAMS, MANY, 5),  # ten rows in the first pass: a second tile
         (TINY, 64, {**FEW, "SPAN": 2, "RING": 8}, 1),
-        (SMALL, PROGRAMS, {**BATCH, "ROWS": 64}, 35),  # more than there are programs
+        (SMALL, PROGRAMS, {**SHARED, "ROWS": 64}, 35),  # more than there are programs
         (SMALL, PROGRAMS, SHARED, 29),  # of four shares of the rows, the last has five
         (SMALL, PROGRAMS, {**SHARED, "ASKER": 1, "PACE": 3}, 6),  # shares without rows
         (TINY, PROGRAMS, {**BATCH, "SPAN": 2}, 9),  # two groups of a residual's columns

@@ -16,7 +16,7 @@ constexpr int WIDE_PARTS = chunks(WIDE) * SPAN, MOST_PARTS = larger(QUERY_PARTS,
 constexpr int COLUMNS = RESIDUAL_GROUPS * TALL;  // of a residual, that each program has
 
 struct alignas(16) Memory {
-    Found found[2];
+    Found found[larger(TOGETHER, RESIDUAL_GROUPS)];
     float squares[SHARE_ROWS][WARPS];
     float residual[RESIDUAL_ROWS][COLUMNS];
     Drawing drawing;
@@ -38,8 +38,16 @@ struct Here {
     Stages stages;
     u32* rows;    // [ROWS, ROW_WORDS]
     Share share, residual_share;
-    int turn;     // which of two places gets the warps' next results
+    int slot = 0, taken = 0;  // from where on how many units were taken and not refilled
 };
+
+// Loads the units that come after those that were taken. Not before a stage is finished: what a
+// program has written is not known to be there before its loads are.
+DEVICE void refill(Here& here) {
+    if (!ASKER && here.taken) refill_own(here.ring, here.slot, here.taken, here.given.heads);
+    here.slot = here.ring.slot, here.taken = 0;
+}
+
 
 DEVICE u32* row_of(const Here& here, int row) {
     return here.rows + static_cast<i64>(row) * ROW_WORDS;
@@ -61,25 +69,55 @@ DEVICE void load_gains(const u16* norm, u32 (&gains)[HIDDEN_PARTS][8]) {
     }
 }
 
+// Of every product after a norm, a thread sends results of the same row.
+constexpr int EIGHTS = SHARE_ROWS / EIGHT;
+static_assert(WARPS % EIGHTS == 0, "a warp has the same rows of each tile");
+DEVICE int sent_row() {
+    return thread_index() / LANES % EIGHTS * EIGHT + thread_index() % EIGHT;
+}
+DEVICE float scale_of(const Here& here) {
+    float square = 0;
+    UNROLL for (int warp = 0; warp < WARPS; warp++) square += here.memory.squares[sent_row()][warp];
+    return inverse_root(square / HIDDEN + here.given.eps);
+}
+
 // Results of sixteen rows of weights, four of a row by each thread.
-DEVICE void send_normed(Here& here, const Route& route, int tile, const Found& found) {
-    int lane = thread_index() % LANES, quarter = lane / EIGHT, width = route.pairs ? 4 : 8;
-    int at = route.to + (here.share.group * route.tiles + tile) * width;
-    NO_UNROLL for (int row = thread_index() / LANES * EIGHT + lane % EIGHT; row < here.share.live;
-                   row += WARPS * EIGHT) {
-        float square = 0, sums[4];
-        UNROLL for (int warp = 0; warp < WARPS; warp++) square += here.memory.squares[row][warp];
-        float scale = inverse_root(square / HIDDEN + here.given.eps);
-        added(found, row, quarter * 4, sums);
-        UNROLL for (int i = 0; i < 4; i++) sums[i] *= scale;
-        u32* target = row_of(here, here.share.first + row) + at;
-        Pair rounded = narrowed(sums);
-        if (route.pairs) {
-            widen(rounded, sums);
-            target[quarter] = narrow(sums[0] * sigmoid(sums[0]) * sums[1],
-                                     sums[2] * sigmoid(sums[2]) * sums[3]);
-        } else {
-            reinterpret_cast<Pair*>(target)[quarter] = rounded;
+DEVICE void send_normed(Here& here, const Route& route, int tile, float scale, const Found& found) {
+    int row = sent_row(), quarter = thread_index() % LANES / EIGHT, width = route.pairs ? 4 : 8;
+    float sums[4];
+    added(found, row, quarter * 4, sums);
+    UNROLL for (int i = 0; i < 4; i++) sums[i] *= scale;
+    u32* target = row_of(here, here.share.first + row) + route.to +
+                  (here.share.group * route.tiles + tile) * width;
+    Pair rounded = narrowed(sums);
+    if (route.pairs) {
+        widen(rounded, sums);
+        target[quarter] = narrow(sums[0] * sigmoid(sums[0]) * sums[1],
+                                 sums[2] * sigmoid(sums[2]) * sums[3]);
+    } else {
+        reinterpret_cast<Pair*>(target)[quarter] = rounded;
+    }
+}
+
+// Results of `count` tiles from `first` on.
+DEVICE void send_all_normed(Here& here, const Route& route, int first, int count, float scale) {
+    if (sent_row() >= here.share.live) return;
+    NO_UNROLL for (int own = thread_index() / LANES / EIGHTS; own < count; own += WARPS / EIGHTS)
+        send_normed(here, route, first + own, scale, here.memory.found[own]);
+}
+
+// Multiplies `count` tiles of weights by all inputs, at most TOGETHER of them: between two barriers,
+// more tiles take little longer than one.
+DEVICE void multiply_tiles(Here& here, const u32 (&inputs)[HIDDEN_PARTS][TILES][8], int count,
+                           float (&found)[TOGETHER][TILES][4]) {
+    UNROLL for (int own = 0; own < TOGETHER; own++) {
+        UNROLL for (int tile = 0; tile < TILES; tile++) UNROLL for (int i = 0; i < 4; i++)
+            found[own][tile][i] = 0;
+        if (own >= count) break;
+        UNROLL for (int part = 0; part < HIDDEN_PARTS; part++) {
+            if (part % SPAN == 0) wait_for(here.ring.filled + here.ring.slot, here.ring.turn);
+            multiply_part(weights_at(here.ring, part % SPAN), inputs[part], found[own]);
+            if (part % SPAN == SPAN - 1) leave_unit(here.ring);
         }
     }
 }
@@ -92,23 +130,23 @@ DEVICE void normed_phase(Here& here, const Route& route) {
     rows.first += static_cast<i64>(here.share.first) * rows.stride;
     load_parts(rows, here.share.live, 0, inputs);
     add_squares(inputs, here.memory.squares);
+    refill(here);
     UNROLL for (int part = 0; part < HIDDEN_PARTS; part++)
         UNROLL for (int tile = 0; tile < TILES; tile++) UNROLL for (int k = 0; k < 8; k++)
             inputs[part][tile][k] = multiply_pairs(inputs[part][tile][k], gains[part][k]);
-    NO_UNROLL for (int tile = 0; tile < route.tiles; tile++) {
-        float found[TILES][4] = {};
-        int slot = here.ring.slot;
-        UNROLL for (int part = 0; part < HIDDEN_PARTS; part++) {
-            if (part % SPAN == 0) wait_for(here.ring.filled + here.ring.slot, here.ring.turn);
-            multiply_part(weights_at(here.ring, part % SPAN), inputs[part], found);
-            if (part % SPAN == SPAN - 1) leave_unit(here.ring);
-        }
-        Found& all = here.memory.found[here.turn];
-        here.turn ^= 1;
-        lay_down(found, all);
+    float scale = 0;
+    NO_UNROLL for (int tile = 0; tile < route.tiles; tile += TOGETHER) {
+        float found[TOGETHER][TILES][4];
+        if (tile > 0) refill(here);
+        int count = route.tiles - tile < TOGETHER ? route.tiles - tile : TOGETHER;
+        here.taken = HIDDEN_PARTS / SPAN * count;
+        multiply_tiles(here, inputs, count, found);
+        if (tile > 0) barrier(ALL, THREADS);  // all have read what was there
+        UNROLL for (int own = 0; own < TOGETHER; own++)
+            if (own < count) lay_down(found[own], here.memory.found[own]);
         barrier(ALL, THREADS);
-        send_normed(here, route, tile, all);
-        if (!ASKER) refill_own(here.ring, slot, HIDDEN_PARTS / SPAN, here.given.heads);
+        if (tile == 0) scale = scale_of(here);
+        send_all_normed(here, route, tile, count, scale);
     }
     finish_stage(here.stages);
 }
@@ -126,20 +164,27 @@ DEVICE void begin_residual(Here& here, const Rows& rows) {
 }
 
 // Adds results to the residual, which stays with the program that has its columns.
-DEVICE void send_residual(Here& here, int to, int tile, const Found& found) {
+DEVICE void send_residual(Here& here, int to, int tile, int row, const Found& found) {
     const Share& share = here.residual_share;
-    int lane = thread_index() % LANES, place = tile * TALL + lane / EIGHT * 4;
-    int row = thread_index() / LANES * EIGHT + lane % EIGHT;
-    for (; row < share.live; row += WARPS * EIGHT) {
-        float sums[4], *residual = here.memory.residual[row] + place;
-        added(found, row, lane / EIGHT * 4, sums);
-        widen(narrowed(sums), sums);
-        UNROLL for (int i = 0; i < 4; i++) sums[i] += residual[i];
-        Pair rounded = narrowed(sums);
-        widen(rounded, sums);
-        UNROLL for (int i = 0; i < 4; i++) residual[i] = sums[i];
-        u32* target = row_of(here, share.first + row) + to + (share.group * COLUMNS + place) / 2;
-        *reinterpret_cast<Pair*>(target) = rounded;
+    int quarter = thread_index() % LANES / EIGHT, place = tile * TALL + quarter * 4;
+    float sums[4], *residual = here.memory.residual[row] + place;
+    added(found, row, quarter * 4, sums);
+    widen(narrowed(sums), sums);
+    UNROLL for (int i = 0; i < 4; i++) sums[i] += residual[i];
+    Pair rounded = narrowed(sums);
+    widen(rounded, sums);
+    UNROLL for (int i = 0; i < 4; i++) residual[i] = sums[i];
+    u32* target = row_of(here, share.first + row) + to + (share.group * COLUMNS + place) / 2;
+    *reinterpret_cast<Pair*>(target) = rounded;
+}
+DEVICE void send_all_residual(Here& here, int to) {
+    constexpr int OF_A_TILE = RESIDUAL_ROWS / EIGHT;
+    int warp = thread_index() / LANES;
+    NO_UNROLL for (int eight = warp; eight < RESIDUAL_GROUPS * OF_A_TILE; eight += WARPS) {
+        int tile = eight / OF_A_TILE;
+        int row = eight % OF_A_TILE * EIGHT + thread_index() % EIGHT;
+        if (row < here.residual_share.live)
+            send_residual(here, to, tile, row, here.memory.found[tile]);
     }
 }
 
@@ -154,7 +199,7 @@ DEVICE void residual_phase(Here& here, int parts, int from, int to) {
     u32 inputs[2][BLOCK][RESIDUAL_TILES][8];
     float found[COUNT][RESIDUAL_TILES][4] = {};
     load_parts(rows, share.live, 0, inputs[0]);
-    int slot = here.ring.slot;
+    refill(here);
     UNROLL for (int part = 0; part < MOST_PARTS; part += BLOCK) {
         if (part >= parts) break;
         if (part + BLOCK < parts)
@@ -167,18 +212,12 @@ DEVICE void residual_phase(Here& here, int parts, int from, int to) {
                                   found[tile]);
                 leave_unit(here.ring);
             }
-        if (ASKER || ONCE) continue;
-        refill_own(here.ring, slot, BLOCK / SPAN * COUNT, here.given.heads);
-        slot = here.ring.slot;
+        here.taken += BLOCK / SPAN * COUNT;
+        if (!ONCE && part + BLOCK < parts) refill(here);
     }
-    UNROLL for (int tile = 0; tile < COUNT; tile++) {
-        Found& all = here.memory.found[here.turn];
-        here.turn ^= 1;
-        lay_down(found[tile], all);
-        barrier(ALL, THREADS);
-        send_residual(here, to, tile, all);
-    }
-    if (!ASKER && ONCE) refill_own(here.ring, slot, parts / SPAN * COUNT, here.given.heads);
+    UNROLL for (int tile = 0; tile < COUNT; tile++) lay_down(found[tile], here.memory.found[tile]);
+    barrier(ALL, THREADS);
+    send_all_residual(here, to);
     finish_stage(here.stages);
 }
 
@@ -192,6 +231,7 @@ DEVICE void attend_phase(Here& here, int layer, int position) {
     Page page;
     if (item < count) load_page(keys_of(pages, item), position, page);
     wait_for_all(here.stages);
+    refill(here);
     NO_UNROLL while (item < count) {
         u32* row = row_of(here, item / KEYS);
         attend_row(turning, position, item % KEYS, keys_of(pages, item), row + AT_FUSED,
@@ -219,6 +259,7 @@ DEVICE void draw_row(Here& here, int pass, int slot) {
 
 DEVICE void draw_phase(Here& here, int pass) {
     wait_for_all(here.stages);
+    refill(here);
     if (thread_index() < DRAWERS * LANES)
         for (int slot = program_index(); slot < here.given.slots; slot += PROGRAMS)
             draw_row(here, pass, slot);
@@ -262,7 +303,7 @@ KERNEL(ALL_THREADS) predictor_batch(const Arguments given) {
     u32* meeting = reinterpret_cast<u32*>(given.words);
     Here here = {given, memory, ring_at(bytes + RING_AT), {meeting, *given.rounds},
                  meeting + LINE, share_of(given.slots, SHARES),
-                 share_of(given.slots, RESIDUAL_SHARES), 0};
+                 share_of(given.slots, RESIDUAL_SHARES)};
     prepare(here.ring, given.layers);
     if (!ASKER) begin_own(here.ring, given.heads);
     if (thread_index() >= THREADS) {

@@ -1,5 +1,4 @@
 // kernels/cuda/codec_conv.cu for the CPU: a library with one function.
-#define TALL 1  // threads that copy: one
 #include <codec_conv.cu>
 
 extern "C" int run(const Arguments* given, int programs) {

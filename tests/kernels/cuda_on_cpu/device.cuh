@@ -313,31 +313,41 @@ DEVICE void tell(u32* count) {
 }
 DEVICE u32 told(const u32* count) { return *count; }
 
-// A barrier in shared memory: its phase, what it still waits for, and what each phase waits for.
+// A barrier in shared memory: its phase, what it still waits for, what each phase waits for, and how
+// many bytes are expected that have not come.
 struct Arrivals {
-    u16 phase, pending, expected, unused;
+    u8 phase, pending, expected, unused;
+    int bytes;
 };
 
-DEVICE void arrive(u64* at) {
-    Arrivals* own = reinterpret_cast<Arrivals*>(at);
-    if (own->pending == 0) {
+inline void end_phase(Arrivals& at) {
+    if (at.pending > 0 || at.bytes != 0) return;
+    at.pending = at.expected, at.phase++;
+    emulated::progress++;
+}
+DEVICE void arrive_expecting(u64* at, int bytes) {
+    Arrivals& own = *reinterpret_cast<Arrivals*>(at);
+    if (own.pending == 0) {
         fprintf(stderr, "an arrival too many\n");
         abort();
     }
-    if (--own->pending == 0) own->pending = own->expected, own->phase++;
+    own.pending--, own.bytes += bytes;
     emulated::progress++;
+    end_phase(own);
 }
+DEVICE void arrive(u64* at) { arrive_expecting(at, 0); }
 DEVICE void prepare_barrier(u64* at, int arrivals) {
-    *reinterpret_cast<Arrivals*>(at) = {0, u16(arrivals), u16(arrivals), 0};
+    *reinterpret_cast<Arrivals*>(at) = {0, u8(arrivals), u8(arrivals), 0, 0};
 }
 DEVICE void barriers_prepared() {}
-// Copies are over at once, so what matters is that the last of them comes before whoever waits.
-DEVICE void arrive_expecting(u64*, int) {}
 DEVICE void wait_for(u64* at, u32 parity) {
     while ((reinterpret_cast<Arrivals*>(at)->phase & 1) == parity) emulated::yield();
 }
 DEVICE u64 streaming_policy() { return 0; }
+// Copies are over at once.
 DEVICE void copy_in(void* target, const void* source, int bytes, u64* at, u64) {
     memcpy(target, source, bytes);
-    if (emulated::lane() == TALL - 1) arrive(at);  // the last of those that copy
+    Arrivals& own = *reinterpret_cast<Arrivals*>(at);
+    own.bytes -= bytes;
+    end_phase(own);
 }

@@ -14,6 +14,7 @@
 constexpr int HIDDEN_PARTS = chunks(HIDDEN) * SPAN, QUERY_PARTS = chunks(QUERIES) * SPAN;
 constexpr int WIDE_PARTS = chunks(WIDE) * SPAN, MOST_PARTS = larger(QUERY_PARTS, WIDE_PARTS);
 constexpr int COLUMNS = RESIDUAL_GROUPS * TALL;  // of a residual, that each program has
+static_assert(HIDDEN_PARTS / SPAN * TOGETHER <= RING, "what is multiplied together is there together");
 
 struct alignas(16) Memory {
     Found found[larger(TOGETHER, RESIDUAL_GROUPS)];
@@ -47,7 +48,6 @@ DEVICE void refill(Here& here) {
     if (!ASKER && here.taken) refill_own(here.ring, here.slot, here.taken, here.given.heads);
     here.slot = here.ring.slot, here.taken = 0;
 }
-
 
 DEVICE u32* row_of(const Here& here, int row) {
     return here.rows + static_cast<i64>(row) * ROW_WORDS;

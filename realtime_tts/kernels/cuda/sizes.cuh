@@ -20,7 +20,8 @@ constexpr int HELD = FEW ? MOST_FEW : 8;  // pairs of inputs of a thread and chu
 
 // In a BATCH, programs share the columns of a product between them, and each has some of the rows:
 // SHARES of them after a norm, RESIDUAL_SHARES where the residual is added. Gate and up are one
-// product, whose rows of weights take turns.
+// product, whose rows of weights take turns. After a norm, TOGETHER tiles of weights are multiplied
+// between two barriers.
 
 constexpr int OWN = 64 * SPAN;        // inputs that a warp takes at a time
 constexpr int CHUNK = WARPS * OWN;    // inputs that all take at a time

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from realtime_tts.bench.feeds import Feed, fed
 from realtime_tts.bench.heard import DEFINITIONS, FeedResult, Heard, feed_result, judge
-from realtime_tts.bench.machine import describe_machine
+from realtime_tts.bench.machine import describe_machine, hardware
 from realtime_tts.bench.observation import Observation, Schedule, left
 from realtime_tts.bench.result import Spread
 from realtime_tts.bench.sentence_client import sentence_client
@@ -147,8 +147,8 @@ def headline(result: FeedsResult) -> str:
     """Return a sentence with model and machine."""
     machine, settings = result.machine, result.settings
     return (
-        f"{result.server['model']}, {machine['cpu']}, {machine['cores']} cores; realtime-tts "
-        f"{machine['realtime_tts']} ({machine['commit']}); {settings['at_once']} feeds at once; "
+        f"{result.server['model']}, {hardware(machine)}; realtime-tts {machine['realtime_tts']} "
+        f"({machine['commit']}); {settings['at_once']} feeds at once; "
         f"seed {settings['seed']}; {result.began}"
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -31,6 +32,13 @@ def describe_machine() -> dict[str, str | int]:
         "websockets": _version("websockets"),
         "commit": commit(),
     }
+
+
+def hardware(machine: Mapping[str, str | int]) -> str:
+    """Return processor, cores and GPUs of a `describe_machine` as a phrase."""
+    cores = "1 core" if machine["cores"] == 1 else f"{machine['cores']} cores"
+    gpu = f", {machine['gpu']} (driver {machine['gpu_driver']})" if machine["gpu"] else ""
+    return f"{machine['cpu']}, {cores}{gpu}"
 
 
 def cpu_model() -> str:

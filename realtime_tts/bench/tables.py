@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
+from realtime_tts.bench.machine import hardware
 from realtime_tts.bench.result import LevelResult, Spread, mean_ms
 from realtime_tts.bench.run import BenchResult
 from realtime_tts.bench.settings import Mode
@@ -126,10 +127,9 @@ def headline(result: BenchResult) -> str:
     if machine["torch"]:
         versions += f", torch {machine['torch']}"
     noise = "RANDOM WEIGHTS, speech is noise: " if result.server["random_weights"] else ""
-    gpu = f", {machine['gpu']} (driver {machine['gpu_driver']})" if machine["gpu"] else ""
     return (
         f"{noise}{result.server['model']}; load generator {_place(result.server['url'])}: "
-        f"{machine['cpu']}, {machine['cores']} cores{gpu}; {versions}; "
+        f"{hardware(machine)}; {versions}; "
         f"{_text(result)}; seed {settings['seed']}; {result.began}"
     )
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
-from realtime_tts.bench.machine import describe_machine
+from realtime_tts.bench.machine import describe_machine, hardware
 from realtime_tts.config import ServerConfig
 from realtime_tts.errors import ConfigError
 from realtime_tts.extras import DISTRIBUTION, install
@@ -65,9 +65,7 @@ def machine_findings(host: str, port: int) -> Iterator[Finding]:
 
 def _machine() -> Finding:
     known = describe_machine()
-    gpu = f", {known['gpu']} (driver {known['gpu_driver']})" if known["gpu"] else ""
-    text = f"{known['cpu']}, {known['cores']} cores{gpu}, {known['system']}"
-    return Finding("machine", Verdict.OK, text)
+    return Finding("machine", Verdict.OK, f"{hardware(known)}, {known['system']}")
 
 
 def server_packages(find: Callable[[str], str] = version) -> dict[str, str]:

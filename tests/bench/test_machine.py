@@ -22,6 +22,24 @@ def test_a_machine_has_a_processor_and_cores() -> None:
     assert {"gpu", "gpu_driver", "python", "torch", "realtime_tts", "commit"} <= set(found)
 
 
+@pytest.mark.parametrize(
+    ("cores", "gpu", "wanted"),
+    [
+        (1, "", "a CPU, 1 core"),
+        (2, "", "a CPU, 2 cores"),
+        (16, "NVIDIA H200", "a CPU, 16 cores, NVIDIA H200 (driver 570)"),
+    ],
+)
+def test_a_machines_hardware_is_a_phrase(cores: int, gpu: str, wanted: str) -> None:
+    known: dict[str, str | int] = {
+        "cpu": "a CPU",
+        "cores": cores,
+        "gpu": gpu,
+        "gpu_driver": "570",
+    }
+    assert machine.hardware(known) == wanted
+
+
 def test_the_drivers_table_is_read() -> None:
     found = parse("NVIDIA H200, 570.86, 1203\nNVIDIA H200, 570.86, 4\n")
     assert found == (Gpu("NVIDIA H200", "570.86", 1203), Gpu("NVIDIA H200", "570.86", 4))

@@ -15,6 +15,7 @@ import pytest_asyncio
 
 from realtime_tts.bench.deltas import DeltaKind, DeltaTiming
 from realtime_tts.bench.local_server import ServerDidNotStart, http_status, local_server
+from realtime_tts.bench.machine import hardware
 from realtime_tts.bench.run import run
 from realtime_tts.bench.settings import AgentSettings, BenchSettings, Level, Mode
 from realtime_tts.bench.sockets import SocketTarget, speak
@@ -121,7 +122,7 @@ def test_the_table_and_the_picture_show_the_levels(report: dict[str, Any]) -> No
     lines = report["markdown"].splitlines()
     assert lines[0].startswith("| sessions | turns | layout | TTFA ms |")
     assert [line.split(" | ")[0] for line in lines[2:4]] == ["| 1", "| 3"]
-    assert "cores" in report["markdown"] and "seed 0" in report["markdown"]
+    assert hardware(report["machine"]) in report["markdown"] and "seed 0" in report["markdown"]
     assert any(line.startswith("| decode only | ") for line in lines)
     assert report["png"].startswith(b"\x89PNG")
 

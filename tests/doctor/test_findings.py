@@ -42,7 +42,8 @@ def test_a_port_that_is_taken_is_told_and_a_free_one_is_not() -> None:
 
 
 def test_the_machine_names_as_many_cores_as_this_process_may_use() -> None:
-    assert f", {len(os.sched_getaffinity(0))} core" in one("machine").text
+    count = len(os.sched_getaffinity(0))
+    assert f", {count} {'core' if count == 1 else 'cores'}, " in one("machine").text
 
 
 @pytest.mark.parametrize(("most", "verdict"), [(64, Verdict.WARNING), (4_096, Verdict.OK)])

@@ -65,11 +65,12 @@ export async function more(page, name) {
   await page.evaluate((id) => (document.getElementById(id).open = true), name);
 }
 
-/** Play `text`, which comes as from a model; resolves when sound has come. */
+/** Play `text`, which comes as from a model; resolves when its sound has come, not that of a speech before. */
 export async function stream(page, text) {
   await page.click("#tab-speak");
   await page.fill("#text", text);
   await page.click("#play");
+  await page.waitForFunction((text) => document.querySelector("#transcript").textContent === text, text);
   await page.waitForFunction(() => parseFloat(document.querySelector("#f-packets").textContent) > 3);
 }
 

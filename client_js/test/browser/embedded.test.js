@@ -70,7 +70,7 @@ for (const scheduled of [false, true]) {
       if (scheduled) Object.defineProperty(context, "audioWorklet", { value: undefined });
       const [one, other] = [new Player({ context }), new Player({ context })];
       const sessions = await Promise.all([0, 1].map(() => RealtimeTTS.connect(location.origin)));
-      const text = "The tide is coming in, slowly but surely, and the boats are all afloat.";
+      const text = "The tide is coming in, slowly but surely, and the boats are all afloat. ".repeat(3);
       const playbacks = [one, other].map((player, i) => player.play(sessions[i].speak(text)));
       for (const playback of playbacks) {
         while (playback.stats().playedSeconds < 0.2) await new Promise((resolve) => setTimeout(resolve, 20));

@@ -159,7 +159,7 @@ test("the demo page, for everybody", { skip }, async (t) => {
     await until(page, "idle");
     await still();
     const before = await pictures();
-    await stream(page, "One two three.");
+    await stream(page, "One two three four five six seven eight nine ten eleven twelve.");
     await until(page, "done");
     assert.ok((await pictures()) - before > 5, "it moves while it speaks");
     await still();

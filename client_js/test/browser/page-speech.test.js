@@ -130,7 +130,7 @@ test("the demo page", { skip }, async (t) => {
     await until(page, "done");
     assert.equal(await words(page, "heard"), "One two three");
     await page.click("#play");
-    await page.waitForSelector('#state:not([data-state="done"])'); // of the speech before
+    await until(page, "speaking");
     await until(page, "done");
     assert.equal(await words(page, "heard"), "One two three");
     await page.focus("#typed");

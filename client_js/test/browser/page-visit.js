@@ -23,7 +23,9 @@ export async function met(page) {
 }
 
 export const state = (page) => page.getAttribute("#state", "data-state");
-export const until = (page, wanted) => page.waitForSelector(`#state[data-state="${wanted}"]`);
+/** Looks at every picture; `waitForSelector` looks twice a second, and misses what is short. */
+export const until = (page, wanted) =>
+  page.waitForFunction((wanted) => document.querySelector("#state").dataset.state === wanted, wanted);
 /** Until the server has said what was heard. */
 export const interrupted = (page) =>
   page.waitForFunction(() => /^Interrupted/.test(document.querySelector("#announce").textContent));

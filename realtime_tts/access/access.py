@@ -12,7 +12,7 @@ from pathlib import Path
 
 from realtime_tts.access.account import Holder, KeyAccount
 from realtime_tts.access.exchange import Exchange
-from realtime_tts.access.fronts_table import FrontsTable
+from realtime_tts.access.fronts_table import FrontsTable, sums
 from realtime_tts.access.key import Key, id_in
 from realtime_tts.access.key_file import KeyFile
 from realtime_tts.access.rates import Rates
@@ -175,12 +175,8 @@ class Access:
 
     def _held(self) -> dict[str, tuple[int, int]]:
         """Count the sessions and turns that each key has open at this front, by its id."""
-        held: dict[str, tuple[int, int]] = {}
-        for one in self.holders():
-            if one.account.id:
-                sessions, turns = held.get(one.account.id, (0, 0))
-                held[one.account.id] = sessions + one.sessions, turns + one.live_turns
-        return held
+        holders = [one for one in self.holders() if one.account.id]
+        return sums({one.account.id: (one.sessions, one.live_turns)} for one in holders)
 
     def _end_expired(self) -> None:
         now = self._clock()

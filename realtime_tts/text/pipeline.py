@@ -27,7 +27,7 @@ from realtime_tts.text.markup import PauseReader
 from realtime_tts.text.normalizer import SpeechNormalizer
 from realtime_tts.text.sanitizer import Sanitizer
 from realtime_tts.text.scripts import ScriptGuard
-from realtime_tts.text.spans import Piece, PieceMap
+from realtime_tts.text.spans import Piece, PieceMap, without_first
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from realtime_tts.text.unspoken import UnspokenText
 
@@ -257,7 +257,8 @@ class TextPipeline:
         """Add text to the segment; returns what of it is spoken."""
         segment = self.segments[-1]
         if self._map.length == segment.start:
-            piece = _without_leading_space(piece)
+            # White space would merge into the prompt that a segment begins with.
+            piece = without_first(piece, len(piece.text) - len(piece.text.lstrip()))
         if piece.text:
             self._map.add(piece)
             self._spoken.append(piece.text)
@@ -291,12 +292,3 @@ def warm_up(tokenizer: Qwen2Tokenizer, languages: Sequence[str]) -> None:
         pipeline = TextPipeline(tokenizer, language=language_for(name), languages=languages)
         pipeline.feed("Call 3 of them, please.", 0.0)
         pipeline.finish(0.0)
-
-
-def _without_leading_space(piece: Piece) -> Piece:
-    """Strip the white space that a segment must not begin with: it would merge into the prompt."""
-    text = piece.text.lstrip()
-    cut = len(piece.text) - len(text)
-    # What stands for other text as a whole has no characters of its own in the source.
-    direct = len(piece.text) == piece.end - piece.start
-    return Piece(text, piece.start + cut if direct else piece.start, piece.end)

@@ -14,7 +14,7 @@ from functools import cache
 from realtime_tts.languages import AUTO
 from realtime_tts.text.characters import character_class
 from realtime_tts.text.directions import Seam
-from realtime_tts.text.spans import Piece
+from realtime_tts.text.spans import Piece, part_of, without_first
 
 SCRIPTS = {
     "Greek": character_class((0x370, 0x3FF), (0x1F00, 0x1FFF)),
@@ -127,7 +127,7 @@ class ScriptGuard:
         if piece.text.isascii() and not self._cut:
             self._space = piece.text[-1].isspace()
             return [piece]
-        if len(piece.text) != piece.end - piece.start:
+        if not piece.direct:
             return self._given(piece)
         left: list[Piece] = []
         at = 0
@@ -135,31 +135,25 @@ class ScriptGuard:
             symbol = self._is_symbol(match)
             if symbol:
                 continue
-            left += self._given(_part(piece, at, match.start()))
+            left += self._given(part_of(piece, at, match.start() - at))
             if symbol is None:
-                self._held = _part(piece, match.start(), match.end())
+                self._held = part_of(piece, match.start(), len(match[0]))
                 return left
             assert match.lastgroup is not None
             self.left_out[match.lastgroup] = None
             self._cut = True
             at = match.end()
-        return left + self._given(_part(piece, at, len(piece.text)))
+        return left + self._given(without_first(piece, at))
 
     def _given(self, piece: Piece) -> list[Piece]:
         if not piece.text:
             return []
         if self._cut and self._space and piece.text[0] == " ":
-            piece = _part(piece, 1, len(piece.text)) if len(piece.text) > 1 else Piece("", 0, 0)
+            piece = without_first(piece, 1)
         if piece.text:
             self._cut = False
             self._space = piece.text[-1].isspace()
         return [piece] if piece.text else []
-
-
-def _part(piece: Piece, begin: int, end: int) -> Piece:
-    if len(piece.text) != piece.end - piece.start:
-        return Piece(piece.text[begin:end], piece.start, piece.end)
-    return Piece(piece.text[begin:end], piece.start + begin, piece.start + end)
 
 
 @cache

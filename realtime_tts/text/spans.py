@@ -17,6 +17,11 @@ class Piece(NamedTuple):
     start: int
     end: int
 
+    @property
+    def direct(self) -> bool:
+        """Whether the characters correspond one to one."""
+        return len(self.text) == self.end - self.start
+
 
 class OffsetMap:
     """Maps offsets after a stage that removes or replaces characters to offsets before it.
@@ -53,7 +58,7 @@ class PieceMap:
 
     def add(self, piece: Piece) -> None:
         """Add the next piece. Pieces that touch and match one to one become one entry."""
-        direct = len(piece.text) == piece.end - piece.start
+        direct = piece.direct
         if direct and self._pieces:
             start, end, last_direct = self._pieces[-1]
             if last_direct and end == piece.start:
@@ -91,6 +96,12 @@ class PieceMap:
 def part_of(piece: Piece, begin: int, length: int) -> Piece:
     """Return some characters of a piece. If it is not one to one, the first stand for all of it."""
     text = piece.text[begin : begin + length]
-    if len(piece.text) == piece.end - piece.start:
+    if piece.direct:
         return Piece(text, piece.start + begin, piece.start + begin + len(text))
     return Piece(text, piece.end if begin else piece.start, piece.end)
+
+
+def without_first(piece: Piece, count: int) -> Piece:
+    """Remove the first characters. If it is not one to one, the rest stands for all of it."""
+    start = piece.start + count if piece.direct else piece.start
+    return Piece(piece.text[count:], start, piece.end)

@@ -19,7 +19,7 @@ from realtime_tts.text.characters import (
 )
 from realtime_tts.text.directions import Seam
 from realtime_tts.text.full_stops import ends_no_sentence, is_before_name
-from realtime_tts.text.spans import Piece
+from realtime_tts.text.spans import Piece, part_of
 
 _BREAK = "\x1e"  # stands for a seam: a white space that filtered text never has
 _CONTEXT = 16  # characters that show whether a mark ends a sentence
@@ -113,7 +113,7 @@ class UnspokenText:
         for item in items:
             text = _BREAK if isinstance(item, Seam) else item.text
             if text:
-                if isinstance(item, Piece) and len(text) != item.end - item.start:
+                if isinstance(item, Piece) and not item.direct:
                     self._numbers.append((length, length + len(text)))
                 self._items.append(item)
                 parts.append(text)
@@ -177,7 +177,7 @@ class UnspokenText:
             if isinstance(item, Seam):
                 count += 1
                 continue
-            if len(item.text) != item.end - item.start:
+            if not item.direct:
                 if not is_before(item.start):
                     return count
                 count += len(item.text)
@@ -202,15 +202,8 @@ class UnspokenText:
             item = self._items.popleft()
             length = 1 if isinstance(item, Seam) else len(item.text)
             if isinstance(item, Piece) and length > count:
-                item, rest = _cut(item, count)
-                self._items.appendleft(rest)
+                self._items.appendleft(part_of(item, count, length))
+                item = part_of(item, 0, count)
             taken.append(item)
             count -= min(count, length)
         return taken
-
-
-def _cut(piece: Piece, at: int) -> tuple[Piece, Piece]:
-    """Cut a piece in two. If it is not one to one, all of its source counts as the first's."""
-    text, start, end = piece.text, piece.start, piece.end
-    middle = start + at if len(text) == end - start else end
-    return Piece(text[:at], start, middle), Piece(text[at:], middle, end)

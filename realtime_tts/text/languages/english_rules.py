@@ -32,6 +32,11 @@ _TIME = r"(?P<hour>1?\d)(?::(?P<minute>[0-5]\d))?(?P<half>[ap])(?!\.m)"
 _plainly = linked(say.cardinal, " ")
 _SOME = r"(?P<one>\d{1,3})/(?P<two>\d{1,3})"
 
+
+def _paired(match: re.Match[str]) -> str:
+    return say.pairs(match.group())
+
+
 RULES = (
     rule(
         r"€ ?(?P<n>\d{1,3}(?:[. ]\d{3})*),(?P<cents>\d\d)(?![\d.,]*\d)"
@@ -170,16 +175,9 @@ RULES = (
     ),
     *LENGTHS,
     rule(r"(?P<above>\d)/(?P<below>\d\d?)(?:rd|th)s?(?!\w)", read.part),
-    rule(r"(?P<n>\d{3})(?=[A-D] [A-Z][a-z])", lambda m: say.pairs(m["n"])),
-    rule(
-        r"10(?:40|9[589])(?=-[A-Z]| [Ff]orms?(?!\w))",
-        lambda m: say.pairs(m.group()),
-    ),
-    rule(
-        r"10(?:40|9[589])(?!\w|[.,]\d)",
-        lambda m: say.pairs(m.group()),
-        r"\b(?:[Aa]n?|[Tt]he|[Yy]our|[Ff]orms?)\s",
-    ),
+    rule(r"\d{3}(?=[A-D] [A-Z][a-z])", _paired),
+    rule(r"10(?:40|9[589])(?=-[A-Z]| [Ff]orms?(?!\w))", _paired),
+    rule(r"10(?:40|9[589])(?!\w|[.,]\d)", _paired, r"\b(?:[Aa]n?|[Tt]he|[Yy]our|[Ff]orms?)\s"),
     rule(
         r"(?P<month>0[1-9]|1[0-2])/(?P<year>2[4-9]|[34]\d)(?![\w/])",
         lambda m: f"{say.month(int(m['month']))} {say.pairs('20' + m['year'])}",
@@ -201,7 +199,7 @@ RULES = (
         rf"(?P<a>{_AIRCRAFT})-(?P<b>\d{{1,3}})(?![\w-])",
         lambda m: f"{say.pairs(m['a'])} {say.pairs(m['b'])}",
     ),
-    rule(rf"(?P<a>{_AIRCRAFT})(?!\w)", lambda m: say.pairs(m["a"]), r"(?i:boeing|the|an?)\s\Z"),
+    rule(rf"{_AIRCRAFT}(?!\w)", _paired, r"(?i:boeing|the|an?)\s\Z"),
     rule(
         r"(?P<won>\d{1,3})-(?P<lost>\d{1,3})-(?P<tied>\d{1,3})(?![\w-])",
         lambda m: ", ".join(say.cardinal(int(n)) for n in m.groups()),
@@ -217,26 +215,26 @@ RULES = (
         lambda m: f"{say.ordinal(int(m['a']))} to {say.ordinal(int(m['b']))}",
     ),
     *IDENTIFIERS,
-    rule(r"(?:40[13]|501)(?=\(?[bck])", lambda m: say.pairs(m.group())),
+    rule(r"(?:40[13]|501)(?=\(?[bck])", _paired),
     rule(
         r"[45]0\d(?= (?:[Ee]rrors?|page|status|Unauthorized|Forbidden|Not|Bad|Service)(?!\w))",
-        lambda m: say.pairs(m.group()),
+        _paired,
     ),
-    rule(r"0\d(?!\w)", lambda m: say.pairs(m.group()), r"(?:\A|\s)['’]"),
-    rule(r"(?P<n>\d{3,4})(?=[pi](?!\w))", lambda m: say.pairs(m["n"])),
+    rule(r"0\d(?!\w)", _paired, r"(?:\A|\s)['’]"),
+    rule(r"\d{3,4}(?=[pi](?!\w))", _paired),
     rule(r"(?P<n>\d{1,4}) (?=(?:AD|BCE?|CE|A\.D|B\.C)(?!\w))", lambda m: say.pairs(m["n"]) + " "),
-    rule(r"1\d{3}(?![\w,%–/-]|\.\d)", lambda m: say.pairs(m.group()), r"\b(?:[Ii]n|[Ss]ince)\s\Z"),
+    rule(r"1\d{3}(?![\w,%–/-]|\.\d)", _paired, r"\b(?:[Ii]n|[Ss]ince)\s\Z"),
     rule(
         r"(?P<a>\d{3})-(?P<b>\d{3})(?![\w-])",
         lambda m: f"{say.pairs(m['a'])} to {say.pairs(m['b'])}",
         r"(?i:rooms)\s\Z",
     ),
-    rule(r"\d{1,3}(?= [NW](?!\w))", lambda m: say.pairs(m.group()), cues.ROAD),
-    rule(r"\d{1,3}(?=[A-Z](?!\w))", lambda m: say.pairs(m.group()), cues.PLACED),
+    rule(r"\d{1,3}(?= [NW](?!\w))", _paired, cues.ROAD),
+    rule(r"\d{1,3}(?=[A-Z](?!\w))", _paired, cues.PLACED),
     rule(
         r"\d{3,4}(?![\d.,%:/-]*[\d%]|['’]?s| ?(?:lbs?|k?g|m[gls]|mL|[ck]?m|oz|ft|mi|mph|bpm|min"
         r"|k?cal|[kMG]?Hz|[kMGT]B|[kM]?W|hp|psi|px|fps|mAh|dB|people|points|pts)(?!\w))",
-        lambda m: say.pairs(m.group()),
+        _paired,
         cues.PAIRED,
     ),
     rule(
@@ -298,12 +296,8 @@ RULES = (
         lambda m: f"{say.decimal(m['n'])} thousand" + (" miles" if m["mi"] else ""),
         r"(?<!\b[Aa] )(?<![A-Za-z\d]-)\Z",
     ),
-    rule(
-        r"(?P<n>\d{3,4})(?=[A-FHPR-UX-Z](?!\w))",
-        lambda m: say.pairs(m["n"]),
-        r"\b(?:at|[Uu]nit)\s\Z",
-    ),
-    rule(r"\d+(?= N\.? [A-Z]| W\. \d| [NW] \d+(?:st|nd|rd|th))", lambda m: say.pairs(m.group())),
+    rule(r"\d{3,4}(?=[A-FHPR-UX-Z](?!\w))", _paired, r"\b(?:at|[Uu]nit)\s\Z"),
+    rule(r"\d+(?= N\.? [A-Z]| W\. \d| [NW] \d+(?:st|nd|rd|th))", _paired),
     rule(
         r"(?P<n>\d+):(?P<two>\d+)(?!:)",
         lambda m: f"{say.decimal(m['n'])} to {say.decimal(m['two'])}",

@@ -43,7 +43,7 @@ def _characters(text: str, language: Language | None) -> str:
     groups = []
     for group in text.split():
         said = [
-            _digit(char, language)
+            _spaced(char, language)
             if char.isdecimal()
             else char.upper()
             if char.isalpha()
@@ -60,10 +60,6 @@ def _space(language: Language | None) -> str:
 
 def _comma(language: Language | None) -> str:
     return ", " if language is None or language.spaced else "，"
-
-
-def _digit(char: str, language: Language | None) -> str:
-    return language.digits(char) if language else char
 
 
 def _digits(text: str, language: Language | None, *, telephone: bool) -> str | None:

@@ -104,11 +104,6 @@ def _half(match: re.Match[str]) -> str | None:
     return {"m": "medio", "f": "media"}.get(_gender(match["noun"]))
 
 
-def _century(match: re.Match[str]) -> str:
-    value = roman_value(match["roman"])
-    return ordinal(value) if value <= 10 else cardinal(value)
-
-
 def _with_point(units: Mapping[str, Noun]) -> Words:
     """Read a measure with a decimal point, as in America: 1.75 m."""
 
@@ -133,9 +128,14 @@ def _and_a_half(units: Mapping[str, Noun]) -> Words:
     return said
 
 
-def _queen(match: re.Match[str]) -> str:
-    value = roman_value(match["roman"])
-    return ordinal(value, "a") if value <= 10 else cardinal(value)
+def _numbered(mark: str) -> Words:
+    """Read kings and centuries: ordinals up to ten."""
+
+    def said(match: re.Match[str]) -> str:
+        value = roman_value(match["roman"])
+        return ordinal(value, mark) if value <= 10 else cardinal(value)
+
+    return said
 
 
 def _before(mark: str) -> Words:
@@ -302,11 +302,13 @@ def rules(units: Mapping[str, Noun], no_nouns: Iterable[str]) -> tuple[Rule, ...
 
 NUMERALS = (
     rule(
-        rf"{ROMAN}(?!\w)", _century, r"\b(?:[Ss]iglos? |(?:[Ss]iglos?|ss\.) [IVX]+ (?:y|al|a|o) )"
+        rf"{ROMAN}(?!\w)",
+        _numbered(""),
+        r"\b(?:[Ss]iglos? |(?:[Ss]iglos?|ss\.) [IVX]+ (?:y|al|a|o) )",
     ),
     rule(rf"{ROMAN}(?!\w)", lambda m: cardinal(roman_value(m["roman"])), rf"\b(?:{_CHAPTERS}) "),
-    rule(rf"{ROMAN}(?!\w)", _queen, rf"\b(?:{_QUEENS}) "),
-    rule(rf"{ROMAN}(?!\w)", _century, rf"\b(?:{_KINGS}) "),
+    rule(rf"{ROMAN}(?!\w)", _numbered("a"), rf"\b(?:{_QUEENS}) "),
+    rule(rf"{ROMAN}(?!\w)", _numbered(""), rf"\b(?:{_KINGS}) "),
     rule(rf"{ROMAN}(?= [A-ZÁÉÍÓÚ])", _before("a"), r"\b(?:[Ll]a) "),
     rule(rf"{ROMAN}(?= [A-ZÁÉÍÓÚ])", _before("o"), r"\b(?:[Ee]l|[Dd]el|[Aa]l) "),
 )

@@ -87,9 +87,17 @@ class Api(abc.ABC):
         status, code = self.codes.get(failure.code, (status, failure.code))
         return Refusal(status, code, failure.message, headers=_retry_after(failure))
 
+    def code_of(self, problem: RequestError | ProtocolError) -> str:
+        """Return the code for a request or message that cannot be accepted."""
+        return problem.code
+
+    def failure_of(self, problem: RequestError | ProtocolError) -> TurnFailure:
+        """Return the failure for a request or message that cannot be accepted."""
+        return TurnFailure(self.code_of(problem), str(problem))
+
     def of_problem(self, problem: RequestError | ProtocolError) -> Refusal:
         """Return the refusal for a request that cannot be accepted."""
-        return self.of_failure(TurnFailure(problem.code, str(problem), False))
+        return self.of_failure(self.failure_of(problem))
 
     def wrong_method(self, found: str, *allowed: str) -> Refusal:
         """Return the refusal for a method that this path does not have."""

@@ -35,7 +35,6 @@ from realtime_tts.dialects.speech_endpoint import (
 )
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.server.auth import account_of
 from realtime_tts.server.front import Front
 from realtime_tts.server.speech import Speech
@@ -112,9 +111,6 @@ class CartesiaSocket(SpeechSocket):
         finally:  # an end counts, whether or not there was room for a flush before it
             if ends:
                 context.end()
-
-    def received_invalid(self, problem: RequestError | ProtocolError) -> None:
-        self.say(*self.refusal(TurnFailure(messages.code_of(problem), str(problem))))
 
     def _feed(self, context_id: str, request: messages.Generation) -> SpeechContext:
         context = self.contexts.get(context_id) or self.open_context(

@@ -283,8 +283,12 @@ class Cartesia(Api):
         fault = failure.code in ("internal", "numerics") and not failure.retryable
         return replace(refusal, status=500) if fault else refusal
 
+    def code_of(self, problem: RequestError | ProtocolError) -> str:
+        missing = isinstance(problem, WrongField) and problem.reason == NOT_FOUND
+        return NOT_FOUND if missing else problem.code
+
     def of_problem(self, problem: RequestError | ProtocolError) -> Refusal:
-        if code_of(problem) == NOT_FOUND:
+        if self.code_of(problem) == NOT_FOUND:
             return Refusal(404, NOT_FOUND, str(problem))
         return Refusal(400, RequestError.code, str(problem))
 
@@ -302,9 +306,3 @@ class Cartesia(Api):
 
 
 API = Cartesia()
-
-
-def code_of(problem: RequestError | ProtocolError) -> str:
-    """Return the API's code for what is wrong with a message."""
-    missing = isinstance(problem, WrongField) and problem.reason == NOT_FOUND
-    return NOT_FOUND if missing else problem.code

@@ -54,9 +54,9 @@ class DeepgramSocket(SpeechSocket):
     def greeting(self) -> str:
         """Return the first message."""
 
+    @abc.abstractmethod
     def commands(self) -> Mapping[str, Command]:
         """Return the messages that the client may send besides `Close`, by `type`."""
-        raise NotImplementedError
 
     # From the client.
 
@@ -111,7 +111,7 @@ class DeepgramSocket(SpeechSocket):
         return [messages.error(failure)]
 
     def received_invalid(self, problem: RequestError | ProtocolError) -> None:
-        failure = TurnFailure(problem.code, str(problem), False)
+        failure = self.api.failure_of(problem)
         code, close = messages.fatal(failure)
         self.say(messages.error(failure))
         self.close(close, code)

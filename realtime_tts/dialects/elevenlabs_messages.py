@@ -272,8 +272,12 @@ class ElevenLabs(Api):
         """Under the API's own name as well: clients quote it in later requests."""
         return {**super().id_headers(request_id), "request-id": request_id}
 
+    def code_of(self, problem: RequestError | ProtocolError) -> str:
+        reason = problem.reason if isinstance(problem, WrongField) else None
+        return reason or "invalid_request"
+
     def of_problem(self, problem: RequestError | ProtocolError) -> Refusal:
-        reason = reason_of(problem)
+        reason = self.code_of(problem)
         missing = reason in ("voice_not_found", NOT_FOUND)
         return Refusal(404 if missing else 400, reason, str(problem))
 
@@ -283,12 +287,6 @@ class ElevenLabs(Api):
 
 
 API = ElevenLabs()
-
-
-def reason_of(problem: RequestError | ProtocolError) -> str:
-    """Return the API's code for this problem."""
-    reason = problem.reason if isinstance(problem, WrongField) else None
-    return reason or "invalid_request"
 
 
 def is_client(scope: Scope) -> bool:

@@ -77,7 +77,7 @@ class ElevenLabsSocket(SpeechSocket):
             self.front.check_speech(self.wanted.settings)
             self.idle_after(self.wanted.idle_seconds)
         except RequestError as error:
-            failure = TurnFailure(messages.reason_of(error), str(error), False)
+            failure = self.api.failure_of(error)
             self.fail(failure, messages.close_code(failure))
 
     def begin(self, context_id: str, message: messages.Message) -> SpeechContext:
@@ -155,7 +155,7 @@ class StreamSocket(ElevenLabsSocket):
 
     def received_invalid(self, problem: RequestError | ProtocolError) -> None:
         """End the socket, as ElevenLabs does, unless the rest is being spoken."""
-        failure = TurnFailure(messages.reason_of(problem), str(problem), False)
+        failure = self.api.failure_of(problem)
         if self.finishing:
             self.say(*self.refusal(failure))
         else:
@@ -272,9 +272,6 @@ class ContextsSocket(ElevenLabsSocket):
         """The error is final as well: for some clients an error alone does not end a context."""
         self.failed_ids.append(context.id)
         return [encoded(messages.error(failure) | {"isFinal": True}, context.id)]
-
-    def received_invalid(self, problem: RequestError | ProtocolError) -> None:
-        self.say(*self.refusal(TurnFailure(messages.reason_of(problem), str(problem), False)))
 
     def refusal(self, failure: TurnFailure) -> Messages:
         final = {"isFinal": True} if self._last_id in self.failed_ids else {}

@@ -54,7 +54,7 @@ class JsonSocket(ServedSocket):
 
     def received_invalid(self, problem: RequestError | ProtocolError) -> None:
         """Tell the client about a message that was refused, by `received` or before it."""
-        self.say(*self.refusal(TurnFailure(problem.code, str(problem))))
+        self.say(*self.refusal(self.api.failure_of(problem)))
 
     def close_reason(self, failure: TurnFailure) -> str:
         """Return the reason of the close for a failure that ends the socket: 123 bytes at most."""

@@ -28,7 +28,7 @@ _IDLE_SECONDS = 300.0
 
 @dataclass(eq=False, slots=True)
 class Session:
-    """A connected client and the settings it has."""
+    """A client and the settings it has; `reused`: it is connected already."""
 
     client: RealtimeTTS
     options: dict[str, Any]
@@ -65,13 +65,13 @@ class SessionPool:
         Raises HandshakeRefused, OverloadedError, ConnectionLost, or RequestError for settings that
         the server cannot apply.
         """
-        session = self._idle_session()
-        if session is None:
-            return await self._open(options)
+        session = self._idle_session() or self._new_session(options)
         self._busy.add(session)
-        session.reused = True
         try:
-            await _configure(session, options)
+            if session.reused:
+                await _configure(session, options)
+            else:
+                await session.client.connect()
         except BaseException:
             self.release(session)
             raise
@@ -106,6 +106,7 @@ class SessionPool:
         while self._idle:
             session = self._idle.pop()
             if session.client.connected:
+                session.reused = True
                 return session
             self._close(session)
         return None
@@ -128,7 +129,7 @@ class SessionPool:
             self._close(self._idle.pop(0))
         self._set_timer()
 
-    async def _open(self, options: Mapping[str, Any]) -> Session:
+    def _new_session(self, options: Mapping[str, Any]) -> Session:
         client = RealtimeTTS(
             self._server,
             api_key=self._api_key,
@@ -137,14 +138,7 @@ class SessionPool:
             reply_timeout=_NO_BOUND,
             **options,
         )
-        session = Session(client, dict(options))
-        self._busy.add(session)
-        try:
-            await client.connect()
-        except BaseException:
-            self.release(session)
-            raise
-        return session
+        return Session(client, dict(options))
 
     def _close(self, session: Session) -> None:
         task = asyncio.create_task(session.client.close(), name="realtime-tts closing")

@@ -10,12 +10,8 @@ from realtime_tts.errors import ConfigError
 
 PREFIX = "REALTIME_TTS_"
 _NO_TABLES = ("positional arguments", "options")
-_WORDS = {"true": True, "yes": True, "on": True, "1": True} | {
-    "false": False,
-    "no": False,
-    "off": False,
-    "0": False,
-}
+_WORDS = dict.fromkeys(("true", "yes", "on", "1"), True)
+_WORDS |= dict.fromkeys(("false", "no", "off", "0"), False)
 _LARGEST = 2**63 - 1
 """The largest integer that TOML promises."""
 WANTED = {bool: "true or false", int: "an integer", float: "a number", str: "a text"}

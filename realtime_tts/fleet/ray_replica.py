@@ -20,7 +20,7 @@ from realtime_tts.fleet.members import Member
 from realtime_tts.fleet.ray_policy import LOAD, LOADING_SECONDS
 from realtime_tts.fleet.ray_roster import ANNOUNCE_SECONDS
 from realtime_tts.fleet.server_process import ServerProcess
-from realtime_tts.logs import event
+from realtime_tts.outage import Outage
 
 log = logging.getLogger(__name__)
 
@@ -114,14 +114,12 @@ class Replica:
             await draining
 
     async def _keep_announcing(self) -> None:
-        reported = False
+        outage = Outage(log, "replica.not_announced", None, logging.WARNING)
         while True:
             try:
                 await self.server.load()
                 await self._announce(self.server.member)
-                reported = False
+                outage.end()
             except Exception as error:  # Ray's own, and the server's: tried again in a second
-                if not reported:
-                    event(log, logging.WARNING, "replica.not_announced", why=str(error))
-                reported = True
+                outage.begin(why=str(error))
             await asyncio.sleep(ANNOUNCE_SECONDS)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from math import prod
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -299,9 +300,7 @@ def _generation(path: Path) -> GenerationDefaults:
 def _check_agreement(config: ModelConfig, folder: Path) -> None:
     """Raise CheckpointError unless the parts fit each other."""
     talker, codec = config.talker, config.codec
-    rate = 1
-    for factor in (*codec.upsample_rates, *codec.upsampling_ratios):
-        rate *= factor
+    rate = prod((*codec.upsample_rates, *codec.upsampling_ratios))
     claims = [
         ("codec num_quantizers", talker.code_groups, codec.codebooks),
         ("codec codebook_size", config.predictor.vocab, codec.codebook_size),

@@ -7,7 +7,7 @@ collected and reported at the end, all together, with their names.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from math import prod
 from pathlib import Path
@@ -22,6 +22,7 @@ from realtime_tts.errors import CheckpointError
 
 FLOAT_TYPES = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16}
 _POINTER = b"version https://git-lfs.github.com/"
+_PICKLED = (".bin", ".pt", ".pth", ".ckpt")
 _SHOWN = 8  # problems listed in a message
 _MOST_PROBLEMS = 1000  # more than a whole checkpoint has tensors
 _MOST_ZEROS = 1 << 28  # numbers, in place of tensors that do not fit
@@ -162,8 +163,7 @@ def weight_files(folder: Path) -> list[Path]:
         return [single]
     if index.exists():
         return _shards(index)
-    pickled = _names(folder, (".bin", ".pt", ".pth", ".ckpt"))
-    if pickled:
+    if pickled := ", ".join(sorted(p.name for p in folder.glob("*") if p.suffix in _PICKLED)):
         raise CheckpointError(
             f"{folder} has weights only as {pickled}; this server reads only safetensors. "
             "Convert them first."
@@ -184,7 +184,3 @@ def _shards(index: Path) -> list[Path]:
         if not path.exists():
             raise CheckpointError(f"{index} names {path.name}, which is missing")
     return paths
-
-
-def _names(folder: Path, suffixes: Iterable[str]) -> str:
-    return ", ".join(sorted(p.name for p in folder.glob("*") if p.suffix in tuple(suffixes)))

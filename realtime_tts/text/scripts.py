@@ -146,14 +146,13 @@ class ScriptGuard:
         return left + self._given(without_first(piece, at))
 
     def _given(self, piece: Piece) -> list[Piece]:
+        if self._cut and self._space and piece.text[:1] == " ":
+            piece = without_first(piece, 1)
         if not piece.text:
             return []
-        if self._cut and self._space and piece.text[0] == " ":
-            piece = without_first(piece, 1)
-        if piece.text:
-            self._cut = False
-            self._space = piece.text[-1].isspace()
-        return [piece] if piece.text else []
+        self._cut = False
+        self._space = piece.text[-1].isspace()
+        return [piece]
 
 
 @cache

@@ -177,12 +177,9 @@ class UnspokenText:
             if isinstance(item, Seam):
                 count += 1
                 continue
-            if not item.direct:
-                if not is_before(item.start):
-                    return count
-                count += len(item.text)
-                continue
-            for at in range(item.start, item.end):
+            # What is not one to one has one offset for all of its characters.
+            offsets = range(item.start, item.end) if item.direct else [item.start] * len(item.text)
+            for at in offsets:
                 if not is_before(at):
                     return count
                 count += 1

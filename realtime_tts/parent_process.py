@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Callable
 from typing import NoReturn
 
-from realtime_tts.garbage import collect_seldom
+from realtime_tts.garbage import collect_seldom, keep_imports
 from realtime_tts.signals import ignore_signals
 
 LENGTH = struct.Struct("!Q")
@@ -101,7 +101,9 @@ def run(module: str, background: bool) -> NoReturn:
     parent = Parent()
     status = 1
     try:
-        status = importlib.import_module(module).main(parent) or 0
+        imported = importlib.import_module(module)
+        keep_imports()
+        status = imported.main(parent) or 0
     except BaseException:
         _print_exception()
     # Not through the interpreter's shutdown: it would wait for whatever threads a model started.

@@ -18,7 +18,7 @@ from realtime_tts.configuration.following import Source, following
 from realtime_tts.engine.failover import Failover
 from realtime_tts.engine.link import EngineLink
 from realtime_tts.errors import EngineError
-from realtime_tts.garbage import calm_garbage_collector
+from realtime_tts.garbage import calm_garbage_collector, keep_imports
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.agent import answering
@@ -64,6 +64,7 @@ def serve(
     does not stop, perhaps because it loads a model. New settings of `source` are applied.
     `loading`: see `EngineHost`. Raises ConfigError if it cannot listen, or use the TLS files.
     """
+    keep_imports()
     certificate = Certificate(config.tls) if config.tls else None
     check_access(config)
     sockets = bind(config)

@@ -46,7 +46,14 @@ def load(progress):
     if sys.argv[2] == "slow":
         print("loading", flush=True)
         time.sleep(60)
-    return FakeEngine(FakeEngineConfig(step_seconds=0.005, frames_per_token=1))
+    global imported, engine
+    imported = gc.get_freeze_count()
+    engine = FakeEngine(FakeEngineConfig(step_seconds=0.005, frames_per_token=1))
+    return engine
+
+def ready(port):
+    loaded = not any(one is engine for one in gc.get_objects())
+    print(port, imported, int(loaded), flush=True)
 
 configure_logging("json")
 metrics = Metrics()
@@ -55,7 +62,7 @@ code = serve(
     lambda: InProcessEngine(load, SchedulerConfig(slots=64), observer=metrics),
     lambda: Qwen2Tokenizer({c: i for i, c in enumerate(ALPHABET)}, []),
     metrics,
-    on_ready=lambda port: print(port, gc.get_freeze_count(), flush=True),
+    on_ready=ready,
 )
 sys.exit(code)
 """
@@ -85,8 +92,9 @@ async def server_process(
 async def url_of(process: asyncio.subprocess.Process) -> str:
     assert process.stdout is not None
     async with asyncio.timeout(SECONDS):
-        port, frozen = (await process.stdout.readline()).split()
-        assert int(frozen) > 0, "what was loaded is to be kept from the garbage collector"
+        port, imported, loaded = (await process.stdout.readline()).split()
+        assert int(imported) > 0, "what was imported is to be kept from the garbage collector"
+        assert int(loaded) == 1, "so is what was loaded"
         return f"ws://127.0.0.1:{int(port)}/v1/tts"
 
 

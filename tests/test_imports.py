@@ -29,6 +29,12 @@ def test_a_server_starts_without_the_client() -> None:
     assert not {"realtime_tts.client", "websockets.asyncio.client"} & found
 
 
+def test_a_server_starts_without_what_only_some_need() -> None:
+    """Bars are for a terminal."""
+    found = modules_after("import realtime_tts.cli.serve, realtime_tts.server.run")
+    assert not {"rich.progress"} & found
+
+
 def test_an_engine_s_process_and_the_voice_worker_start_without_asyncio() -> None:
     child = "from realtime_tts.parent_process import run; import realtime_tts"
     found = modules_after(f"{child}.engine.child, realtime_tts.engine.load")

@@ -34,18 +34,23 @@ def voice(
     count = round(seconds * RATE)
     time = np.arange(count) / RATE
     phase = 2 * np.pi * np.cumsum(pitch * (1 + 0.15 * np.sin(2 * np.pi * 0.7 * time))) / RATE
-    tilt = 1.0 / np.arange(1, 40)
-    apart = np.where(time < pulses_s, 0.01, 1.0)
-    buzz = sum(
-        a * np.sin(n * phase + np.pi / 2 * (apart < 1) + n * n * apart)
-        for n, a in enumerate(tilt, 1)
-    )
+    turning, pulses = np.exp(1j * phase), int(np.searchsorted(time, pulses_s))
+    together, apart = _harmonics(turning[:pulses], np.pi / 2, 0.01), _harmonics(turning[pulses:])
+    buzz = np.concatenate([together, apart])
     rate = 4.0  # syllables in a second
     places = np.arange(round(seconds * rate) + 2) / rate
     heights = rng.uniform(0.25, 1.0, len(places)) * (rng.random(len(places)) > 0.12)
     envelope = np.interp(time, places, heights) * (0.6 + 0.4 * np.sin(2 * np.pi * rate * time))
     sound = envelope * (buzz + 0.15 * rng.standard_normal(count))
     return pcm_of(sound * 10 ** ((lufs - loudness(sound)) / 20))
+
+
+def _harmonics(turning: NDArray[np.complex128], begin: float = 0.0, apart: float = 1.0) -> Samples:
+    """The sum of 39 harmonics; `turning`: the tone as a complex number, `begin` and `apart`: where
+    they begin, in radians. It is a polynomial: a sine for each would take three times as long."""
+    number = np.arange(1, 40)
+    factors = np.exp(1j * (begin + number**2 * apart)) / number
+    return np.asarray(np.polyval([*factors[::-1], 0.0], turning).imag, np.float64)
 
 
 def pcm_of(sound: Samples) -> bytes:

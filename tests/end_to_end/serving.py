@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
 from realtime_tts.config import ServerConfig
@@ -14,6 +14,7 @@ from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.run import RunningServer, running
 from realtime_tts.voices.library import VoiceLibrary
+from tests.unhurried import unhurried
 
 
 @asynccontextmanager
@@ -27,14 +28,17 @@ async def serving(
     voices = None
     if engine.voices_dir is not None:
         voices = VoiceLibrary(engine.voices_dir, voice_maker_loader(engine))
-    async with running(
+    server = running(
         config or ServerConfig(port=0),
         link,
         partial(load_tokenizer, engine),
         metrics,
         voices=voices,
-    ) as server:
-        yield server
+    )
+    async with AsyncExitStack() as stack:
+        with unhurried():
+            started = await stack.enter_async_context(server)
+        yield started
 
 
 def pieces(text: str, seed: int) -> Sequence[str]:

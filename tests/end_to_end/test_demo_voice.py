@@ -135,7 +135,8 @@ async def test_a_reply_goes_on_behind_a_short_sentence(server: RunningServer) ->
     hundred turns is what chance leaves: of 600 by versions 2.5 and 2.6, three and one."""
 
     async def says_all(voice: str, text: str, layout: Layout, seed: int) -> bool:
-        async with RealtimeTTS(server.websocket_url, voice=voice, layout=layout, seed=seed) as tts:
+        options: dict[str, Any] = {"voice": voice, "layout": layout, "seed": seed}
+        async with RealtimeTTS(server.websocket_url, lead_ms=30_000, **options) as tts:
             speech = tts.speak(text)
             assert [packet async for packet in speech]
             assert speech.result is not None

@@ -1,12 +1,17 @@
-"""Engines that are not warmed up."""
+"""Engines that say what is to be judged."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
+
+from tests.unhurried import unhurried
 
 
 @pytest.fixture(autouse=True)
-def _cold_engines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is said here is judged, and not when: no engine has to know how long its steps take, and
-    those of a crowd, with two dozen slots, would speak longer to learn it than for the test."""
-    monkeypatch.setattr("realtime_tts.engine.torch_engine.warm_up", lambda *_, **__: [])
+def _unhurried_engines() -> Iterator[None]:
+    """What is said here is judged, and not when. A crowd's engine, with two dozen slots, would
+    speak longer to learn how long its steps take than for the test."""
+    with unhurried():
+        yield

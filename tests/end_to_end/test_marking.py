@@ -13,10 +13,7 @@ from realtime_tts.engine.settings import EngineConfig
 from tests.end_to_end.serving import serving
 from tts_scheduler import SchedulerConfig
 
-TEXT = (
-    "Your order has been sent. It should arrive on Tuesday, between ten and twelve in the morning. "
-    "If nobody is at home then, the driver leaves it with a neighbour."
-)
+TEXT = "Your order has been sent. It should arrive on Tuesday, between ten and twelve."
 
 
 async def test_what_the_demo_voice_says_on_a_telephone_is_found_to_be_synthetic() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -31,14 +32,21 @@ def three_by_three(engine: CapturedEngine) -> list[Utterance]:
     ]
 
 
+@cache
+def undisturbed() -> list[Utterance]:
+    """These utterances, and what they said on an engine as it is."""
+    engine = captured()
+    told = three_by_three(engine)
+    speak_scheduled(engine, told)
+    return told
+
+
 @pytest.mark.parametrize(("together", "pages"), [(64, 1), (2, 1), (2, 8)])
 @pytest.mark.parametrize("positions", [600, 160])
 def test_starts_and_pages_beyond_one_program_take_several(
     together: int, pages: int, positions: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine = captured()
-    alone = three_by_three(engine)
-    speak_scheduled(engine, alone)
+    alone = undisturbed()
     monkeypatch.setattr(captured_steps, "MOST_STARTS", together)
     for module in (captured_steps, frame_step):
         monkeypatch.setattr(module, "START_ENTRIES", pages)

@@ -43,7 +43,7 @@ def demo() -> SpeechModel:
     return load_model(demo_voice.FOLDER)
 
 
-def engine(*, known: bool, max_frames: int = 40) -> Counting:
+def engine(*, known: bool, max_frames: int = 24) -> Counting:
     model, tokenizer = demo(), Qwen2Tokenizer.from_folder(demo_voice.FOLDER)
     config = model.config
     if not known:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.unhurried import unhurried
+
 
 @pytest.fixture(scope="module")
 def one_thread() -> Iterator[None]:
@@ -17,3 +19,10 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def all_rows() -> Iterator[None]:
+    """Engines that start in this process leave no row out of a step."""
+    with unhurried():
+        yield

@@ -24,7 +24,7 @@ from tests.model.light import light_model
 from tests.parity import PARITY
 from tts_scheduler import StepPlan
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = pytest.mark.usefixtures("one_thread", "all_rows")
 
 
 @cache

@@ -20,7 +20,7 @@ from tests.model.light import light_model
 from tests.parity import PARITY
 from tts_scheduler import StepPlan
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = pytest.mark.usefixtures("one_thread", "all_rows")
 TEXTS = ("Yes.", "The kettle is on, and tea is at four.", "I", "Ray, is it you?")
 TINY = PARITY / "tiny-custom_voice"
 

@@ -25,7 +25,7 @@ Packet = tuple[bytes, int]
 def packets_in(audio_format: AudioFormat, chain: Chain = NO_STAGES) -> Packets:
     """Make the packets of one turn, whose sound passes the `chain` first. Raises RequestError if
     this installation lacks what the format needs."""
-    raw = audio_format.packet_bytes is not None
+    raw = audio_format.container == "raw"
     return (RawPackets if raw else EncodedPackets)(audio_format, chain)
 
 
@@ -105,10 +105,11 @@ class RawPackets(Packets):
     """Packets of raw samples, all of one duration except the first and last."""
 
     def __init__(self, audio_format: AudioFormat, chain: Chain = NO_STAGES) -> None:
-        assert audio_format.packet_bytes is not None and audio_format.sample_bytes is not None
+        packet_bytes, sample_bytes = audio_format.packet_bytes, audio_format.sample_bytes
+        assert packet_bytes is not None and sample_bytes is not None
         super().__init__(audio_format, chain)
-        self._framer = PcmFramer(audio_format.packet_bytes, audio_format.sample_bytes)
-        self._bytes_per_second = audio_format.sample_rate * audio_format.sample_bytes
+        self._framer = PcmFramer(packet_bytes, sample_bytes)
+        self._bytes_per_second = audio_format.sample_rate * sample_bytes
         self._given_bytes = 0
 
     def push(self, pcm: bytes) -> list[Packet]:

@@ -60,22 +60,25 @@ class SpeechWriter:
 
     def say(self, text: str, at: int) -> None:
         """Write text that is not white space and stands at `at` in the source."""
-        self.replace(Piece(text, at, at + len(text)))
+        self._close_gap(text[0])
+        self._put(text, at, at + len(text))
+        self._newlines = 0
+        self._spaced = False
 
     def space(self, char: str, at: int) -> None:
         """Write a space, unless white space is there already."""
         if not self._spaced:
             self._spaced = True
-            self._put(Piece(char, at, at + 1))
+            self._put(char, at, at + 1)
 
     def copy(self, text: str, at: int) -> None:
         """Write any text as it is."""
-        self._put(Piece(text, at, at + len(text)))
+        self._put(text, at, at + len(text))
 
     def replace(self, piece: Piece) -> None:
         """Write a text that stands for another one in the source."""
         self._close_gap(piece.text[0])
-        self._put(piece)
+        self._put(piece.text, piece.start, piece.end)
         self._newlines = 0
         self._spaced = False
 
@@ -102,7 +105,7 @@ class SpeechWriter:
         self._spaced = True
         if self._newlines < _MAX_NEWLINES:
             self._newlines += 1
-            self._put(Piece("\n", at, at + length))
+            self._put("\n", at, at + length)
         self.head = ""
 
     def gap(self, kind: Gap, at: int, length: int) -> None:
@@ -118,22 +121,23 @@ class SpeechWriter:
         if self._spaced:
             return
         if kind is Gap.CELL and self._last not in _ENDS_CELL:
-            self._put(Piece(", ", start, end))
+            self._put(", ", start, end)
         elif kind >= Gap.SPACE or (
             is_word_character(following)
             and (kind is Gap.TAG or is_word_character(self._last))
             and not writes_without_spaces(self._last)
             and self._last not in _OPENING
         ):
-            self._put(Piece(" ", start, end))
+            self._put(" ", start, end)
 
-    def _put(self, piece: Piece) -> None:
-        text, start, end = piece
+    def _put(self, text: str, start: int, end: int) -> None:
         self._last = text[-1]
         self._tail = (self._tail + text)[-_TAIL:]
         self.head = (self.head + text[:_HEAD])[:_HEAD]
         before = self._pieces[-1] if self._pieces else None
-        if isinstance(before, Piece) and before.direct and before.end == start and piece.direct:
-            self._pieces[-1] = Piece(before.text + text, before.start, end)
-        else:
-            self._pieces.append(piece)
+        if isinstance(before, Piece):
+            direct = len(before.text) == before.end - before.start
+            if direct and before.end == start and len(text) == end - start:
+                self._pieces[-1] = Piece(before.text + text, before.start, end)
+                return
+        self._pieces.append(Piece(text, start, end))

@@ -220,7 +220,7 @@ async def test_without_a_seed_every_turn_draws_another() -> None:
 
 async def test_an_engine_too_slow_for_speech_makes_underruns_and_says_so() -> None:
     async with speaking(engine=FakeEngineConfig(step_seconds=0.2, frames_per_token=1)) as server:
-        # Where silence is trimmed, sound of three steps is there first: on a busy machine, all of it.
+        # Trimmed, sound of three steps would be saved up first: on a busy machine, all of it.
         async with server.talk("?trim_silence=off") as talker:
             await talker.send("text", text="Slow and steady.", end=True)
             done = (await talker.until("turn.done"))[-1]

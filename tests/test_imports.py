@@ -23,16 +23,11 @@ def test_the_client_and_the_command_line_import_nothing_heavy(statement: str) ->
     assert not heavy & modules_after(statement)
 
 
-def test_a_server_starts_without_the_client() -> None:
-    found = modules_after("import realtime_tts.cli.serve, realtime_tts.server.run")
-    assert "realtime_tts.server.app" in found
-    assert not {"realtime_tts.client", "websockets.asyncio.client"} & found
-
-
-def test_a_server_starts_without_what_only_some_need() -> None:
+def test_a_server_starts_without_the_client_and_progress_bars() -> None:
     """Bars are for a terminal."""
     found = modules_after("import realtime_tts.cli.serve, realtime_tts.server.run")
-    assert not {"rich.progress"} & found
+    assert "realtime_tts.server.app" in found
+    assert not {"realtime_tts.client", "websockets.asyncio.client", "rich.progress"} & found
 
 
 def test_an_engine_s_process_and_the_voice_worker_start_without_asyncio() -> None:

@@ -136,6 +136,7 @@ class SpeechWriter:
         self.head = (self.head + text[:_HEAD])[:_HEAD]
         before = self._pieces[-1] if self._pieces else None
         if isinstance(before, Piece):
+            # As `Piece.direct`, without its calls: this runs for each piece of text.
             direct = len(before.text) == before.end - before.start
             if direct and before.end == start and len(text) == end - start:
                 self._pieces[-1] = Piece(before.text + text, before.start, end)

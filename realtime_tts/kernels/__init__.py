@@ -35,14 +35,16 @@ from realtime_tts.kernels.cuda_talker_step import MOST_STEP_ROWS, StepProgram, s
 from realtime_tts.kernels.decoder import DecoderModel, LayerWeights
 from realtime_tts.kernels.dispatch import Kernel, triton_available
 from realtime_tts.kernels.elementwise import add_rms_norm, rms_norm, swiglu
-from realtime_tts.kernels.predictor_frame import FrameDraws, FrameModel
+from realtime_tts.kernels.first_codes import first_codes
+from realtime_tts.kernels.kept_frames import keep_frame
+from realtime_tts.kernels.predictor_frame import FrameModel
 from realtime_tts.kernels.products import (
     few_rows,
     gates_suffice,
     split_k_product,
     swiglu_product,
 )
-from realtime_tts.kernels.sampling import sample
+from realtime_tts.kernels.sampling import FrameDraws, sample
 from realtime_tts.kernels.storing import rope_and_store, store_prefix
 
 __all__ = [
@@ -59,8 +61,10 @@ __all__ = [
     "add_rms_norm",
     "decode_attention",
     "few_rows",
+    "first_codes",
     "frame_program",
     "gates_suffice",
+    "keep_frame",
     "most_seen",
     "prompt_attention",
     "rms_norm",

@@ -19,7 +19,8 @@ from realtime_tts.kernels.cuda_program import (
     pointer_fields,
     program_or_warning,
 )
-from realtime_tts.kernels.predictor_frame import FrameDraws, FrameModel
+from realtime_tts.kernels.predictor_frame import FrameModel
+from realtime_tts.kernels.sampling import FrameDraws
 
 FEW_ROWS = MappingProxyType(
     {"FEW": 1, "WARPS": 8, "SPAN": 2, "RING": 10, "PACE": 2, "ASKER": 1, "TALL": 8}

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from realtime_tts.kernels.decoder import DecoderModel, plain_layers
-from realtime_tts.kernels.sampling import sample
+from realtime_tts.kernels.sampling import FrameDraws, sample
 
 
 @dataclass(frozen=True)
@@ -27,19 +26,6 @@ class FrameModel(DecoderModel):
     """Output weight of each pass: [vocab, h]."""
     inputs: Sequence[Tensor]
     """Input table of each pass except the first, by the code drawn before it: [vocab, h]."""
-
-
-class FrameDraws(NamedTuple):
-    """How B rows draw, as `kernels.sample` takes it."""
-
-    temperature: Tensor
-    """[B] float32, above 0."""
-    top_k: Tensor
-    """[B] int32; 0: no limit."""
-    greedy: Tensor
-    """[B] bool: rows that take the best code."""
-    uniform: Tensor
-    """[B, passes] float32; rows may have any stride."""
 
 
 def plain_frame(

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from torch import Tensor
 
 from realtime_tts.kernels.dispatch import Kernel
 
 MOST_CODES = 4096
 """The largest vocabulary of the Triton kernel: one program holds a row."""
+
+
+class FrameDraws(NamedTuple):
+    """How B rows draw, as `sample` takes it: one code, or those of several passes."""
+
+    temperature: Tensor
+    """[B] float32, above 0."""
+    top_k: Tensor
+    """[B] int32; 0: no limit."""
+    greedy: Tensor
+    """[B] bool: rows that take the best code."""
+    uniform: Tensor
+    """[B, passes] float32; rows may have any stride."""
 
 
 @Kernel

@@ -68,6 +68,31 @@ def _threshold(keys, wanted, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def drawn_code(values, temperature, top_k, greedy, uniform, vocab, BLOCK: tl.constexpr):
+    """Return the code drawn from float32 values [BLOCK], of which those from `vocab` on are -inf;
+    the settings are those of a row."""
+    at = tl.arange(0, BLOCK)
+    if greedy:
+        code = tl.argmax(values, 0, tie_break_left=True)
+    else:
+        # Divided as torch does: a quotient one bit off may break or make a tie.
+        scaled = tl.div_rn(values, temperature)
+        wanted = tl.where((top_k > 0) & (top_k < vocab), top_k, BLOCK)
+        keys = _ordered(scaled)
+        scaled = tl.where(keys >= _threshold(keys, wanted, BLOCK), scaled, float("-inf"))
+        weights = tl.exp(scaled - tl.max(scaled, 0))
+        heights = tl.cumsum(weights, 0)
+        # Sums of a parallel scan may fall by a bit from one entry to the next. So the total
+        # height is the largest one, and entries of weight 0 are excluded explicitly.
+        drawn = uniform * tl.max(heights, 0)
+        code = tl.min(tl.where((heights > drawn) & (weights > 0), at, BLOCK), 0)
+        last = tl.max(tl.where(weights > 0, at, 0), 0)
+        code = tl.where(code < BLOCK, code, last)
+    # NaN compares with nothing: the result may be anything, but it must be a code.
+    return tl.minimum(code, vocab - 1)
+
+
+@triton.jit
 def _sample(
     logits,
     temperature,
@@ -85,25 +110,14 @@ def _sample(
 ):
     row = tl.program_id(0).to(tl.int64)
     at = tl.arange(0, BLOCK)
-    mask = at < vocab
-    never = float("-inf")
-    values = tl.load(logits + row * row_stride + at, mask=mask, other=never).to(tl.float32)
-    if tl.load(greedy + row * greedy_stride) != 0:
-        code = tl.argmax(values, 0, tie_break_left=True)
-    else:
-        # Divided as torch does: a quotient one bit off may break or make a tie.
-        scaled = tl.div_rn(values, tl.load(temperature + row * temperature_stride))
-        wanted = tl.load(top_k + row * k_stride).to(tl.int32)
-        wanted = tl.where((wanted > 0) & (wanted < vocab), wanted, BLOCK)
-        keys = _ordered(scaled)
-        scaled = tl.where(keys >= _threshold(keys, wanted, BLOCK), scaled, never)
-        weights = tl.exp(scaled - tl.max(scaled, 0))
-        heights = tl.cumsum(weights, 0)
-        # Sums of a parallel scan may fall by a bit from one entry to the next. So the total
-        # height is the largest one, and entries of weight 0 are excluded explicitly.
-        drawn = tl.load(uniform + row * uniform_stride) * tl.max(heights, 0)
-        code = tl.min(tl.where((heights > drawn) & (weights > 0), at, BLOCK), 0)
-        last = tl.max(tl.where(weights > 0, at, 0), 0)
-        code = tl.where(code < BLOCK, code, last)
-    # NaN compares with nothing: the result may be anything, but it must be a code.
-    tl.store(codes + row, tl.minimum(code, vocab - 1).to(tl.int64))
+    values = tl.load(logits + row * row_stride + at, mask=at < vocab, other=float("-inf"))
+    code = drawn_code(
+        values.to(tl.float32),
+        tl.load(temperature + row * temperature_stride),
+        tl.load(top_k + row * k_stride).to(tl.int32),
+        tl.load(greedy + row * greedy_stride) != 0,
+        tl.load(uniform + row * uniform_stride),
+        vocab,
+        BLOCK,
+    )
+    tl.store(codes + row, code.to(tl.int64))

@@ -6,7 +6,7 @@ for every frame: talker output, first code, second code, ... Pass j writes code 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 
 import torch
@@ -14,11 +14,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from realtime_tts.kernels import FrameDraws
+from realtime_tts.kernels.first_codes import finite_rows
 from realtime_tts.model.attention import attend_rows
 from realtime_tts.model.config import PredictorConfig
 from realtime_tts.model.layers import DecoderLayer, RMSNorm, Rope
 from realtime_tts.model.linear import Linear
-from realtime_tts.model.sampling import finite_rows
 from realtime_tts.model.weights import Weights
 
 Choose = Callable[[Tensor, int], Tensor]
@@ -53,7 +53,7 @@ class Choices:
         return self._failed
 
 
-Predict = Callable[[Tensor, Tensor, Tensor, Choose], tuple[Tensor, Tensor]]
+Predict = Callable[[Tensor, Tensor, Choose], Tensor]
 """`CodePredictor.codes`, or another implementation of it."""
 
 _Views = tuple[Tensor, Tensor, Tensor]
@@ -104,7 +104,6 @@ class CodePredictor:
             for index in range(shape.layers)
         ]
         self.norm = RMSNorm(take(f"{prefix}.model.norm.weight", hidden), shape.norm_eps)
-        self._offsets = torch.arange(groups - 1, device=device) * config.vocab
         rope = Rope(shape, groups, device)
         self.turns = rope.cos, rope.sin  # [16, D] float32
         self._cos, self._sin = rope.cos.to(dtype), rope.sin.to(dtype)
@@ -113,13 +112,11 @@ class CodePredictor:
         self._views = lru_cache(maxsize=16)(self._make_views)  # a batch's size changes little
 
     @torch.inference_mode()
-    def codes(
-        self, hidden: Tensor, first: Tensor, first_embedding: Tensor, choose: Choose
-    ) -> tuple[Tensor, Tensor]:
-        """Return the codes [B, 16] of one frame and their summed embeddings [B, H].
+    def codes(self, hidden: Tensor, first_embedding: Tensor, choose: Choose) -> Tensor:
+        """Return codes 1..15 of one frame [B, 15].
 
-        hidden [B, H] is the talker's output, first [B] the first codes, first_embedding [B, H] the
-        talker's embedding of them.
+        hidden [B, H] is the talker's output, first_embedding [B, H] its embedding of the first
+        codes.
         """
         chosen: list[Tensor] = []
         views = self._views(hidden.shape[0])
@@ -129,23 +126,11 @@ class CodePredictor:
                 inputs = F.embedding(chosen[-1], self.inputs[j - 1])
                 x = self._pass(inputs, *self._rope[j + 1], views[j + 1])
             chosen.append(choose(head(self.norm(x)).float(), j + 1))
-        return self.collect(first, first_embedding, chosen)
-
-    def collect(
-        self, first: Tensor, first_embedding: Tensor, others: Sequence[Tensor]
-    ) -> tuple[Tensor, Tensor]:
-        """Return a frame's codes [B, 16] and the sum of their embeddings [B, H]."""
-        codes = torch.stack((first, *others), 1)
-        return codes, self.embed(codes[:, 1:]).add_(first_embedding)
+        return torch.stack(chosen, 1)
 
     def project(self, x: Tensor) -> Tensor:
         """Project inputs from the talker's width [M, H] to the predictor's own [M, h]."""
         return x if self.projection is None else self.projection(x)
-
-    @torch.inference_mode()
-    def embed(self, others: Tensor) -> Tensor:
-        """Return the summed embeddings [B, H] of codes 1..15 [B, 15]."""
-        return F.embedding_bag(others + self._offsets, self.embedding, mode="sum")
 
     def _first_pass(
         self, hidden: Tensor, first_embedding: Tensor, views: list[list[_Views]]

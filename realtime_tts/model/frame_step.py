@@ -22,6 +22,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from realtime_tts.kernels import keep_frame
+from realtime_tts.kernels.first_codes import SETTINGS
+from realtime_tts.kernels.kept_frames import ENDED, FAILED, SlotFrames
 from realtime_tts.model.alignment import AlignmentHeads, PagedAlignment
 from realtime_tts.model.fused import FusedPredictor
 from realtime_tts.model.paged_cache import (
@@ -31,14 +34,12 @@ from realtime_tts.model.paged_cache import (
     PagedKVCache,
     PromptRows,
 )
-from realtime_tts.model.slot_sampling import SETTINGS, DrawnRows, SlotSampling
-from realtime_tts.model.speech_model import Frame, SpeechModel
+from realtime_tts.model.slot_sampling import SlotSampling
+from realtime_tts.model.speech_model import SpeechModel
 from realtime_tts.sampling import Sampling
 
 RING = 32
 """The most frames of a slot that may wait for the codec."""
-
-_ENDED, _FAILED = 1 << 24, 1 << 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class FrameStep:
     def __init__(self, model: SpeechModel, slots: int, store: PagedKVCache, bos: Tensor) -> None:
         """`bos` [1, H]: the codec vector that a new utterance begins with."""
         talker, device = model.talker, model.talker.device
-        assert talker.config.vocab < _ENDED, "codes and flags share a number"
+        assert talker.config.vocab < ENDED, "codes and flags share a number"
         self.model, self.slots, self.store = model, slots, store
         self.sampling = SlotSampling(model.config, slots, device)
         self.embeddings = bos.repeat(slots + 1, 1)
@@ -98,7 +99,10 @@ class FrameStep:
         heads."""
         self.no_start = Start(slots, 0, Sampling(), 0)
         """Pads the starts of a batch: its slot is the one for padding."""
-        self._bos, self._last_code = bos, model.config.predictor.vocab - 1
+        self._bos = bos
+        self._frames = SlotFrames(
+            self.embeddings, self.codes, self.positions, self.sampling.state.drawn, self.tokens
+        )
         fused = FusedPredictor(model.predictor, slots, device)
         self._predict, self.persistent_predictor = fused.codes, fused.persistent
         self.persistent_talker = talker.prepare_steps(tuple(self._heads.by_layer))
@@ -182,27 +186,13 @@ class FrameStep:
     def __call__(self, rows: int, wide: bool) -> None:
         """Draw the frame of the last talker output in `rows` rows; `wide`: see `is_wide`."""
         slots = self.inputs(rows, 0)
-        drawn = self.sampling.rows(slots, wide)
-        frame = self.model.draw_frame(
+        model, sampling = self.model, self.sampling
+        drawn = model.draw_codes(
             self.hidden.index_select(0, slots),
-            drawn.first_codes,
-            drawn.other_codes,
+            lambda logits: sampling.first_codes(logits, slots, wide),
             self._predict,
-            drawn.other_draws,
         )
-        self._keep(slots, drawn, frame)
-        self.outputs[:rows, :-1].copy_(frame.codes)
-        self.outputs[:rows, 0] += frame.ended * _ENDED + frame.failed * _FAILED
-        self.outputs[:rows, -1] = self.tokens.index_select(0, slots)
-
-    def _keep(self, slots: Tensor, drawn: DrawnRows, frame: Frame) -> None:
-        self.embeddings.index_copy_(0, slots, frame.embedding)
-        places = drawn.frames.remainder(RING)
-        # A row that ended has no code there, but a codec run for it may be queued already.
-        self.codes.index_put_((slots, places), frame.codes.clamp(max=self._last_code))
-        positions = self.positions.index_select(0, slots) + 1
-        positions = positions.masked_fill(slots == self.slots, 0)  # padding stays where it is
-        self.positions.index_copy_(0, slots, positions)
+        keep_frame(slots, drawn, model.code_tables, self._frames, self.outputs[:rows])
 
 
 class Outputs(NamedTuple):
@@ -220,8 +210,8 @@ class Outputs(NamedTuple):
 def decoded(outputs: NDArray[np.int32]) -> Outputs:
     """Unpack `FrameStep.outputs` [n, 17]."""
     first = outputs[:, 0]
-    codes = (outputs[:, :-1] & (_ENDED - 1)).astype(np.int16)
-    over, bad = (first & _ENDED != 0).tolist(), (first & _FAILED != 0).tolist()
+    codes = (outputs[:, :-1] & (ENDED - 1)).astype(np.int16)
+    over, bad = (first & ENDED != 0).tolist(), (first & FAILED != 0).tolist()
     return Outputs(codes, outputs[:, -1].tolist(), over, bad)
 
 

@@ -147,10 +147,8 @@ class FusedPredictor:
         return None if model is None else frame_program(model)
 
     @torch.inference_mode()
-    def codes(
-        self, hidden: Tensor, first: Tensor, first_embedding: Tensor, choose: Choose
-    ) -> tuple[Tensor, Tensor]:
-        """Return a frame's codes and embeddings, with the arguments of `CodePredictor.codes`.
+    def codes(self, hidden: Tensor, first_embedding: Tensor, choose: Choose) -> Tensor:
+        """Return codes 1..15 of a frame, with the arguments of `CodePredictor.codes`.
 
         `choose` gets logits in the model's own precision.
         """
@@ -165,13 +163,13 @@ class FusedPredictor:
         ):
             codes, failed = self._whole(x, self._pages, choose.draws)
             choose.drawn(failed)
-            return predictor.collect(first, first_embedding, codes.unbind(1))
+            return codes
         chosen: list[Tensor] = []
         for j in range(len(predictor.heads)):
             if j > 0:
                 x = predictor.inputs[j - 1].index_select(0, chosen[-1])
             chosen.append(choose(self._logits(x, j, len(hidden)), j + 1))
-        return predictor.collect(first, first_embedding, chosen)
+        return torch.stack(chosen, 1)
 
     def _logits(self, x: Tensor, j: int, rows: int) -> Tensor:
         """Return the logits of pass `j` [rows, vocab], computed by a kernel for each operation."""

@@ -22,8 +22,8 @@ import torch
 from torch import Tensor
 
 from realtime_tts.errors import CheckpointError, RequestError
+from realtime_tts.kernels.kept_frames import CodeTables
 from realtime_tts.languages import AUTO, known_as
-from realtime_tts.model.code_predictor import CodePredictor
 from realtime_tts.model.config import ModelConfig, Variant
 from realtime_tts.model.reference import Reference
 from realtime_tts.model.talker import Talker
@@ -77,10 +77,10 @@ class PromptBuilder:
         self,
         config: ModelConfig,
         talker: Talker,
-        predictor: CodePredictor,
+        tables: CodeTables,
         encode: Callable[[str], Sequence[int]],
     ) -> None:
-        self._config, self._talker, self._predictor = config, talker, predictor
+        self._config, self._talker, self._tables = config, talker, tables
         self._encode = encode
         ids = config.text
         opening = list(encode("assistant\n"))
@@ -180,8 +180,7 @@ class PromptBuilder:
     @torch.inference_mode()
     def frames(self, codes: Tensor) -> Tensor:
         """Return codec vectors [n, H] of frames with codes [n, 16], on the talker's device."""
-        first = self._talker.codec_embedding[codes[:, 0]]
-        return self._predictor.embed(codes[:, 1:]).add_(first)
+        return self._tables.summed(codes[:, 0], codes[:, 1:])
 
     @torch.inference_mode()
     def prompt(

@@ -5,12 +5,6 @@ that are no codes removed; then, as for the predictor, temperature, top-k, top-p
 best code where temperature is 0. A draw inverts the cumulative distribution at one number per code:
 that needs one hash and one sum, where Gumbel noise would need a hash and two logarithms for every
 entry of the vocabulary.
-
-That number is a hash of (seed, frame, codebook). A draw then depends on nothing but its own
-utterance: not on the batch, the slot, the device, or how many numbers others have used. Integer
-arithmetic only, so every device agrees. The hash is the finaliser of splitmix64 (Steele, Lea,
-Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014), applied in turn to seed,
-frame and codebook.
 """
 
 from __future__ import annotations
@@ -21,6 +15,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from realtime_tts.kernels.first_codes import (
+    CodeRules,
+    allowed,
+    finite_rows,
+    no_codes,
+    penalised,
+)
+from realtime_tts.kernels.uniform import seed_key, uniforms
 from realtime_tts.model.config import ModelConfig
 from realtime_tts.sampling import PredictorSampling, Sampling
 
@@ -116,35 +118,20 @@ def _keep_top_p(scaled: Tensor, top_p: Tensor) -> Tensor:
     return scaled.masked_fill_(dropped.scatter(1, order, dropped), _NEVER)
 
 
-def no_codes(config: ModelConfig, device: torch.device) -> Tensor:
-    """Return which ids of the talker are neither codes nor end of speech, bool [vocab]."""
-    mask = torch.arange(config.talker.vocab, device=device) >= config.predictor.vocab
-    mask[config.talker.eos_id] = False
-    return mask
-
-
-def penalised(logits: Tensor, seen: Tensor, penalty: Tensor) -> Tensor:
-    """Return logits [B, V] in which the codes `seen` [B, V] are less likely by `penalty` [B, 1]."""
-    lower = torch.where(logits > 0, logits / penalty, logits * penalty)
-    return torch.where(seen, lower, logits)
-
-
-def allowed(logits: Tensor, no_code: Tensor, eos: int, too_early: Tensor) -> Tensor:
-    """Return logits [B, V] without non-codes, and without end of speech where `too_early` [B]."""
-    scores = logits.masked_fill(no_code, _NEVER)
-    scores[:, eos].masked_fill_(too_early, _NEVER)
-    return scores
+def code_rules(config: ModelConfig) -> CodeRules:
+    """Return which first codes there are."""
+    talker, codes = config.talker, config.predictor.vocab
+    return CodeRules(codes, talker.eos_id, config.generation.min_frames, talker.code_groups)
 
 
 class SamplingState:
     """Settings, seeds and first-code history of every slot."""
 
     def __init__(self, config: ModelConfig, slots: int, device: torch.device) -> None:
-        vocab, eos = config.talker.vocab, config.talker.eos_id
-        self._device, self._eos = device, eos
+        vocab = config.talker.vocab
+        self._device, self._rules = device, code_rules(config)
         self._vocab, self._codes = vocab, config.predictor.vocab
-        self._min_frames = config.generation.min_frames
-        self._no_code = no_codes(config, device)
+        self._no_code = no_codes(vocab, self._rules, device)
         self._codebooks = torch.arange(config.talker.code_groups, device=device)
         self._seen = torch.zeros(slots, vocab, dtype=torch.bool, device=device)
         self._drawn = torch.zeros(slots, dtype=torch.long, device=device)
@@ -179,7 +166,7 @@ class SamplingState:
         scores = logits
         if rows.any_penalty:
             scores = penalised(logits, self._seen[rows.slots], rows.penalty)
-        scores = allowed(scores, self._no_code, self._eos, drawn < self._min_frames)
+        scores = allowed(scores, self._no_code, self._rules, drawn)
         if rows.talker.any_sampled or rows.predictor.any_sampled:
             rows.uniform = uniforms(rows.keys, drawn, self._codebooks).split(1, 1)
         codes = draw(scores, rows.talker, rows.uniform[0])
@@ -225,53 +212,3 @@ class _Rows:
     predictor: Limits
     uniform: Sequence[Tensor]
     """Random numbers [B, 1] for every codebook."""
-
-
-def finite_rows(logits: Tensor) -> Tensor:
-    """Return which rows [B] of logits [B, V] contain neither NaN nor Inf."""
-    return logits.sum(-1).isfinite()
-
-
-_WORD = 1 << 64
-_BITS = 23  # (k + 0.5) / 2^23 is exact in float32, never 0 and never 1
-
-
-def _signed(value: int) -> int:
-    """Return the int64 with the same 64 bits."""
-    value %= _WORD
-    return value - _WORD if value >= _WORD // 2 else value
-
-
-_GAMMA = _signed(0x9E3779B97F4A7C15)
-_FIRST = _signed(0xBF58476D1CE4E5B9)
-_SECOND = _signed(0x94D049BB133111EB)
-
-
-def seed_key(seed: int) -> int:
-    """Return a seed of any size as the int64 that `uniforms` expects; similar seeds become far
-    apart.
-
-    This uses Python's integers: a tensor of one number costs thirty times as much, for every turn.
-    """
-    word = (seed + _GAMMA) % _WORD
-    word = (word ^ (word >> 30)) * (_FIRST % _WORD) % _WORD
-    word = (word ^ (word >> 27)) * (_SECOND % _WORD) % _WORD
-    return _signed(word ^ (word >> 31))
-
-
-def uniforms(keys: Tensor, frames: Tensor, codebooks: Tensor) -> Tensor:
-    """Return float32 in (0, 1), [B, C], for keys [B], frames [B] and codebooks [C], all int64."""
-    rows = _mix(keys + (frames + 1) * _GAMMA)
-    words = _mix(rows.unsqueeze(-1) + (codebooks + 1) * _GAMMA)
-    return (_shift(words, 64 - _BITS).float() + 0.5) * 2.0**-_BITS
-
-
-def _mix(words: Tensor) -> Tensor:
-    words = (words ^ _shift(words, 30)) * _FIRST  # int64 products wrap, as wanted
-    words = (words ^ _shift(words, 27)) * _SECOND
-    return words ^ _shift(words, 31)
-
-
-def _shift(words: Tensor, bits: int) -> Tensor:
-    """Shift right logically; torch's shift is arithmetic."""
-    return (words >> bits) & ((1 << (64 - bits)) - 1)

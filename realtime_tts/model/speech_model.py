@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from realtime_tts.checkpoint import Progress, find_checkpoint, ignore_progress
-from realtime_tts.kernels import FrameDraws
-from realtime_tts.model.code_predictor import Choices, Choose, CodePredictor, Predict
+from realtime_tts.kernels.kept_frames import CodeTables, DrawnCodes
+from realtime_tts.model.code_predictor import Choices, CodePredictor, Predict
 from realtime_tts.model.codec import CodecDecoder
 from realtime_tts.model.codec_gemm import GemmCodecDecoder
 from realtime_tts.model.codec_state import CodecState
@@ -24,8 +25,9 @@ from realtime_tts.model.talker import Talker
 from realtime_tts.model.weights import Weights
 from realtime_tts.sampling import Sampling
 
-FirstCodes = Callable[[Tensor], tuple[Tensor, Tensor]]
-"""Draws codes [B] from first-code logits [B, vocab]; also returns which rows [B] had NaN or Inf."""
+FirstCodes = Callable[[Tensor], tuple[Tensor, Tensor, Choices]]
+"""Draws codes [B] from first-code logits [B, vocab]; also returns which rows [B] had NaN or Inf,
+and how the other codes are chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,9 @@ class SpeechModel:
     ) -> None:
         self.folder, self.config = folder, config
         self.talker, self.predictor, self.codec = talker, predictor, codec
+        self.code_tables = CodeTables(
+            talker.codec_embedding, predictor.embedding, config.talker.eos_id
+        )
         self.slot_codec: CodecDecoder | GemmCodecDecoder = slot_codec or codec
         """The codec for captured steps: on a GPU the one made for it."""
 
@@ -99,7 +104,7 @@ class SpeechModel:
 
     def prompt_builder(self, encode: Callable[[str], Sequence[int]]) -> PromptBuilder:
         """Return a prompt builder. `encode`: token ids of plain text, without any special token."""
-        return PromptBuilder(self.config, self.talker, self.predictor, encode)
+        return PromptBuilder(self.config, self.talker, self.code_tables, encode)
 
     def new_state(self, slots: int) -> SpeechState:
         """Return the state of `slots` slots, before their first utterance."""
@@ -113,37 +118,27 @@ class SpeechModel:
     def frame(self, hidden: Tensor, slots: Sequence[int], state: SpeechState) -> Frame:
         """Return the next frame of each slot, given the talker's outputs [B, H] for them."""
         sampling = state.sampling
-        return self.draw_frame(
-            hidden,
-            lambda logits: sampling.first_codes(logits, slots),
-            lambda logits, codebook: sampling.other_codes(logits, codebook, slots),
+
+        def first_codes(logits: Tensor) -> tuple[Tensor, Tensor, Choices]:
+            others = Choices(lambda logits, book: sampling.other_codes(logits, book, slots))
+            return *sampling.first_codes(logits.float(), slots), others
+
+        drawn = self.draw_codes(hidden, first_codes, self.predictor.codes)
+        return Frame(
+            codes=torch.cat((drawn.first.unsqueeze(1), drawn.others), 1),
+            embedding=self.code_tables.summed(drawn.first, drawn.others),
+            ended=drawn.first == self.config.talker.eos_id,
+            failed=drawn.failed,
         )
 
     @torch.inference_mode()
-    def draw_frame(
-        self,
-        hidden: Tensor,
-        first_codes: FirstCodes,
-        other_codes: Choose,
-        predict: Predict | None = None,
-        draws: FrameDraws | None = None,
-    ) -> Frame:
-        """Return the frame of the talker's outputs [B, H], drawn by the functions given.
-
-        `predict`: what runs the code predictor, if not its own `codes`. `draws`: how `other_codes`
-        draws, for a `predict` that can do so itself.
-        """
-        predict = predict or self.predictor.codes
-        first, failed = first_codes(self.talker.logits(hidden))
-        choices = Choices(other_codes, draws)
-        embedding = self.talker.codec_embedding[first]
-        codes, embedding = predict(hidden, first, embedding, choices)
-        return Frame(
-            codes=codes,
-            embedding=embedding,
-            ended=first == self.config.talker.eos_id,
-            failed=failed | choices.failed,
-        )
+    def draw_codes(self, hidden: Tensor, first_codes: FirstCodes, predict: Predict) -> DrawnCodes:
+        """Return the codes of a frame of the talker's outputs [B, H], drawn by the functions given.
+        `predict`: what runs the code predictor."""
+        first, failed, choices = first_codes(self.talker.logits(hidden))
+        embedding = F.embedding(first, self.talker.codec_embedding)
+        others = predict(hidden, embedding, choices)
+        return DrawnCodes(first, others, failed | choices.failed)
 
 
 def build_model(

@@ -160,8 +160,8 @@ class Talker:
 
     @torch.inference_mode()
     def logits(self, hidden: Tensor) -> Tensor:
-        """Return first-code logits, float32 [B, vocab], of outputs [B, H]."""
-        return self.head(hidden).float()
+        """Return first-code logits [B, vocab] of outputs [B, H]."""
+        return self.head(hidden)
 
     def _indices(self, values: Sequence[int]) -> Tensor:
         return torch.tensor(values, dtype=torch.long, device=self.device)

@@ -12,10 +12,10 @@ from realtime_tts.engine import captured_steps, prefix_cache
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.captured_steps import CapturedSteps
 from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.kernels.first_codes import SETTINGS
 from realtime_tts.model import frame_step
 from realtime_tts.model.frame_step import Start
 from realtime_tts.model.paged_cache import NewPages
-from realtime_tts.model.slot_sampling import SETTINGS
 from tests.engine.speaking import Utterance, lookups, same_speech, speak, speak_scheduled
 from tests.engine.test_captured_engine import captured, crowd
 from tts_scheduler import CodecRun, Decode, Layout, Prefill, Reservation, StepPlan, SwapIn, SwapOut

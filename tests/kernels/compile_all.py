@@ -10,6 +10,8 @@ from triton.backends.compiler import GPUTarget
 from triton.runtime import driver, jit
 
 from realtime_tts import kernels
+from realtime_tts.kernels.first_codes import SETTINGS, CodeRules, SlotDraws
+from realtime_tts.kernels.kept_frames import CodeTables, DrawnCodes, SlotFrames
 
 BF16 = torch.bfloat16
 
@@ -84,6 +86,21 @@ def sampling(vocab: int) -> None:
     kernels.sample.triton(logits, ones, ones.int(), ones.bool(), torch.zeros(2, 16)[:, 3])
 
 
+def frames() -> None:
+    """Of the released checkpoints."""
+    slots, zeros = torch.zeros(2).long(), torch.zeros(3).long()
+    state = SlotDraws(torch.zeros(3, SETTINGS).long(), torch.zeros(3, 3072).bool(), zeros)
+    rules = CodeRules(2048, 2150, 2, 16)
+    first, failed, _ = kernels.first_codes.triton(
+        torch.zeros(2, 3072, dtype=BF16), slots, state, rules
+    )
+    drawn = DrawnCodes(first, torch.zeros(2, 15).long(), failed)
+    table = torch.zeros(15 * 2048, 2048, dtype=BF16)
+    kept = SlotFrames(table[:3], torch.zeros(3, 32, 16).long(), zeros, zeros, zeros.int())
+    outputs = torch.zeros(2, 17, dtype=torch.int32)
+    kernels.keep_frame.triton(slots, drawn, CodeTables(table, table, 2150), kept, outputs)
+
+
 def main(*architectures: int) -> None:
     """Compute capabilities, without the dot. Prints which and the kernel."""
     compile_instead_of_launching()
@@ -97,3 +114,4 @@ def main(*architectures: int) -> None:
         attention(rows=64, length=256)
         sampling(2048)
         sampling(3072)
+        frames()

@@ -44,6 +44,8 @@ def test_every_kernel_compiles(told: str) -> None:
         "_add_rms_norm",
         "_combine",
         "_decode",
+        "_first_codes",
+        "_keep_frame",
         "_prompt",
         "_rms_norm",
         "_rope_and_store",

@@ -94,7 +94,7 @@ def check_predictor_logits(model: SpeechModel) -> None:
             return given[rows, codebook]
 
         embedding = talker.codec_embedding[first[rows]]
-        predictor.codes(hidden[rows], first[rows], embedding, forced)
+        predictor.codes(hidden[rows], embedding, forced)
         return torch.stack(seen, 1)
 
     together = logits(slice(0, 5))

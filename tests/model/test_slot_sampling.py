@@ -31,11 +31,18 @@ def test_only_rows_that_need_it_are_wide() -> None:
     assert [is_wide(s) for s in NARROW + WIDE] == [False] * len(NARROW) + [True] * len(WIDE)
 
 
-@pytest.mark.parametrize("settings", [NARROW, NARROW + WIDE], ids=["narrow", "wide"])
-def test_codes_are_those_of_the_plain_state(model: SpeechModel, settings: list[Sampling]) -> None:
+@pytest.mark.parametrize(
+    ("settings", "fused"),
+    [(NARROW, False), (NARROW, True), (NARROW + WIDE, False)],
+    ids=["narrow", "fused", "wide"],
+)
+def test_codes_are_those_of_the_plain_state(
+    model: SpeechModel, settings: list[Sampling], fused: bool
+) -> None:
     slots = list(range(len(settings)))
     plain = SamplingState(model.config, len(slots), CPU)
     device = SlotSampling(model.config, len(slots), CPU)
+    device.fused = fused
     seeds = [7, -3, 1 << 70, 0, 5, 6, 7, 8][: len(slots)]
     for slot, (sampling, seed) in enumerate(zip(settings, seeds, strict=True)):
         plain.begin(slot, sampling, seed)
@@ -46,14 +53,14 @@ def test_codes_are_those_of_the_plain_state(model: SpeechModel, settings: list[S
         order = torch.randperm(len(slots), generator=generator)[: 1 + step % len(slots)]
         logits = 4 * torch.randn(len(order), model.config.talker.vocab, generator=generator)
         logits[:, model.config.talker.eos_id] += 2
-        rows = device.rows(order, wide=len(settings) > len(NARROW))
         first, failed = plain.first_codes(logits, order.tolist())
-        assert rows.first_codes(logits)[0].tolist() == first.tolist()
+        codes, _, choose = device.first_codes(logits, order, len(settings) > len(NARROW))
+        assert codes.tolist() == first.tolist()
         assert not failed.any()
         for book in (1, 2, 15):
             others = 3 * torch.randn(len(order), model.config.predictor.vocab, generator=generator)
             wanted = plain.other_codes(others, book, order.tolist())
-            assert rows.other_codes(others, book).tolist() == wanted.tolist()
+            assert choose(others, book).tolist() == wanted.tolist()
 
 
 def test_a_new_utterance_begins_afresh(model: SpeechModel) -> None:
@@ -64,7 +71,7 @@ def test_a_new_utterance_begins_afresh(model: SpeechModel) -> None:
     logits[0, 5], logits[0, 6], logits[0, model.config.talker.eos_id] = 1.4, 1.0, 9.0
     for _ in range(2):
         state.begin(slot, settings)
-        codes = [int(state.rows(slot, wide=False).first_codes(logits)[0]) for _ in range(3)]
+        codes = [int(state.first_codes(logits, slot, wide=False)[0]) for _ in range(3)]
         assert codes == [5, 6, model.config.talker.eos_id]
 
 
@@ -72,6 +79,6 @@ def test_rows_with_nan_are_named_and_give_some_code(model: SpeechModel) -> None:
     state = SlotSampling(model.config, 3, CPU)
     logits = torch.zeros(3, model.config.talker.vocab)
     logits[1, 4] = float("nan")
-    codes, failed = state.rows(torch.arange(3), wide=True).first_codes(logits)
+    codes, failed, _ = state.first_codes(logits, torch.arange(3), wide=True)
     assert failed.tolist() == [False, True, False]
     assert all(0 <= code < model.config.talker.vocab for code in codes.tolist())

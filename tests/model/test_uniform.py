@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime_tts.model.sampling import seed_key, uniforms
+from realtime_tts.kernels.uniform import seed_key, uniforms
 
 MASK = (1 << 64) - 1
 GAMMA = 0x9E3779B97F4A7C15

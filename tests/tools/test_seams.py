@@ -54,15 +54,11 @@ def earlier(frames: int) -> Piece:
 def codec_channel(codes: list[Tensor]) -> Tensor:
     """Vectors [n + 1, H] of codec bos and frames, one code after another."""
     model = parts()[0]
-    rows = [prompts().bos[0]]
+    rows, tables = [prompts().bos[0]], model.predictor.embedding.split(model.predictor.config.vocab)
     for frame in codes:
         total = model.talker.codec([int(frame[0])])[0]
-        for book, code in enumerate(frame[1:].tolist()):
-            one = torch.zeros(1, 15, dtype=torch.long)
-            one[0, book] = code
-            zero = torch.zeros(1, 15, dtype=torch.long)
-            total = total + model.predictor.embed(one)[0] - model.predictor.embed(zero)[0]
-        total = total + model.predictor.embed(torch.zeros(1, 15, dtype=torch.long))[0]
+        for table, code in zip(tables, frame[1:].tolist(), strict=True):
+            total = total + table[code]
         rows.append(total)
     return torch.stack(rows)
 

@@ -131,7 +131,7 @@ def served(
     state = model.new_state(1)
     outputs = [model.talker.prefill(prompt.inputs, 0, state.kv)]
     codes = pool.codes[first : first + frames].long()
-    embedded = model.predictor.embed(codes[:, 1:]) + model.talker.codec_embedding[codes[:, 0]]
+    embedded = builder.frames(codes)
     for frame in range(frames):
         text = later[frame] if frame < len(later) else builder.tts_pad
         outputs.append(model.talker.decode((embedded[frame] + text)[None], [0], state.kv)[0])
@@ -177,7 +177,7 @@ def test_the_predictor_reads_a_frame_as_the_engine_writes_it(
         one_by_one.append(logits.clone())
         return codes[:, codebook]
 
-    model.predictor.codes(hidden, codes[:, 0], first, choose)
+    model.predictor.codes(hidden, first, choose)
     torch.testing.assert_close(torch.stack(one_by_one, 1), together, atol=2e-5, rtol=1e-4)
 
 

@@ -105,6 +105,7 @@ def prompt_attention(
     out = query.new_empty(count, heads * dim)
     # Few positions leave multiprocessors free: then programs are small, and their loads large.
     few = count <= _FEW_POSITIONS
+    steps = (64 if count <= 32 else 128) if few else 32
     queries = _TILE if few else min(64, max(_TILE, triton.next_power_of_2(most)))
     if count:
         _prompt[(triton.cdiv(most, queries), heads, len(slots) + 1)](
@@ -127,7 +128,7 @@ def prompt_attention(
             DIM=dim,
             QUERIES=queries,
             BLOCK=max(_TILE, triton.next_power_of_2(dim)),
-            STEPS=64 if few else 32,
+            STEPS=steps,
             num_warps=4,
             num_stages=2,
         )

@@ -85,7 +85,7 @@ async def test_a_turn_that_ends_every_engine_fails_and_takes_no_other_along() ->
 
 async def test_no_engine_within_the_stated_time_and_the_turn_fails() -> None:
     inner = processes()
-    link = Failover(inner, 0.2)
+    link = Failover(inner, 0.02)  # no process starts in less
     async with started(link) as heard:
         heard.speak("a", 200)
         await until(lambda: heard.of("a"))
